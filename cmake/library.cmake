@@ -6,7 +6,9 @@
 #   tooldecode::compiled      the first one's name in 0.2, to go in 0.4
 #
 # <tooldecode/impl.hpp> and <tooldecode/vocabulary/impl.hpp> list the definitions; a layer is a source file, so that they
-# compile in parallel.
+# compile in parallel. What reads documents and builds grammars runs once for a constraint and is half of the code: it is
+# compiled at -O1, in two thirds of the time, and a constraint is built as soon (benchmarks/compile_time/README.md).
+set(tooldecode_cold_layers schema ebnf tools vocabulary consistency execute)
 function(tooldecode_sources variable list)
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list} lines REGEX "^#include <.*\\.ipp>")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list})
@@ -25,6 +27,8 @@ function(tooldecode_sources variable list)
     if(layer STREQUAL "model" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
       # Eigen's products take minutes where nothing is inlined.
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O1>")
+    elseif(layer IN_LIST tooldecode_cold_layers AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-O1>")
     endif()
     list(APPEND sources ${source})
   endforeach()

@@ -51,6 +51,8 @@ struct CheckOptions {
   bool documented_order    = false;
   bool cross_check         = false;
   bool timing              = false;
+  bool lenient             = false;
+  bool calls               = false;
   std::size_t max_inflated = max_inflated_bytes;
 };
 
@@ -166,7 +168,9 @@ class Check {
     if (!row.contains(key)) {
       throw td::Error(td::Errc::malformed_document, "", "a row has functions or tools");
     }
-    const td::ToolSet tools = td::ToolSet::from_json(row[key]);
+    const td::ToolSet tools = td::ToolSet::from_json(
+        row[key], {},
+        options_.lenient ? td::tools::LenientReadings::all() : td::tools::LenientReadings());
     const CheckedText text{id, text_of(row, format, tools),
                            find_flag(row, "complete").value_or(true)};
     td::ChoiceOptions choice =
@@ -179,7 +183,14 @@ class Check {
     const td::ToolCallFSM calls = format.constrain(cache_, tools, choice);
     const double build          = built_since(start);
     CrossCheck cross_check(calls, tokenizer_.vocabulary());
-    return judge(text, calls, build, cross_check);
+    Json verdict = judge(text, calls, build, cross_check);
+    if (options_.calls && verdict["accepted"] == true) {
+      verdict["calls"] = Json::array();
+      for (const td::ToolCall& call : format.parse(text.text, tools)) {
+        verdict["calls"].push_back({{"name", call.name}, {"arguments", call.arguments.json()}});
+      }
+    }
+    return verdict;
   }
 
   td::GrammarConstraint constrain(const Json& row) const {
@@ -373,6 +384,11 @@ void add_check(CommandLine& line) {
            "way, and on random ways on from there, with what may follow for every token of "
            "the vocabulary, and add \"disagreement\" where they differ; for small "
            "vocabularies");
+  sub.flag(
+      "--lenient", options->lenient,
+      "read documents of tools against JSON Schema where they are untidy: a default of null "
+      "admits null, an enum outweighs its type, a required name that is no property is dropped");
+  sub.flag("--calls", options->calls, "add the calls that the format reads in an accepted text");
   sub.flag("--timing", options->timing,
            "add microseconds per build and per mask, and the most memory so far");
   sub.option(

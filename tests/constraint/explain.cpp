@@ -105,3 +105,17 @@ TEST_CASE("Within a call the tool and the argument are told") {
   CHECK(after(answer, "Hm.") == "one of: any text; the end of the text");
   CHECK(after(answer, "<tool_call>{\"name\": \"get_t") == R"(the rest of "get_time")");
 }
+
+TEST_CASE("An argument that only a part of the document names is told as text of the call") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+      "properties": {"a": {"type": "integer"}},
+      "allOf": [{"properties": {"b": {"type": "integer"}}, "required": ["b"]}]}}])");
+  const ToolCallFSM calls(bytes(), tools, PythonCall{}, {.choice = ToolChoice::required});
+  const auto in_a = calls.advance_bytes(calls.initial(), "[f(a=");
+  const auto in_b = calls.advance_bytes(calls.initial(), "[f(b=");
+  REQUIRE((in_a && in_b));
+  CHECK(calls.find_argument(*in_a) == 0);
+  CHECK_FALSE(calls.find_argument(*in_b));
+  CHECK(explain(calls, *in_a).starts_with("in the argument \"a\" of f: "));
+  CHECK(explain(calls, *in_b).starts_with("in a call of f: "));
+}

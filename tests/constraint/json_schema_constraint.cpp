@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -279,6 +281,98 @@ TEST_CASE("From every state that numbers lead to, an accepting one can be reache
         return false;
       };
       CHECK(ends(ends, state, 5));
+    }
+  }
+}
+
+TEST_CASE("objects that rules close have the keys that describe them and no others") {
+  struct Row {
+    std::string schema;
+    std::vector<std::string> accepted, rejected;
+  };
+  const std::string names     = R"("$defs": {"A": {"properties": {"a": {"type": "integer"}}}})";
+  const std::vector<Row> rows = {
+      {R"({"properties": {"a": {}}, "required": ["b"]})",
+       {R"({"b": 1})", R"({"a": 1, "b": 2})"},
+       {R"({"a": 1})", R"({"b": 1, "c": 1})"}},
+      {R"({"type": "object"})", {R"({"a": 1})"}, {}},
+      {R"({"type": "object", "minProperties": 1})", {R"({"a": 1})"}, {"{}"}},
+      {R"({"properties": {"a": {}}, "minProperties": 2})", {R"({"a": 1, "b": 1})"}, {"{}"}},
+      {R"({"properties": {"a": {}}, "patternProperties": {"^x": {}}})",
+       {R"({"a": 1, "xy": 1})"},
+       {R"({"y": 1})"}},
+      // In parts, and parts of what is inside.
+      {R"({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]})",
+       {R"({"a": 1, "b": 1})"},
+       {R"({"c": 1})"}},
+      {R"({"allOf": [{"properties": {"o": {"properties": {"a": {}}}}},
+           {"properties": {"o": {"properties": {"b": {}}}}}]})",
+       {R"({"o": {"a": 1, "b": 1}})"},
+       {R"({"o": {"c": 1}})", R"({"p": 1})"}},
+      {R"({"properties": {"c": {}}, "$ref": "#/$defs/A", )" + names + "}",
+       {R"({"a": 1, "c": 1})"},
+       {R"({"b": 1})", R"({"a": "x"})"}},
+      {R"({"properties": {"x": {"properties": {"a": {}}}, "y": {"allOf": [
+           {"$ref": "#/properties/x"}, {"properties": {"b": {}}}]}}})",
+       {R"({"y": {"a": 1, "b": 1}})", R"({"x": {"a": 1}})"},
+       {R"({"x": {"b": 1}})", R"({"y": {"c": 1}})"}},
+      // Alternatives: those that hold name the keys.
+      {R"({"oneOf": [{"properties": {"k": {"const": 1}, "a": {}}, "required": ["k"]},
+           {"properties": {"k": {"const": 2}, "b": {}}, "required": ["k"]}]})",
+       {R"({"k": 1, "a": 1})", R"({"k": 2, "b": 1})"},
+       {R"({"k": 1, "b": 1})", R"({"k": 2, "a": 1})"}},
+      {R"({"anyOf": [{"properties": {"a": {}}, "required": ["a"]},
+           {"properties": {"b": {}}, "required": ["b"]}]})",
+       {R"({"a": 1})", R"({"b": 1})", R"({"a": 1, "b": 1})"},
+       {"{}", R"({"a": 1, "c": 1})"}},
+      {R"({"anyOf": [{"type": "object"}, {"properties": {"a": {}}}]})", {R"({"b": 1})"}, {}},
+      // What tests or refines closes nothing, and names keys.
+      {R"({"properties": {"o": {}}, "not": {"properties": {"o": {"properties": {"a": {"const": 1}},
+           "required": ["a"]}}, "required": ["o"]}})",
+       {R"({"o": {"a": 2, "b": 1}})", R"({"o": {"b": 1}})"},
+       {R"({"o": {"a": 1, "b": 1}})", R"({"o": {"a": 1}})"}},
+      {R"({"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]}})",
+       {R"({"a": 1, "b": 1, "c": 1})", R"({"c": 1})"},
+       {R"({"a": 1, "c": 1})"}},
+      {R"({"properties": {"l": {"items": {"properties": {"a": {}, "b": {}}},
+           "contains": {"properties": {"a": {"const": 1}}, "required": ["a"]}}}})",
+       {R"({"l": [{"a": 1, "b": 1}]})", R"({"l": [{"b": 1}, {"a": 1}]})"},
+       {R"({"l": [{"a": 2}]})", R"({"l": [{"a": 1, "c": 1}]})"}},
+      {R"({"properties": {"l": {"contains": {"properties": {"a": {"const": 1}}, "required": ["a"]}}}})",
+       {R"({"l": [{"a": 1, "c": 1}]})"},
+       {R"({"l": [{"a": 2}]})"}},
+      {R"({"properties": {"a": {}, "o": {}}, "dependentSchemas": {"a": {"properties": {"o":
+           {"properties": {"x": {"const": 1}}}}}}})",
+       {R"({"a": 1, "o": {"x": 1, "y": 1}})", R"({"o": {"x": 2}})"},
+       {R"({"a": 1, "o": {"x": 2}})", R"({"b": 1})"}},
+      // Others are spoken of.
+      {R"({"properties": {"a": {}}, "additionalProperties": true})", {R"({"b": 1})"}, {}},
+      {R"({"allOf": [{"properties": {"a": {}}}, {"additionalProperties": {"type": "integer"}}]})",
+       {R"({"b": 1})"},
+       {R"({"b": "x"})"}},
+      {R"({"properties": {"a": {}}, "propertyNames": {"maxLength": 1}})",
+       {R"({"b": 1})"},
+       {R"({"bb": 1})"}},
+  };
+  const Vocabulary vocabulary = test::byte_vocabulary();
+  for (const Row& row : rows) {
+    INFO(row.schema);
+    const JsonSchemaConstraint closed(vocabulary, Json::parse(row.schema),
+                                      {.rules = {.close_objects = true}});
+    const auto accepts = [&](const std::string& text) {
+      std::optional<GrammarConstraint::State> state = closed.initial();
+      for (std::size_t i = 0; i < text.size() && state; ++i) {
+        state = closed.advance(*state, TokenId{static_cast<unsigned char>(text[i])});
+      }
+      return state && closed.advance(*state, TokenId{256});
+    };
+    for (const std::string& text : row.accepted) {
+      INFO(text);
+      CHECK(accepts(text));
+    }
+    for (const std::string& text : row.rejected) {
+      INFO(text);
+      CHECK_FALSE(accepts(text));
     }
   }
 }

@@ -125,16 +125,43 @@ TEST_CASE("tools without parameters take no arguments") {
 }
 
 TEST_CASE(
-    "API-Bank: what has a default is not required, and may be None where that is the default") {
+    "API-Bank: what has a default is not required, and read leniently may be None where it is the "
+    "default") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "f", "input_parameters": {"a": {"type": "int"}, "b": {"type": "str"},
-           "c": {"type": "list[str]"}}, "defaults": {"b": "None", "c": "[]"}}])");
+           "c": {"type": "list[str]"}}, "defaults": {"b": "None", "c": "[]"}}])",
+      {}, LenientReadings::all());
   CHECK(nlohmann::json(tools[0].parameters) ==
         nlohmann::json::parse(
             R"({"type": "object", "properties": {"a": {"type": "integer"},
           "b": {"type": ["string", "null"], "default": null},
           "c": {"type": "array", "items": {"type": "string"}}},
           "required": ["a"], "additionalProperties": false})"));
+}
+
+TEST_CASE("documents of Bedrock and Gemini are read") {
+  const Json schema = Json::parse(
+      R"({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
+          "additionalProperties": false})");
+  const std::string own = schema.dump();
+  for (const std::string& text :
+       {R"({"toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": )" + own +
+            "}}}]}}",
+        R"([{"toolSpec": {"name": "f", "inputSchema": {"json": )" + own + "}}}]",
+        R"([{"name": "f", "inputSchema": {"json": )" + own + "}}]",
+        R"({"tools": [{"functionDeclarations": [{"name": "f", "parameters": )" + own + "}]}]}",
+        R"({"function_declarations": [{"name": "f", "parametersJsonSchema": )" + own + "}]}"}) {
+    INFO(text);
+    const ToolSet tools = ToolSet::parse(text);
+    REQUIRE(tools.size() == 1);
+    CHECK(tools[0].name == "f");
+    CHECK(tools[0].parameters == schema);
+    CHECK(tools.notes().empty());
+  }
+  CHECK(ToolSet::parse(R"([{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object",
+      "additionalProperties": false, "properties": {"a": {"type": "int"}}}}}}])")
+            .notes()[0]
+            .pointer == "#/0/toolSpec/inputSchema/json/properties/a/type");
 }
 
 TEST_CASE("bad documents are errors with their place") {
@@ -153,6 +180,8 @@ TEST_CASE("bad documents are errors with their place") {
   CHECK(error_of(R"([{"name": "f"}, {"type": "function", "function": {"name": "f"}}])") ==
         "duplicate_tool #/1/function/name");
   CHECK(error_of(R"([{"type": "web_search"}])") == "malformed_document #/0/type");
+  CHECK(error_of(R"([{"type": "web_search_20250305", "name": "f"}])") ==
+        "malformed_document #/0/type");
   CHECK(error_of(R"([{"name": "f", "parameters": []}])") == "malformed_document #/0/parameters");
   CHECK(error_of(R"([{"name": "f", "parameters": true}])") == "malformed_document #/0/parameters");
   CHECK(
@@ -195,7 +224,7 @@ TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
     const ToolSet tools = ToolSet::parse(R"({"name": "f", )" + std::string(strict) +
                                          R"("parameters": )" + schema + "}");
     CHECK(tools[0].strict);
-    CHECK(required_names(tools[0]) == std::vector<std::string>{"a"});
+    CHECK(required_names(tools[0]) == std::vector<std::string>{"a", "c"});
     CHECK(&documented_parameters(tools[0]) == &tools[0].parameters.json());
   }
   const ToolSet silent = ToolSet::parse(R"({"name": "f", "strict": false})");
@@ -385,8 +414,8 @@ TEST_CASE("API-Bank documents mean the same as their published conversion", "[pu
     INFO(row["name"]);
     Json bare = row;
     bare.erase("json_schema");
-    const ToolSet a = ToolSet::from_json(Json::array({Json(row)}));
-    const ToolSet b = ToolSet::from_json(Json::array({bare}));
+    const ToolSet a = ToolSet::from_json(Json::array({Json(row)}), {}, LenientReadings::all());
+    const ToolSet b = ToolSet::from_json(Json::array({bare}), {}, LenientReadings::all());
     // Two take **kwargs, and which parameters those are stands in the published schema only; a
     // default of None stands in `defaults` only.
     auto expected = nlohmann::json(a[0].parameters), actual = nlohmann::json(b[0].parameters);

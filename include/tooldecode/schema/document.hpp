@@ -61,8 +61,10 @@ class Document {
 
   /// \param draft    of a document that does not say
   /// \param remotes  further documents by their URIs
+  /// \param place    of the root, for the pointers of errors
   explicit Document(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
-                    const std::map<std::string, JsonValue>& remotes = {});
+                    const std::map<std::string, JsonValue>& remotes = {},
+                    const std::string& place                        = "#");
 
   [[nodiscard]] const Resource& operator[](ResourceId id) const { return resources_[id.index()]; }
   /// Whether some keyword asks what other keywords have evaluated.

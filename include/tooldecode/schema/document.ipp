@@ -83,8 +83,9 @@ TOOLDECODE_INLINE std::string resolve_uri(std::string_view base, std::string_vie
 }
 
 TOOLDECODE_INLINE Document::Document(const Json& root, SchemaDraft draft,
-                                     const std::map<std::string, JsonValue>& remotes) {
-  add(root, "", "#", draft, true);
+                                     const std::map<std::string, JsonValue>& remotes,
+                                     const std::string& place) {
+  add(root, "", place, draft, true);
   for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
 }
 

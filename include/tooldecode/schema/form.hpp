@@ -75,8 +75,8 @@ struct ObjectForm {
   /// The keys that other keywords have evaluated.
   struct Evaluated {
     bool all = false;
-    std::vector<std::string> names{};
-    std::vector<std::uint32_t> patterns{};  ///< sets of texts
+    std::vector<std::string> names{};       ///< ascending
+    std::vector<std::uint32_t> patterns{};  ///< sets of texts, ascending
     friend bool operator==(const Evaluated&, const Evaluated&) = default;
   };
   std::vector<Member> members{};
@@ -84,6 +84,8 @@ struct ObjectForm {
   text::Occurrences count{};
   std::vector<std::pair<std::string, std::string>> dependent{};
   Evaluated evaluated{};
+  Evaluated named{};       ///< the keys that schemas name, see DocumentRules::close_objects
+  bool closes    = false;  ///< whether they are all, unless `named.all`
   using Together = grammar::KeysTogether<std::string>;
   std::vector<Together> together{};
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
@@ -103,6 +105,10 @@ struct Form {
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] std::size_t alternatives() const noexcept;
 };
+
+/// The keys that are in one of two.
+[[nodiscard]] ObjectForm::Evaluated united(const ObjectForm::Evaluated& a,
+                                           const ObjectForm::Evaluated& b);
 
 /// About how much memory an alternative, or a form, takes.
 [[nodiscard]] std::size_t bytes_of(const NumberForm& form);

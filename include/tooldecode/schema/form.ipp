@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,16 @@ TOOLDECODE_INLINE const ObjectForm::Member* ObjectForm::find(const std::string& 
   const auto at = std::find_if(members.begin(), members.end(),
                                [&](const Member& member) { return member.name == name; });
   return at == members.end() ? nullptr : &*at;
+}
+
+TOOLDECODE_INLINE ObjectForm::Evaluated united(const ObjectForm::Evaluated& a,
+                                               const ObjectForm::Evaluated& b) {
+  ObjectForm::Evaluated all{.all = a.all || b.all};
+  std::set_union(a.names.begin(), a.names.end(), b.names.begin(), b.names.end(),
+                 std::back_inserter(all.names));
+  std::set_union(a.patterns.begin(), a.patterns.end(), b.patterns.begin(), b.patterns.end(),
+                 std::back_inserter(all.patterns));
+  return all;
 }
 
 TOOLDECODE_INLINE bool Form::empty() const noexcept {
@@ -53,7 +64,7 @@ TOOLDECODE_INLINE std::size_t bytes_of(const ObjectForm& form) {
          sizeof(ObjectForm::Others) * form.others.size() +
          2 * sizeof(std::string) * form.dependent.size() +
          6 * sizeof(std::string) * form.together.size() +
-         sizeof(std::string) * form.evaluated.names.size();
+         sizeof(std::string) * (form.evaluated.names.size() + form.named.names.size());
 }
 
 TOOLDECODE_INLINE std::size_t bytes_of(const Form& form) {
@@ -75,7 +86,7 @@ TOOLDECODE_INLINE std::uint64_t steps_of(const ArrayForm& form) noexcept {
 
 TOOLDECODE_INLINE std::uint64_t steps_of(const ObjectForm& form) noexcept {
   return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
-         2 * form.evaluated.names.size() + 40 * form.together.size();
+         2 * (form.evaluated.names.size() + form.named.names.size()) + 40 * form.together.size();
 }
 
 TOOLDECODE_INLINE const text::Decimal* find_point(const NumberForm& form) {

@@ -198,10 +198,9 @@ TOOLDECODE_INLINE std::optional<ObjectForm> FormAlgebra::intersection(const Obje
   append(all.dependent, b.dependent);
   all.together = a.together;
   append(all.together, b.together);
-  all.evaluated = a.evaluated;
-  all.evaluated.all |= b.evaluated.all;
-  append(all.evaluated.names, b.evaluated.names);
-  append(all.evaluated.patterns, b.evaluated.patterns);
+  all.evaluated = united(a.evaluated, b.evaluated);
+  all.named     = united(a.named, b.named);
+  all.closes    = a.closes || b.closes;
   if (!settle(all)) return std::nullopt;
   return all;
 }

@@ -39,6 +39,7 @@ class GrammarBuilder {
     bool plain            = false;              ///< keys are identifiers without quotes
     bool documented_order = false;              ///< members in the order of the schema only
     std::optional<std::uint32_t> first_tag{};   ///< of the documented values, in order
+    std::uint32_t tags = 0;                     ///< how many those are; they come first
     std::optional<std::uint32_t> every_mark{};  ///< of all values, around the tag
     std::vector<std::string> leading_keys{};    ///< required, first, in this order
   };

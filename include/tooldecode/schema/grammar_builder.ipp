@@ -64,7 +64,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id) {
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id, const Members& written) {
   try {
-    return content(reader_.forms[id], written);
+    return content(reader_.written(id), written);
   } catch (const Error& error) {
     const Error whole = error.under(reader_.forms.place_of(id));
     if (id == any_form || !reader_.relaxes(whole)) throw whole;
@@ -109,7 +109,8 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members&
   for (std::size_t i = 0; i < form.members.size(); ++i) {
     const auto& [name, id, required] = form.members[i];
     NodeId content                   = value(id);
-    if (written.first_tag) content = grammar_.tagged(*written.first_tag + documented[i], content);
+    if (written.first_tag && documented[i] < written.tags)
+      content = grammar_.tagged(*written.first_tag + documented[i], content);
     if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);
     auto spellings = written.plain ? std::vector{name} : text_.key(name);
     set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});

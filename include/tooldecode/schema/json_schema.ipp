@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,7 @@ class SchemaCompiler::Parts {
           grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
       std::vector<NodeId> choices;
       for (const schema::ObjectForm& object :
-           reader_.forms[reader_.form(schema, pointer)].objects) {
+           reader_.written(reader_.form(schema, pointer)).objects) {
         auto written       = members(equals, true);
         written.every_mark = mark;
         choices.push_back(values_.members(object, written));
@@ -76,7 +77,25 @@ class SchemaCompiler::Parts {
             .plain            = plain,
             .documented_order = options_.documented_order,
             .first_tag        = argument_tag,
+            .tags             = documented(),
             .leading_keys     = options_.leading_keys};
+  }
+
+  // How many members the root itself describes: its properties, and what else it requires. Those that
+  // other schemas bring come behind them.
+  [[nodiscard]] std::uint32_t documented() const {
+    std::set<std::string> names;
+    if (!root_.is_object()) return 0;
+    const auto properties = root_.find("properties"), required = root_.find("required");
+    if (properties != root_.end() && properties->is_object()) {
+      for (const auto& property : properties->items()) names.insert(property.key());
+    }
+    if (required != root_.end() && required->is_array()) {
+      for (const Json& name : *required) {
+        if (name.is_string()) names.insert(name.get<std::string>());
+      }
+    }
+    return static_cast<std::uint32_t>(names.size());
   }
 
   Grammar& grammar_;

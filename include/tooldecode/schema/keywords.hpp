@@ -44,6 +44,12 @@ struct Keyword {
 /// Whether a keyword says nothing about which values conform; so do those that no draft has.
 [[nodiscard]] bool is_annotation_keyword(std::string_view name);
 
+/// The keyword that a name is but for a letter or two, as `minLenght`; nothing for a keyword, and where
+/// none that constrains values is near.
+///
+/// \par Complexity  O(keywords x length^2), of names about as long as a keyword
+[[nodiscard]] std::optional<std::string_view> find_near_keyword(std::string_view name);
+
 /// The draft that a `$schema` names; nothing for any other dialect.
 [[nodiscard]] std::optional<SchemaDraft> find_draft(std::string_view uri);
 

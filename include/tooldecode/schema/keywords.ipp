@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/keywords.hpp>
@@ -23,7 +25,9 @@ TOOLDECODE_INLINE bool Keyword::is_in(SchemaDraft draft) const noexcept {
   return first <= draft && draft <= last;
 }
 
-TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
+namespace detail {
+
+TOOLDECODE_INLINE const std::unordered_map<std::string_view, Keyword>& keywords() {
   using enum KeywordShape;
   using enum SchemaDraft;
   static const std::unordered_map<std::string_view, Keyword> known{
@@ -91,9 +95,54 @@ TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
       {"uniqueItems", {value}},
       {"writeOnly", {annotation}},
   };
-  const auto at = known.find(name);
+  return known;
+}
+
+// How many letters are inserted, left out, replaced or swapped with the next one.
+TOOLDECODE_INLINE std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> to(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        to[i][j] = i + j;
+        continue;
+      }
+      const std::size_t replaced = to[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      to[i][j]                   = std::min({to[i - 1][j] + 1, to[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        to[i][j] = std::min(to[i][j], to[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return to[a.size()][b.size()];
+}
+
+}  // namespace detail
+
+TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
+  const auto& known = detail::keywords();
+  const auto at     = known.find(name);
   if (at == known.end()) return std::nullopt;
   return at->second;
+}
+
+TOOLDECODE_INLINE std::optional<std::string_view> find_near_keyword(std::string_view name) {
+  static constexpr std::size_t shortest = 4, long_word = 8;
+  if (find_keyword(name)) return std::nullopt;
+  std::optional<std::string_view> nearest;
+  std::size_t least = name.size() < long_word ? 2 : 3;
+  for (const auto& [keyword, meaning] : detail::keywords()) {
+    const std::size_t longer  = std::max(name.size(), keyword.size());
+    const std::size_t shorter = std::min(name.size(), keyword.size());
+    if (shorter < shortest || longer - shorter > least) continue;
+    const std::size_t apart = detail::distance(name, keyword);
+    const bool is_same      = apart == least && nearest && keyword < *nearest;
+    if (apart > least || (apart == least && !is_same)) continue;
+    nearest = keyword;
+    least   = apart;
+  }
+  if (!nearest || find_keyword(*nearest)->shape == KeywordShape::annotation) return std::nullopt;
+  return nearest;
 }
 
 TOOLDECODE_INLINE bool is_annotation_keyword(std::string_view name) {

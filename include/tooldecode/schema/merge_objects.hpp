@@ -28,11 +28,13 @@ template <class Forms>
   for (const ObjectForm* one : some) {
     BuildBudget::spend(2 * steps_of(*one));
     if (one->count != text::Occurrences{} || !one->dependent.empty() || !one->together.empty() ||
-        one->others != first.others || one->evaluated != first.evaluated) {
+        one->others != first.others || one->evaluated != first.evaluated ||
+        one->closes != first.closes || (one->closes && one->named != first.named)) {
       return std::nullopt;
     }
   }
   ObjectForm all = first;
+  for (const ObjectForm* one : some) all.named = united(all.named, one->named);
   MemberIndex of_all(all);
   for (const ObjectForm* one : some) {
     for (const ObjectForm::Member& member : one->members) {

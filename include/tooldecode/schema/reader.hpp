@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,9 @@ class Reader final : private FormSource {
 
   /// The form of a schema of the document.
   [[nodiscard]] FormId form(const Json& schema, const std::string& pointer);
+  /// A form as values are written by it: the same, but for objects that DocumentRules close. What
+  /// is combined with others is `forms[id]`.
+  [[nodiscard]] const Form& written(FormId id);
   /// What was left out so far.
   [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
   /// Whether an error is one that a relaxed reading passes over; lists it if so.
@@ -63,21 +67,28 @@ class Reader final : private FormSource {
   static constexpr std::size_t max_scopes = 100, max_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();
 
+  // Whether a schema describes a value, or only tests it.
+  enum class Role : std::uint8_t { describes, tests };
   // A schema, where it stands, and the resources that led to it.
   struct Site {
     const Json& schema;
     const std::string& pointer;
     ResourceId resource;
     ScopeId scope;
+    Role role;
     Assertions has;
   };
 
   [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part);
+  // The same of a schema that only tests.
+  [[nodiscard]] FormId test(const Site& site, const Json& schema, const std::string& part);
+  [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part,
+                             Role role);
 
   // The dynamic scope inside a resource: which resources have been entered, outermost first.
   [[nodiscard]] ScopeId entered(ScopeId scope, ResourceId resource);
 
-  [[nodiscard]] FormId form_at(Location place, ScopeId scope);
+  [[nodiscard]] FormId form_at(Location place, ScopeId scope, Role role);
   // A double negation cancels out, even where the inner one has no form.
   [[nodiscard]] FormId negation(const Location& place, ScopeId scope);
   [[nodiscard]] Location target(const Location& place, const char* keyword) const;
@@ -86,7 +97,7 @@ class Reader final : private FormSource {
                                         const char* keyword) const;
 
   [[nodiscard]] Form read(std::uint32_t site) override;
-  [[nodiscard]] Form read(const Location& place, ScopeId scope);
+  [[nodiscard]] Form read(const Location& place, ScopeId scope, Role role);
 
   // While it lives, nothing is left out: what is excluded must not grow.
   struct Strict {
@@ -97,15 +108,21 @@ class Reader final : private FormSource {
     Reader& reader;
   };
 
-  [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword);
+  [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword, Role role);
 
   [[nodiscard]] Form any_of(const std::vector<FormId>& ids);
-  [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids);
+  // \param others  the same branches, as tests
+  [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids,
+                            const std::vector<FormId>& others);
   [[nodiscard]] Form conditional(const Site& site, const Form& outer);
   // Where a property is, the object conforms to a schema, or has others.
   [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword);
 
+  // An object with no keys but some, and others whose values have a form.
+  [[nodiscard]] ObjectForm with_keys(const ObjectForm::Evaluated& keys, FormId rest);
   void close_objects(const Site& site, Form& all);
+  void name_keys(const Site& site, ObjectForm& form) const;
+  [[nodiscard]] bool may_share(const ObjectForm& a, const ObjectForm& b);
   void close_arrays(const Site& site, Form& all);
 
   // What the keywords without in-place subschemas say.
@@ -120,9 +137,10 @@ class Reader final : private FormSource {
   DocumentRules rules_;
   Document document_;
   std::vector<Scope> scopes_;
-  std::map<std::pair<const Json*, ScopeId>, FormId> known_;
+  std::map<std::tuple<const Json*, ScopeId, Role>, FormId> known_;
+  std::map<FormId, Form> closed_;
   Constants constants_{forms};
-  std::deque<std::pair<Location, ScopeId>> sites_;
+  std::deque<std::tuple<Location, ScopeId, Role>> sites_;
   std::vector<Relaxation> relaxations_;
   std::uint32_t strict_ = 0;
   std::size_t depth_    = 0;  // of negations

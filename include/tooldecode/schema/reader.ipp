@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -31,12 +32,55 @@
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE Reader::Reader(const Json& root, DocumentRules rules)
-    : rules_(std::move(rules)), document_(root, rules_.draft, rules_.documents) {
+    : rules_(std::move(rules)), document_(root, rules_.draft, rules_.documents, rules_.place) {
   scopes_.push_back({});
 }
 
 TOOLDECODE_INLINE FormId Reader::form(const Json& schema, const std::string& pointer) {
-  return form_at({&schema, pointer, document_.resource_of(schema, {})}, {});
+  return form_at({&schema, pointer, document_.resource_of(schema, {})}, {}, Role::describes);
+}
+
+TOOLDECODE_INLINE const Form& Reader::written(FormId id) {
+  static constexpr std::size_t max_compared = 32;
+  const auto known                          = closed_.find(id);
+  if (known != closed_.end()) return known->second;
+  const Form& open        = forms[id];
+  const auto closes_alone = [](const ObjectForm& one) { return one.closes && !one.named.all; };
+  if (std::none_of(open.objects.begin(), open.objects.end(), closes_alone)) return open;
+  Form all = open;
+  all.objects.clear();
+  for (const ObjectForm& one : open.objects) {
+    if (!closes_alone(one)) {
+      all.objects.push_back(one);
+      continue;
+    }
+    // An object of several alternatives has the keys that each of them names.
+    ObjectForm::Evaluated keys = one.named;
+    for (const ObjectForm& other : open.objects) {
+      if (&other == &one || !closes_alone(other)) continue;
+      BuildBudget::spend(steps_of(other));
+      if (open.objects.size() > max_compared || may_share(one, other)) {
+        keys = united(keys, other.named);
+      }
+    }
+    Form before, closed;
+    before.objects = {one}, closed.objects = {with_keys(keys, nothing_form)};
+    closed = forms.intersection(before, closed);
+    if (closed.objects.empty()) closed = std::move(before);
+    for (ObjectForm& object : closed.objects) {
+      object.named  = {.all = true};
+      object.closes = false;
+    }
+    forms.unite(all, closed);
+  }
+  merge_objects(all, forms);
+  return closed_.emplace(id, std::move(all)).first->second;
+}
+
+TOOLDECODE_INLINE bool Reader::may_share(const ObjectForm& a, const ObjectForm& b) {
+  Form left, right;
+  left.objects = {a}, right.objects = {b};
+  return !forms.are_disjoint(left, right);
 }
 
 TOOLDECODE_INLINE bool Reader::relaxes(const Error& error) {
@@ -49,9 +93,19 @@ TOOLDECODE_INLINE bool Reader::relaxes(const Error& error) {
 
 TOOLDECODE_INLINE FormId Reader::child(const Site& site, const Json& schema,
                                        const std::string& part) {
+  return child(site, schema, part, site.role);
+}
+
+TOOLDECODE_INLINE FormId Reader::test(const Site& site, const Json& schema,
+                                      const std::string& part) {
+  return child(site, schema, part, Role::tests);
+}
+
+TOOLDECODE_INLINE FormId Reader::child(const Site& site, const Json& schema,
+                                       const std::string& part, Role role) {
   BuildBudget::spend(10 + site.pointer.size() / 16);
   return form_at({&schema, site.pointer + '/' + part, document_.resource_of(schema, site.resource)},
-                 site.scope);
+                 site.scope, role);
 }
 
 TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId resource) {
@@ -68,8 +122,9 @@ TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId reso
   return ScopeId(static_cast<std::uint32_t>(scopes_.size() - 1));
 }
 
-TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope) {
-  std::unordered_set<const Json*> passed;  // references on the way
+TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role role) {
+  if (!rules_.close_objects) role = Role::describes;  // the same form is not read twice
+  std::unordered_set<const Json*> passed;             // references on the way
   while (true) {
     scope              = entered(scope, place.resource);
     const Json& schema = *place.schema;
@@ -100,11 +155,11 @@ TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope) {
     }
     place = target(place, "$ref");
   }
-  const auto [known, fresh] = known_.try_emplace({place.schema, scope});
+  const auto [known, fresh] = known_.try_emplace({place.schema, scope, role});
   if (fresh) {
     BuildBudget::spend(20, 100 + place.pointer.size());
     known->second = forms.add_read(static_cast<std::uint32_t>(sites_.size()), place.pointer);
-    sites_.push_back({std::move(place), scope});
+    sites_.push_back({std::move(place), scope, role});
   }
   return known->second;
 }
@@ -113,8 +168,9 @@ TOOLDECODE_INLINE FormId Reader::negation(const Location& place, ScopeId scope) 
   const Json& inner = (*place.schema)["not"];
   ++depth_;
   const FormTable::Origin origin(forms, place.pointer + "/not");
-  const FormId of = form_at(
-      {&inner, place.pointer + "/not", document_.resource_of(inner, place.resource)}, scope);
+  const FormId of =
+      form_at({&inner, place.pointer + "/not", document_.resource_of(inner, place.resource)}, scope,
+              Role::tests);
   const FormId result = forms.complement(of);
   --depth_;
   return result;
@@ -152,16 +208,17 @@ TOOLDECODE_INLINE Reader::Location Reader::dynamic_target(const Location& place,
 }
 
 TOOLDECODE_INLINE Form Reader::read(std::uint32_t site) {
-  return read(sites_[site].first, sites_[site].second);
+  const auto& [place, scope, role] = sites_[site];
+  return read(place, scope, role);
 }
 
-TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope) {
+TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role role) {
   const SchemaDraft draft = document_[place.resource].draft;
-  const Site site{*place.schema, place.pointer, place.resource, scope,
-                  Assertions(*place.schema, draft, place.pointer)};
+  const Site site{*place.schema, place.pointer, place.resource,
+                  scope,         role,          Assertions(*place.schema, draft, place.pointer)};
   const bool nullable = rules_.nullable && is_nullable(site.schema, site.pointer);
   if (nullable && draft <= SchemaDraft::draft7 && site.has.find("$ref") != nullptr) {
-    Form referred = forms[form_at(target(place, "$ref"), scope)];
+    Form referred = forms[form_at(target(place, "$ref"), scope, role)];
     referred.null = true;
     return referred;
   }
@@ -177,9 +234,9 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope) {
     }
   };
   const auto and_form = [&](FormId id) { all = forms.intersection(all, forms[id]); };
-  with("$ref", [&] { and_form(form_at(target(place, "$ref"), scope)); });
+  with("$ref", [&] { and_form(form_at(target(place, "$ref"), scope, role)); });
   for (const char* keyword : {"$dynamicRef", "$recursiveRef"}) {
-    with(keyword, [&] { and_form(form_at(dynamic_target(place, scope, keyword), scope)); });
+    with(keyword, [&] { and_form(form_at(dynamic_target(place, scope, keyword), scope, role)); });
   }
   with("const", [&] {
     all = forms.intersection(all, constants_(std::vector<Json>(1, *site.has.find("const"))));
@@ -190,13 +247,15 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope) {
     all = forms.intersection(all, constants_(list.get_ref<const Json::array_t&>()));
   });
   with("allOf", [&] {
-    for (const FormId id : branches(site, "allOf")) and_form(id);
+    for (const FormId id : branches(site, "allOf", role)) and_form(id);
   });
-  with("anyOf", [&] { all = forms.intersection(all, any_of(branches(site, "anyOf"))); });
-  with("oneOf", [&] { all = one_of(all, branches(site, "oneOf")); });
+  with("anyOf", [&] { all = forms.intersection(all, any_of(branches(site, "anyOf", role))); });
+  with("oneOf", [&] {
+    all = one_of(all, branches(site, "oneOf", role), branches(site, "oneOf", Role::tests));
+  });
   with("not", [&] {
     const Strict strict(*this);
-    all = forms.without(all, child(site, *site.has.find("not"), "not"));
+    all = forms.without(all, test(site, *site.has.find("not"), "not"));
   });
   with("if", [&] { all = conditional(site, all); });
   with("dependentSchemas", [&] { all = dependent(site, all, "dependentSchemas"); });
@@ -215,12 +274,13 @@ TOOLDECODE_INLINE Reader::Strict::~Strict() {
   --reader.strict_;
 }
 
-TOOLDECODE_INLINE std::vector<FormId> Reader::branches(const Site& site, const char* keyword) {
+TOOLDECODE_INLINE std::vector<FormId> Reader::branches(const Site& site, const char* keyword,
+                                                       Role role) {
   const Json& list = *site.has.find_list(keyword);
   if (list.empty()) site.has.malformed(keyword, "must be an array of schemas that is not empty");
   std::vector<FormId> result(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
-    result[i] = child(site, list[i], std::string(keyword) + '/' + std::to_string(i));
+    result[i] = child(site, list[i], std::string(keyword) + '/' + std::to_string(i), role);
   }
   return result;
 }
@@ -237,13 +297,15 @@ TOOLDECODE_INLINE Form Reader::any_of(const std::vector<FormId>& ids) {
   return all;
 }
 
-TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormId>& ids) {
+TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormId>& ids,
+                                      const std::vector<FormId>& others) {
   const Strict strict(*this);
   Form all;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     Form own = forms.intersection(outer, forms[ids[i]]);
     for (std::size_t j = 0; j < ids.size() && !own.empty(); ++j) {
-      if (j != i && !forms.are_disjoint(ids[i], ids[j])) own = forms.difference(own, forms[ids[j]]);
+      if (j != i && !forms.are_disjoint(ids[i], ids[j]))
+        own = forms.difference(own, forms[others[j]]);
     }
     forms.unite(all, own);
   }
@@ -258,14 +320,14 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
   Form yes, no;
   {
     const Strict strict(*this);
-    const Form& condition = forms[child(site, *site.has.find("if"), "if")];
+    const Form& condition = forms[test(site, *site.has.find("if"), "if")];
     yes                   = forms.intersection(outer, condition);
     no                    = forms.difference(outer, condition);
   }
   if (then_part != nullptr) {
-    yes = forms.intersection(yes, forms[child(site, *then_part, "then")]);
+    yes = forms.intersection(yes, forms[test(site, *then_part, "then")]);
   }
-  if (else_part != nullptr) no = forms.intersection(no, forms[child(site, *else_part, "else")]);
+  if (else_part != nullptr) no = forms.intersection(no, forms[test(site, *else_part, "else")]);
   forms.unite(yes, no);
   merge_objects(yes, forms);
   return yes;
@@ -275,7 +337,7 @@ TOOLDECODE_INLINE Form Reader::dependent(const Site& site, Form all, const char*
   for (const auto& [name, content] : site.has.find_map(keyword)->items()) {
     const std::string part = std::string(keyword) + '/' + escape_pointer(name);
     if (content.is_array() || content.is_string()) continue;  // see `objects`
-    const Form& inner = forms[child(site, content, part)];
+    const Form& inner = forms[test(site, content, part)];
     Form absent       = Form::anything();
     Form present;
     absent.objects[0].members = {{name, nothing_form, false}};
@@ -288,19 +350,23 @@ TOOLDECODE_INLINE Form Reader::dependent(const Site& site, Form all, const char*
   return all;
 }
 
+TOOLDECODE_INLINE ObjectForm Reader::with_keys(const ObjectForm::Evaluated& keys, FormId rest) {
+  ObjectForm known;
+  std::vector<std::pair<std::uint32_t, FormId>> patterns;
+  for (const std::uint32_t set : keys.patterns) patterns.push_back({set, any_form});
+  known.others = key_classes(patterns, rest, forms);
+  for (const std::string& name : keys.names) known.members.push_back({name});
+  return known;
+}
+
 TOOLDECODE_INLINE void Reader::close_objects(const Site& site, Form& all) {
   const FormId rest = child(site, *site.has.find("unevaluatedProperties"), "unevaluatedProperties");
   Form closed       = all;
   closed.objects.clear();
   for (const ObjectForm& object : all.objects) {
     if (!object.evaluated.all) {
-      ObjectForm known;
-      std::vector<std::pair<std::uint32_t, FormId>> patterns;
-      for (const std::uint32_t set : object.evaluated.patterns) patterns.push_back({set, any_form});
-      known.others = key_classes(patterns, rest, forms);
-      for (const std::string& name : object.evaluated.names) known.members.push_back({name});
       Form a, b;
-      a.objects = {object}, b.objects = {known};
+      a.objects = {object}, b.objects = {with_keys(object.evaluated, rest)};
       a = forms.intersection(a, b);
       for (ObjectForm& one : a.objects) one.evaluated = {.all = true};
       forms.unite(closed, a);
@@ -404,7 +470,7 @@ TOOLDECODE_INLINE ArrayForm Reader::array(const Site& site) {
     text::Occurrences count = site.has.occurrences("minContains", "maxContains");
     if (site.has.find("minContains") == nullptr) count.min = 1;
     if (count != text::Occurrences{} || document_.has_unevaluated()) {
-      form.contains.push_back({child(site, *contains, "contains"), count});
+      form.contains.push_back({test(site, *contains, "contains"), count});
     }
   }
   return form;
@@ -434,6 +500,8 @@ TOOLDECODE_INLINE ObjectForm Reader::object(const Site& site) {
     form.evaluated.all = additional != nullptr;
     for (const auto& member : form.members) form.evaluated.names.push_back(member.name);
     for (const auto& one : patterns) form.evaluated.patterns.push_back(one.first);
+    std::sort(form.evaluated.names.begin(), form.evaluated.names.end());
+    std::sort(form.evaluated.patterns.begin(), form.evaluated.patterns.end());
   }
   if (const Json* required = site.has.find("required")) {
     require_names(form, Assertions::names(*required, site.has.place("required")), forms);
@@ -453,7 +521,26 @@ TOOLDECODE_INLINE ObjectForm Reader::object(const Site& site) {
       }
     }
   }
+  if (rules_.close_objects) {
+    for (const auto& one : patterns) form.named.patterns.push_back(one.first);
+    name_keys(site, form);
+  }
   return form;
+}
+
+TOOLDECODE_INLINE void Reader::name_keys(const Site& site, ObjectForm& form) const {
+  ObjectForm::Evaluated& named = form.named;
+  for (const char* keyword : {"additionalProperties", "unevaluatedProperties", "propertyNames"}) {
+    named.all |= site.has.find(keyword) != nullptr;
+  }
+  const Json* properties = site.has.find_map("properties");
+  form.closes = site.role == Role::describes && properties != nullptr && !properties->empty();
+  if (named.all) return;
+  for (const ObjectForm::Member& member : form.members) named.names.push_back(member.name);
+  for (const auto& [name, needed] : form.dependent) named.names.push_back(needed);
+  std::sort(named.names.begin(), named.names.end());
+  named.names.erase(std::unique(named.names.begin(), named.names.end()), named.names.end());
+  std::sort(named.patterns.begin(), named.patterns.end());
 }
 
 }  // namespace tooldecode::schema

@@ -195,6 +195,13 @@ struct AnswerParts {
 
 namespace tools {
 
+/// How a tool's parameters are read: its objects are closed, unless the tool is not strict.
+[[nodiscard]] schema::DocumentRules parameter_rules(const Tool& tool);
+
+/// The same with how its arguments are written: what a format gives to SchemaCompiler.
+[[nodiscard]] SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
+                                              text::ValueSyntax syntax = text::ValueSyntax::json);
+
 /// A call format of any type, as one type: what constraints are made of.
 ///
 /// \par Complexity  a copy O(1): copies share the format

@@ -282,3 +282,20 @@ TOOLDECODE_INLINE CallGrammar build_call_grammar(const tools::AnyFormat& format,
 }
 
 }  // namespace tooldecode
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE schema::DocumentRules parameter_rules(const Tool& tool) {
+  return {.place = tool.parameters_pointer, .close_objects = tool.strict};
+}
+
+TOOLDECODE_INLINE SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
+                                                  text::ValueSyntax syntax) {
+  return {.syntax           = syntax,
+          .documented_order = options.documented_order,
+          .whitespace       = options.whitespace,
+          .leading_keys     = options.leading_keys,
+          .rules            = parameter_rules(tool)};
+}
+
+}  // namespace tooldecode::tools

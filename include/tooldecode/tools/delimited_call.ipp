@@ -227,8 +227,6 @@ TOOLDECODE_INLINE std::string_view DelimitedCall::call_delimiter() const {
 TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::names(
     Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
     const ChoiceOptions& options) const {
-  const SchemaOptions written{text::ValueSyntax::json, options.documented_order, options.whitespace,
-                              options.leading_keys};
   const auto middles =
       numbered ? std::vector<std::string>{":"} : tools::delimiter_spellings(middle);
   std::vector<std::string_view> delimiters;
@@ -248,7 +246,7 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
       tools::refuse_tool(tool, "text begins so");
     }
     const auto arguments = [&](Grammar& part) {
-      SchemaCompiler compiler(part, tool.parameters, written);
+      SchemaCompiler compiler(part, tool.parameters, tools::parameter_options(tool, options));
       const NodeId opening =
           numbered ? part.sequence({tools::call_number(part), tools::delimiter(part, middle)})
                    : part.empty();

@@ -13,21 +13,31 @@
 /// | required_flag | `"required": true` inside a property | the name in the object's `required` |
 /// | number_text | `"minimum": "0"` and other bounds | the number |
 /// | array_enum | `enum` of scalars beside `"type": "array"` | the `enum` of `items` |
-/// | enum_over_type | an `enum` member that `type` does not admit | the `enum` alone, without `type` |
-/// | nullable | `"default": null` or `"nullable": true` | null admitted too |
+/// | nullable | `"nullable": true` | null admitted too |
 /// | closed_object | `properties`, but no `additionalProperties` | no other names are allowed |
-/// | no_arguments | a call's parameters without any `properties` | a call without arguments |
-/// | unknown_required | a `required` name that a closed object lacks | the name not required |
+/// | no_arguments | parameters that say nothing at all | a call without arguments |
+/// | unknown_required | a `required` name that `properties` lacks | a property of any value |
+/// | property_map | parameters that are `properties` themselves | an object with those properties |
 ///
-/// An object below the top without `properties`, or with empty ones, stays free-form. Objects that
-/// are combined with others (`allOf`, `$ref` or `properties` beside a branch that names more) are
-/// not closed, since one part would forbid what the other part names. Keywords that are in no row
-/// are left as they are, for the schema compiler to accept or to refuse.
+/// By LenientReadings alone, and noted without them:
+///
+/// | reading | the document has | it is read as |
+/// | --- | --- | --- |
+/// | enum_over_type | an `enum` member that `type` does not admit | the `enum` alone, without `type` |
+/// | nullable | `"default": null` where null does not conform | null admitted too |
+/// | unknown_required | the same, where `additionalProperties` is false | the name not required |
+///
+/// Only noted, since JSON Schema says nothing of them: `unknown_keyword`, a key that is a keyword but
+/// for a letter or two (`minLenght`); `unknown_format`, a format that is not known.
+///
+/// An object below the top without `properties`, or with empty ones, stays free-form. An object that
+/// several schemas describe (compositions, references) is closed over the names of all of them, which
+/// the schema compiler does: see schema::DocumentRules::close_objects. Keywords that are in no row are
+/// left as they are, for the schema compiler to accept or to refuse.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -53,8 +63,8 @@ class DocumentReader {
  public:
   using Json = nlohmann::ordered_json;
 
-  DocumentReader(std::string tool, std::vector<Note>& notes)
-      : tool_(std::move(tool)), notes_(notes) {}
+  DocumentReader(std::string tool, std::vector<Note>& notes, LenientReadings lenient = {})
+      : tool_(std::move(tool)), notes_(notes), lenient_(lenient) {}
 
   /// The schema of a call's arguments: always an object's.
   [[nodiscard]] Json parameters(Json schema, const std::string& pointer);
@@ -63,7 +73,8 @@ class DocumentReader {
   // Where a schema stands.
   struct Surroundings {
     bool top      = false;  // the arguments of a call
-    bool composed = false;  // another schema speaks about the same object
+    bool combined = false;  // other schemas may describe the same value
+    bool tests    = false;  // it is a condition, or refines what others describe
   };
 
   void note(Reading reading, const std::string& pointer, std::string text);
@@ -99,14 +110,23 @@ class DocumentReader {
 
   void prefer_enum(Json& schema, const std::string& pointer);
 
-  // The names that a schema's branches give to the same object; nothing where one is a reference.
-  static bool collect_names(const Json& schema, std::set<std::string>& names);
-  static bool collect_properties(const Json& schema, std::set<std::string>& names);
+  // Parameters that are a map of properties, as a schema; nothing where they are a schema.
+  std::optional<Json> from_map(const Json& parameters, const std::string& pointer);
 
-  // Whether some object is described by two schemas at once, so that $defs may be parts of one.
-  static bool composes(const Json& value);
+  // Whether keywords describe the value, or one inside it, by several schemas.
+  static bool has_applicator(const Json& schema);
+  // Whether a reference may lead to any schema, and not to definitions alone.
+  static bool has_free_reference(const Json& value);
+
+  // Whether nothing is said about a call's arguments.
+  static bool is_silent(const Json& schema);
+
+  void note_unknown(const Json& schema, const std::string& pointer);
 
   void close(Json& schema, const std::string& pointer, Surroundings place);
+
+  // What a closed object requires and does not describe.
+  void describe_required(Json& schema, const std::string& pointer);
 
   void drop_unknown_required(Json& schema, const std::string& pointer);
 
@@ -118,7 +138,7 @@ class DocumentReader {
 
   std::string tool_;
   std::vector<Note>& notes_;
-  bool composes_ = false;
+  LenientReadings lenient_;
 };
 
 }  // namespace tooldecode::tools

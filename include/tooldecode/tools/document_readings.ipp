@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -17,8 +16,10 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/string_format.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
@@ -31,7 +32,7 @@ TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
   if (!schema.is_object()) {
     throw Error(Errc::malformed_document, pointer, "parameters must be the schema of an object");
   }
-  composes_ = composes(schema);
+  if (auto map = from_map(schema, pointer)) schema = std::move(*map);
   if (schema.contains("type") && !schema["type"].is_null()) {
     map_type(schema, pointer);
     const Json type   = schema.value("type", Json());
@@ -44,7 +45,7 @@ TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
   schema["type"] = "object";
   schema.erase("default");  // a call always has arguments
   schema.erase("nullable");
-  read(schema, pointer, {.top = true});
+  read(schema, pointer, {.top = true, .combined = has_free_reference(schema)});
   return schema;
 }
 
@@ -72,6 +73,7 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
   BuildBudget::spend_at(pointer, 30 + 10 * schema.size() + pointer.size() / 16, 64 * schema.size());
   drop_nulls(schema, pointer);
   drop_optional(schema, pointer);
+  note_unknown(schema, pointer);
   if (schema.contains("required") && schema["required"].is_boolean()) {
     schema.erase("required");
     note(Reading::required_flag, pointer, "\"required\" is dropped: it is not about a property");
@@ -89,32 +91,40 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
 
 TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::string& pointer,
                                                      Surroundings place) {
-  const bool names = schema.contains("properties") || schema.contains("allOf") ||
-                     schema.contains("$ref") || place.composed;
+  const bool combined = place.combined || has_applicator(schema);
   for (const auto& member : schema.items()) {
     const std::string& key = member.key();
     Json& value            = member.value();
     const auto at          = [&] { return extend_pointer(pointer, key); };
     const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
-    if (one_of("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")) {
-      if (!value.is_object()) continue;  // the schema compiler says what is wrong
-      const bool composed =
-          key == "dependentSchemas" || (one_of("$defs", "definitions") && composes_);
+    const auto read_map    = [&](Surroundings inside) {
+      if (!value.is_object()) return;  // the schema compiler says what is wrong
       for (const auto& child : value.items()) {
-        read(child.value(), extend_pointer(at(), child.key()), {.composed = composed});
+        if (key == "dependencies" && !child.value().is_object()) continue;
+        read(child.value(), extend_pointer(at(), child.key()), inside);
       }
-    } else if (one_of("anyOf", "oneOf", "allOf", "prefixItems") ||
-               (key == "items" && value.is_array())) {
-      if (!value.is_array()) continue;
-      const bool composed = key == "allOf" || (one_of("anyOf", "oneOf") && names);
+    };
+    const auto read_list = [&](Surroundings inside) {
+      if (!value.is_array()) return;
       for (std::size_t i = 0; i < value.size(); ++i) {
-        read(value[i], extend_pointer(at(), std::to_string(i)), {.composed = composed});
+        read(value[i], extend_pointer(at(), std::to_string(i)), inside);
       }
-    } else if (one_of("if", "then", "else", "not")) {
-      read(value, at(), {.composed = true});
-    } else if (one_of("items", "additionalProperties", "additionalItems", "contains",
-                      "propertyNames", "unevaluatedItems", "unevaluatedProperties")) {
-      read(value, at(), {});
+    };
+    if (one_of("properties", "patternProperties")) {
+      read_map({.combined = combined, .tests = place.tests});
+    } else if (one_of("$defs", "definitions")) {
+      read_map({.combined = true});
+    } else if (one_of("dependentSchemas", "dependencies")) {
+      read_map({.combined = true, .tests = true});
+    } else if (one_of("anyOf", "oneOf", "allOf")) {
+      read_list({.combined = true, .tests = place.tests});
+    } else if (key == "prefixItems" || (key == "items" && value.is_array())) {
+      read_list({.combined = combined, .tests = place.tests});
+    } else if (one_of("if", "then", "else", "not", "contains")) {
+      read(value, at(), {.combined = true, .tests = true});
+    } else if (one_of("items", "additionalProperties", "additionalItems", "propertyNames",
+                      "unevaluatedItems", "unevaluatedProperties")) {
+      read(value, at(), {.combined = combined, .tests = place.tests});
     }
   }
 }
@@ -293,81 +303,150 @@ TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::stri
   const auto outside  = std::find_if(members.begin(), members.end(),
                                      [&](const Json& member) { return !is_of_type(member, type); });
   if (outside == members.end()) return;
+  const std::string value =
+      text::ExactNumber::is(*outside) ? text::ExactNumber::text(*outside) : outside->dump();
   note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
-       "type " + type.dump() + " is dropped: the enum has " +
-           (text::ExactNumber::is(*outside) ? text::ExactNumber::text(*outside) : outside->dump()));
-  schema.erase("type");
+       lenient_.enum_over_type
+           ? "type " + type.dump() + " is dropped: the enum has " + value
+           : "type " + type.dump() + " excludes " + value + ", which the enum has");
+  if (lenient_.enum_over_type) schema.erase("type");
 }
 
-TOOLDECODE_INLINE bool DocumentReader::collect_names(const Json& schema,
-                                                     std::set<std::string>& names) {
-  BuildBudget::spend(5 + 3 * schema.size());
-  for (const auto& [key, value] : schema.items()) {
-    if (key == "$ref" || key == "$dynamicRef") return false;
-    if (key == "anyOf" || key == "oneOf" || key == "allOf") {
-      for (const Json& branch : value) {
-        if (branch.is_object() && !collect_properties(branch, names)) return false;
-      }
-    } else if ((key == "if" || key == "then" || key == "else") && value.is_object()) {
-      if (!collect_properties(value, names)) return false;
-    } else if (key == "dependentSchemas" && value.is_object()) {
-      for (const Json& branch : value) {
-        if (branch.is_object() && !collect_properties(branch, names)) return false;
-      }
+TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
+    const Json& parameters, const std::string& pointer) {
+  bool is_map = false;
+  for (const auto& [name, value] : parameters.items()) {
+    if (name.starts_with("x-") || name.starts_with('$')) continue;
+    if (!value.is_object()) {
+      // A keyword's own kind of value: it is a schema. Else it is neither.
+      if (schema::find_keyword(name)) return std::nullopt;
+      is_map = is_map || value.is_string();
+      continue;
     }
+    const auto keyword   = schema::find_keyword(name);
+    const bool is_schema = keyword && (keyword->shape == schema::KeywordShape::map ||
+                                       keyword->shape == schema::KeywordShape::schema ||
+                                       keyword->shape == schema::KeywordShape::either);
+    if (is_schema) return std::nullopt;
+    is_map = is_map || !keyword || keyword->shape == schema::KeywordShape::value ||
+             value.contains("type") || value.contains("description");
+  }
+  if (!is_map) return std::nullopt;
+  Json properties = Json::object();
+  for (const auto& [name, value] : parameters.items()) {
+    if (name.starts_with("x-") || name.starts_with('$')) continue;
+    if (!value.is_object()) {
+      throw Error(
+          Errc::malformed_document, extend_pointer(pointer, name),
+          "parameters are neither a schema nor a map of properties: a property is described "
+          "by an object");
+    }
+    properties[name] = value;
+  }
+  note(Reading::property_map, pointer, "the members are read as \"properties\"");
+  return Json{{"type", "object"}, {"properties", std::move(properties)}};
+}
+
+TOOLDECODE_INLINE bool DocumentReader::has_applicator(const Json& schema) {
+  for (const char* key : {"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+                          "dependentSchemas", "dependencies", "dependentRequired", "contains",
+                          "patternProperties", "$ref", "$dynamicRef", "$recursiveRef"}) {
+    if (schema.contains(key)) return true;
+  }
+  return false;
+}
+
+TOOLDECODE_INLINE bool DocumentReader::has_free_reference(const Json& value) {
+  BuildBudget::spend(2);
+  if (value.is_array()) {
+    return std::any_of(value.begin(), value.end(), has_free_reference);
+  }
+  if (!value.is_object()) return false;
+  for (const auto& [key, member] : value.items()) {
+    if (key == "$dynamicRef" || key == "$recursiveRef" || key == "$id" || key == "$anchor") {
+      return true;
+    }
+    if (key == "$ref" && member.is_string()) {
+      const auto& target = member.get_ref<const std::string&>();
+      if (!target.starts_with("#/$defs/") && !target.starts_with("#/definitions/")) return true;
+    }
+    if (has_free_reference(member)) return true;
+  }
+  return false;
+}
+
+TOOLDECODE_INLINE bool DocumentReader::is_silent(const Json& schema) {
+  for (const auto& [key, value] : schema.items()) {
+    if (key == "type" || key == "$defs" || key == "definitions" || key == "maxProperties") continue;
+    if (schema::is_annotation_keyword(key)) continue;
+    const bool is_empty = (key == "properties" || key == "required") && value.empty();
+    if (!is_empty) return false;
   }
   return true;
 }
 
-TOOLDECODE_INLINE bool DocumentReader::collect_properties(const Json& schema,
-                                                          std::set<std::string>& names) {
-  if (schema.contains("patternProperties") || schema.contains("additionalProperties")) return false;
-  if (schema.contains("properties") && schema["properties"].is_object()) {
-    BuildBudget::spend(10 * schema["properties"].size());
-    for (const auto& property : schema["properties"].items()) names.insert(property.key());
+TOOLDECODE_INLINE void DocumentReader::note_unknown(const Json& schema,
+                                                    const std::string& pointer) {
+  for (const auto& [key, value] : schema.items()) {
+    if (key == "format" && value.is_string()) {
+      if (text::is_standard_format(value.get_ref<const std::string&>())) continue;
+      note(Reading::unknown_format, extend_pointer(pointer, key),
+           "the format " + value.dump() + " is not known and not enforced");
+    } else if (const auto meant = schema::find_near_keyword(key)) {
+      note(Reading::unknown_keyword, extend_pointer(pointer, key),
+           '"' + key + "\" is no keyword and says nothing; \"" + std::string(*meant) + "\" is one");
+    }
   }
-  return collect_names(schema, names);
-}
-
-TOOLDECODE_INLINE bool DocumentReader::composes(const Json& value) {
-  if (value.is_object() &&
-      (value.contains("allOf") || (value.contains("$ref") && value.contains("properties")))) {
-    return true;
-  }
-  return value.is_structured() &&
-         std::any_of(value.begin(), value.end(), [](const Json& child) { return composes(child); });
 }
 
 TOOLDECODE_INLINE void DocumentReader::close(Json& schema, const std::string& pointer,
                                              Surroundings place) {
-  if (place.composed || schema.contains("additionalProperties") ||
-      schema.contains("unevaluatedProperties")) {
+  if (place.tests || schema.contains("additionalProperties") ||
+      schema.contains("unevaluatedProperties") || schema.contains("propertyNames")) {
     return;
   }
-  const bool named = schema.contains("properties");
-  if (named && !schema["properties"].is_object()) return;
-  const bool empty = !named || schema["properties"].empty();
-  if (empty && (!place.top || schema.contains("patternProperties"))) return;
-  std::set<std::string> names;
-  if (!collect_names(schema, names)) return;
-  const auto own = named ? names_of(schema["properties"]) : std::unordered_set<std::string>();
-  for (const std::string& name : names) {
-    if (!own.contains(name)) return;
-  }
-  if (!named) schema["properties"] = Json::object();
-  schema["additionalProperties"] = false;
-  if (empty) {
+  const auto listed = schema.find("properties");
+  if (listed != schema.end() && !listed->is_object()) return;  // the schema compiler says so
+  if (listed == schema.end() || listed->empty()) {
+    if (!place.top || !is_silent(schema)) return;
+    schema["properties"]           = Json::object();
+    schema["additionalProperties"] = false;
     note(Reading::no_arguments, pointer, "no properties: the call takes no arguments");
-  } else {
-    note(Reading::closed_object, pointer, "names other than those of \"properties\" are forbidden");
+    return;
+  }
+  if (place.combined || has_applicator(schema)) {
+    note(Reading::closed_object, pointer, "names that no schema of this object has are forbidden");
+    return;
+  }
+  describe_required(schema, pointer);
+  schema["additionalProperties"] = false;
+  note(Reading::closed_object, pointer, "names other than those of \"properties\" are forbidden");
+}
+
+TOOLDECODE_INLINE void DocumentReader::describe_required(Json& schema, const std::string& pointer) {
+  const auto required = schema.find("required");
+  if (lenient_.unknown_required || required == schema.end() || !required->is_array()) return;
+  if (schema.contains("patternProperties")) return;
+  const auto names = names_of(schema["properties"]);
+  std::vector<std::string> unknown;
+  for (const Json& name : *required) {
+    if (name.is_string() && !names.contains(name.get_ref<const std::string&>())) {
+      unknown.push_back(name.get<std::string>());
+    }
+  }
+  for (const std::string& name : unknown) {
+    schema["properties"][name] = true;
+    note(Reading::unknown_required, extend_pointer(pointer, "required"),
+         "the required name " + Json(name).dump() + " is no property: it has any value");
   }
 }
 
 TOOLDECODE_INLINE void DocumentReader::drop_unknown_required(Json& schema,
                                                              const std::string& pointer) {
-  if (!schema.contains("required") || !schema["required"].is_array() ||
-      !schema.contains("properties") || schema.contains("patternProperties") ||
-      !schema.contains("additionalProperties") || schema["additionalProperties"] != false) {
+  if (!lenient_.unknown_required || !schema.contains("required") ||
+      !schema["required"].is_array() || !schema.contains("properties") ||
+      schema.contains("patternProperties") || !schema.contains("additionalProperties") ||
+      schema["additionalProperties"] != false) {
     return;
   }
   Json kept        = Json::array();
@@ -419,9 +498,14 @@ TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::strin
   schema.erase("nullable");
   const bool by_default = schema.contains("default") && schema["default"].is_null();
   if ((!flagged && !by_default) || admits_null(schema)) return;
+  if (!flagged && !lenient_.null_default) {
+    if (excludes_null(schema)) {
+      note(Reading::nullable, pointer, "the default, null, does not conform to the schema");
+    }
+    return;
+  }
   note(Reading::nullable, pointer,
-       by_default ? "null is admitted: it is the default"
-                  : "null is admitted: \"nullable\" is true");
+       flagged ? "null is admitted: \"nullable\" is true" : "null is admitted: it is the default");
   // Widened in place: what is in it may be large.
   std::optional<Json> type;
   bool in_enum = false;

@@ -47,7 +47,7 @@ TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& sch
 
 TOOLDECODE_INLINE NodeId ElementValues::objects() {
   const schema::FormId id = reader_.form(schema_, "#");
-  const auto objects      = reader_.forms[id].objects;
+  const auto objects      = reader_.written(id).objects;
   if (objects.empty()) {
     throw Error(Errc::unsupported_keyword, "#", "elements are written of objects alone");
   }
@@ -158,7 +158,7 @@ TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
 
 TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
   const std::string place = reader_.forms.place_of(id);
-  const schema::Form form = reader_.forms[id];
+  const schema::Form form = reader_.written(id);
   if (style_.repeats_key() && id == schema::any_form) {
     throw Error(Errc::unsupported_keyword, place, "this style has no elements of any value");
   }

@@ -102,9 +102,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> HarmonyCall::openings(
     const Tool& tool = tools[i];
     refuse(tool);
     const NodeId arguments = grammar.part(static_cast<std::uint32_t>(i), [&](Grammar& part) {
-      SchemaCompiler compiler(part, tool.parameters,
-                              {text::ValueSyntax::json, options.documented_order,
-                               options.whitespace, options.leading_keys});
+      SchemaCompiler compiler(part, tool.parameters, tools::parameter_options(tool, options));
       return part.sequence({compiler.whitespace(),
                             part.tagged(tools::mark::arguments,
                                         compiler.value(tool.parameters, tool.parameters_pointer)),

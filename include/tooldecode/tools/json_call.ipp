@@ -210,14 +210,12 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
 TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
     Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
     const ChoiceOptions& options) const {
-  const SchemaOptions written{text::ValueSyntax::json, options.documented_order, options.whitespace,
-                              options.leading_keys};
   std::vector<std::pair<std::string, NodeId>> result;
   result.reserve(chosen.size());
   for (const std::size_t i : chosen) {
     const Tool& tool    = tools[i];
     const auto argument = [&](Grammar& part) {
-      SchemaCompiler compiler(part, tool.parameters, written);
+      SchemaCompiler compiler(part, tool.parameters, tools::parameter_options(tool, options));
       const NodeId value = part.tagged(tools::mark::arguments,
                                        compiler.value(tool.parameters, tool.parameters_pointer));
       NodeId id          = part.empty();

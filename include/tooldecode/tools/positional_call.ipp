@@ -107,9 +107,9 @@ TOOLDECODE_INLINE std::vector<CallOpening> PositionalCall::openings(
     tools::refuse_tool(tools[i],
                        tools::why_not_carried(tools[i].name, std::span(&delimiter, 1), middle));
     const auto call = [&](Grammar& part) {
-      SchemaCompiler compiler(
-          part, tools[i].parameters,
-          {text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
+      SchemaOptions written = tools::parameter_options(tools[i], options);
+      written.leading_keys.clear();
+      SchemaCompiler compiler(part, tools[i].parameters, std::move(written));
       const NodeId space = compiler.whitespace();
       const NodeId list =
           part.sequence({space, arguments(part, compiler, tools[i], options.leading_keys), space});

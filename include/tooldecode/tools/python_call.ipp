@@ -106,8 +106,6 @@ TOOLDECODE_INLINE std::pair<std::string, JsonValue> PythonCall::read_argument(
 TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
     Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
     const ChoiceOptions& options) const {
-  const SchemaOptions written{text::ValueSyntax::python, options.documented_order,
-                              options.whitespace, options.leading_keys};
   const schema::Spellings text(grammar, text::ValueSyntax::python, options.whitespace);
   const NodeId space = text.space();
   std::vector<std::pair<std::string, NodeId>> names;
@@ -116,7 +114,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
     check_name(tool, tools);
     const auto arguments = [&](Grammar& part) {
       check_arguments(tool);
-      SchemaCompiler compiler(part, tool.parameters, written);
+      SchemaCompiler compiler(part, tool.parameters,
+                              tools::parameter_options(tool, options, text::ValueSyntax::python));
       return part.sequence({compiler.whitespace(),
                             compiler.keyword_arguments(tool.parameters, tool.parameters_pointer,
                                                        tools::mark::argument),
@@ -192,9 +191,9 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
     is_listed = is_listed && !says_more(member);
   if (is_listed) return;
   // Names that are documented elsewhere are read as any other is.
-  schema::Reader reader(tool.parameters);
+  schema::Reader reader(tool.parameters, tools::parameter_rules(tool));
   const schema::FormId form = reader.form(tool.parameters, tool.parameters_pointer);
-  for (const schema::ObjectForm& object : reader.forms[form].objects) {
+  for (const schema::ObjectForm& object : reader.written(form).objects) {
     for (const auto& member : object.members) {
       if (std::find(names.begin(), names.end(), member.name) != names.end()) continue;
       if (!tools::has_outer_space(member.name) &&

@@ -2,6 +2,7 @@
 /// ToolSet: the tools that a model may call, read from any of the common document forms.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -23,8 +24,10 @@ namespace tooldecode {
 
 /// The form that a tool's document has, decided for each document by its own members.
 enum class DocumentForm : std::uint8_t {
-  openai,    ///< `{"type": "function", "function": {...}}`, or `{"name", "parameters"}` alone
-  mcp,       ///< `{"name", "inputSchema", "annotations"}`; `input_schema` too
+  openai,    ///< `{"type": "function", "function": {...}}`, or `{"name", "parameters"}` alone;
+             ///< Gemini's `functionDeclarations` too
+  mcp,       ///< `{"name", "inputSchema", "annotations"}`; `input_schema` too, and Bedrock's
+             ///< `{"toolSpec": {"name", "inputSchema": {"json": {...}}}}`
   bfcl,      ///< `{"name", "parameters"}` with Python's type names: `"type": "dict"`
   api_bank,  ///< `{"name", "input_parameters": {"p": {"type": "str"}}}`, `json_schema` and
              ///< `defaults`
@@ -58,8 +61,11 @@ struct Tool {
 
 /// An ordered set of tools with distinct names.
 ///
-/// A document is an array of tools, one tool, or an object with the array under `tools` or
-/// `functions`; forms may be mixed. A tool without parameters takes no arguments. `parse` keeps the
+/// A document is an array of tools, one tool, or an object with the array under `tools`,
+/// `functions`, `functionDeclarations` or Bedrock's `toolConfig`; forms may be mixed. A tool without
+/// parameters takes no arguments; one whose parameters are in no form that is known is refused. What
+/// a schema says is what JSON Schema has it mean, but for the readings of document_readings.hpp; each
+/// place where one applies is a note. `parse` keeps the
 /// numbers of parameters exact, whatever their size; `from_json` has what the value holds: of a
 /// double, the shortest decimal that reads as it.
 ///
@@ -102,9 +108,12 @@ class ToolSet {
 
   ToolSet() = default;
 
-  /// \param limits  what reading the documents may cost, unless an outer budget is charged
-  [[nodiscard]] static ToolSet parse(std::string_view json_text, BuildLimits limits = {});
-  [[nodiscard]] static ToolSet from_json(JsonValue document, BuildLimits limits = {});
+  /// \param limits   what reading the documents may cost, unless an outer budget is charged
+  /// \param lenient  what is read against what JSON Schema says
+  [[nodiscard]] static ToolSet parse(std::string_view json_text, BuildLimits limits = {},
+                                     tools::LenientReadings lenient = {});
+  [[nodiscard]] static ToolSet from_json(JsonValue document, BuildLimits limits = {},
+                                         tools::LenientReadings lenient = {});
 
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
   [[nodiscard]] bool empty() const noexcept { return tools_.empty(); }
@@ -121,7 +130,8 @@ class ToolSet {
   [[nodiscard]] ToolSet with(std::size_t index, const Json& document) const;
   /// Some of the tools, in this order and each once, shared with this set.
   [[nodiscard]] ToolSet subset(std::span<const std::size_t> indices) const;
-  /// Every place where a document was not taken literally, in the order of the documents.
+  /// Every place where a document was not taken literally or contradicts itself, in the order of the
+  /// documents.
   [[nodiscard]] std::span<const tools::Note> notes() const noexcept { return notes_; }
 
  private:
@@ -141,8 +151,15 @@ class ToolSet {
 
   static const Json* member(const Json& object, const char* key);
 
+  void add_list(Json& list, const std::string& pointer, Names& names);
   void add(Json document, std::string pointer, Names& names);
+  // The members that lists of tools go by.
+  static constexpr std::array list_keys{"tools", "functions", "functionDeclarations",
+                                        "function_declarations"};
 
+  static bool has_parameters(const Json& body);
+  // Bedrock's schema, one member deeper.
+  static const Json* bedrock_schema(const Json& schema);
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer);
   void read_schema(Tool& tool, const Json& schema, std::string pointer);
 
@@ -163,6 +180,7 @@ class ToolSet {
   std::vector<std::shared_ptr<const Tool>> tools_;
   std::vector<std::size_t> index_;  // the tools' numbers by their names
   std::vector<tools::Note> notes_;
+  tools::LenientReadings lenient_{};
 };
 
 }  // namespace tooldecode

@@ -28,20 +28,24 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits limits) {
+TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits limits,
+                                         tools::LenientReadings lenient) {
   const BuildBudget budget(limits);
   ToolSet result;
+  result.lenient_ = lenient;
   result.read(tools::parse_exact_json(json_text));
   return result;
 }
 
-TOOLDECODE_INLINE ToolSet ToolSet::from_json(JsonValue document, BuildLimits limits) {
+TOOLDECODE_INLINE ToolSet ToolSet::from_json(JsonValue document, BuildLimits limits,
+                                             tools::LenientReadings lenient) {
   const BuildBudget budget(limits);
   check_depth(document, 0);
   if (const auto place = find_bad_text(document)) {
     throw Error(Errc::malformed_document, "#" + *place, "a text must be UTF-8");
   }
   ToolSet result;
+  result.lenient_ = lenient;
   result.read(std::move(document));
   return result;
 }
@@ -57,7 +61,7 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolSet::find(std::string_view name
 }
 
 TOOLDECODE_INLINE ToolSet ToolSet::with(std::size_t index, const Json& document) const {
-  const ToolSet one = from_json(document);
+  const ToolSet one = from_json(document, {}, lenient_);
   if (one.size() != 1)
     throw Error(Errc::malformed_document, "#", std::to_string(one.size()) + " tools: must be one");
   const auto taken = find(one[0].name);
@@ -75,6 +79,7 @@ TOOLDECODE_INLINE ToolSet ToolSet::with(std::size_t index, const Json& document)
 
 TOOLDECODE_INLINE ToolSet ToolSet::subset(std::span<const std::size_t> indices) const {
   ToolSet result;
+  result.lenient_ = lenient_;
   std::unordered_set<std::string_view> known;
   for (const std::size_t index : indices) {
     if (!known.insert(tools_[index]->name).second) {
@@ -126,21 +131,24 @@ TOOLDECODE_INLINE std::optional<std::string> ToolSet::find_bad_text(const Json& 
 
 TOOLDECODE_INLINE void ToolSet::read(Json document) {
   Names names;
-  Json* list          = nullptr;
-  std::string pointer = "#";
-  if (document.is_array()) list = &document;
-  if (document.is_object() && !document.contains("name")) {
-    for (const char* key : {"tools", "functions"}) {
-      if (list != nullptr || !document.contains(key) || !document[key].is_array()) continue;
-      list    = &document[key];
-      pointer = tools::extend_pointer(pointer, key);
+  if (document.is_array()) {
+    add_list(document, "#", names);
+  } else {
+    Json* holder        = &document;
+    std::string pointer = "#";
+    if (document.is_object() && document.contains("toolConfig")) {
+      holder  = &document["toolConfig"];
+      pointer = "#/toolConfig";
     }
-  }
-  if (list == nullptr) add(std::move(document), "#", names);
-  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-    add(std::move((*list)[i]), tools::extend_pointer(pointer, std::to_string(i)), names);
+    add(std::move(*holder), pointer, names);
   }
   make_index();
+}
+
+TOOLDECODE_INLINE void ToolSet::add_list(Json& list, const std::string& pointer, Names& names) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    add(std::move(list[i]), tools::extend_pointer(pointer, std::to_string(i)), names);
+  }
 }
 
 TOOLDECODE_INLINE const ToolSet::Json* ToolSet::member(const Json& object, const char* key) {
@@ -153,6 +161,13 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
   if (!document.is_object()) {
     throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
   }
+  if (!document.contains("name")) {
+    // A list of tools, as Gemini has it also inside of another one.
+    for (const char* key : list_keys) {
+      if (!document.contains(key) || !document[key].is_array()) continue;
+      return add_list(document[key], tools::extend_pointer(pointer, key), names);
+    }
+  }
   const Json* body     = &document;
   const bool is_custom = tools::is_custom_tool(document);
   if (const Json* custom = member(document, "custom"); is_custom && custom) {
@@ -163,10 +178,16 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
              function && function->is_object()) {
     body    = function;
     pointer = tools::extend_pointer(pointer, "function");
-  } else if (const Json* type = member(document, "type");
-             type && !is_custom && !document.contains("name")) {
-    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
-                type->dump() + ": must be a function that the caller runs");
+  } else if (const Json* spec = member(document, "toolSpec"); spec && spec->is_object()) {
+    body    = spec;
+    pointer = tools::extend_pointer(pointer, "toolSpec");
+  } else if (const Json* type = member(document, "type"); type && !is_custom) {
+    // Tools that a provider runs have names, too, and no parameters.
+    const bool is_own = *type == "function" || has_parameters(document);
+    if (!is_own || !document.contains("name")) {
+      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
+                  type->dump() + ": must be a function that the caller runs");
+    }
   }
   Tool tool{.name        = text(*body, "name", pointer),
             .description = body->contains("description") ? description(*body, pointer) : "",
@@ -205,21 +226,28 @@ TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
   for (const char* key : {"inputSchema", "input_schema"}) {
     const Json* schema = member(body, key);
     if (!schema) continue;
+    std::string place = tools::extend_pointer(pointer, key);
+    if (const Json* inner = bedrock_schema(*schema)) {
+      schema = inner;
+      place  = tools::extend_pointer(place, "json");
+    }
     tool.form               = DocumentForm::mcp;
     const Json* annotations = member(body, "annotations");
     tool.read_only          = annotations && annotations->is_object() &&
                      annotations->value("readOnlyHint", Json()) == true;
-    return read(key, *schema);
+    return read_schema(tool, *schema, std::move(place));
   }
   if (const Json* listed = member(body, "input_parameters")) {
     tool.form = DocumentForm::api_bank;
     if (const Json* schema = member(body, "json_schema")) return read("json_schema", *schema);
     return read("input_parameters", schema_of_list(*listed, body, pointer));
   }
-  if (const Json* schema = member(body, "parameters")) {
+  for (const char* key : {"parameters", "parametersJsonSchema", "parameters_json_schema"}) {
+    const Json* schema = member(body, key);
+    if (!schema) continue;
     const bool python = schema->is_object() && schema->value("type", Json()) == "dict";
     tool.form         = python ? DocumentForm::bfcl : DocumentForm::openai;
-    return read("parameters", *schema);
+    return read(key, *schema);
   }
   refuse_other_parameters(body, pointer);
   read_schema(
@@ -228,10 +256,24 @@ TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
       pointer);
 }
 
+TOOLDECODE_INLINE bool ToolSet::has_parameters(const Json& body) {
+  for (const char* key : {"inputSchema", "input_schema", "input_parameters", "parameters",
+                          "parametersJsonSchema", "parameters_json_schema"}) {
+    if (member(body, key) != nullptr) return true;
+  }
+  return false;
+}
+
+TOOLDECODE_INLINE const ToolSet::Json* ToolSet::bedrock_schema(const Json& schema) {
+  if (!schema.is_object() || schema.size() != 1) return nullptr;
+  const Json* inner = member(schema, "json");
+  return inner != nullptr && inner->is_object() ? inner : nullptr;
+}
+
 TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, const Json& schema, std::string pointer) {
   tool.parameters_pointer = std::move(pointer);
   std::vector<tools::Note> unused;  // about what is not enforced
-  tools::DocumentReader reader(tool.name, tool.strict ? notes_ : unused);
+  tools::DocumentReader reader(tool.name, tool.strict ? notes_ : unused, lenient_);
   tool.parameters = reader.parameters(schema, tool.parameters_pointer);
   if (tool.strict) return;
   tool.documented = std::move(tool.parameters);

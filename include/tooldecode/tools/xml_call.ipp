@@ -371,9 +371,10 @@ TOOLDECODE_INLINE std::optional<std::string> XmlCall::why_not_key(const std::str
 TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& plain,
                                             const Tool& tool, NodeId between,
                                             const ChoiceOptions& options) const {
-  const Json& root = tool.parameters;
-  SchemaCompiler compiler(
-      grammar, root, {text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
+  const Json& root      = tool.parameters;
+  SchemaOptions written = tools::parameter_options(tool, options);
+  written.leading_keys.clear();
+  SchemaCompiler compiler(grammar, root, written);
   tools::check_listed_arguments(compiler, tool);
   const auto required = required_names(tool);
   const NodeId pad    = grammar.literal(padding);
@@ -397,9 +398,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
   schema::Reader reader(root);
   std::optional<tools::ElementValues> styled;
   if (style) {
-    styled.emplace(
-        grammar, root, *style,
-        SchemaOptions{text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
+    styled.emplace(grammar, root, *style, written);
   }
   const auto value_of = [&](const std::string& key) {
     const auto [schema, pointer] = tools::plain_argument_schema(tool, key);
