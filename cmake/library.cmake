@@ -6,9 +6,11 @@
 #   tooldecode::compiled      the first one's name in 0.2, to go in 0.4
 #
 # <tooldecode/impl.hpp> and <tooldecode/vocabulary/impl.hpp> list the definitions; a layer is a source file, so that they
-# compile in parallel. What reads documents and builds grammars runs once for a constraint and is half of the code: it is
-# compiled at -O1, in two thirds of the time, and a constraint is built as soon (benchmarks/compile_time/README.md).
-set(tooldecode_cold_layers schema ebnf tools vocabulary consistency execute)
+# compile in parallel. In an optimised build each is compiled as far as that shows in what it does: what is read once for a
+# constraint at -O1, in two thirds of the time; what makes masks and decodes at -O2, which is as fast as -O3. What is left
+# are products of matrices, at what the build type has. benchmarks/constraint measures it.
+set(tooldecode_layers_at_O1 ebnf vocabulary consistency execute)
+set(tooldecode_layers_at_O2 core text grammar schema tools constraint decode)
 function(tooldecode_sources variable list)
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list} lines REGEX "^#include <.*\\.ipp>")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list})
@@ -27,9 +29,13 @@ function(tooldecode_sources variable list)
     if(layer STREQUAL "model" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
       # Eigen's products take minutes where nothing is inlined.
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O1>")
-    elseif(layer IN_LIST tooldecode_cold_layers AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-O1>")
     endif()
+    foreach(level 1 2)
+      if(layer IN_LIST tooldecode_layers_at_O${level} AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
+         AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O${level}>")
+      endif()
+    endforeach()
     list(APPEND sources ${source})
   endforeach()
   set(${variable} ${sources} PARENT_SCOPE)

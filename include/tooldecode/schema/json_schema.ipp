@@ -2,10 +2,11 @@
 /// What json_schema.hpp declares.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,17 +85,19 @@ class SchemaCompiler::Parts {
   // How many members the root itself describes: its properties, and what else it requires. Those that
   // other schemas bring come behind them.
   [[nodiscard]] std::uint32_t documented() const {
-    std::set<std::string> names;
     if (!root_.is_object()) return 0;
+    std::vector<std::string_view> names;
     const auto properties = root_.find("properties"), required = root_.find("required");
     if (properties != root_.end() && properties->is_object()) {
-      for (const auto& property : properties->items()) names.insert(property.key());
+      for (const auto& property : properties->items()) names.push_back(property.key());
     }
     if (required != root_.end() && required->is_array()) {
       for (const Json& name : *required) {
-        if (name.is_string()) names.insert(name.get<std::string>());
+        if (name.is_string()) names.push_back(name.get_ref<const std::string&>());
       }
     }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     return static_cast<std::uint32_t>(names.size());
   }
 
