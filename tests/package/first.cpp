@@ -107,7 +107,7 @@ bool batch() {
 
 int main() {
   std::cout << "tooldecode " << tooldecode::version << '\n';
-  return address_seen_by_second() == &tooldecode::version && link() && renew() && stream() &&
+  return ::address_seen_by_second() == &tooldecode::version && link() && renew() && stream() &&
                  batch()
              ? 0
              : 1;
