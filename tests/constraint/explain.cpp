@@ -65,9 +65,8 @@ TEST_CASE("What a schema expects, in words") {
   CHECK(after(constraint, "{\"name\": \"abc\"}") == "the end of the text");
   CHECK(after(constraint, "{\"age\": ") == "an integer");
   CHECK(after(constraint, "{\"age\": 1") == "one of: a comma ','; inside an integer");
-  CHECK(
-      after(constraint, "{\"days\": 3") ==
-      "one of: a comma ','; inside a number of a certain form: next one of the characters [.0Ee]");
+  CHECK(after(constraint, "{\"days\": 3") ==
+        "one of: a comma ','; inside a number of a certain form: next the character '0'");
   CHECK(after(constraint, "{\"ok\": ") == R"("true" or "false")");
   CHECK(after(constraint, "{\"ok\": t") == R"(the rest of "true")");
   CHECK(after(constraint, "{\"none\": n") == R"(the text "ull")");

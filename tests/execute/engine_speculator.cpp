@@ -419,7 +419,7 @@ TEST_CASE("other drafters beside the cached calls change no answer, and spare pa
 TEST_CASE(
     "a result for any arguments answers a call, and a future that failed is a failed result") {
   std::size_t drafted = 0;
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};

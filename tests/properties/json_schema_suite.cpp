@@ -33,7 +33,9 @@ bool accepts(const std::optional<Automaton>& automaton, const std::string& text)
 std::optional<Automaton> compiled(const Json& schema, const DocumentRules& rules) {
   try {
     Grammar grammar;
-    const NodeId root = SchemaCompiler(grammar, schema, {.rules = rules}).value(schema, "#");
+    // As texts are judged: a value that is written `0.0` is the integer 0.
+    const NodeId root = SchemaCompiler(grammar, schema, {.every_spelling = true, .rules = rules})
+                            .value(schema, "#");
     return std::optional<Automaton>(std::in_place, std::move(grammar), root);
   } catch (const Error& error) {
     if (error.code() != Errc::unsatisfiable_schema) throw;

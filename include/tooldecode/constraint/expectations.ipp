@@ -107,7 +107,6 @@ TOOLDECODE_INLINE void ExpectationFinder::add_lexeme(const grammar::NodeStore::N
   } else if ((beginnings & ~text::ByteSet::of("-0123456789")).empty()) {
     const bool any     = dfa == *text::any_number(text::NumberKinds::any).dfa;
     const bool integer = dfa == *text::any_number(text::NumberKinds::integers).dfa ||
-                         dfa == *text::any_number(text::NumberKinds::integers, true).dfa ||
                          dfa == *text::any_number(text::NumberKinds::digits).dfa;
     words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
     if (!begins) words = "inside " + words;

@@ -32,7 +32,8 @@ class SchemaCompiler::Parts {
         reader_(root, options_.rules),
         text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
         values_(grammar, reader_, text_, options_.documented_order,
-                options_.every_spelling ? options_.numbers : options_.numbers.as_written()) {}
+                options_.every_spelling ? options_.numbers.as_judged()
+                                        : options_.numbers.as_written()) {}
 
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
     return built(pointer, "no value conforms to this schema", [&] {

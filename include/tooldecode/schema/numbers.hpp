@@ -30,6 +30,14 @@ struct Numbers {
   [[nodiscard]] static text::NumberLexeme lexeme(const NumberForm& form,
                                                  const text::NumberLimits& limits);
 
+  /// The kinds that are written of those that conform.
+  [[nodiscard]] static text::NumberKinds written(text::NumberKinds kinds,
+                                                 const text::NumberLimits& limits);
+  /// The same of one number.
+  [[nodiscard]] static text::NumberKinds written(const text::Decimal& number,
+                                                 text::NumberKinds kinds,
+                                                 const text::NumberLimits& limits);
+
   /// A text that equal forms share, and no others.
   [[nodiscard]] static std::string key(const NumberForm& form);
 

@@ -22,22 +22,41 @@
 
 namespace tooldecode::schema {
 
-TOOLDECODE_INLINE text::NumberLexeme Numbers::lexeme(const NumberForm& form,
+TOOLDECODE_INLINE text::NumberKinds Numbers::written(text::NumberKinds kinds,
+                                                     const text::NumberLimits& limits) {
+  return limits.plain_integers && kinds == text::NumberKinds::integers ? text::NumberKinds::digits
+                                                                       : kinds;
+}
+
+TOOLDECODE_INLINE text::NumberKinds Numbers::written(const text::Decimal& number,
+                                                     text::NumberKinds kinds,
+                                                     const text::NumberLimits& limits) {
+  const bool is_plain = limits.plain_integers && number.is_integral() &&
+                        number.scale <= static_cast<std::int64_t>(limits.digits) &&
+                        text::has(kinds, text::NumberKinds::digits);
+  return is_plain ? text::NumberKinds::digits : kinds;
+}
+
+TOOLDECODE_INLINE text::NumberLexeme Numbers::lexeme(const NumberForm& of,
                                                      const text::NumberLimits& limits) {
   static constexpr std::size_t max_kept = 256, max_states = 2'000;
   static std::mutex mutex;
   static std::map<std::string, text::NumberLexeme> kept;
-  const bool as_written = limits == text::NumberLimits{}.as_written();
-  if (form.bounds == text::NumberBounds{} && (as_written || limits == text::NumberLimits{}) &&
+  NumberForm form = of;
+  form.kinds      = written(of.kinds, limits);
+  const bool is_usual =
+      limits == text::NumberLimits{} || limits == text::NumberLimits{}.as_written();
+  if (form.bounds == text::NumberBounds{} && is_usual &&
       (form.kinds == text::NumberKinds::any || form.kinds == text::NumberKinds::integers ||
        form.kinds == text::NumberKinds::digits)) {
-    return text::any_number(form.kinds, as_written);
+    return text::any_number(form.kinds);
   }
   std::string key = Numbers::key(form);
   for (const auto limit :
        {static_cast<std::int64_t>(limits.digits), static_cast<std::int64_t>(limits.leading_digits),
         static_cast<std::int64_t>(limits.places), static_cast<std::int64_t>(limits.min_exponent),
-        static_cast<std::int64_t>(limits.greatest_exponent)}) {
+        static_cast<std::int64_t>(limits.greatest_exponent),
+        static_cast<std::int64_t>(limits.any_zeros)}) {
     key += ' ' + std::to_string(limit);
   }
   {
@@ -45,6 +64,10 @@ TOOLDECODE_INLINE text::NumberLexeme Numbers::lexeme(const NumberForm& form,
     if (const auto known = kept.find(key); known != kept.end()) return known->second;
   }
   text::NumberLexeme made = text::number_lexeme(form.bounds, form.kinds, limits);
+  // Too large to be written in digits alone.
+  if (made.dfa->empty() && form.kinds != of.kinds) {
+    made = text::number_lexeme(of.bounds, of.kinds, limits);
+  }
   if (made.dfa->size() > max_states) return made;
   const std::lock_guard lock(mutex);
   if (kept.size() >= max_kept) return made;
@@ -66,6 +89,8 @@ TOOLDECODE_INLINE std::string Numbers::key(const NumberForm& form) {
 
 TOOLDECODE_INLINE std::vector<Numbers::Beginning> Numbers::beginnings(
     const text::Decimal& number, text::NumberKinds kinds, const text::NumberLimits& limits) {
+  kinds                  = written(number, kinds, limits);
+  const auto max         = static_cast<std::int64_t>(limits.digits);
   const std::string sign = number.negative ? "-" : "";
   if (number.is_zero()) {
     const std::int64_t min = limits.min_exponent, greatest = limits.greatest_exponent;
@@ -73,7 +98,6 @@ TOOLDECODE_INLINE std::vector<Numbers::Beginning> Numbers::beginnings(
   }
   std::vector<Beginning> result;
   if (text::compare(number.magnitude(), text::largest_number()) > 0) return result;
-  const auto max = static_cast<std::int64_t>(limits.digits);
   if (number.scale <= max && number.places() <= max) {
     result.push_back({number.plain(), !number.is_integral(), 0, 0, kinds});
   }
@@ -93,7 +117,8 @@ TOOLDECODE_INLINE text::DfaPointer Numbers::rest(const Beginning& beginning,
                                                  const text::NumberLimits& limits) {
   enum : text::Dfa::State { start, point, zeros, count };
   std::vector<text::Dfa::SparseRow> rows(count);
-  text::ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
+  text::ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent,
+                               limits.any_zeros);
   const text::Dfa::State mark = exponents.between(beginning.min, beginning.greatest);
   const bool is_whole         = beginning.min <= 0 && beginning.greatest >= 0;
   rows[start].accepting =
@@ -119,6 +144,7 @@ TOOLDECODE_INLINE text::DfaPointer Numbers::rest(const Beginning& beginning,
 TOOLDECODE_INLINE std::vector<std::string> Numbers::spellings(const text::Decimal& number,
                                                               text::NumberKinds kinds,
                                                               const text::NumberLimits& limits) {
+  kinds = written(number, kinds, limits);
   std::vector<std::string> texts;
   for (const Beginning& one : beginnings(number, kinds, limits)) {
     const bool is_plain = one.min <= 0 && one.greatest >= 0;

@@ -24,7 +24,9 @@ namespace tooldecode::text {
 class ExponentRows {
  public:
   /// \param min, greatest  of all exponents: bounds beyond them are these
-  ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min, std::int64_t greatest);
+  /// \param any_zeros      any number of zeros may lead; else as many as bring it to the most digits
+  ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min, std::int64_t greatest,
+               bool any_zeros = false);
 
   /// The state behind the `e` of an exponent from `from` to `to`; dead where there is none.
   [[nodiscard]] Dfa::State between(std::int64_t from, std::int64_t to);
@@ -35,6 +37,8 @@ class ExponentRows {
   static void add(Dfa::SparseRow& row, char byte, Dfa::State to);
   void add_digits(Dfa::SparseRow& row, std::size_t left, std::int64_t written, std::int64_t from,
                   std::int64_t to);
+  // The first digit of an exponent without its sign.
+  Dfa::SparseRow first_digit(std::int64_t from, std::int64_t to);
   // The state where `written` stands and up to `left` more digits may follow.
   Dfa::State after(std::size_t left, std::int64_t written, std::int64_t from, std::int64_t to);
   // Any digits, up to so many.
@@ -45,6 +49,7 @@ class ExponentRows {
   std::vector<Dfa::SparseRow>& rows_;
   std::int64_t least_, greatest_;
   std::size_t digits_;
+  bool any_zeros_;
   std::map<std::pair<std::int64_t, std::int64_t>, Dfa::State> known_;
   std::map<Key, Dfa::State> interned_;
 };

@@ -17,25 +17,41 @@
 namespace tooldecode::text {
 
 TOOLDECODE_INLINE ExponentRows::ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min,
-                                             std::int64_t greatest)
+                                             std::int64_t greatest, bool any_zeros)
     : rows_(rows),
       least_(min),
       greatest_(greatest),
-      digits_(std::to_string(std::max(-min, greatest)).size()) {}
+      digits_(std::to_string(std::max(-min, greatest)).size()),
+      any_zeros_(any_zeros) {}
 
 TOOLDECODE_INLINE Dfa::State ExponentRows::between(std::int64_t from, std::int64_t to) {
   from = std::max(from, least_), to = std::min(to, greatest_);
   if (from > to) return Dfa::dead;
   const auto [known, fresh] = known_.try_emplace({from, to}, Dfa::dead);
   if (!fresh) return known->second;
-  Dfa::SparseRow above, below, start;
-  add_digits(above, digits_, 0, std::max<std::int64_t>(from, 0), to);
-  add_digits(below, digits_, 0, std::max<std::int64_t>(-to, 0), -from);
+  Dfa::SparseRow above = first_digit(std::max<std::int64_t>(from, 0), to);
+  Dfa::SparseRow below = first_digit(std::max<std::int64_t>(-to, 0), -from);
+  Dfa::SparseRow start;
   start.edges = above.edges;
   add(start, '+', intern(std::move(above)));
   add(start, '-', intern(std::move(below)));
   known->second = intern(std::move(start));
   return known->second;
+}
+
+TOOLDECODE_INLINE Dfa::SparseRow ExponentRows::first_digit(std::int64_t from, std::int64_t to) {
+  Dfa::SparseRow first;
+  add_digits(first, digits_, 0, from, to);
+  if (!any_zeros_ || first.edges.empty()) return first;
+  const auto zeros = static_cast<Dfa::State>(rows_.size());
+  rows_.emplace_back();
+  Dfa::SparseRow more{{{'0', '0', zeros}}, from <= 0 && to >= 0};
+  for (char digit = '1'; digit <= '9'; ++digit) {
+    add(more, digit, after(digits_ - 1, digit - '0', from, to));
+  }
+  rows_[zeros] = more;
+  first.edges  = more.edges;
+  return first;
 }
 
 TOOLDECODE_INLINE void ExponentRows::add(Dfa::SparseRow& row, char byte, Dfa::State to) {

@@ -43,9 +43,7 @@ std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows);
 
 /// Any number, any integer, or any that is digits alone; one shared lexeme each for the whole
 /// process.
-///
-/// \param as_written  integers with zeros alone behind a point, see NumberLimits::as_written
-[[nodiscard]] const NumberLexeme& any_number(NumberKinds kinds, bool as_written = false);
+[[nodiscard]] const NumberLexeme& any_number(NumberKinds kinds);
 
 }  // namespace tooldecode::text
 

@@ -98,7 +98,7 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
   };
   const std::optional<NumberBounds::Bound> none;
   std::vector<Dfa::SparseRow> rows(2);
-  ExponentRows exponents(rows, within.min_exponent, within.greatest_exponent);
+  ExponentRows exponents(rows, within.min_exponent, within.greatest_exponent, within.any_zeros);
   MagnitudeRows above(
       wanted(low > 0 ? bounds.minimum : none, bounds.maximum, !bounds.maximum || high > 0), within,
       rows, exponents);
@@ -128,16 +128,14 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
   return {std::move(dfa), units};
 }
 
-TOOLDECODE_INLINE const NumberLexeme& any_number(NumberKinds kinds, bool as_written) {
+TOOLDECODE_INLINE const NumberLexeme& any_number(NumberKinds kinds) {
   static const NumberLexeme numbers  = number_lexeme({}, NumberKinds::any);
   static const NumberLexeme integers = number_lexeme({}, NumberKinds::integers);
-  static const NumberLexeme plain =
-      number_lexeme({}, NumberKinds::integers, NumberLimits{}.as_written());
-  static const NumberLexeme digits = number_lexeme({}, NumberKinds::digits);
+  static const NumberLexeme digits   = number_lexeme({}, NumberKinds::digits);
   TOOLDECODE_ASSERT(kinds == NumberKinds::any || kinds == NumberKinds::integers ||
                     kinds == NumberKinds::digits);
   if (kinds == NumberKinds::any) return numbers;
-  return kinds == NumberKinds::digits ? digits : as_written ? plain : integers;
+  return kinds == NumberKinds::digits ? digits : integers;
 }
 
 }  // namespace tooldecode::text

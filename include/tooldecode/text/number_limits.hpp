@@ -26,12 +26,22 @@ struct NumberLimits {
   /// Constants, which are listed, have an exponent besides their plain digits where it is at least
   /// so far from zero: 10 is 1e1 too.
   std::uint32_t constant_exponent = 1;
+  bool plain_integers             = false;  ///< integers are digits alone: `3`, not `3.0` or `3e0`
+  bool any_zeros                  = false;  ///< exponents begin with any number of zeros
 
-  /// The same for writing: behind the point of an integer or a multiple with an exponent are zeros
-  /// alone. A model that has written `3.5` for an integer would have to find an exponent.
+  /// The same for writing: an integer is digits alone, and behind the point of a multiple with an
+  /// exponent are zeros alone. A model that has written `3.5` for a multiple would have to find an
+  /// exponent.
   [[nodiscard]] constexpr NumberLimits as_written() const noexcept {
+    NumberLimits limits   = *this;
+    limits.places         = 0;
+    limits.plain_integers = true;
+    return limits;
+  }
+  /// The same for judging texts: with what nobody writes.
+  [[nodiscard]] constexpr NumberLimits as_judged() const noexcept {
     NumberLimits limits = *this;
-    limits.places       = 0;
+    limits.any_zeros    = true;
     return limits;
   }
 

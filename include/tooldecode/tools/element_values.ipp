@@ -42,7 +42,7 @@ TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& sch
       reader_(schema, options.rules),
       spellings_(grammar, text::ValueSyntax::json, options.whitespace, options.every_spelling),
       json_(grammar, reader_, spellings_, options.documented_order,
-            options.every_spelling ? options.numbers : options.numbers.as_written()),
+            options.every_spelling ? options.numbers.as_judged() : options.numbers.as_written()),
       plain_(grammar, style.text_end(), style.excluded) {}
 
 TOOLDECODE_INLINE NodeId ElementValues::objects() {
