@@ -441,6 +441,11 @@ def test_mcp(url):
                           "--", WEATHER)["turns"][0]
         assert (early["started"], early["hits"]) == (1, 1), early  # its documents say readOnlyHint
         assert early["results"][0]["output"].startswith("get_weather [('city', 'Oslo')]"), early
+        structured = first("structured")[0]
+        assert structured["status"] == "ok" and json.loads(structured["output"]) == dict(arguments), structured
+        # A question behind the command is a question.
+        told = agent(url, "--turns", "1", "--speculator", "none", "--mcp", server("works"), WEATHER)
+        assert told["turns"][0]["results"][0] == result, told
         assert first("fails")[0] == {**result, "status": "failed"}
         assert first("errs")[0] == {"status": "failed", "output": "wrong arguments"}
         dead = first("dies")[0]

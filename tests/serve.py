@@ -337,6 +337,26 @@ def test_dialogues(server):
             == prompt([user, {**final, "cached_tool_calls": turns}, user]))
 
 
+def test_histories(server):
+    """What clients send back of an earlier answer is read, and what says nothing to a model changes nothing."""
+    def prompt(messages, **options):
+        return server.chat(request(messages, **options))["usage"]["prompt_tokens"]
+    user, said = {"role": "user", "content": WEATHER}, {"role": "assistant", "content": "Warm."}
+    plain = prompt([user, said, user])
+    more = {"refusal": None, "annotations": [], "audio": None, "function_call": None, "reasoning_content": "Hm.",
+            "name": "model", "tool_calls": None}
+    cached = [{"type": "text", "text": WEATHER, "cache_control": {"type": "ephemeral"}}]
+    assert plain == prompt([{**user, "name": "Ann"}, {**said, **more}, {"role": "user", "content": cached}])
+    assert plain == prompt([user, {"role": "assistant", "content": None, "refusal": "Warm."}, user])
+    assert prompt([{"role": "system", "content": "Be brief."}, user, {"role": "system", "content": "Be kind."}]) \
+        == prompt(f"Be brief.\nBe kind.\n{WEATHER}")
+    assert prompt([{"role": "system", "content": WEATHER}]) == prompt(WEATHER)
+    assert prompt([user, said]) > prompt([user]), "an answer may follow an answer"
+    tool = {"type": "function", "function": {"name": "get_weather", "parameters": None}}
+    call, = server.chat(request(WEATHER, [tool], tool_choice="required"))["choices"][0]["message"]["tool_calls"]
+    assert function(call) == {"name": "get_weather", "arguments": {}}, call
+
+
 def test_announced_outputs(server):
     """An output that is in the cache is read without the way to the client and back; the answer is the same."""
     body = request(WEATHER)
@@ -388,6 +408,17 @@ def test_announced_outputs(server):
     assert announce("agent-1", "1" * 2000, arguments) == (200, {"cached": 1})
     choice, = server.chat(body, response_id="agent-1")["choices"]
     assert choice["finish_reason"] == "length" and len(choice["message"]["cached_tool_calls"]) == 1, choice
+
+
+def test_response_ids(server):
+    """The server's own ids are random, and nothing is kept for one that it has not given out."""
+    body = request(GOODBYE)
+    ids = [server.chat(body)["id"] for _ in range(4)]
+    assert all(re.fullmatch("chatcmpl-[0-9a-f]{32}", one) for one in ids) and len(set(ids)) == 4, ids
+    output = {"name": "get_weather", "params": {"city": "Oslo"}, "output": "1"}
+    status, answer = server.ask("POST", "/cache-tool-output/chatcmpl-" + "0" * 32, output)
+    assert status == 404 and answer["error"]["code"] == "unknown_response", answer
+    server.refused(400, "invalid_value", "response_id", {**body, "response_id": "chatcmpl-mine"})
 
 
 def test_announced_arrays(server):
@@ -572,9 +603,9 @@ def test_refusals(server):
             ("invalid_type", "messages[0].content", {"messages": [{"role": "user", "content": 7}]}),
             ("invalid_value", "messages[0].content[0].type",
              {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}),
-            ("unsupported_parameter", "messages[0].name", {"messages": [{**user[0], "name": "Ann"}]}),
-            ("invalid_value", "messages", {"messages": [*user, {"role": "assistant", "content": "Hi"}]}),
-            ("invalid_value", "messages", {"messages": [{"role": "system", "content": "Hi"}]}),
+            ("unsupported_parameter", "messages[0].king", {"messages": [{**user[0], "king": "Ann"}]}),
+            ("unsupported_value", "messages[1].function_call", {"messages": [
+                *user, {"role": "assistant", "content": "Hi", "function_call": {"name": "f", "arguments": "{}"}}]}),
             ("invalid_value", "messages", {"messages": [*user, calls]}),
             ("invalid_value", "messages[2].role", {"messages": [*user, calls, *user]}),
             ("invalid_value", "messages[2].tool_call_id",

@@ -181,7 +181,7 @@ std::string fixed(double value, int digits) {
 }
 
 struct Options {
-  program::ModelOptions model{.name = "smollm2"};
+  program::ModelOptions model{.name = "smollm2", .threads = 1};
   std::vector<std::string> data;
   std::string json;
   std::size_t limit      = 0;

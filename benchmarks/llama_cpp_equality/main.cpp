@@ -97,7 +97,7 @@ struct Comparison {
 struct Options {
   std::string embedded  = program::example_data("tiny").string();
   std::string dialogues = program::example_data("tiny/heldout.jsonl").string();
-  program::ModelOptions model{.name = "smollm2"};
+  program::ModelOptions model{.name = "smollm2", .threads = 1};
   std::vector<std::string> data;
   std::string json;
   std::size_t limit      = 0;

@@ -306,7 +306,8 @@ void add_agent(CommandLine& line) {
              "unless there is --mcp");
   sub.option("--mcp", options->mcp,
              "a shell command that is a server of the Model Context Protocol over its "
-             "standard input and output, whose tools are tools too; any number of them");
+             "standard input and output, whose tools are tools too; may be given several times")
+      .one_at_a_time();
   sub.option("--run", options->command,
              "a shell command that runs one call: JSON with name and arguments on its standard "
              "input, the result on its standard output; none: a tool that only sleeps");

@@ -1,5 +1,8 @@
 #include <cstddef>
+#include <iostream>
 #include <utility>
+
+#include <tooldecode/core/error.hpp>
 
 #include <program/assistant.hpp>
 
@@ -16,6 +19,26 @@ std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& to
                                                    const Format& format,
                                                    const std::vector<Message>& messages) const {
   return prompter_.dialogue(tokenizer, tools, format, messages);
+}
+
+const Format& Assistant::format(const std::string& name) const {
+  static constexpr const char* otherwise = "python";
+  if (!name.empty()) return format_named(name);
+  if (is_embedded()) return format_named(otherwise);
+  if (!prompter_.format.empty()) {
+    std::cerr << "tooldecode: calls are written in the format " << prompter_.format
+              << ", as the model's template has them\n";
+    return format_named(prompter_.format);
+  }
+  if (prompter_.has_tools) {
+    throw tooldecode::Error(
+        tooldecode::Errc::invalid_option, "--format",
+        "must be given: the model's template writes calls in none of the formats " +
+            format_names());
+  }
+  std::cerr << "tooldecode: the model's template has no tools: calls are written in the format "
+            << otherwise << ", which examples in the prompt show\n";
+  return format_named(otherwise);
 }
 
 std::vector<tooldecode::TokenId> Assistant::result_tokens(

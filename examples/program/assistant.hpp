@@ -39,6 +39,10 @@ struct Prompter {
   std::function<std::vector<tooldecode::TokenId>(const tooldecode::Tokenizer&,
                                                  std::span<const Message> results)>
       results;
+  /// The call format of the model's own template; empty where it has none, or none that is known.
+  std::string format{};
+  /// Whether the template has a place for tools.
+  bool has_tools = false;
 };
 
 /// A model that can be asked, whatever its kind: ModelAssistant has it.
@@ -63,6 +67,10 @@ class Assistant {
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
       std::span<const tooldecode::ToolCall> calls,
       std::span<const tooldecode::ToolResult> results) const;
+
+  /// The format that is asked for; without a name that of the model's template, which is told on
+  /// stderr. Error{invalid_option} where the template writes calls in a way that no format has.
+  [[nodiscard]] const Format& format(const std::string& name) const;
 
   std::filesystem::path place;  ///< a directory or a file
   tooldecode::Tokenizer tokenizer;

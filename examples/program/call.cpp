@@ -31,8 +31,8 @@ namespace td = tooldecode;
 
 struct CallOptions {
   ModelOptions model;
-  std::string tools     = example_data("tools.json").string();
-  std::string format    = "python";
+  std::string tools = example_data("tools.json").string();
+  std::string format;
   std::string choice    = "auto";
   std::string reasoning = "no";
   std::string question;
@@ -218,7 +218,8 @@ void write_trace(TraceFile& trace, const Assistant& assistant,
 
 void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& assistant) {
   if (options.question.empty()) options.question = default_question(assistant);
-  const Format& format        = format_named(options.format);
+  const Format& format        = assistant.format(options.format);
+  options.format              = format.name;
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
   choice.reasoning            = parse_reasoning(options.reasoning, format);
@@ -265,7 +266,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
 }
 
 void run_call(const CallOptions& options) {
-  static_cast<void>(format_named(options.format));  // before a model is read
+  if (!options.format.empty()) static_cast<void>(format_named(options.format));  // before the model
   if (options.no_repeated_calls && options.drafts.is_on()) {
     throw td::Error(td::Errc::invalid_option, "--speculation",
                     "must be none with --no-repeated-calls");
@@ -290,7 +291,9 @@ void add_call(CommandLine& line) {
   add_model_options(sub, options->model);
   sub.option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
       .shows_default();
-  sub.option("--format", options->format, "call format: " + format_names()).shows_default();
+  sub.option("--format", options->format,
+             "call format: " + format_names() +
+                 "; where nothing is said, that of the model's own template");
   sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();
   sub.option("--reasoning", options->reasoning,
              "before the answer: no, block where it may be, or open where the prompt has "

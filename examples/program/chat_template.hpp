@@ -3,12 +3,15 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
@@ -17,6 +20,7 @@
 #include <jinja/parser.h>
 #include <jinja/runtime.h>
 #include <json.h>
+#include <program/formats.hpp>
 #include <program/json.hpp>
 #include <program/prompt.hpp>
 
@@ -51,12 +55,21 @@ class ChatTemplate {
   /// them.
   [[nodiscard]] std::vector<TemplatePart> render(const std::vector<Message>& messages,
                                                  const tooldecode::ToolSet& tools) const {
-    Json input{{"add_generation_prompt", true}};
+    Json turns = Json::array();
     for (const Message& message : messages) {
       Json turn{{"role", message.role}, {"content", message.content}};
       if (!message.name.empty()) turn["name"] = message.name;
-      input["messages"].push_back(std::move(turn));
+      turns.push_back(std::move(turn));
     }
+    return render(std::move(turns), tools, true);
+  }
+
+  /// The same of messages as the API of chats has them.
+  ///
+  /// \param is_asked  whether an answer follows
+  [[nodiscard]] std::vector<TemplatePart> render(Json messages, const tooldecode::ToolSet& tools,
+                                                 bool is_asked) const {
+    Json input{{"add_generation_prompt", is_asked}, {"messages", std::move(messages)}};
     if (has_tools_) {
       for (const tooldecode::Tool& tool : tools) {
         input["tools"].push_back({{"type", "function"},
@@ -93,6 +106,44 @@ class ChatTemplate {
   jinja::program program_;
   bool has_tools_ = false;
 };
+
+/// The format in which a template writes a call: the one whose text, as a message, makes the same
+/// prompt as the call itself does, up to white space. Nothing where none does.
+[[nodiscard]] inline std::optional<std::string> find_format(const ChatTemplate& chat) {
+  using tooldecode::ToolCall;
+  const auto tools = tooldecode::ToolSet::parse(
+      R"([{"name": "get_weather", "description": "Tells the weather.", "parameters": {"type": "object",
+          "properties": {"city": {"type": "string"}}, "required": ["city"]}}])");
+  const ToolCall call{"get_weather", Json{{"city", "Oslo"}}};
+  const auto rendered = [&](Json answer) -> std::optional<std::string> {
+    try {
+      answer["role"] = "assistant";
+      std::string text;
+      Json dialogue{{{"role", "user"}, {"content", "How is it?"}}, std::move(answer)};
+      for (const TemplatePart& part : chat.render(std::move(dialogue), tools, false)) {
+        for (const char c : part.text) {
+          if (c != ' ' && c != '\n' && c != '\t' && c != '\r') text += c;
+        }
+      }
+      return text;
+    } catch (const tooldecode::Error&) {
+      return std::nullopt;  // a template that knows no such message
+    }
+  };
+  // Arguments are an object for some templates and its text for others.
+  for (const Json& arguments : {call.arguments.json(), Json(call.arguments.text())}) {
+    const Json written{{"id", "call00001"},
+                       {"type", "function"},
+                       {"function", {{"name", call.name}, {"arguments", arguments}}}};
+    const auto own = rendered({{"content", ""}, {"tool_calls", Json::array({written})}});
+    if (!own || own == rendered({{"content", ""}})) continue;
+    for (const Format& format : tooldecode::named_formats()) {
+      const auto text = format.write(std::vector{call}, tools);
+      if (own == rendered({{"content", text}})) return format.name;
+    }
+  }
+  return std::nullopt;
+}
 
 /// The tokens of a rendered dialogue, as of one text; where others' text has names of control
 /// tokens, that part is cut by itself and has none.

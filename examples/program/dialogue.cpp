@@ -18,7 +18,7 @@ std::string content_text(const Fields& message) {
   std::string text;
   for (const Fields& part : message.objects("content")) {
     if (part.text("type") != "text") part.fail("type", "is supported as text only");
-    part.allow({"type", "text"});
+    part.allow({"type", "text", "cache_control", "annotations"});
     text += part.text("text");
   }
   return text;
@@ -54,11 +54,11 @@ void Dialogue::add(const Fields& message) {
   const std::string& role = message.text("role");
   if (role != "tool") require_results(message);
   if (role == "system" || role == "developer") {
-    message.allow({"role", "content"});
+    message.allow({"role", "content", "name", "cache_control"});
     if (!system_.empty()) system_ += '\n';
     system_ += detail::content_text(message);
   } else if (role == "user") {
-    message.allow({"role", "content"});
+    message.allow({"role", "content", "name", "cache_control"});
     if (messages_.empty() || messages_.back().role != "user") messages_.push_back({role, ""});
     std::string& text = messages_.back().content;
     if (!text.empty()) text += '\n';
@@ -74,21 +74,29 @@ void Dialogue::add(const Fields& message) {
 
 std::vector<Message> Dialogue::finish(const Fields& request) {
   if (!calls_.empty()) request.fail("messages", "end without the results of all calls");
-  const bool answerable = !messages_.empty() && messages_.back().role != "assistant";
-  if (!answerable) request.fail("messages", "must end with a message of a user or a tool");
+  if (system_.empty() && messages_.empty()) request.fail("messages", "must not be empty");
   if (system_.empty()) return std::move(messages_);
   const auto first = std::find_if(messages_.begin(), messages_.end(),
                                   [](const Message& m) { return m.role == "user"; });
-  if (first == messages_.end()) request.fail("messages", "must have one of a user");
-  first->content = system_ + '\n' + first->content;
+  // Models are told a system's text as the beginning of a user's, or as the user's where there is none.
+  if (first == messages_.end()) {
+    messages_.insert(messages_.begin(), {"user", std::move(system_)});
+  } else {
+    first->content = system_ + '\n' + first->content;
+  }
   return std::move(messages_);
 }
 
 void Dialogue::add_assistant(const Fields& message) {
-  message.allow({"role", "content", "tool_calls", "cached_tool_calls", "annotations"});
-  message.allow_only("annotations", Json::array());
+  message.allow({"role", "content", "tool_calls", "cached_tool_calls", "name", "refusal",
+                 "reasoning_content", "reasoning", "annotations", "audio", "function_call",
+                 "cache_control"});
+  message.allow_only("audio", Json());
+  message.allow_only("function_call", Json());
   add_cached(message);
   std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
+  // What a model has declined to say is what it has said; what it thought before is not shown again.
+  if (text.empty() && message.find("refusal") != nullptr) text = message.text("refusal");
   if (message.find("tool_calls") != nullptr) {
     for (const Fields& entry : message.objects("tool_calls")) {
       entry.allow({"id", "type", "function", "custom", "index"});
@@ -97,7 +105,8 @@ void Dialogue::add_assistant(const Fields& message) {
         if (calls_[i].id == calls_.back().id) entry.fail("id", "is that of another call");
       }
     }
-  } else if (message.find("content") == nullptr) {
+  } else if (message.find("content") == nullptr && message.find("refusal") == nullptr &&
+             message.find("cached_tool_calls") == nullptr) {
     message.fail("content", "or tool_calls is required", "missing_required_parameter");
   }
   std::vector<tooldecode::ToolCall> calls;
@@ -124,7 +133,7 @@ void Dialogue::add_cached(const Fields& message) {
 }
 
 void Dialogue::add_result(const Fields& message) {
-  message.allow({"role", "content", "tool_call_id", "name"});
+  message.allow({"role", "content", "tool_call_id", "name", "cache_control"});
   const std::string& id = message.text("tool_call_id");
   const auto pending    = std::find_if(calls_.begin(), calls_.end(),
                                        [&](const PendingCall& call) { return call.id == id; });

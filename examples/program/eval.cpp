@@ -186,7 +186,8 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
     if (options.choice.empty()) break;
     row.choice = parse_choice(options.choice);
   }
-  const Shots shown = read_shots(options.model.shots_from, options.model.shots);
+  const Shots shown =
+      read_shots(options.model.shots_from, static_cast<std::size_t>(options.model.shots));
   std::erase_if(rows, [&](const Row& row) {  // what the prompt shows is not asked
     return std::ranges::find(shown.rows, row.id, &Row::id) != shown.rows.end();
   });
@@ -263,6 +264,8 @@ void add_eval(CommandLine& line) {
              "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
              "vote of these three is --oc 3")
       .delimiter(',');
+  options->model.threads = 1;  // a job each
+  options->model.shots   = usual_shots;
   add_model_options(sub, options->model);
   sub.option("--json", options->json, "write the numbers to this file");
   sub.option("--answers", options->answers,

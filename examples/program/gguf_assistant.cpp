@@ -2,6 +2,7 @@
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ std::string behind(const std::string& text, const std::string& part) {
 
 ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path& file,
                                                     const tooldecode::LlamaCppOptions& options,
-                                                    Shots shots) {
+                                                    Shots shots, Shots otherwise) {
   using tooldecode::TokenId;
   llama_log_set(
       [](ggml_log_level level, const char* text, void*) {
@@ -47,12 +48,15 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     chat = std::make_shared<const ChatTemplate>(source, name(llama_vocab_bos(model.vocab())),
                                                 name(llama_vocab_eos(model.vocab())));
   }
-  const bool by_template = chat && chat->has_tools() && shots.rows.empty();
+  const bool has_tools = chat && chat->has_tools();
+  if (!has_tools) shots = std::move(otherwise);
+  const bool by_template = has_tools && shots.rows.empty();
+  const auto own_format  = has_tools ? find_format(*chat) : std::nullopt;
   auto dialogue          = [chat, by_template, shots = std::move(shots)](
                       const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
                       const Format& format, const std::vector<Message>& messages) {
     if (by_template) return encode_parts(tokenizer, chat->render(messages, tools));
-    const auto turns = turns_with_tools(tools, format, shots, messages);
+    const auto turns = tools.empty() ? messages : turns_with_tools(tools, format, shots, messages);
     if (chat) return encode_parts(tokenizer, chat->render(turns, {}));
     auto tokens = tokenizer.encode(plain_text(turns));
     if (const auto begin = tokenizer.vocabulary().begin_token())
@@ -81,7 +85,7 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     return encode_parts(tokenizer, parts);
   };
   return {file, std::move(model), tooldecode::load_tokenizer(file),
-          Prompter{std::move(dialogue), std::move(results)}};
+          Prompter{std::move(dialogue), std::move(results), own_format.value_or(""), has_tools}};
 }
 
 }  // namespace program

@@ -97,7 +97,11 @@ std::string McpServer::failure_of(const Json& answer) {
 
 std::string McpServer::text_of(const Json& result) {
   const auto content = result.find("content");
-  if (content == result.end() || !content->is_array()) return json_text(result);
+  if (content == result.end() || !content->is_array() || content->empty()) {
+    // What a tool with an output schema answers, which need not be told as text a second time.
+    const auto structured = result.find("structuredContent");
+    return json_text(structured == result.end() ? result : *structured);
+  }
   std::string text;
   for (const Json& part : *content) {
     if (!text.empty()) text += '\n';

@@ -21,13 +21,17 @@ void add_model_options(Command& sub, ModelOptions& options) {
              "directory with config.json, model.safetensors and tokenizer.json; or, where the "
              "program was built with llama.cpp, a GGUF file, smollm2 or gemma3")
       .shows_default();
-  sub.option("--threads", options.threads, "of a GGUF file's model").shows_default().within(1, 256);
+  sub.option("--threads", options.threads,
+             "of a GGUF file's model; as many as there are cores, where nothing is said")
+      .within(1, 256);
   sub.option("--context-size", options.context,
              "tokens that all sequences of a GGUF file's model hold together")
       .shows_default()
       .within(64, 1 << 20);
-  sub.option("--shots", options.shots, "examples in a GGUF file's model's prompt")
-      .shows_default()
+  sub.option(
+         "--shots", options.shots,
+         "examples in a GGUF file's model's prompt; 0 where its template has a place for tools and 2 "
+         "where it has none, where nothing is said")
       .within(0, 64);
   sub.option("--shots-from", options.shots_from,
              "JSONL (or .gz) rows as eval reads, whose first are the examples")
@@ -55,12 +59,16 @@ std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
   }
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
   const auto sequences = std::min<std::size_t>(options.sequences, 256);
+  const auto read      = [&](std::int64_t shots) {
+    return read_shots(options.shots_from, static_cast<std::size_t>(shots));
+  };
   return std::shared_ptr<const Assistant>(
       new GgufAssistant(load_gguf(place,
                                   {.cells     = static_cast<std::uint32_t>(options.context),
                                    .sequences = static_cast<std::uint32_t>(sequences),
                                    .threads   = options.threads},
-                                  read_shots(options.shots_from, options.shots))));
+                                  read(options.shots < 0 ? 0 : options.shots),
+                                  read(options.shots < 0 ? usual_shots : options.shots))));
 #else
   throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),
                           "this program was built without llama.cpp: see examples/run.sh --help");

@@ -163,6 +163,10 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
     if (!is_response_id(chat.response_id)) {
       request.fail("response_id", "must be 1 to 128 letters, digits, '-', '_' and '.'");
     }
+    if (chat.response_id.starts_with(server_id_prefix)) {
+      request.fail("response_id",
+                   "must not begin as the server's own ids do: " + std::string(server_id_prefix));
+    }
   }
   const std::int64_t choices = request.find_integer("n", 1).value_or(1);
   if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));

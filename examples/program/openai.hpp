@@ -59,6 +59,9 @@ inline constexpr std::int64_t max_choices = 16;
 /// A name that a client may give a response.
 bool is_response_id(std::string_view id);
 
+/// What the ids begin with that the server chooses, and no client's.
+inline constexpr std::string_view server_id_prefix = "chatcmpl-";
+
 namespace detail {
 
 std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,

@@ -35,12 +35,15 @@ std::string type_text(const Json& schema) {
 std::string signature(const tooldecode::Tool& tool) {
   const Json& document = tool.document;
   const Json& function = document.contains("function") ? document["function"] : document;
-  const Json& parameters =
-      function.contains("parameters") ? function["parameters"] : documented_parameters(tool);
-  const Json required   = parameters.value("required", Json::array());
-  std::string text      = tool.name + '(';
-  bool first            = true;
-  const Json properties = parameters.value("properties", Json::object());
+  // As it was given, where it is a schema; what has been read as one otherwise.
+  const auto given = function.find("parameters");
+  const bool is_schema =
+      given != function.end() && given->is_object() && given->contains("properties");
+  const Json& parameters = is_schema ? *given : documented_parameters(tool);
+  const Json required    = parameters.value("required", Json::array());
+  std::string text       = tool.name + '(';
+  bool first             = true;
+  const Json properties  = parameters.value("properties", Json::object());
   for (const auto& [name, schema] : properties.items()) {
     if (!first) text += ", ";
     first = false;
@@ -107,6 +110,7 @@ std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokeni
     } else {
       prompt.text(messages[i].content);
       prompt.control("<|end|>");
+      if (end == messages.size()) prompt.control("<|assistant|>");  // another one follows
     }
   }
   return prompt.take();

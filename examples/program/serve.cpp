@@ -38,9 +38,9 @@ namespace td = tooldecode;
 
 struct ServeOptions {
   ModelOptions model{.context = 16'384};
-  std::string format = "python";
-  std::string host   = "127.0.0.1";
-  int port           = 8080;
+  std::string format;
+  std::string host = "127.0.0.1";
+  int port         = 8080;
   std::string api_key;
   double timeout          = 60;
   double read_timeout     = 10;
@@ -372,10 +372,11 @@ void run_serve(const ServeOptions& options) {
     std::cerr << "tooldecode: anyone who reaches " << options.host
               << " may use this server: it has no API key\n";
   }
-  const Format& format = format_named(options.format);
+  if (!options.format.empty()) static_cast<void>(format_named(options.format));  // before the model
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
   const auto assistant = load_assistant(model);
+  const Format& format = assistant->format(options.format);
   with_engine_maker(*assistant, options.drafts, [&](const EngineMaker& make_engine) {
     ServiceOptions given = options.service;
     given.costs          = assistant->measure_costs();
@@ -391,7 +392,9 @@ void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
   Command sub  = line.command("serve", "Serve a model over OpenAI's HTTP API");
   add_model_options(sub, options->model);
-  sub.option("--format", options->format, "call format: " + format_names()).shows_default();
+  sub.option("--format", options->format,
+             "call format: " + format_names() +
+                 "; where nothing is said, that of the model's own template");
   sub.option("--host", options->host, "address to listen at").shows_default();
   sub.option("--port", options->port, "port to listen at; 0 picks one")
       .shows_default()

@@ -119,8 +119,9 @@ ChatSession ChatService::start(const ChatRequest& chat) {
   ChatSession session{.unique = random_name(),
                       .text   = AnswerText(calls, chat.stops),
                       .events = std::make_shared<Exchange>()};
-  session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
-  auto prompt = assistant_->prompt(chat.tools.all, *format_, chat.messages);
+  session.id =
+      chat.response_id.empty() ? std::string(server_id_prefix) + session.unique : chat.response_id;
+  auto prompt           = assistant_->prompt(chat.tools.all, *format_, chat.messages);
   session.prompt_tokens = prompt.size();
   if (prompt.size() > context_) {
     throw ApiError(400, "context_length_exceeded", "messages",
@@ -157,6 +158,12 @@ std::size_t ChatService::cache(const std::string& response_id, std::vector<Cache
   const std::lock_guard lock(mutex_);
   const auto known = responses_.find(response_id);
   if (known == responses_.end()) {
+    if (response_id.starts_with(server_id_prefix)) {
+      throw ApiError(
+          404, "unknown_response", "response_id",
+          "there is no such response: outputs that come before their request are kept for "
+          "ids that a client has chosen");
+    }
     return early_.keep(response_id, std::move(outputs),
                        std::chrono::duration<double>(options_.keep_alive));
   }
@@ -339,13 +346,16 @@ void ChatService::close(const std::string& id) {
 }
 
 std::uint64_t ChatService::random_number() {
-  const std::lock_guard lock(mutex_);
-  return random_();
+  std::random_device system;
+  return std::uint64_t{system()} << 32 | system();
 }
 
+// Of 128 bits from the system: nobody who has seen some guesses another.
 std::string ChatService::random_name() {
   std::ostringstream name;
-  name << std::hex << std::setfill('0') << std::setw(16) << random_number();
+  for (int i = 0; i < 2; ++i) {
+    name << std::hex << std::setfill('0') << std::setw(16) << random_number();
+  }
   return name.str();
 }
 

@@ -15,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <sstream>
 #include <stop_token>
 #include <string>
@@ -179,8 +178,8 @@ class ChatService {
   std::size_t insert(const std::string& id, const tooldecode::ToolSet& tools, CachedOutput output,
                      Clock::duration keep_alive);
   void close(const std::string& id);
-  [[nodiscard]] std::uint64_t random_number();
-  [[nodiscard]] std::string random_name();
+  [[nodiscard]] static std::uint64_t random_number();
+  [[nodiscard]] static std::string random_name();
 
   static constexpr std::size_t max_responses = 1024;
   static constexpr std::size_t max_bytes     = std::size_t{16} << 20;
@@ -204,7 +203,6 @@ class ChatService {
   std::size_t bytes_  = 0;  // of all responses
   EarlyOutputs early_;
   std::size_t misnamed_ = 0;  // outputs that came before their request, which had no such tool
-  std::mt19937_64 random_{std::random_device{}()};
 
   std::jthread thread_;  // the engine's; ends before anything that it uses
 };

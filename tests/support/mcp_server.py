@@ -3,7 +3,7 @@
     python tests/support/mcp_server.py DOCUMENTS [MODE]
 
 DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), fails, errs, dies,
-hangs, rubbish, silent, exits, endless, deaf (it reads no more), odd (no result as MCP has it), deep (JSON that nobody
+hangs, rubbish, silent, structured (no text, a value), exits, endless, deaf (it reads no more), odd (no result as MCP has it), deep (JSON that nobody
 reads), flood (a line without an end).
 """
 import json
@@ -41,6 +41,8 @@ def main():
             say({**reply, "result": {"content": [{"type": "text", "text": output},
                                                  {"type": "resource_link", "uri": "file:///a"}],
                                      "isError": mode == "fails"}})
+        elif method == "tools/call" and mode == "structured":
+            say({**reply, "result": {"content": [], "structuredContent": message["params"]["arguments"]}})
         elif method == "tools/call" and mode == "errs":
             say({**reply, "error": {"code": -32602, "message": "wrong arguments"}})
         elif method == "tools/call" and mode == "dies":

@@ -1,0 +1,41 @@
+#include <string>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+
+#include <program/chat_template.hpp>
+#include <support/catch.hpp>
+
+using namespace program;
+
+namespace {
+
+// A template that writes each call of a turn in a way, and a turn's text otherwise.
+ChatTemplate chat(const std::string& call) {
+  return {
+      "{%- if tools %}<|tools|>{{ tools | tojson }}\n{% endif %}{%- for turn in messages %}<|{{ "
+      "turn.role }}|>\n{%- if turn.tool_calls %}{%- for call in turn.tool_calls %}" +
+          call +
+          "{%- endfor %}{%- else %}{{ turn.content }}{%- endif %}<|end|>\n{%- endfor %}{%- if "
+          "add_generation_prompt %}<|assistant|>\n{%- endif %}",
+      "", "<|end|>"};
+}
+
+}  // namespace
+
+TEST_CASE("The call format of a chat template is found by the call that it writes") {
+  CHECK(find_format(chat("<tool_call>\n{\"name\": \"{{ call.function.name }}\", \"arguments\": "
+                         "{{ call.function.arguments | tojson }}}\n</tool_call>")) == "hermes");
+  CHECK(find_format(chat("<|python_tag|>{\"name\": \"{{ call.function.name }}\", \"parameters\": "
+                         "{{ call.function.arguments | tojson }}}")) == "llama");
+  CHECK(find_format(chat("<tool_call>\n<function={{ call.function.name }}>\n{%- for key, value in "
+                         "call.function.arguments | items %}<parameter={{ key }}>\n{{ value }}\n"
+                         "</parameter>\n{%- endfor %}</function>\n</tool_call>")) == "qwen3-coder");
+  // Marks of its own around what one of the formats would be by itself.
+  CHECK_FALSE(
+      find_format(chat("<own>{\"name\": \"{{ call.function.name }}\", \"arguments\": "
+                       "{{ call.function.arguments | tojson }}}</own>")));
+  // One that leaves calls out.
+  const ChatTemplate silent("{%- for turn in messages %}{{ turn.content }}\n{%- endfor %}", "", "");
+  CHECK_FALSE(find_format(silent));
+}
