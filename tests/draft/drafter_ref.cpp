@@ -55,6 +55,7 @@ td::DraftTree drafted(td::DrafterRef drafter, const td::Unconstrained& any) {
                                  .state      = constraint.initial(),
                                  .prompt     = prompt,
                                  .generated  = {},
+                                 .hidden     = {},
                                  .max_depth  = 9,
                                  .max_nodes  = 64});
 }
