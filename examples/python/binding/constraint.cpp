@@ -98,8 +98,13 @@ void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const n
     }
     const ConstraintHandle& owner = *constraints[constraints.size() == 1 ? 0 : i];
     try {
-      jobs.push_back(
-          {&owner.constraint().constraint(), owner.take(nb::cast<const StateHandle&>(state)), {}});
+      const StateHandle* given = nullptr;
+      if (!nb::try_cast(nb::handle(state), given) || given == nullptr) {
+        throw Error(
+            Errc::invalid_option, "",
+            "must be a State, and not None, which advance gives for a token that is not allowed");
+      }
+      jobs.push_back({&owner.constraint().constraint(), owner.take(*given), {}});
     } catch (const Error& error) {
       throw Error(error.code(), "states/" + std::to_string(i), error.what());
     }
@@ -253,6 +258,11 @@ void bind_constraint(nb::module_& module) {
             return self.constraint().constraint().vocabulary_size();
           },
           "V.")
+      .def("__repr__",
+           [](const ConstraintHandle& self) {
+             return "<tooldecode.Constraint over " +
+                    std::to_string(self.constraint().constraint().vocabulary_size()) + " tokens>";
+           })
       .def_prop_ro(
           "mask_words", [](const ConstraintHandle& self) { return self.constraint().words(); },
           "W = ceil(V / 32): the words of a mask.")
@@ -321,13 +331,23 @@ void bind_constraint(nb::module_& module) {
   nb::class_<CallsHandle, ConstraintHandle>(
       module, "ToolCallFSM",
       "The constraint of whole answers: free text where that is allowed, and calls in one format.")
+      .def("__repr__",
+           [](const CallsHandle& self) {
+             std::string names;
+             for (const Tool& tool : self.calls().tools()) {
+               names += (names.empty() ? " of " : ", ") + tool.name;
+             }
+             return "<tooldecode.ToolCallFSM" + names + '>';
+           })
       .def(
           "parse",
           [](const CallsHandle& self, const std::string& text) {
             return calls_of(self.calls().parse(text));
           },
           "text"_a, nb::sig("def parse(self, text: str) -> list[tooldecode.ToolCall]"),
-          "The calls that a text makes; Error malformed_call names the byte where it breaks the format.")
+          "The calls that a text makes; Error malformed_call names the byte where it breaks the format.\n"
+          "It reads and does not judge: whether arguments conform is what `advance_bytes` from `initial`\n"
+          "says, or `validate` of the tokens.")
       .def(
           "renew", [](const CallsHandle& self) { return CallsHandle(self.renewed()); },
           "See Constraint.renew.")

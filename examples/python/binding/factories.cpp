@@ -77,6 +77,9 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
                         .documented_order = documented_order,
                         .whitespace       = whitespace,
                         .limits           = limits};
+  if (!name.empty() && choice != "named") {
+    throw Error(Errc::invalid_option, "name", name, "goes with choice=\"named\" alone");
+  }
   if (max_calls == 0)
     throw Error(Errc::invalid_option, "max_calls", max_calls, "must be 1 or more");
   if (const auto* delimiters = std::get_if<1>(&reasoning)) {
@@ -193,7 +196,8 @@ void bind_factories(nb::module_& module) {
       nb::arg("max_calls") = 16, nb::arg("documented_order") = false, nb::arg("whitespace") = 0,
       nb::arg("text_schema") = nb::none());
   add("json_schema", &json_schema,
-      "The constraint of one value of a JSON Schema, given as its text or as Python has it.\n\n"
+      "The constraint of one value of a JSON Schema, given as its text, as Python has it, or as a class of\n"
+      "Pydantic's.\n\n"
       "Every keyword is enforced, or refused by an Error with its JSON pointer.",
       nb::arg("schema"), nb::kw_only(), nb::arg("documented_order") = false,
       nb::arg("whitespace") = 40);

@@ -39,8 +39,11 @@ std::string json_text(nb::handle value) {
     const auto bytes = nb::borrow<nb::bytes>(value);
     return {bytes.c_str(), bytes.size()};
   }
+  // A class of Pydantic's says what its schema is.
+  nb::object schema = nb::borrow(value);
+  if (nb::hasattr(value, "model_json_schema")) schema = value.attr("model_json_schema")();
   return nb::cast<std::string>(
-      nb::module_::import_("json").attr("dumps")(value, nb::arg("ensure_ascii") = false));
+      nb::module_::import_("json").attr("dumps")(schema, nb::arg("ensure_ascii") = false));
 }
 
 }  // namespace tooldecode::python

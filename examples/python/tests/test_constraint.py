@@ -160,9 +160,28 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.tool_calls, tools, "no-such")[0] == "unknown_format"
     assert refused(td.tool_calls, tools, "hermes", choice="maybe") == ("invalid_option", "choice")
     assert refused(td.tool_calls, tools, "hermes", choice="named", name="fly")[0] == "unknown_tool"
+    assert refused(td.tool_calls, tools, "hermes", name="add") == ("invalid_option", "name")
     assert refused(td.tool_calls, tools + tools, "hermes")[0] == "duplicate_tool"
     assert refused(td.json_schema, {"type": "string", "pattern": "(a|b){1,500}c{1,500}"}, max_steps=10)[0] == "limit_exceeded"
     assert refused(td.tool_calls, tools, "hermes", text_schema='{"a"')[1].startswith("text_schema")
+
+
+def test_a_class_may_be_a_schema(vocabulary):
+    class Person:  # as Pydantic's are
+        @classmethod
+        def model_json_schema(cls):
+            return {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
+                    "additionalProperties": False}
+
+    constraint = td.json_schema(vocabulary, Person)
+    assert constraint.is_accepting(constraint.advance_bytes(constraint.initial(), b'{"age": 3}'))
+    assert constraint.advance_bytes(constraint.initial(), b'{"name"') is None
+
+
+def test_objects_say_what_they_are(vocabulary, tools):
+    assert repr(td.regex(vocabulary, "a")) == f"<tooldecode.Constraint over {vocabulary.size} tokens>"
+    names = ", ".join(tool["name"] for tool in tools)
+    assert repr(td.tool_calls(vocabulary, tools, "hermes")) == f"<tooldecode.ToolCallFSM of {names}>"
 
 
 def test_formats_write_and_parse(vocabulary, tools):
@@ -225,8 +244,10 @@ def test_batches_are_checked_before_they_are_written(vocabulary):
         td.fill_masks([constraint] * 2, [state], array)
     with pytest.raises(TypeError):
         constraint.fill_masks([state], array, [-1])
-    with pytest.raises(Exception):
-        constraint.fill_masks([None], array)
+    for states in ([state, None], [state, "a"]):
+        with pytest.raises(td.Error) as error:
+            constraint.fill_masks(states, array)
+        assert (error.value.code, error.value.where) == ("invalid_option", "states/1")
     assert (array == 5).all()
     constraint.fill_masks([state], array, [1])
     assert (array[[0, 2]] == 5).all() and not (array[1] == 5).all()

@@ -121,6 +121,12 @@ def test_a_budget_that_is_too_small(model, tokenizer, tools):
     assert (error.value.code, error.value.where) == ("invalid_option", "max_new_tokens")
 
 
+def test_answers_have_room_without_being_told(model, tokenizer, tools):
+    answer = backend.generate_with_tools(model, tokenizer, MESSAGES, tools, "hermes", choice="required", do_sample=False)
+    assert answer.is_whole and answer.calls and not backend.read_answer(
+        td.tool_calls(backend.vocabulary_of(tokenizer, model), tools, "hermes"), answer.tokens[:5]).is_whole
+
+
 def test_functions_as_tools_and_reasoning(model, tokenizer):
     def add(a: int, b: int):
         """

@@ -14,8 +14,8 @@ __all__ = ["Answer", "check_budget", "read_answer"]
 class Answer:
     """What a model has answered.
 
-    tokens: those generated, up to and without the one that ended them. is_whole: whether the answer came to its end;
-    a call that was cut is not among `calls`.
+    tokens: those generated, up to and without the one that ended them. is_whole: whether one ended them, so that nothing
+    was cut; a call that was cut is not among `calls`.
     """
 
     text: str = ""
@@ -35,7 +35,7 @@ def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:
         if state is None or constraint.is_finished(state):
             break
         answer.tokens.append(token)
-    answer.is_whole = state is not None and constraint.is_accepting(state)
+    answer.is_whole = state is not None and constraint.is_finished(state)
     name, arguments = "", ""
     for event in events + stream.finish():
         if event.kind == "text":

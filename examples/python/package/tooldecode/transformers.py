@@ -88,6 +88,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
         return scores.masked_fill(~allowed[:, :width], -float("inf"))
 
 
+_usual_tokens = 1024
+
 _vocabularies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -126,8 +128,8 @@ def generate_with_tools(
 
     tools: documents, or functions as apply_chat_template takes them. format: how the model writes calls, one of
     tooldecode.formats(). choice, name, reasoning: as tool_calls has them, and constraint_options the rest of what it
-    takes. template_options go to apply_chat_template, generate_arguments to `generate`: with `max_new_tokens` no answer
-    is cut. Greedy, sampling, beams, prompt lookup and assisted generation are all right.
+    takes. template_options go to apply_chat_template, generate_arguments to `generate`: no answer is cut by
+    `max_new_tokens`, which is 1024, or what the model's positions leave, where nothing is said. Greedy, sampling, beams, prompt lookup and assisted generation are all right.
     """
     documents = [tool if isinstance(tool, dict) else transformers.utils.get_json_schema(tool) for tool in tools]
     vocabulary = vocabulary_of(tokenizer, model, generate_arguments.get("eos_token_id"))
@@ -136,6 +138,11 @@ def generate_with_tools(
     prompt = tokenizer.apply_chat_template(messages, tools=documents, add_generation_prompt=True, return_tensors="pt",
                                            return_dict=True, **(template_options or {})).to(model.device)
     length = prompt["input_ids"].shape[1]
+    if not {"max_new_tokens", "max_length", "generation_config"} & generate_arguments.keys():
+        # transformers' own is 20 tokens, which cut most calls.
+        usual = model.generation_config.max_new_tokens or _usual_tokens
+        positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        generate_arguments["max_new_tokens"] = max(1, usual if positions is None else min(usual, positions - length))
     processor = LogitsProcessor(constraint, length, generate_arguments.get("max_new_tokens"))
     processors = transformers.LogitsProcessorList([*generate_arguments.pop("logits_processor", ()), processor])
     generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)
