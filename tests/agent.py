@@ -137,7 +137,7 @@ def test_seeds(_):
     call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
     seen = threading.Semaphore(0)
     with Always(call, after=seen.release) as guesser, Stream([], "", end=call, between=lambda: [
-            seen.acquire(timeout=30) for _ in range(3)] and time.sleep(0.5)) as model:
+            seen.acquire(timeout=30) for _ in range(3)] and time.sleep(2)) as model:
         model.has_cache = False
         report = agent(model.url, "--turns", "1", "--latency", "0", "--seed", "7", "--engine-cache", "--speculator",
                        *[f"any={guesser.url}"] * 3, "--guess-temperature", "0.9", "--", WEATHER)

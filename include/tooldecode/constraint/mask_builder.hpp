@@ -123,6 +123,11 @@ class MaskBuilder {
   // Where it matters which key is written, what reaches past its end is read token by token.
   void collect_tracked(const grammar::StackFrame& frame, const text::DfaPointer& dfa,
                        text::Dfa::State state, NodeIndex node);
+  // What stays inside such a key is told by its lexeme alone: a walk would make a position of each
+  // text, once for each lexeme at each byte.
+  void walk_tracked(Span place, const text::Dfa& dfa, text::Dfa::State state, NodeIndex root);
+  // A walk of the automaton alone.
+  void walk_exactly(Span place, NodeIndex node);
   using Nodes = std::vector<NodeIndex>;
   // Positions behind keys of members, by the trie's nodes.
   using Behind = std::map<NodeIndex, std::vector<grammar::StackFrame>>;

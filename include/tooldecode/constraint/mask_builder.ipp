@@ -324,7 +324,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& f
       node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
   const Span place = walk_.begin(frame);
   if (slice == nullptr || slice->may_end_inside(text::Occurrences::unbounded)) {
-    walk_apart([&] { walk(place, node); });
+    walk_apart([&] { walk_tracked(place, *dfa, state, node); });
   } else {
     add_base(slice->inside(), slice->count(), {});
     for (const LexemeSlice::Closing& past : slice->past_end()) {
@@ -332,6 +332,57 @@ TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& f
     }
   }
   walk_.drop(place);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& dfa,
+                                                 text::Dfa::State state, NodeIndex root) {
+  struct Visit {
+    NodeIndex node;
+    text::Dfa::State state;
+    std::size_t before;  // the visit that led here
+  };
+  std::vector<Visit> work{{root, state, 0}};
+  std::vector<std::uint8_t> path;  // from the root to a visit's node, the last byte first
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto [first, last] = trie_.children(work[i].node);
+    for (auto child = first; child < last; ++child) {
+      const std::uint8_t byte     = trie_.label(child);
+      const text::Dfa::State next = dfa.next(work[i].state, byte);
+      if (next == text::Dfa::dead) continue;
+      if (!dfa.accepting(next)) {
+        parts_.add_all(trie_.values(child));
+        work.push_back({child, next, i});
+        continue;
+      }
+      path.assign(1, byte);
+      for (std::size_t at = i; work[at].node != root; at = work[at].before) {
+        path.push_back(trie_.label(work[at].node));
+      }
+      Span behind = place;
+      for (auto from = path.rbegin(); from != path.rend() && !behind.empty(); ++from) {
+        behind = walk_.step(behind, *from);
+      }
+      if (!behind.empty()) {
+        parts_.add_all(trie_.values(child));
+        walk_exactly(behind, child);
+      }
+      walk_.drop({place.last, place.last});
+    }
+  }
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_exactly(Span place, NodeIndex node) {
+  const text::ByteSet candidates = walk_.candidates(place);
+  const auto [first, last]       = trie_.children(node);
+  for (auto child = first; child < last; ++child) {
+    if (!candidates.contains(trie_.label(child))) continue;
+    const Span next = walk_.step(place, trie_.label(child));
+    if (!next.empty()) {
+      parts_.add_all(trie_.values(child));
+      walk_exactly(next, child);
+    }
+    walk_.drop(next);
+  }
 }
 
 TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind& behind,
