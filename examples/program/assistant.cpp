@@ -25,12 +25,13 @@ const Format& Assistant::format(const std::string& name) const {
   static constexpr const char* otherwise = "python";
   if (!name.empty()) return format_named(name);
   if (is_embedded()) return format_named(otherwise);
-  if (!prompter_.format.empty()) {
-    std::cerr << "tooldecode: calls are written in the format " << prompter_.format
-              << ", as the model's template has them\n";
-    return format_named(prompter_.format);
-  }
   if (prompter_.has_tools) {
+    const std::string own = prompter_.find_format();
+    if (!own.empty()) {
+      std::cerr << "tooldecode: calls are written in the format " << own
+                << ", as the model's template has them\n";
+      return format_named(own);
+    }
     throw tooldecode::Error(
         tooldecode::Errc::invalid_option, "--format",
         "must be given: the model's template writes calls in none of the formats " +

@@ -39,8 +39,9 @@ struct Prompter {
   std::function<std::vector<tooldecode::TokenId>(const tooldecode::Tokenizer&,
                                                  std::span<const Message> results)>
       results;
-  /// The call format of the model's own template; empty where it has none, or none that is known.
-  std::string format{};
+  /// Finds the call format of the model's own template; empty where it has none, or none that is
+  /// known.
+  std::function<std::string()> find_format{};
   /// Whether the template has a place for tools.
   bool has_tools = false;
 };

@@ -2,7 +2,6 @@
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,7 +50,6 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
   const bool has_tools = chat && chat->has_tools();
   if (!has_tools) shots = std::move(otherwise);
   const bool by_template = has_tools && shots.rows.empty();
-  const auto own_format  = has_tools ? find_format(*chat) : std::nullopt;
   auto dialogue          = [chat, by_template, shots = std::move(shots)](
                       const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
                       const Format& format, const std::vector<Message>& messages) {
@@ -85,7 +83,8 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     return encode_parts(tokenizer, parts);
   };
   return {file, std::move(model), tooldecode::load_tokenizer(file),
-          Prompter{std::move(dialogue), std::move(results), own_format.value_or(""), has_tools}};
+          Prompter{std::move(dialogue), std::move(results),
+                   [chat] { return find_format(*chat).value_or(""); }, has_tools}};
 }
 
 }  // namespace program

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/keywords.hpp>
@@ -98,23 +97,27 @@ TOOLDECODE_INLINE const std::unordered_map<std::string_view, Keyword>& keywords(
   return known;
 }
 
-// How many letters are inserted, left out, replaced or swapped with the next one.
+// How many letters are inserted, left out, replaced or swapped with the next one; of short words.
 TOOLDECODE_INLINE std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> to(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  static constexpr std::size_t longest = 32;
+  std::array<std::array<std::size_t, longest>, 3> rows{};  // the one at work and the two before
   for (std::size_t i = 0; i <= a.size(); ++i) {
+    auto& row           = rows[i % 3];
+    const auto& before  = rows[(i + 2) % 3];
+    const auto& earlier = rows[(i + 1) % 3];
     for (std::size_t j = 0; j <= b.size(); ++j) {
       if (i == 0 || j == 0) {
-        to[i][j] = i + j;
+        row[j] = i + j;
         continue;
       }
-      const std::size_t replaced = to[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      to[i][j]                   = std::min({to[i - 1][j] + 1, to[i][j - 1] + 1, replaced});
+      row[j] =
+          std::min({before[j] + 1, row[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        to[i][j] = std::min(to[i][j], to[i - 2][j - 2] + 1);
+        row[j] = std::min(row[j], earlier[j - 2] + 1);
       }
     }
   }
-  return to[a.size()][b.size()];
+  return rows[a.size() % 3][b.size()];
 }
 
 }  // namespace detail

@@ -251,7 +251,9 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role r
   });
   with("anyOf", [&] { all = forms.intersection(all, any_of(branches(site, "anyOf", role))); });
   with("oneOf", [&] {
-    all = one_of(all, branches(site, "oneOf", role), branches(site, "oneOf", Role::tests));
+    const auto ids    = branches(site, "oneOf", role);
+    const bool closes = rules_.close_objects && role == Role::describes;
+    all               = one_of(all, ids, closes ? branches(site, "oneOf", Role::tests) : ids);
   });
   with("not", [&] {
     const Strict strict(*this);

@@ -392,7 +392,11 @@ TOOLDECODE_INLINE void DocumentReader::note_unknown(const Json& schema,
       if (text::is_standard_format(value.get_ref<const std::string&>())) continue;
       note(Reading::unknown_format, extend_pointer(pointer, key),
            "the format " + value.dump() + " is not known and not enforced");
-    } else if (const auto meant = schema::find_near_keyword(key)) {
+      continue;
+    }
+    if (schema::find_keyword(key)) continue;
+    BuildBudget::spend_at(pointer, 1'000, 0);
+    if (const auto meant = schema::find_near_keyword(key)) {
       note(Reading::unknown_keyword, extend_pointer(pointer, key),
            '"' + key + "\" is no keyword and says nothing; \"" + std::string(*meant) + "\" is one");
     }

@@ -129,7 +129,8 @@ def generate_with_tools(
     tools: documents, or functions as apply_chat_template takes them. format: how the model writes calls, one of
     tooldecode.formats(). choice, name, reasoning: as tool_calls has them, and constraint_options the rest of what it
     takes. template_options go to apply_chat_template, generate_arguments to `generate`: no answer is cut by
-    `max_new_tokens`, which is 1024, or what the model's positions leave, where nothing is said. Greedy, sampling, beams, prompt lookup and assisted generation are all right.
+    `max_new_tokens`, which is 1024, or what the model's positions leave, where nothing is said. Greedy, sampling, beams,
+    prompt lookup and assisted generation are all right.
     """
     documents = [tool if isinstance(tool, dict) else transformers.utils.get_json_schema(tool) for tool in tools]
     vocabulary = vocabulary_of(tokenizer, model, generate_arguments.get("eos_token_id"))
