@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -5,6 +6,8 @@
 #include <vector>
 
 #include <tooldecode/text/dfa_lengths.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 
@@ -36,7 +39,7 @@ std::uint32_t slow_length(const Dfa& dfa, Dfa::State from) {
 
 TEST_CASE("The fewest bytes from a state to one that accepts are those that a search finds") {
   std::mt19937 random(3);
-  DfaLengths lengths;
+  text::KnownDfaLengths lengths;
   std::size_t unreachable = 0, far = 0;
   std::vector<Dfa> dfas;  // which are told apart by where they are
   dfas.reserve(400);
@@ -50,18 +53,37 @@ TEST_CASE("The fewest bytes from a state to one that accepts are those that a se
           row.next[static_cast<unsigned char>(c)] = static_cast<Dfa::State>(random() % rows.size());
       }
     }
-    const Dfa& dfa = dfas.emplace_back(rows);
-    REQUIRE(lengths.of(dfa).size() == dfa.size());
+    const Dfa& dfa        = dfas.emplace_back(rows);
+    std::uint32_t longest = 0;
     for (Dfa::State state = 0; state < dfa.size(); ++state) {
       const std::uint32_t length = lengths.of(dfa)[state];
       CHECK(length == slow_length(dfa, state));
+      if (length != DfaLengths::none) longest = std::max(longest, length);
       unreachable += length == DfaLengths::none;
       far += length > 1 && length < DfaLengths::none;
     }
+    CHECK(lengths.of(dfa).longest() == longest);
   }
   CHECK(unreachable > 50);
   CHECK(far > 50);
   CHECK(lengths.bytes() > 0);
+}
+
+TEST_CASE("DfaLengths: where states share the rows inside units, equals a search") {
+  text::KnownDfaLengths lengths;
+  std::vector<Dfa> lexemes;
+  lexemes.reserve(3);
+  for (const char* pattern : {"^\\p{L}{1,40}$", "^[\\p{Nd}a]{7}\\p{L}*$", "^(é|\\p{Lu}b){2,9}x$"}) {
+    INFO(pattern);
+    const Dfa& dfa = lexemes.emplace_back(
+        text::string_lexeme(text::compile_pattern(pattern), text::ValueSyntax::json, '"'));
+    std::uint32_t longest = 0;
+    for (Dfa::State state = 0; state < dfa.size(); ++state) {
+      CHECK(lengths.of(dfa)[state] == slow_length(dfa, state));
+      longest = std::max(longest, lengths.of(dfa)[state]);
+    }
+    CHECK(lengths.of(dfa).longest() == longest);
+  }
 }
 
 TEST_CASE("The bytes of a DFA's columns stand for all others") {

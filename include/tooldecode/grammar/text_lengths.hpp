@@ -147,7 +147,7 @@ class TextLengths {
   Lengths behind_;                                   // [stacks]
   std::unordered_map<StoredId, Lengths> spellings_;  // of keyed sets: [members]
   std::unordered_map<StoredId, Lengths> below_;      // of tries: [nodes of the trie]
-  text::DfaLengths onward_;
+  text::KnownDfaLengths onward_;
   std::unordered_map<StoredId, Worst> worst_;
   std::size_t table_bytes_ = 0;
 };

@@ -372,13 +372,13 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::worst_of(
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::worst_lexeme(const NodeStore::Node& node) {
   const text::Dfa& dfa                  = *node.dfa;
-  const Lengths& lengths                = onward_.of(dfa);
+  const text::DfaLengths& lengths       = onward_.of(dfa);
   const bool counts                     = node.occurrences != text::Occurrences{};
   const std::vector<std::uint8_t> bytes = text::one_of_each_column(dfa);
-  std::uint32_t most                    = node.occurrences.min;
+  const std::uint32_t most              = sum(node.occurrences.min, lengths.longest());
+  if (!counts) return most;
   for (text::Dfa::State state = 0; state < dfa.size(); ++state) {
-    if (lengths[state] != none) most = std::max(most, sum(node.occurrences.min, lengths[state]));
-    if (!counts || !dfa.boundary(state)) continue;
+    if (!dfa.boundary(state)) continue;
     bool fills = node.occurrences.min == 0, ends = dfa.accepting(state);
     for (const std::uint8_t byte : bytes) {
       const text::Dfa::State next = dfa.next(state, byte);

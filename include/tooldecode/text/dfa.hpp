@@ -16,6 +16,8 @@
 
 namespace tooldecode::text {
 
+class DfaLengths;
+
 /// A deterministic byte automaton in which every state can still reach acceptance.
 ///
 /// State 0 is the start. A *boundary* state lies between two counted units of the lexeme (two
@@ -116,6 +118,8 @@ class Dfa {
   }
 
  private:
+  friend class DfaLengths;  // works with rows and shapes instead of states, which are many more
+
   static constexpr State is_exit = State{1} << 31;
   struct Placed {
     State first;          // its states begin here

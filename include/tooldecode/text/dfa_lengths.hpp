@@ -16,24 +16,62 @@ std::vector<std::uint8_t> one_of_each_column(const Dfa& dfa);
 
 /// For each state of a DFA, the fewest bytes, one at least, to one that accepts.
 ///
-/// \par Complexity  O(states x columns), once for each DFA, which must outlive this
-/// \par Threads     one at a time
+/// \par Complexity  construction O((rows + rows of shapes x exits) x columns + rows x log rows), see
+///                  Dfa: a thousand repetitions of a letter of any script have a thousand rows and
+///                  half a million states. A length O(1), inside a unit O(log blocks + exits)
+/// \par Threads     immutable after construction
+/// \par Errors      see BuildBudget
 class DfaLengths {
  public:
   /// From where nothing accepts.
   static constexpr std::uint32_t none = std::uint32_t{1} << 30;
 
-  /// [states]
-  const std::vector<std::uint32_t>& of(const Dfa& dfa);
+  /// \param dfa  must outlive this
+  explicit DfaLengths(const Dfa& dfa);
 
+  [[nodiscard]] std::uint32_t operator[](Dfa::State state) const noexcept;
+  /// The greatest of them that is not `none`; 0 where all are. O(states).
+  [[nodiscard]] std::uint32_t longest() const noexcept;
+  /// Of the tables, about.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return sizeof(std::uint32_t) * (rows_.size() + out_.size());
+  }
+
+ private:
+  // Rows in a shape, and how many ways out of it there are.
+  struct Shape {
+    std::size_t first = 0, rows = 0, exits = 0, out = 0;
+  };
+
+  [[nodiscard]] std::size_t rows_of(std::size_t block) const noexcept;
+  // Bytes from each row of a shape to each of its exits.
+  void find_out(Shape& shape);
+  void find_rows();
+  // From a row inside a block.
+  [[nodiscard]] std::uint32_t inside(const Shape& shape, const Dfa::Placed& block,
+                                     std::size_t row) const noexcept;
+  [[nodiscard]] std::uint32_t behind(Dfa::State row) const noexcept {
+    return dfa_->accepting(row) ? 0 : rows_[row];
+  }
+
+  const Dfa* dfa_;
+  std::vector<std::uint32_t> rows_;                // [rows]
+  std::vector<std::uint32_t> out_;                 // of each shape: [rows, exits]
+  std::unordered_map<std::size_t, Shape> shapes_;  // by their first rows
+};
+
+/// The lengths of DFAs that are asked for.
+///
+/// \par Complexity  each DFA, which must outlive this, once
+/// \par Threads     one at a time
+class KnownDfaLengths {
+ public:
+  [[nodiscard]] const DfaLengths& of(const Dfa& dfa);
   /// Of the tables, about.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  // Backwards from those that accept, in the order of their lengths.
-  static std::vector<std::uint32_t> find(const Dfa& dfa);
-
-  std::unordered_map<const Dfa*, std::vector<std::uint32_t>> lengths_;
+  std::unordered_map<const Dfa*, DfaLengths> lengths_;
   std::size_t bytes_ = 0;
 };
 
