@@ -139,6 +139,7 @@ def test_methods():
         assert abs(result["accuracy"] + sum(result["errors"].values()) - 1) < 1e-9, result
         assert 0 <= result["ci95"][0] <= result["accuracy"] <= result["ci95"][1] <= 1, result
         assert result["seconds_per_sample"] > 0 and result["passes_per_sample"] > 1, result
+        assert 0 < result["prompt_seconds_per_sample"] < result["seconds_per_sample"], result
         assert f"| {name} | 4 |" in text and name.split("-oc")[0] in plot, text
     assert "oc 4" in plot
     assert document["greedy"]["time_to_greedy"] == 1
@@ -192,7 +193,7 @@ def test_orders():
 
 def test_resume():
     """A run that goes on asks what it has not, and ends as one that was never cut; a prefix changes no answer."""
-    costs = ("seconds_per_sample", "time_to_greedy")
+    costs = ("seconds_per_sample", "prompt_seconds_per_sample", "time_to_greedy")
     def figures(document):
         return {name: {key: value for key, value in result.items() if key not in costs} for name, result in document.items()}
     with tempfile.TemporaryDirectory() as folder:

@@ -44,7 +44,8 @@ void AnswerFile::add(const std::string& row, std::span<const std::string> texts,
                     {"difference", verdicts[i].difference},
                     {"seconds", results[i].seconds},
                     {"passes", results[i].passes},
-                    {"tokens", results[i].tokens}};
+                    {"tokens", results[i].tokens},
+                    {"prompt_seconds", results[i].prompt_seconds}};
     lines += line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
   }
   const std::lock_guard lock(mutex_);
@@ -84,7 +85,7 @@ std::string AnswerFile::read(const std::string& path, const Json& settings) {
 
 void AnswerFile::take(const Json& entry, const std::string& line) {
   const Result result{class_named(entry.at("class")), entry.at("seconds"), entry.at("passes"),
-                      entry.at("tokens")};
+                      entry.at("tokens"), entry.value("prompt_seconds", 0.0)};
   const auto method = std::ranges::find(methods_, entry.at("method").get<std::string>());
   if (method == methods_.end()) return;
   Known& known = known_[entry.at("id")];

@@ -97,6 +97,18 @@ void print_answer(const std::string& title, const Answer& answer) {
             << "\n\n";
 }
 
+double prompt_us(const td::Output& output) {
+  return std::chrono::duration<double, std::micro>(output.times.prefill).count();
+}
+// Apart, since the prompt is read once however many passes the answer takes.
+double decoding_us_per_token(const td::Output& output) {
+  return per_token(output.times.total() - output.times.prefill, output);
+}
+Json times_json(const td::Output& output) {
+  return {{"prompt_us", prompt_us(output)},
+          {"decoding_us_per_token", decoding_us_per_token(output)}};
+}
+
 void print_row(const char* what, const std::vector<std::string>& cells) {
   std::cout << "  " << std::left << std::setw(28) << what << std::right;
   for (const std::string& cell : cells) std::cout << std::setw(14) << cell;
@@ -149,9 +161,9 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   row("forward passes", [](const auto&, const td::Output& o) { return std::to_string(o.passes); });
   row("tokens per pass",
       [](const auto&, const td::Output& o) { return number(tokens_per_pass(o), ""); });
-  row("time per token", [](const auto&, const td::Output& o) {
-    return number(per_token(o.times.total(), o), " us");
-  });
+  row("prompt", [](const auto&, const td::Output& o) { return number(prompt_us(o), " us"); });
+  row("decoding, per token",
+      [](const auto&, const td::Output& o) { return number(decoding_us_per_token(o), " us"); });
   row("of which constraint", [](const auto&, const td::Output& o) {
     return number(per_token(o.times.constraint, o), " us");
   });
@@ -254,6 +266,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
   Json report{{"question", options.question}};
   for (const Column& column : columns) {
     report[column.name] = report_json(column.answer);
+    report[column.name].update(times_json(column.answer.output));
     if (column.name == "constrained") {
       report[column.name]["constraint_us_per_token"] =
           per_token(column.answer.output.times.constraint, column.answer.output);

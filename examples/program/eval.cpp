@@ -101,7 +101,7 @@ std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& mode
     const double seconds = reading + seconds_since(start);
     texts[m]             = assistant.tokenizer.vocabulary().decode(output.tokens);
     verdicts[m]          = td::classify(row.expected, texts[m], *row.format, row.tools);
-    results[m]           = {verdicts[m].error, seconds, output.passes, output.tokens.size()};
+    results[m] = {verdicts[m].error, seconds, output.passes, output.tokens.size(), reading};
     if (!trace.is_on()) continue;
     AnswerTrace answer(assistant.tokenizer.vocabulary(), methods[m].name);
     answer.add(output);

@@ -45,9 +45,9 @@ std::string table_head(const std::vector<std::string>& columns) {
 }
 
 std::string main_table(const Report& report) {
-  std::string text =
-      table_head({"method", "samples", "accuracy", "95 % interval", "awareness", "selection",
-                  "format", "key", "value", "ms/sample", "passes/sample", "time / greedy"});
+  std::string text = table_head({"method", "samples", "accuracy", "95 % interval", "awareness",
+                                 "selection", "format", "key", "value", "ms/sample",
+                                 "of which prompt", "passes/sample", "time / greedy"});
   for (const Scores& method : report.scores) {
     const auto relative = report.relative_time(method);
     text += "| " + method.name + " | " + std::to_string(method.rows.size()) + " | " +
@@ -55,6 +55,7 @@ std::string main_table(const Report& report) {
             percent(accuracy_interval(method, report.seed)) + " | ";
     for (const auto error : error_classes) text += percent(method.share(error)) + " | ";
     text += rounded(1000 * method.per_row(method.seconds()), "%.2f") + " | " +
+            rounded(1000 * method.per_row(method.prompt_seconds()), "%.2f") + " | " +
             rounded(method.per_row(method.passes()), "%.2f") + " | " +
             (relative ? rounded(*relative, "%.3f") : "") + " |\n";
   }
@@ -139,6 +140,7 @@ Json to_json(const Report& report) {
                    {"ci95", {interval.low, interval.high}},
                    {"errors", errors},
                    {"seconds_per_sample", method.per_row(method.seconds())},
+                   {"prompt_seconds_per_sample", method.per_row(method.prompt_seconds())},
                    {"passes_per_sample", method.per_row(method.passes())},
                    {"tokens_per_sample", method.per_row(method.tokens())}};
     if (const auto relative = report.relative_time(method)) entry["time_to_greedy"] = *relative;

@@ -23,6 +23,7 @@ struct Result {
   double seconds               = 0;
   std::size_t passes           = 0;
   std::size_t tokens           = 0;
+  double prompt_seconds        = 0;  ///< of `seconds`, what the model took to read the prompt
 };
 
 /// One method's answers to all rows.
@@ -41,6 +42,11 @@ struct Scores {
   [[nodiscard]] double seconds() const {
     double sum = 0;
     for (const Result& row : rows) sum += row.seconds;
+    return sum;
+  }
+  [[nodiscard]] double prompt_seconds() const {
+    double sum = 0;
+    for (const Result& row : rows) sum += row.prompt_seconds;
     return sum;
   }
   [[nodiscard]] double passes() const {
