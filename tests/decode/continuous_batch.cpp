@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -510,6 +511,93 @@ TEST_CASE("a sequence that has all the room and needs more ends the step with an
       batch{model};
   batch.add({.prompt = {1, 2, 3, 4}, .constraint = table, .drafter = td::DrafterGroup<>{}});
   CHECK_THROWS_AS(batch.step(), td::Error);
+}
+
+namespace {
+
+/// A table whose masks fail from some number of tokens on, as masks past their limits do.
+struct FailingTable {
+  td::test::RandomTable table;
+  std::size_t fails_at = 1000;
+
+  struct State {
+    td::test::RandomTable::State at{};
+    std::uint32_t tokens                               = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  std::size_t vocabulary_size() const { return table.vocabulary_size(); }
+  State initial() const { return {table.initial(), 0}; }
+  std::optional<State> advance(State state, td::TokenId token) const {
+    const auto next = table.advance(state.at, token);
+    return next ? std::optional(State{*next, state.tokens + 1}) : std::nullopt;
+  }
+  void fill_mask(State state, td::MaskView words) const {
+    if (state.tokens >= fails_at) {
+      throw td::Error(td::Errc::limit_exceeded, "", "this mask takes too long");
+    }
+    table.fill_mask(state.at, words);
+  }
+  bool is_accepting(State state) const { return table.is_accepting(state.at); }
+  bool is_finished(State state) const { return table.is_finished(state.at); }
+  std::string forced(State state) const { return table.forced(state.at); }
+};
+static_assert(td::Constraint<FailingTable>);
+
+}  // namespace
+
+TEST_CASE("ContinuousBatch: an error of one constraint ends its sequence, and the others go on") {
+  constexpr std::size_t size = 40;
+  std::size_t failed = 0, thrown = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::test::RandomModel model{size, {.seed = seed}};
+    const td::test::RandomTable table{size, seed};
+    const bool tells = seed % 2 == 0;
+    std::vector<Tokens> answers(4);
+    std::size_t ended = 0, errors = 0;
+    using Batch = td::ContinuousBatch<td::test::RandomModel, FailingTable,
+                                      td::DrafterGroup<td::ForcedDrafter, td::PromptLookupDrafter>>;
+    Batch batch{model, {.max_batch = 3}};
+    const td::DecodeOptions options{.max_tokens = 12, .seed = seed};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      Batch::Request request{.prompt     = {1, 2, static_cast<td::TokenId>(i)},
+                             .constraint = {table, i == 1 ? random() % 6 : 1000},
+                             .options    = options,
+                             .drafter    = {td::ForcedDrafter{}, td::PromptLookupDrafter{}}};
+      request.on_end = [&, i](const td::Output& output) -> td::AfterTurn {
+        answers[i] = output.tokens;
+        ++ended;
+        return td::Leave{};
+      };
+      if (tells) {
+        request.on_error = [&](const td::Error& error) {
+          CHECK(error.code() == td::Errc::limit_exceeded);
+          ++errors;
+        };
+      }
+      batch.add(std::move(request));
+    }
+    for (bool moved = true; moved;) {
+      try {
+        moved = batch.step();
+      } catch (const td::Error& error) {
+        CHECK_FALSE(tells);
+        ++errors;
+      }
+    }
+    REQUIRE(ended + errors == answers.size());
+    failed += errors;
+    thrown += tells ? 0 : errors;
+    CHECK(batch.present() == 0);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (i == 1 && errors > 0) continue;
+      const Tokens prompt{1, 2, static_cast<td::TokenId>(i)};
+      CHECK(answers[i] == td::Decoder{model, table}(prompt, options).tokens);
+    }
+  }
+  CHECK(failed > 20);
+  CHECK(thrown > 5);
 }
 
 TEST_CASE("wrong requests are refused before they join") {

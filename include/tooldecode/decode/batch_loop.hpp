@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -67,6 +68,7 @@ struct BatchItem {
   DrafterRef drafter;
   DecodeOptions options                          = {};  ///< of each of its answers
   std::function<AfterTurn(const Output&)> on_end = {};
+  std::function<void(const Error&)> on_error     = {};  ///< see BatchRequest
 };
 
 /// What ContinuousBatch says.
@@ -116,6 +118,17 @@ class BatchLoop {
   // With nobody else to wait for, the error is the caller's.
   bool with_room(const std::function<void()>& work);
   void begin(Slot& slot, CachedPrefix read);
+  // Runs what a sequence does by itself; an error of its constraint or drafter is its own end.
+  template <class Do>
+  void alone(Slot& slot, Do run) {
+    try {
+      run();
+    } catch (const Error& error) {
+      slot.retired = true;  // without its cache, which may have read what is not taken
+      if (!slot.item.on_error) throw;
+      slot.item.on_error(error);
+    }
+  }
   // Whether there was a draft to verify by itself.
   bool verify(Running& now);
   void read(std::vector<Slot*>& slots);

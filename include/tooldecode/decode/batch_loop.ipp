@@ -58,15 +58,17 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
   bool moved = false;
   std::vector<Slot*> reading;
   for (const auto& slot : present_) {
-    if (slot->waits || slot->parked) continue;
+    if (slot->waits || slot->parked || slot->retired) continue;
     moved     = true;
     auto& now = *slot->now;
-    while (!now.is_finished() && now.take_forced()) {}
-    if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
+    alone(*slot, [&] {
+      while (!now.is_finished() && now.take_forced()) {}
+      if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
+    });
   }
   if (!reading.empty()) read(reading);
   for (const auto& slot : present_) {
-    if (!slot->waits && slot->now->is_finished()) end(*slot);
+    if (!slot->waits && !slot->retired && slot->now->is_finished()) end(*slot);
   }
   erase_retired();
   return moved;
@@ -127,7 +129,7 @@ TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
     if (slots.empty()) return;
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i]->now->take_pass(pass_.states(i), pass_.row(i));
+    alone(*slots[i], [&] { slots[i]->now->take_pass(pass_.states(i), pass_.row(i)); });
   }
 }
 
@@ -216,8 +218,10 @@ TOOLDECODE_INLINE bool BatchLoop::verify(Running& now) {
   if (!model_.abilities().tree || !now.can_draft()) return false;
   const DraftTree tree = now.draft();
   if (tree.size() == 1) return false;
-  if (!with_room([&] { now.verify(tree); })) return false;
+  Stopwatch watch;
+  if (!with_room([&] { now.read_draft(tree); })) return false;
   ++counts_.passes;
+  now.take_draft(watch);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -31,6 +32,10 @@ struct BatchRequest {
   D drafter;
   /// Told of each answer, once it has ended; calls no member of the batch.
   std::function<AfterTurn(const Output&)> on_end = {};
+  /// Told where the constraint or the drafter ends the answer with an error, such as a mask past the
+  /// index's `mask_limits`: the sequence then leaves, and the others go on. Without it `step` throws
+  /// the error once the sequence has left. Calls no member of the batch.
+  std::function<void(const Error&)> on_error = {};
 };
 
 /// Decodes sequences in one batch: a new one joins, and one that has ended leaves, between any two
@@ -50,7 +55,8 @@ struct BatchRequest {
 /// \par Complexity  step: one pass of a BatchTreeModel; else one for those without a draft, and one
 ///                  for each with one. States take 4 H bytes a token where the drafter reads them
 /// \par Threads     one thread at a time; refers to the model
-/// \par Errors      as Decoder from `add`; afterwards what a pass throws, but for what more room mends
+/// \par Errors      as Decoder from `add`; afterwards what a pass throws, but for what more room
+///                  mends, and see BatchRequest::on_error
 /// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
 ///                  Orca, OSDI 2022, section 4.1
 template <class M, class C, class D>
@@ -90,7 +96,8 @@ class ContinuousBatch {
                       .renew      = std::move(renew),
                       .drafter    = DrafterRef::under<C>(held->drafter),
                       .options    = std::move(request.options),
-                      .on_end     = std::move(request.on_end)});
+                      .on_end     = std::move(request.on_end),
+                      .on_error   = std::move(request.on_error)});
   }
   /// Lets a sequence that waits read tokens and answer again.
   void resume(Id id, std::span<const TokenId> tokens) { loop_.resume(id, tokens); }

@@ -71,6 +71,10 @@ class SpeculativeSequence {
   /// Reads what is to be read and a draft below it, of a TreeModel, and takes the tokens that the
   /// rule chooses.
   void verify(const DraftTree& tree);
+  /// The two halves of that: the pass, which may lack room and then changes nothing, and what is
+  /// taken of it.
+  void read_draft(const DraftTree& tree);
+  void take_draft(Stopwatch& watch) { take_tree({}, watch); }
 
   /// Drafts what `reading` adds to what is to be read, where it may.
   void prepare();

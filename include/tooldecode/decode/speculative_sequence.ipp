@@ -112,6 +112,11 @@ TOOLDECODE_INLINE void SpeculativeSequence::read() {
 
 TOOLDECODE_INLINE void SpeculativeSequence::verify(const DraftTree& tree) {
   Stopwatch watch;
+  read_draft(tree);
+  take_draft(watch);
+}
+
+TOOLDECODE_INLINE void SpeculativeSequence::read_draft(const DraftTree& tree) {
   lay(tree);
   try {
     pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
@@ -119,7 +124,6 @@ TOOLDECODE_INLINE void SpeculativeSequence::verify(const DraftTree& tree) {
     drop_draft();
     throw;
   }
-  take_tree({}, watch);
 }
 
 TOOLDECODE_INLINE void SpeculativeSequence::prepare() {

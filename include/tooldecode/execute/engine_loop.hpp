@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -62,6 +63,7 @@ struct EngineTurn {
 struct EngineReply {
   std::vector<EngineTurn> turns;
   bool cancelled = false;
+  std::optional<Error> error{};  ///< that ended the last answer, which then is none of the turns
 };
 
 /// What is told of a response while it comes about, on the engine's thread.

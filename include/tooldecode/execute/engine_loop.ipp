@@ -141,7 +141,12 @@ TOOLDECODE_INLINE void EngineLoop::begin(Asked asked) {
           .renew      = [calls = &held->calls] { calls->renew(); },
           .drafter    = held->made.drafter,
           .options    = std::move(options),
-          .on_end     = [this, &active](const Output& output) { return end_turn(active, output); }});
+          .on_end     = [this, &active](const Output& output) { return end_turn(active, output); },
+          .on_error =
+              [this, &active](const Error& error) {
+             active.reply.error = error;
+             finish(active);
+           }});
 }
 
 TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& active) const {
