@@ -15,7 +15,7 @@
 namespace program {
 
 struct Percentiles {
-  double mean = 0, p50 = 0, p99 = 0;
+  double mean = 0, p50 = 0, p99 = 0, p999 = 0, most = 0;
 };
 
 inline Percentiles percentiles(std::vector<double> values) {
@@ -26,7 +26,8 @@ inline Percentiles percentiles(std::vector<double> values) {
   const auto at = [&](double share) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
   };
-  return {total / static_cast<double>(values.size()), at(0.5), at(0.99)};
+  return {total / static_cast<double>(values.size()), at(0.5), at(0.99),
+          at(0.999), values.back()};
 }
 
 /// Counts over texts, and times in microseconds.
@@ -62,9 +63,10 @@ struct CheckTotals {
     const auto line = [](const char* what, const std::vector<double>& values) {
       const Percentiles p = percentiles(values);
       std::cerr << std::left << std::setw(14) << what << std::right << std::setw(12) << p.mean
-                << std::setw(12) << p.p50 << std::setw(12) << p.p99 << '\n';
+                << std::setw(12) << p.p50 << std::setw(12) << p.p99 << std::setw(12) << p.p999
+                << std::setw(12) << p.most << '\n';
     };
-    std::cerr << "microseconds         mean         p50         p99\n";
+    std::cerr << "microseconds         mean         p50         p99       p99.9       worst\n";
     line("build", build);
     line("first mask", first);
     line("mask", masks);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -8,10 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/joint_walk.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -160,4 +164,73 @@ TEST_CASE("States of an ambiguous repetition do not grow with what was read") {
   for (int i = 0; i < 10'000; ++i) state = *constraint.advance_bytes(state, "a");
   CHECK(constraint.is_accepting(state));
   CHECK(constraint.automaton().size() < 10);
+}
+
+namespace {
+
+// The error that something throws, "none" where it throws none.
+template <class Do>
+std::string thrown_by(Do run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ": " + error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "mask_limits: a mask that takes more steps is a typed error, and the object is as before") {
+  const std::string grammar   = "root ::= \"x\" ([a-z]+ \" \"?){200,400}";
+  const Vocabulary vocabulary = words();
+  const EbnfConstraint whole(VocabularyIndex(vocabulary), grammar);
+  const EbnfConstraint little(
+      VocabularyIndex(vocabulary, VocabularyIndex::default_budget, {.steps = 8'000}), grammar);
+
+  const auto begin = little.initial();
+  TokenMask first(vocabulary.size()), first_whole(vocabulary.size());
+  little.fill_mask(begin, first.words());
+  whole.fill_mask(whole.initial(), first_whole.words());
+  CHECK(first == first_whole);
+
+  const auto inside = little.advance_bytes(begin, "xab");
+  REQUIRE(inside);
+  for (int again = 0; again < 2; ++again) {
+    INFO("time " << again);
+    TokenMask mask(vocabulary.size());
+    CHECK(
+        thrown_by([&] { little.fill_mask(*inside, mask.words()); }) ==
+        "limit_exceeded: building this takes more than 8000 steps; the option mask_limits.steps raises that");
+  }
+  // With room for it, the same states have the mask that they have elsewhere.
+  const BuildBudget room;
+  TokenMask late(vocabulary.size()), late_whole(vocabulary.size());
+  little.fill_mask(*inside, late.words());
+  whole.fill_mask(*whole.advance_bytes(whole.initial(), "xab"), late_whole.words());
+  CHECK(late == late_whole);
+}
+
+TEST_CASE(
+    "A mask, a jump-forward string and a search for the end stop when the thread's budget is cancelled") {
+  const Vocabulary vocabulary = words();
+  const EbnfConstraint constraint(VocabularyIndex(vocabulary),
+                                  "root ::= \"x\" ([a-z]+ \" \"?){200,400}");
+  const auto inside = *constraint.advance_bytes(constraint.initial(), "xab");
+  Completions completions(constraint);
+  std::atomic<bool> cancelled = true;
+  TokenMask mask(vocabulary.size());
+  {
+    const BuildBudget budget({}, &cancelled);
+    CHECK(thrown_by([&] { constraint.fill_mask(inside, mask.words()); }) ==
+          "cancelled: building this was cancelled");
+    CHECK(thrown_by([&] { completions.narrow(inside, 300, mask.words()); }) ==
+          "cancelled: building this was cancelled");
+  }
+  constraint.fill_mask(inside, mask.words());
+  TokenMask narrowed = mask, expected = mask;
+  completions.narrow(inside, 300, narrowed.words());
+  Completions(constraint).narrow(inside, 300, expected.words());
+  CHECK(narrowed == expected);
 }

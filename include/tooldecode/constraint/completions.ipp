@@ -20,6 +20,7 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -49,6 +50,7 @@ class Completions::Search {
 
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough) {
     if (constraint_.is_finished(state)) return 0;
+    const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
     const Number id = constraint_.automaton_state(state);
     Known& known    = look_up(id);
     find_text(id);
@@ -58,6 +60,7 @@ class Completions::Search {
 
   void narrow(State state, std::size_t remaining, MaskView words) {
     if (constraint_.is_finished(state)) return;
+    const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
     const Number id            = constraint_.automaton_state(state);
     const std::size_t distance = remaining - 1;  // that may be left behind a token
     if (is_far(id, distance)) return;
@@ -79,9 +82,11 @@ class Completions::Search {
   }
 
   bool is_far(State state, std::size_t remaining) {
+    const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
     return is_far(constraint_.automaton_state(state), remaining - 1);
   }
   [[nodiscard]] std::optional<std::string> find_text(State state) const {
+    const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
     return shortest_text(constraint_.automaton_state(state));
   }
 
@@ -270,12 +275,14 @@ class Completions::Search {
   // Finds the states after each token.
   std::uint64_t expand(Number id) {
     Known& known = look_up(id);
-    if (std::exchange(known.is_expanded, true)) return 0;
+    if (known.is_expanded) return 0;
     ++counts_.walks;
-    const std::uint64_t steps =
-        walk(id, [&](NodeIndex, Number next) { known.next.push_back(next); });
-    std::sort(known.next.begin(), known.next.end());
-    known.next.erase(std::unique(known.next.begin(), known.next.end()), known.next.end());
+    std::vector<Number> all;
+    const std::uint64_t steps = walk(id, [&](NodeIndex, Number next) { all.push_back(next); });
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    known.next        = std::move(all);
+    known.is_expanded = true;  // not where the budget has ended the walk
     return steps;
   }
 
@@ -300,7 +307,7 @@ class Completions::Search {
   // on its way.
   void find_text(Number id) {
     Known& known = look_up(id);
-    if (std::exchange(known.has_text, true) || known.upper == 1 || !can_end_) return;
+    if (known.has_text || known.upper == 1 || !can_end_) return;
     const std::optional<std::string> text = shortest_text(id);
     const std::vector<std::size_t> ends   = text ? cut(*text) : std::vector<std::size_t>();
     Automaton::Cursor walk(constraint_.automaton());
@@ -313,6 +320,7 @@ class Completions::Search {
         place = walk.step(place, static_cast<std::uint8_t>((*text)[from]));
       }
     }
+    look_up(id).has_text = true;
   }
 
   [[nodiscard]] std::optional<std::string> shortest_text(Number id) const {

@@ -43,7 +43,8 @@ class Automaton;
 ///                  lock; states are values; `renew` and `compact` of one object alone, whatever
 ///                  its copies do
 /// \par Errors      as Automaton, from the constructor; Error{unknown_state} for a state of other
-///                  memory
+///                  memory; Error{limit_exceeded} for a mask, a token or a jump-forward string that
+///                  takes more than the index's `mask_limits`, after which the object is as before
 class GrammarConstraint {
  public:
   /// A state of the automaton, or the finished state after an end token.

@@ -13,6 +13,7 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_builder.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/byte_set.hpp>
@@ -63,6 +64,7 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
   if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
   const std::string_view bytes = vocabulary().grammar_bytes(token);
   if (bytes.empty()) return std::nullopt;
+  const BuildBudget budget = cache_.mask_budget();
   const auto next = automaton().advance(id, bytes);
   if (!next) return std::nullopt;
   states_->transitions().insert(id, token, *next);
@@ -73,6 +75,7 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
     State state, std::string_view bytes) const {
   if (bytes.empty()) return state;
   if (state == finished) return std::nullopt;
+  const BuildBudget budget = cache_.mask_budget();
   const auto next = automaton().advance(automaton_state(state), bytes);
   return next ? std::optional(this->state(*next)) : std::nullopt;
 }
@@ -83,6 +86,7 @@ TOOLDECODE_INLINE void GrammarConstraint::fill_mask(State state, MaskView words)
   } else {
     const grammar::Automaton::State id = automaton().representative(automaton_state(state));
     const auto build                   = [&] {
+      const BuildBudget budget = cache_.mask_budget();
       return constraint::MaskBuilder(*states_, vocabulary_size()).build(id);
     };
     states_->mask(id, build).fill(words);
@@ -108,6 +112,7 @@ TOOLDECODE_INLINE std::uint32_t GrammarConstraint::automaton_state(State state) 
 TOOLDECODE_INLINE std::string GrammarConstraint::forced(State state) const {
   std::string bytes;
   if (is_accepting(state)) return bytes;
+  const BuildBudget budget = cache_.mask_budget();
   grammar::Automaton::Cursor walk(automaton());
   auto place = walk.begin(automaton_state(state));
   while (bytes.size() < 256) {

@@ -38,6 +38,7 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks over V tokens
 /// \par Complexity  O(trie nodes that the automaton can reach outside slices); see JointWalk
 /// \par Threads     holds the automaton's lock while it lives
+/// \par Errors      Error{limit_exceeded, cancelled}, see BuildBudget: nothing is kept of the mask
 /// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
 class MaskBuilder {
  public:
@@ -53,6 +54,7 @@ class MaskBuilder {
   // so much is then done for positions one by one before all of them are walked together.
   static constexpr std::size_t many_lexemes = 3;
   static constexpr std::uint64_t max_work   = 5'000;
+  static constexpr std::size_t visits_between_charges = 256;  // of the trie, a step each
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.

@@ -18,6 +18,7 @@
 #include <tooldecode/constraint/mask_parts.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -188,6 +189,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
   std::vector<Visit> work{{root, group[0].dfa_state(), group[0].units(), plain.has_value()}};
   // Breadth first, as the trie lies in memory.
   for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
+    if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
     const auto [node, state, units, is_plain] = work[i];
     const bool is_boundary                    = dfa.boundary(state);
     const auto [first, last]                  = trie_.children(node);
@@ -344,6 +346,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& df
   std::vector<Visit> work{{root, state, 0}};
   std::vector<std::uint8_t> path;  // from the root to a visit's node, the last byte first
   for (std::size_t i = 0; i < work.size(); ++i) {
+    if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
     const auto [first, last] = trie_.children(work[i].node);
     for (auto child = first; child < last; ++child) {
       const std::uint8_t byte     = trie_.label(child);

@@ -17,21 +17,24 @@
 namespace tooldecode {
 
 struct VocabularyIndex::Shared {
-  Shared(Vocabulary from, std::size_t max)
+  Shared(Vocabulary from, std::size_t max, const BuildLimits& limits)
       : vocabulary(std::move(from)),
         trie(vocabulary::make_trie(vocabulary)),
         classes(trie, vocabulary.size()),
-        budget(max) {}
+        budget(max),
+        mask_limits(limits) {}
   Vocabulary vocabulary;
   core::ByteTrie trie;
   constraint::TokenClasses classes;
   std::size_t budget;
+  BuildLimits mask_limits;
   std::mutex mutex;  // guards what follows
   std::shared_ptr<constraint::SharedStates> states;
 };
 
-TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(Vocabulary vocabulary, std::size_t budget)
-    : shared_(std::make_shared<Shared>(std::move(vocabulary), budget)),
+TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(Vocabulary vocabulary, std::size_t budget,
+                                                   const BuildLimits& mask_limits)
+    : shared_(std::make_shared<Shared>(std::move(vocabulary), budget, mask_limits)),
       vocabulary_(&shared_->vocabulary) {}
 
 TOOLDECODE_INLINE const core::ByteTrie& VocabularyIndex::trie() const noexcept {
@@ -40,6 +43,10 @@ TOOLDECODE_INLINE const core::ByteTrie& VocabularyIndex::trie() const noexcept {
 
 TOOLDECODE_INLINE std::size_t VocabularyIndex::budget() const noexcept {
   return shared_->budget;
+}
+
+TOOLDECODE_INLINE BuildBudget VocabularyIndex::mask_budget() const {
+  return BuildBudget(shared_->mask_limits, nullptr, "mask_limits");
 }
 
 TOOLDECODE_INLINE std::shared_ptr<constraint::SharedStates> VocabularyIndex::states() const {

@@ -1,5 +1,5 @@
 /// \file
-/// BuildBudget: what building a constraint may cost, counted and not timed.
+/// BuildBudget: what building a constraint, or a mask, may cost, counted and not timed.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@
 
 namespace tooldecode {
 
-/// The most that building one document's constraint may cost: its tools, its schema, its patterns.
+/// The most that building may cost: one document's constraint (its tools, its schema, its patterns),
+/// or one mask.
 ///
 /// A step is some 20 ns of work on a usual machine, so that the default stands for about a second;
 /// bytes are those of what is kept. Counts do not depend on the machine: what is built on one is
@@ -37,7 +38,9 @@ struct BuildLimits {
 class BuildBudget {
  public:
   /// \param cancelled  ends the building at the next charge once it is true; null: nothing does
-  explicit BuildBudget(BuildLimits limits = {}, const std::atomic<bool>* cancelled = nullptr);
+  /// \param option     the option that has the limits, for errors
+  explicit BuildBudget(BuildLimits limits = {}, const std::atomic<bool>* cancelled = nullptr,
+                       const char* option = "limits");
   ~BuildBudget();
   BuildBudget(const BuildBudget&)            = delete;
   BuildBudget& operator=(const BuildBudget&) = delete;
@@ -68,13 +71,14 @@ class BuildBudget {
  private:
   void take(std::uint64_t steps, std::uint64_t bytes);
   void require_wanted() const;
-  [[noreturn]] static void exceeded(const char* what, std::uint64_t limit);
+  [[noreturn]] void exceeded(const char* what, std::uint64_t limit) const;
 
   static inline thread_local BuildBudget* current_ = nullptr;
 
   BuildLimits limits_;
   BuildLimits spent_{0, 0};
   const std::atomic<bool>* cancelled_;
+  const char* option_;
   BuildBudget* outer_;
 };
 

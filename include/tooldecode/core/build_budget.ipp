@@ -13,8 +13,9 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE BuildBudget::BuildBudget(BuildLimits limits, const std::atomic<bool>* cancelled)
-    : limits_(limits), cancelled_(cancelled), outer_(current_) {
+TOOLDECODE_INLINE BuildBudget::BuildBudget(BuildLimits limits, const std::atomic<bool>* cancelled,
+                                           const char* option)
+    : limits_(limits), cancelled_(cancelled), option_(option), outer_(current_) {
   if (outer_ == nullptr) current_ = this;
 }
 
@@ -48,7 +49,7 @@ TOOLDECODE_INLINE void BuildBudget::require_room(std::uint64_t bytes) {
   current_->require_wanted();
   const BuildLimits& limits = current_->limits_;
   if (bytes > limits.bytes || current_->spent_.bytes > limits.bytes - bytes) {
-    exceeded("bytes", limits.bytes);
+    current_->exceeded("bytes", limits.bytes);
   }
 }
 
@@ -66,10 +67,10 @@ TOOLDECODE_INLINE void BuildBudget::require_wanted() const {
   throw Error(Errc::cancelled, "", "building this was cancelled");
 }
 
-TOOLDECODE_INLINE void BuildBudget::exceeded(const char* what, std::uint64_t limit) {
+TOOLDECODE_INLINE void BuildBudget::exceeded(const char* what, std::uint64_t limit) const {
   throw Error(Errc::limit_exceeded, "",
               "building this takes more than " + std::to_string(limit) + ' ' + what +
-                  "; the option limits." + what + " raises that");
+                  "; the option " + option_ + '.' + what + " raises that");
 }
 
 }  // namespace tooldecode

@@ -81,7 +81,7 @@ class Automaton {
   [[nodiscard]] std::optional<State> advance(State state, std::string_view bytes) const;
 
   /// Follows texts from a state without numbering what it passes through. It holds the automaton's
-  /// lock, so it is short-lived.
+  /// lock, so it is short-lived. `step` charges the thread's BuildBudget for what was done.
   class Cursor {
    public:
     /// Positions, in the walk's own memory.
@@ -123,12 +123,17 @@ class Automaton {
                                           text::Dfa::State state);
 
    private:
+    // Looked at so seldom, the budget costs nothing that can be measured.
+    static constexpr std::uint64_t work_between_charges = 1'024;
+
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(frames_.size()); }
     Span distinct(std::uint32_t first);
+    void charge();
 
     const Automaton& automaton_;
     std::lock_guard<std::mutex> lock_;
     Positions::Frames& frames_;
+    std::uint64_t charged_;  // of `work`
   };
 
   /// A state from which the same texts of at most `horizon` bytes are possible: counters that are

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
@@ -91,8 +92,17 @@ TOOLDECODE_INLINE std::optional<Automaton::State> Automaton::advance(State state
 }
 
 TOOLDECODE_INLINE Automaton::Cursor::Cursor(const Automaton& automaton)
-    : automaton_(automaton), lock_(automaton.mutex_), frames_(automaton.scratch_) {
+    : automaton_(automaton),
+      lock_(automaton.mutex_),
+      frames_(automaton.scratch_),
+      charged_(automaton.positions_.work()) {
   frames_.clear();
+}
+
+TOOLDECODE_INLINE void Automaton::Cursor::charge() {
+  constexpr std::uint64_t steps_of_work = 4;
+  BuildBudget::spend(steps_of_work * (work() - charged_));
+  charged_ = work();
 }
 
 TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::begin(State state) {
@@ -123,6 +133,7 @@ TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::after(
 }
 
 TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::step(Span place, std::uint8_t byte) {
+  if (work() - charged_ >= work_between_charges) charge();
   const std::uint32_t first = size();
   automaton_.positions_.begin_step();
   for (std::uint32_t i = place.first; i < place.last; ++i) {
