@@ -184,6 +184,7 @@
 #include <tooldecode/text/utf8.ipp>
 #include <tooldecode/text/utf8_lexeme.ipp>
 #include <tooldecode/text/utf8_stream.ipp>
+#include <tooldecode/text/without_match.ipp>
 #include <tooldecode/tools/argument_types.ipp>
 #include <tooldecode/tools/call_format.ipp>
 #include <tooldecode/tools/call_key.ipp>

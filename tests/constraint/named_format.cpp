@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,6 +10,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 
 #include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
@@ -32,6 +36,50 @@ TEST_CASE("Every named format writes what it reads and what its constraint takes
     CHECK(machine.parse(text) == calls);
   }
   CHECK(names.count("hermes") == 1);
+}
+
+TEST_CASE("What readers take for a call's end: no value of a named format holds it as written") {
+  // Formats by what their readers look for; a reader that cuts at it is the referee below.
+  const std::map<std::string, std::string> ends{
+      {"hermes", "</tool_call>"},        {"exaone", "</tool_call>"},
+      {"nemotron", "</TOOLCALL>"},       {"apriel", "</tool_calls>"},
+      {"qwen3-coder", "</parameter>"},   {"mimo", "</tool_call>"},
+      {"glm", "</arg_value>"},           {"glm-4.7", "</tool_call>"},
+      {"seed-oss", "</seed:tool_call>"}, {"minimax-m2", "</minimax:tool_call>"},
+      {"minicpm5", "</param>"},          {"deepseek-v4", "</｜DSML｜parameter>"},
+      {"cohere-4", "</cofl:tool_call>"}, {"functionary-3.1", "</function>"},
+      {"kimi-k2", "<|tool_call_end|>"},  {"json-fence", "```"}};
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"o": {"type": "object", "properties": {"k": {"type": "string"}}}}}}])");
+  const VocabularyIndex index(test::byte_vocabulary());
+  std::size_t tried = 0;
+  for (const auto& [name, end] : ends) {
+    CAPTURE(name, end);
+    const auto known = std::find_if(named_formats().begin(), named_formats().end(),
+                                    [&](const NamedFormat& format) { return format.name == name; });
+    REQUIRE(known != named_formats().end());
+    const NamedFormat& format = *known;
+    const std::string held    = "a" + end + "b";
+    const std::vector calls{ToolCall{"f", {{"o", {{"k", held}}}}}};
+    if (name == "cohere-4") {  // writes objects as elements, whose strings have no escapes
+      CHECK_THROWS_AS(format.write(calls, tools), Error);
+      continue;
+    }
+    ++tried;
+    const std::string text = format.write(calls, tools);
+    CHECK(text.find(held) == std::string::npos);
+    CHECK(format.parse(text, tools) == calls);
+    const ToolCallFSM machine = format.constrain(index, tools, {.choice = ToolChoice::required});
+    CHECK(machine.advance_bytes(machine.initial(), text).has_value());
+    // The same text with the end as it stands.
+    const std::size_t at = text.find("\\u00");
+    REQUIRE(at != std::string::npos);
+    std::string plain = text;
+    plain.replace(at, 6, end.substr(0, 1));
+    REQUIRE(plain.find(held) != std::string::npos);
+    CHECK_FALSE(machine.advance_bytes(machine.initial(), plain).has_value());
+  }
+  CHECK(tried >= 12);
 }
 
 TEST_CASE("A name that no format has gets the names that there are") {

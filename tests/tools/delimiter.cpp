@@ -36,6 +36,14 @@ TEST_CASE("A mark is text in angle brackets, or capitals in square ones") {
   }
 }
 
+TEST_CASE("closing_delimiters: gives each line once, without brackets and white space") {
+  using Texts = std::vector<std::string>;
+  CHECK(tools::closing_delimiters({"\n</parameter>\n", "", "</function>\n</tool_call>", "]"}) ==
+        Texts{"</parameter>", "</function>", "</tool_call>"});
+  CHECK(tools::closing_delimiters({"</a>", "</a>"}) == Texts{"</a>"});
+  CHECK(tools::closing_delimiters({"}", "\n"}).empty());
+}
+
 TEST_CASE("A text with marks is read in all of its spellings") {
   using Texts = std::vector<std::string>;
   CHECK(tools::delimiter_spellings("") == Texts{""});

@@ -27,6 +27,10 @@ struct SchemaOptions {
   /// led astray by: named keys with every escape, of letters too (`\u0061`), and integers whose
   /// exponent makes up for digits behind a point (`3.5e1`).
   bool every_spelling = false;
+  /// Bytes that no string holds as they are written, since a reader around the values takes them
+  /// for an end; the first of them is ASCII and is written as an escape instead. JSON alone. Strings
+  /// of a pattern that takes over 4,000 states are left as they are.
+  std::vector<std::string> excluded{};
   schema::DocumentRules rules{};
   text::NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
   BuildLimits limits{};          ///< what building it may cost, unless an outer budget is charged

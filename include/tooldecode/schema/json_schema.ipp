@@ -30,7 +30,8 @@ class SchemaCompiler::Parts {
         options_(std::move(options)),
         first_(static_cast<std::uint32_t>(grammar.size())),
         reader_(root, options_.rules),
-        text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
+        text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling,
+              options_.excluded),
         values_(grammar, reader_, text_, options_.documented_order,
                 options_.every_spelling ? options_.numbers.as_judged()
                                         : options_.numbers.as_written()) {}

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ class Spellings {
 
   /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
   /// \param every_spelling  see KeyedSet
+  /// \param excluded        see SchemaOptions
   Spellings(Grammar& grammar, text::ValueSyntax syntax, std::uint32_t whitespace = 40,
-            bool every_spelling = false);
+            bool every_spelling = false, std::vector<std::string> excluded = {});
 
   [[nodiscard]] text::ValueSyntax syntax() const noexcept { return syntax_; }
   /// Whether members' keys have every spelling, also such as no writer has.
@@ -80,13 +82,21 @@ class Spellings {
 
   NodeId structure(const Json& value);
 
+  // Without the excluded bytes.
+  [[nodiscard]] text::DfaPointer without_excluded(text::DfaPointer lexeme) const;
+
   static std::string python_string(const std::string& text, char quote, bool ascii);
 
   Grammar& grammar_;
   text::ValueSyntax syntax_;
   bool every_spelling_;
+  std::vector<std::string> excluded_;
   NodeId end_, space_, comma_, colon_;
 };
+
+/// A value in JSON with the first byte of each excluded text in it written as an escape: the same
+/// value. See SchemaOptions::excluded.
+[[nodiscard]] std::string escape_excluded(std::string json, std::span<const std::string> excluded);
 
 }  // namespace tooldecode::schema
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,16 +24,19 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/without_match.hpp>
 
 #include <nlohmann/json.hpp>
 
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE Spellings::Spellings(Grammar& grammar, text::ValueSyntax syntax,
-                                       std::uint32_t whitespace, bool every_spelling)
+                                       std::uint32_t whitespace, bool every_spelling,
+                                       std::vector<std::string> excluded)
     : grammar_(grammar),
       syntax_(syntax),
       every_spelling_(every_spelling),
+      excluded_(std::move(excluded)),
       end_(grammar.empty()),
       space_(whitespace == 0 ? end_ : grammar.lexeme(text::any_whitespace(), {0, whitespace})),
       comma_(separator(',')),
@@ -51,11 +55,12 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& valu
     const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
       return c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';
     });
-    if (plain && !python) return {'"' + text + '"'};
+    if (plain && !python) return {escape_excluded('"' + text + '"', excluded_)};
     if (plain) return {'"' + text + '"', '\'' + text + '\''};
     for (const bool ascii : {false, true}) {
       if (!python) {
-        texts.push_back(value.dump(-1, ' ', ascii, Json::error_handler_t::replace));
+        texts.push_back(
+            escape_excluded(value.dump(-1, ' ', ascii, Json::error_handler_t::replace), excluded_));
         continue;
       }
       for (const char quote : {'\'', '"'}) {
@@ -92,8 +97,9 @@ TOOLDECODE_INLINE NodeId Spellings::string(const std::optional<text::TextDfa>& t
   for (const char quote : {'"', '\''}) {
     if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
     quotes.push_back(grammar_.lexeme(
-        text ? std::make_shared<const text::Dfa>(text::string_lexeme(*text, syntax_, quote))
-             : text::any_string(syntax_, quote),
+        without_excluded(
+            text ? std::make_shared<const text::Dfa>(text::string_lexeme(*text, syntax_, quote))
+                 : text::any_string(syntax_, quote)),
         length));
   }
   return grammar_.choice(std::move(quotes));
@@ -111,13 +117,15 @@ TOOLDECODE_INLINE NodeId Spellings::format(const std::string& name, const text::
       const BuildBudget::Pause once;
       lexeme = std::make_shared<const text::Dfa>(text::string_lexeme(texts, syntax_, quote));
     }
-    quotes.push_back(grammar_.lexeme(lexeme));
+    quotes.push_back(grammar_.lexeme(without_excluded(lexeme)));
   }
   return grammar_.choice(std::move(quotes));
 }
 
 TOOLDECODE_INLINE std::vector<std::string> Spellings::key(const std::string& name) const {
-  if (syntax_ == text::ValueSyntax::json) return {text::StringEscape::quoted(name, syntax_, '"')};
+  if (syntax_ == text::ValueSyntax::json) {
+    return {escape_excluded(text::StringEscape::quoted(name, syntax_, '"'), excluded_)};
+  }
   return {text::StringEscape::quoted(name, syntax_, '"'),
           text::StringEscape::quoted(name, syntax_, '\'')};
 }
@@ -129,9 +137,10 @@ TOOLDECODE_INLINE std::vector<text::DfaPointer> Spellings::other_keys(const text
   std::vector<text::DfaPointer> keys;
   for (const char quote : {'"', '\''}) {
     if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
-    keys.push_back(texts == nullptr ? text::any_string(syntax_, quote)
-                                    : std::make_shared<const text::Dfa>(
-                                          text::key_lexeme(*texts, syntax_, quote)));
+    keys.push_back(without_excluded(
+        texts == nullptr
+            ? text::any_string(syntax_, quote)
+            : std::make_shared<const text::Dfa>(text::key_lexeme(*texts, syntax_, quote))));
   }
   return keys;
 }
@@ -219,6 +228,44 @@ TOOLDECODE_INLINE std::string Spellings::python_string(const std::string& text, 
     }
   }
   return result + quote;
+}
+
+TOOLDECODE_INLINE text::DfaPointer Spellings::without_excluded(text::DfaPointer lexeme) const {
+  static constexpr std::size_t max_states = 4'000, max_known = 256;
+  if (excluded_.empty() || syntax_ != text::ValueSyntax::json || lexeme->size() > max_states) {
+    return lexeme;
+  }
+  // Any string of a format is asked for again and again.
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, text::DfaPointer> known;
+  const bool is_any           = lexeme == text::any_string(syntax_, '"');
+  const std::unique_lock lock = is_any ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+  if (is_any) {
+    if (const auto made = known.find(excluded_); made != known.end()) return made->second;
+  }
+  std::optional<BuildBudget::Pause> once;
+  if (is_any) once.emplace();
+  for (const std::string& one : excluded_) {
+    bool may_begin = false;
+    for (text::Dfa::State state = 0; state < lexeme->size() && !may_begin; ++state) {
+      may_begin = lexeme->live(state).contains(static_cast<std::uint8_t>(one[0]));
+    }
+    if (may_begin) lexeme = std::make_shared<const text::Dfa>(text::without_bytes(*lexeme, one));
+  }
+  if (is_any && known.size() < max_known) known.emplace(excluded_, lexeme);
+  return lexeme;
+}
+
+TOOLDECODE_INLINE std::string escape_excluded(std::string json,
+                                              std::span<const std::string> excluded) {
+  for (const std::string& one : excluded) {
+    for (std::size_t at = json.find(one); at != json.npos; at = json.find(one, at)) {
+      static constexpr char digits[] = "0123456789abcdef";
+      const auto byte                = static_cast<unsigned char>(json[at]);
+      json.replace(at, 1, {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]});
+    }
+  }
+  return json;
 }
 
 }  // namespace tooldecode::schema

@@ -199,8 +199,11 @@ namespace tools {
 [[nodiscard]] schema::DocumentRules parameter_rules(const Tool& tool);
 
 /// The same with how its arguments are written: what a format gives to SchemaCompiler.
+///
+/// \param ends  what readers of the format take for the end of a call, see SchemaOptions::excluded
 [[nodiscard]] SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
-                                              text::ValueSyntax syntax = text::ValueSyntax::json);
+                                              text::ValueSyntax syntax = text::ValueSyntax::json,
+                                              std::vector<std::string> ends = {});
 
 /// A call format of any type, as one type: what constraints are made of.
 ///

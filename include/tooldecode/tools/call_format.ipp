@@ -290,11 +290,13 @@ TOOLDECODE_INLINE schema::DocumentRules parameter_rules(const Tool& tool) {
 }
 
 TOOLDECODE_INLINE SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
-                                                  text::ValueSyntax syntax) {
+                                                  text::ValueSyntax syntax,
+                                                  std::vector<std::string> ends) {
   return {.syntax           = syntax,
           .documented_order = options.documented_order,
           .whitespace       = options.whitespace,
           .leading_keys     = options.leading_keys,
+          .excluded         = std::move(ends),
           .rules            = parameter_rules(tool)};
 }
 

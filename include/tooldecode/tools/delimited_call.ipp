@@ -118,7 +118,10 @@ TOOLDECODE_INLINE std::string DelimitedCall::write(std::span<const ToolCall> cal
     if (i > 0 || !bare_first) text += begin;
     text += calls[i].name;
     if (numbered) text += ':' + std::to_string(i);
-    text += middle + tools::write_json(calls[i].arguments) + end;
+    text += middle;
+    text += schema::escape_excluded(tools::write_json(calls[i].arguments),
+                                    tools::closing_delimiters({end, section_end}));
+    text += end;
   }
   return text + section_end;
 }
@@ -246,7 +249,10 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
       tools::refuse_tool(tool, "text begins so");
     }
     const auto arguments = [&](Grammar& part) {
-      SchemaCompiler compiler(part, tool.parameters, tools::parameter_options(tool, options));
+      SchemaCompiler compiler(
+          part, tool.parameters,
+          tools::parameter_options(tool, options, text::ValueSyntax::json,
+                                   tools::closing_delimiters({end, section_end})));
       const NodeId opening =
           numbered ? part.sequence({tools::call_number(part), tools::delimiter(part, middle)})
                    : part.empty();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ std::string_view trimmed(std::string_view delimiter);
 /// All ways to write a text of a format: each delimiter in it as text or as a control token. The
 /// first is the text itself.
 std::vector<std::string> delimiter_spellings(std::string_view text);
+
+/// What readers look for among what closes values and calls: each line of it without the white space
+/// around it, once. A single bracket is none: JSON has it too.
+std::vector<std::string> closing_delimiters(std::initializer_list<std::string_view> closings);
 
 /// A text of a format, its delimiters in either spelling.
 NodeId delimiter(Grammar& grammar, std::string_view text);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,6 +49,21 @@ TOOLDECODE_INLINE std::string pattern_of(std::string_view text) {
 TOOLDECODE_INLINE std::string_view trimmed(std::string_view delimiter) {
   const std::size_t first = std::min(delimiter.find_first_not_of(" \t\r\n"), delimiter.size());
   return delimiter.substr(first, delimiter.find_last_not_of(" \t\r\n") + 1 - first);
+}
+
+TOOLDECODE_INLINE std::vector<std::string> closing_delimiters(
+    std::initializer_list<std::string_view> closings) {
+  std::vector<std::string> result;
+  for (std::string_view rest : closings) {
+    while (!rest.empty()) {
+      const std::size_t length   = std::min(rest.find('\n'), rest.size());
+      const std::string_view one = trimmed(rest.substr(0, length));
+      const bool is_known        = std::find(result.begin(), result.end(), one) != result.end();
+      if (one.size() > 1 && !is_known) result.emplace_back(one);
+      rest.remove_prefix(std::min(length + 1, rest.size()));
+    }
+  }
+  return result;
 }
 
 TOOLDECODE_INLINE std::vector<std::string> delimiter_spellings(std::string_view text) {

@@ -68,6 +68,9 @@ struct ElementStyle {
   [[nodiscard]] bool carries_bare(std::string_view key) const noexcept;
   /// Whether an object inside another one can have a key.
   [[nodiscard]] bool carries(std::string_view key) const noexcept;
+  /// What readers of calls take for the end of a value, wherever it stands: what closes elements,
+  /// and what no string holds. No value holds one as it is written.
+  [[nodiscard]] std::vector<std::string> ends_of_values() const;
   /// What ends a string, and is in none.
   [[nodiscard]] const std::string& text_end() const noexcept;
 };

@@ -2,6 +2,7 @@
 /// What element_style.hpp declares.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -130,6 +131,16 @@ TOOLDECODE_INLINE bool ElementStyle::carries_bare(std::string_view key) const no
 
 TOOLDECODE_INLINE bool ElementStyle::carries(std::string_view key) const noexcept {
   return escapes ? !key.empty() && key.find('\0') == std::string_view::npos : carries_bare(key);
+}
+
+TOOLDECODE_INLINE std::vector<std::string> ElementStyle::ends_of_values() const {
+  std::vector<std::string> ends = excluded;
+  for (const std::string& one : {text_end(), after_value}) {
+    if (one.size() > 1) ends.push_back(one);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
 }
 
 TOOLDECODE_INLINE const std::string& ElementStyle::text_end() const noexcept {

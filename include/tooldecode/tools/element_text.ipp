@@ -9,6 +9,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_text.hpp>
@@ -27,8 +28,10 @@ TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
   }
   text += style_.before_value;
   if (value.is_string()) {
-    const auto& string = value.get_ref<const std::string&>();
-    for (const std::string& end : {style_.text_end(), style_.after_text}) {
+    const auto& string            = value.get_ref<const std::string&>();
+    std::vector<std::string> ends = style_.ends_of_values();
+    ends.push_back(style_.after_text);
+    for (const std::string& end : ends) {
       if (end.empty() || string.find(end) == std::string::npos) continue;
       throw Error(Errc::malformed_call, end, "a string must not hold the delimiter that closes it");
     }
@@ -36,7 +39,7 @@ TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
     return;
   }
   if (!style_.nests() || !value.is_structured()) {
-    text += write_json(value);
+    text += schema::escape_excluded(write_json(value), style_.ends_of_values());
     return;
   }
   bool first          = true;

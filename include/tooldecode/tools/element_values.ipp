@@ -40,10 +40,11 @@ TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& sch
       documented_order_(options.documented_order),
       first_(static_cast<std::uint32_t>(grammar.size())),
       reader_(schema, options.rules),
-      spellings_(grammar, text::ValueSyntax::json, options.whitespace, options.every_spelling),
+      spellings_(grammar, text::ValueSyntax::json, options.whitespace, options.every_spelling,
+                 style.ends_of_values()),
       json_(grammar, reader_, spellings_, options.documented_order,
             options.every_spelling ? options.numbers.as_judged() : options.numbers.as_written()),
-      plain_(grammar, style.text_end(), style.excluded) {}
+      plain_(grammar, style.text_end(), style.ends_of_values()) {}
 
 TOOLDECODE_INLINE NodeId ElementValues::objects() {
   const schema::FormId id = reader_.form(schema_, "#");

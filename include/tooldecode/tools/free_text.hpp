@@ -43,12 +43,6 @@ struct FreeText {
 /// Source: Aho and Corasick 1975
 text::Dfa text_between(const FreeText& text);
 
-/// Where a pattern's match is looked for.
-enum class MatchAt : std::uint8_t { start, anywhere };
-
-/// Those texts of a lexeme that hold no text of another one at their start, or anywhere.
-text::Dfa without_match(const text::Dfa& text, const text::Dfa& pattern, MatchAt where);
-
 /// Free text as a lexeme; made once where it does not depend on tools.
 ///
 /// \par Complexity  O(bytes of the delimiters x 256), or O(log) where the text is known

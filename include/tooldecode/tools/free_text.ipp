@@ -20,6 +20,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/without_match.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
@@ -76,47 +77,6 @@ TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
   return text::Dfa(rows);
 }
 
-TOOLDECODE_INLINE text::Dfa without_match(const text::Dfa& text, const text::Dfa& pattern,
-                                          MatchAt where) {
-  struct SearchState {
-    text::Dfa::State text;
-    std::vector<text::Dfa::State> begun;  // of the pattern, ascending
-    auto operator<=>(const SearchState&) const = default;
-  };
-  if (pattern.empty() || text.empty()) return text;
-  std::vector<SearchState> order{{0, {0}}};
-  std::map<SearchState, text::Dfa::State> number{{order[0], 0}};
-  std::vector<text::Dfa::Row> rows;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const SearchState at = order[i];
-    text::Dfa::Row row{.accepting = text.accepting(at.text),
-                       .boundary  = text.boundary(at.text),
-                       .closing   = text.closing(at.text)};
-    for (unsigned b = 0; b < 256; ++b) {
-      const auto byte = static_cast<std::uint8_t>(b);
-      SearchState next{text.next(at.text, byte), {}};
-      if (next.text == text::Dfa::dead) continue;
-      bool is_match = false;
-      for (const text::Dfa::State begun : at.begun) {
-        const text::Dfa::State further = pattern.next(begun, byte);
-        if (further == text::Dfa::dead) continue;
-        is_match |= pattern.accepting(further);
-        next.begun.push_back(further);
-      }
-      if (is_match) continue;
-      if (where == MatchAt::anywhere) next.begun.push_back(0);
-      std::sort(next.begun.begin(), next.begun.end());
-      const auto last = std::unique(next.begun.begin(), next.begun.end());
-      next.begun.erase(last, next.begun.end());
-      const auto [known, fresh] = number.emplace(next, static_cast<text::Dfa::State>(order.size()));
-      if (fresh) order.push_back(std::move(next));
-      row.next[b] = known->second;
-    }
-    rows.push_back(std::move(row));
-  }
-  return text::Dfa(rows);
-}
-
 TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
   constexpr std::size_t max_known = 256;
   static std::mutex mutex;
@@ -130,11 +90,11 @@ TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
     // What Python and JavaScript strip from a text.
     const text::TextDfa pattern =
         text::compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(delimiter));
-    made = without_match(made, text::utf8_lexeme(pattern), MatchAt::start);
+    made = without_match(made, text::utf8_lexeme(pattern), text::MatchAt::start);
   }
   if (!text.barred.empty()) {
     const text::TextDfa pattern = text::compile_whole_pattern(text.barred);
-    made = without_match(made, text::utf8_lexeme(pattern), MatchAt::anywhere);
+    made = without_match(made, text::utf8_lexeme(pattern), text::MatchAt::anywhere);
   }
   auto result = std::make_shared<const text::Dfa>(std::move(made));
   const std::lock_guard lock(mutex);

@@ -113,7 +113,10 @@ TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) c
     if (!name.empty()) text += '"' + name + "\": ";
     tools::append_json_string(text, call.name);
     if (!name.empty()) text += ", \"" + arguments + '"';
-    text += ": " + tools::write_json(call.arguments) + '}';
+    text += ": " +
+            schema::escape_excluded(tools::write_json(call.arguments),
+                                    tools::closing_delimiters({end})) +
+            '}';
     if (!between) text += before_last() + end;
   }
   if (between && !calls.empty()) text += (list ? close : "") + end;
@@ -215,7 +218,9 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
   for (const std::size_t i : chosen) {
     const Tool& tool    = tools[i];
     const auto argument = [&](Grammar& part) {
-      SchemaCompiler compiler(part, tool.parameters, tools::parameter_options(tool, options));
+      SchemaCompiler compiler(part, tool.parameters,
+                              tools::parameter_options(tool, options, text::ValueSyntax::json,
+                                                       tools::closing_delimiters({end})));
       const NodeId value = part.tagged(tools::mark::arguments,
                                        compiler.value(tool.parameters, tool.parameters_pointer));
       NodeId id          = part.empty();

@@ -127,6 +127,10 @@ struct XmlCall {
                                                   const ChoiceOptions& options) const;
 
  private:
+  // What readers take for the end of a value, of its call or of all calls: no value holds one.
+  [[nodiscard]] std::vector<std::string> ends_of_values() const;
+  // The style whose values hold none of them.
+  [[nodiscard]] tools::ElementStyle whole_style() const;
   // Delimiters and values of a style of elements.
   static XmlCall of_style(std::string_view name);
   // Whether a name follows what opens a call at once, as an attribute does.

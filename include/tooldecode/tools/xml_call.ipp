@@ -17,6 +17,7 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
@@ -68,6 +69,8 @@ TOOLDECODE_INLINE std::vector<std::string> XmlCall::ends_reasoning() const {
 TOOLDECODE_INLINE std::string XmlCall::write(std::span<const ToolCall> calls,
                                              const ToolSet& tools) const {
   if (calls.empty()) return {};
+  const std::optional<tools::ElementStyle> styled =
+      style ? std::optional(whole_style()) : std::nullopt;
   std::string result;
   if (!section_begin.empty()) result = section_begin + call_gap;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -84,7 +87,7 @@ TOOLDECODE_INLINE std::string XmlCall::write(std::span<const ToolCall> calls,
       if (style && !std::exchange(first, false)) result += style->separator;
       result += before_key + (style ? style->written_key(key) : key) + after_key;
       if (style) {
-        tools::ElementText(*style).append(result, value);
+        tools::ElementText(*styled).append(result, value);
       } else {
         result += with_gap(before_value) + padding;
         append_value(result, value, form_of(tool, key));
@@ -266,7 +269,7 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
       tools::refuse_tool(tool, "white space stands around it");
     }
     const auto content = [&](Grammar& part) {
-      tools::PlainText plain(part, after_value);
+      tools::PlainText plain(part, after_value, ends_of_values());
       const NodeId space = gap_in(part, gap, options);
       const NodeId close =
           options.open_ended ? part.empty() : tools::delimiter(part, after_arguments());
@@ -279,6 +282,17 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
     }
   }
   return result;
+}
+
+TOOLDECODE_INLINE std::vector<std::string> XmlCall::ends_of_values() const {
+  return tools::closing_delimiters({after_value, after_values, end, section_end});
+}
+
+TOOLDECODE_INLINE tools::ElementStyle XmlCall::whole_style() const {
+  tools::ElementStyle whole = *style;
+  const auto ends           = ends_of_values();
+  whole.excluded.insert(whole.excluded.end(), ends.begin(), ends.end());
+  return whole;
 }
 
 TOOLDECODE_INLINE std::vector<std::string_view> XmlCall::delimiters() const {
@@ -304,13 +318,13 @@ TOOLDECODE_INLINE std::optional<tools::PlainForm> XmlCall::form_of(const Tool* t
 TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& value,
                                              std::optional<tools::PlainForm> form) const {
   if (!value.is_string() || form == tools::PlainForm::json || form == tools::PlainForm::mixed) {
-    text += tools::write_json(value);
+    text += schema::escape_excluded(tools::write_json(value), ends_of_values());
     return;
   }
   const auto& string = value.get_ref<const std::string&>();
-  if (string.find(after_value) != std::string::npos) {
-    throw Error(Errc::malformed_call, after_value,
-                "a string must not hold the delimiter that closes it");
+  for (const std::string& closing : ends_of_values()) {
+    if (string.find(closing) == std::string::npos) continue;
+    throw Error(Errc::malformed_call, closing, "a string must not hold the delimiter that closes it");
   }
   if (form == tools::PlainForm::nullable && string == "null") {
     throw Error(Errc::malformed_call, "null", "must not be a string where null may stand, too");
@@ -371,8 +385,9 @@ TOOLDECODE_INLINE std::optional<std::string> XmlCall::why_not_key(const std::str
 TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& plain,
                                             const Tool& tool, NodeId between,
                                             const ChoiceOptions& options) const {
-  const Json& root      = tool.parameters;
-  SchemaOptions written = tools::parameter_options(tool, options);
+  const Json& root = tool.parameters;
+  SchemaOptions written =
+      tools::parameter_options(tool, options, text::ValueSyntax::json, ends_of_values());
   written.leading_keys.clear();
   SchemaCompiler compiler(grammar, root, written);
   tools::check_listed_arguments(compiler, tool);
@@ -397,9 +412,9 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
   tools::KeyedElements elements(set, before_key, after_key);
   schema::Reader reader(root);
   std::optional<tools::ElementValues> styled;
-  if (style) {
-    styled.emplace(grammar, root, *style, written);
-  }
+  const std::optional<tools::ElementStyle> whole =
+      style ? std::optional(whole_style()) : std::nullopt;
+  if (whole) styled.emplace(grammar, root, *whole, written);
   const auto value_of = [&](const std::string& key) {
     const auto [schema, pointer] = tools::plain_argument_schema(tool, key);
     if (styled) return styled->value(*schema, pointer);

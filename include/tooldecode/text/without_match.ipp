@@ -1,0 +1,71 @@
+/// \file
+/// What without_match.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/without_match.hpp>
+
+namespace tooldecode::text {
+
+TOOLDECODE_INLINE Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
+  struct SearchState {
+    Dfa::State text;
+    std::vector<Dfa::State> begun;  // of the pattern, ascending
+    auto operator<=>(const SearchState&) const = default;
+  };
+  if (pattern.empty() || text.empty()) return text;
+  std::vector<SearchState> order{{0, {0}}};
+  std::map<SearchState, Dfa::State> number{{order[0], 0}};
+  std::vector<Dfa::Row> rows;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    BuildBudget::spend(64);
+    BuildBudget::require_room(order.size() * (sizeof(Dfa::Row) + 256 * sizeof(Dfa::State)));
+    const SearchState at = order[i];
+    Dfa::Row row{.accepting = text.accepting(at.text),
+                 .boundary  = text.boundary(at.text),
+                 .closing   = text.closing(at.text)};
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto byte = static_cast<std::uint8_t>(b);
+      SearchState next{text.next(at.text, byte), {}};
+      if (next.text == Dfa::dead) continue;
+      bool is_match = false;
+      for (const Dfa::State begun : at.begun) {
+        const Dfa::State further = pattern.next(begun, byte);
+        if (further == Dfa::dead) continue;
+        is_match |= pattern.accepting(further);
+        next.begun.push_back(further);
+      }
+      if (is_match) continue;
+      if (where == MatchAt::anywhere) next.begun.push_back(0);
+      std::sort(next.begun.begin(), next.begun.end());
+      const auto last = std::unique(next.begun.begin(), next.begun.end());
+      next.begun.erase(last, next.begun.end());
+      const auto [known, fresh] = number.emplace(next, static_cast<Dfa::State>(order.size()));
+      if (fresh) order.push_back(std::move(next));
+      row.next[b] = known->second;
+    }
+    rows.push_back(std::move(row));
+  }
+  return Dfa(rows);
+}
+
+TOOLDECODE_INLINE Dfa without_bytes(const Dfa& text, std::string_view bytes) {
+  std::vector<Dfa::SparseRow> rows(bytes.size() + 1);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(bytes[i]);
+    rows[i].edges.push_back({byte, byte, static_cast<Dfa::State>(i + 1)});
+  }
+  rows.back().accepting = true;
+  return without_match(text, Dfa(rows), MatchAt::anywhere);
+}
+
+}  // namespace tooldecode::text
