@@ -71,11 +71,9 @@ def measure(program, vocabulary, by_set, folder):
         path.write_text("".join(lines), encoding="utf-8")
         run = subprocess.run([program, "check", "--vocabulary", vocabulary, "--format", "json-schema", "--timing", path],
                              capture_output=True, text=True)
-        if run.returncode not in (0, 1):
-            sys.exit(f"check failed ({run.returncode}): {run.stderr[-2000:]}")
         line = re.search(r"^mask +(.+)$", run.stderr, re.M)
         if line is None:
-            sys.exit(f"no times in what check printed:\n{run.stderr[-2000:]}")
+            sys.exit(f"check ended with {run.returncode}, without times:\n{run.stderr[-2000:]}")
         mean, p50, p99, p999, worst = map(float, line[1].split())
         verdicts = [json.loads(verdict) for verdict in run.stdout.splitlines()]
         reasons = [verdict.get("reason") or "" for verdict in verdicts if not verdict["accepted"]]
@@ -116,8 +114,9 @@ def main():
                                                              ("mean_us", "p99_us", "p999_us", "worst_us")) + " |",
                       flush=True)
     if options.json:
-        record = run_record.record() if hasattr(run_record, "record") else {}
-        json.dump({**record, "masks": result}, open(options.json, "w", encoding="utf-8"), indent=1)
+        record = {"made_by": run_record.run_record([options.program, "--made-by"], [], ["python", *sys.argv]),
+                  "masks": result}
+        pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
