@@ -270,6 +270,18 @@ def constraint_table() -> str:
     return table(["microseconds", "mean", "p50", "p99"], rows)
 
 
+def worst_masks_table() -> str:
+    """The slowest masks over all schemas at hand, by vocabularies; times in milliseconds."""
+    rows = []
+    for vocabulary, sets in results("worst_masks")["masks"].items():
+        for one in sets:
+            rows.append([vocabulary, one["set"], f"{one['texts']:,}", f"{one['tokens']:,}", f"{one['refused']}",
+                         f"{one['over_budget']}",
+                         *(f"{one[key] / 1000:.3f}" for key in ("mean_us", "p99_us", "p999_us", "worst_us"))])
+    return table(["vocabulary", "schemas", "texts", "tokens", "refused", "over budget", "mean, ms", "p99", "p99.9", "worst"],
+                 rows, left=2)
+
+
 def peers_tables() -> str:
     found = results("peers")
     found.pop("made_by", None)
@@ -351,7 +363,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table,
-          "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
+          "constraint": constraint_table, "worst_masks": worst_masks_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),

@@ -556,15 +556,14 @@ TEST_CASE("ContinuousBatch: an error of one constraint ends its sequence, and th
     const bool tells = seed % 2 == 0;
     std::vector<Tokens> answers(4);
     std::size_t ended = 0, errors = 0;
-    using Batch = td::ContinuousBatch<td::test::RandomModel, FailingTable,
-                                      td::DrafterGroup<td::ForcedDrafter, td::PromptLookupDrafter>>;
+    using Batch = td::ContinuousBatch<td::test::RandomModel, FailingTable, td::DrafterGroup<>>;
     Batch batch{model, {.max_batch = 3}};
     const td::DecodeOptions options{.max_tokens = 12, .seed = seed};
     for (std::size_t i = 0; i < answers.size(); ++i) {
       Batch::Request request{.prompt     = {1, 2, static_cast<td::TokenId>(i)},
                              .constraint = {table, i == 1 ? random() % 6 : 1000},
                              .options    = options,
-                             .drafter    = {td::ForcedDrafter{}, td::PromptLookupDrafter{}}};
+                             .drafter    = td::DrafterGroup<>{}};
       request.on_end = [&, i](const td::Output& output) -> td::AfterTurn {
         answers[i] = output.tokens;
         ++ended;
