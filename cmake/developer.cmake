@@ -56,6 +56,11 @@ exec '${TOOLDECODE_CCACHE}' \"$@\"
       set(CMAKE_${language}_COMPILER_LAUNCHER ${launcher})
     endif()
   endforeach()
+  foreach(target tooldecode tooldecode_vocabulary tooldecode_c_objects)  # which are there already
+    if(TARGET ${target})
+      set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+    endif()
+  endforeach()
 endif()
 
 # As target_precompile_headers(), and a cache of objects still works.

@@ -13,6 +13,13 @@ if(TARGET tooldecode_vocabulary)  # by itself: a machine that lacks PCRE2 can us
   install(EXPORT tooldecode_vocabulary NAMESPACE tooldecode:: FILE tooldecodeVocabularyTargets.cmake
           DESTINATION ${package_dir})
 endif()
+set(pc_names tooldecode tooldecode-vocabulary)
+if(TARGET tooldecode_c_shared)
+  install(TARGETS tooldecode_c_shared tooldecode_c_static
+          RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  list(APPEND pc_names tooldecode-c)
+endif()
 configure_package_config_file(cmake/tooldecodeConfig.cmake.in tooldecodeConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tooldecodeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -29,7 +36,11 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
 file(RELATIVE_PATH to_lib ${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR})
 set(pc_libdir "\${pcfiledir}/${to_lib}")
-foreach(name tooldecode tooldecode-vocabulary)
+set(pc_cxx_library -lstdc++)  # which a linker of C does not know of
+if(APPLE OR CMAKE_CXX_FLAGS MATCHES "-stdlib=libc\\+\\+")
+  set(pc_cxx_library -lc++)
+endif()
+foreach(name IN LISTS pc_names)
   configure_file(cmake/packaging/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 endforeach()

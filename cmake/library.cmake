@@ -66,9 +66,31 @@ if(TARGET PCRE2::8BIT)
   target_link_libraries(tooldecode_vocabulary PUBLIC tooldecode
     $<BUILD_INTERFACE:PCRE2::8BIT> $<INSTALL_INTERFACE:PCRE2::8BIT>)
 
+  # Installed in both types, for programs that find it without CMake.
+  option(TOOLDECODE_C "Build and install the library of the C interface, shared and static" ${PROJECT_IS_TOP_LEVEL})
   include(cmake/c_interface.cmake)
-  tooldecode_add_c(tooldecode_c)
-  add_library(tooldecode::c ALIAS tooldecode_c)
+  set(target tooldecode_c)
+  if(TOOLDECODE_C)
+    file(STRINGS include/tooldecode/adapters/tooldecode.h line REGEX "TD_ABI_VERSION = [0-9]+")
+    string(REGEX MATCH "[0-9]+" abi_version "${line}")
+    foreach(type static shared)
+      string(TOUPPER ${type} upper)
+      tooldecode_add_c(tooldecode_c_${type} ${upper})
+      set_target_properties(tooldecode_c_${type} PROPERTIES
+        EXCLUDE_FROM_ALL OFF OUTPUT_NAME tooldecode_c SOVERSION ${abi_version})
+    endforeach()
+    if(WIN32)  # where what a shared library is linked by has this name
+      set_target_properties(tooldecode_c_static PROPERTIES OUTPUT_NAME tooldecode_c_static)
+    endif()
+    if(BUILD_SHARED_LIBS)
+      set(target tooldecode_c_shared)
+    else()
+      set(target tooldecode_c_static)
+    endif()
+  else()
+    tooldecode_add_c(tooldecode_c)
+  endif()
+  add_library(tooldecode::c ALIAS ${target})
 else()
   message(STATUS "PCRE2 was not found: there is no tooldecode::vocabulary, which reads tokenizers, and no tooldecode::c (install "
                  "libpcre2-dev (Debian), pcre2 (conda-forge) or pcre2 (vcpkg))")

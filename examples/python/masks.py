@@ -14,9 +14,10 @@ random = np.random.default_rng(1)
 mask = np.zeros(vocabulary.mask_words, np.int32)
 state, tokens = calls.initial(), []
 while not calls.is_finished(state):
+    logits = random.gumbel(size=vocabulary.size)  # your model's
     calls.fill_mask(state, mask)
-    allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-    tokens.append(int(random.choice(allowed)))  # your sampler
+    tooldecode.apply_mask(logits, mask)
+    tokens.append(int(logits.argmax()))  # your sampler
     state = calls.advance(state, tokens[-1])
 text = vocabulary.decode(tokens).decode()
 print(text, calls.parse(text), sep="\n")

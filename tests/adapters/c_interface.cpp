@@ -17,6 +17,7 @@
 
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
@@ -59,6 +60,7 @@ using Constraint  = std::unique_ptr<td_constraint, Free<td_constraint_free>>;
 using Pool        = std::unique_ptr<td_pool, Free<td_pool_free>>;
 using Compilation = std::unique_ptr<td_compilation, Free<td_compilation_free>>;
 using CallStream  = std::unique_ptr<td_call_stream, Free<td_call_stream_free>>;
+using Completions = std::unique_ptr<td_completions, Free<td_completions_free>>;
 using Words       = std::vector<std::uint32_t>;
 
 td_text text(std::string_view from) {
@@ -127,6 +129,11 @@ td_state initial(const td_constraint* constraint) {
   td_state state{};
   REQUIRE(td_initial(constraint, &state, nullptr) == TD_OK);
   return state;
+}
+Completions make_completions(const td_constraint* constraint) {
+  td_completions* made = nullptr;
+  require_ok([&](td_error** error) { return td_completions_make(constraint, &made, error); });
+  return Completions(made);
 }
 Words mask_of(const td_constraint* constraint, const td_state& state, std::size_t width) {
   Words words(width, ~0U);
@@ -585,6 +592,8 @@ TEST_CASE("Null gets a code everywhere, and is freed by doing nothing") {
   td_constraint* another      = nullptr;
   td_pool* pool               = nullptr;
   td_compilation* build       = nullptr;
+  td_completions* ends        = nullptr;
+  const Completions completed = make_completions(made.get());
   using Call                  = std::function<td_code(td_error**)>;
   const Call calls[]          = {
       [&](td_error** e) { return td_vocabulary_load(nullptr, nullptr, &tokens, e); },
@@ -627,6 +636,16 @@ TEST_CASE("Null gets a code everywhere, and is freed by doing nothing") {
       },
       [&](td_error** e) { return td_compilation_poll(nullptr, e); },
       [&](td_error** e) { return td_compilation_wait(nullptr, 0, &another, e); },
+      [&](td_error** e) { return td_completions_make(nullptr, &ends, e); },
+      [&](td_error** e) { return td_completions_make(made.get(), nullptr, e); },
+      [&](td_error** e) { return td_completions_shortest(nullptr, &state, 0, &count, e); },
+      [&](td_error** e) { return td_completions_shortest(completed.get(), nullptr, 0, &count, e); },
+      [&](td_error** e) { return td_completions_shortest(completed.get(), &state, 0, nullptr, e); },
+      [&](td_error** e) { return td_completions_narrow(nullptr, &state, 1, &word, 1, e); },
+      [&](td_error** e) { return td_completions_narrow(completed.get(), nullptr, 1, &word, 1, e); },
+      [&](td_error** e) {
+        return td_completions_narrow(completed.get(), &state, 1, nullptr, 1, e);
+      },
   };
   for (const Call& call : calls) {
     const Told result = told(call);
@@ -637,12 +656,14 @@ TEST_CASE("Null gets a code everywhere, and is freed by doing nothing") {
   CHECK(td_fill_mask(made.get(), &state, &word, 1, nullptr) == TD_ERROR_SHAPE_MISMATCH);
   CHECK(td_state_equal(&state, &begin) == 1);
   CHECK((tokens == nullptr && another == nullptr && pool == nullptr && build == nullptr));
+  CHECK(ends == nullptr);
   td_error_free(nullptr);
   td_vocabulary_free(nullptr);
   td_constraint_free(nullptr);
   td_pool_free(nullptr);
   td_compilation_cancel(nullptr);
   td_compilation_free(nullptr);
+  td_completions_free(nullptr);
 }
 
 TEST_CASE("Handles may be freed in any order; a renewed one has other memory past the budget") {
@@ -963,6 +984,8 @@ class RandomCalls {
       case 11:
       case 12:
         return tree(error);
+      case 13:
+        return narrow(error);
       default:
         return walk(error);
     }
@@ -999,6 +1022,28 @@ class RandomCalls {
     if (together != TD_OK) FAIL("tokens that were allowed");
     keep(last);
     return code;
+  }
+
+  // A mask that has room for an end has it still when it is narrowed to that room.
+  td_code narrow(td_error** error) {
+    const td_constraint* from = constraint();
+    td_completions* raw       = nullptr;
+    const td_code made        = td_completions_make(from, seldom_null(&raw), error);
+    const Completions completions(raw);
+    if (made != TD_OK) return made;
+    const td_state* at = state();
+    std::size_t count  = 0;
+    const td_code code = td_completions_shortest(raw, at, below(9), seldom_null(&count), error);
+    const std::size_t budget = one_of(9) ? below(9) : count;
+    if (code != TD_OK || count == 0 || count == SIZE_MAX) return code;
+    Words words(td_vocabulary_mask_words(vocabularies_[0].get()));
+    const td_code filled = td_fill_mask(from, at, words.data(), words.size(), error);
+    if (filled != TD_OK) return filled;
+    const td_code narrowed =
+        td_completions_narrow(raw, at, budget, words.data(), words.size(), error);
+    if (budget >= count && td::count_allowed(words) == 0)
+      FAIL("no token, and room for the shortest text");
+    return narrowed;
   }
 
   td_code batch(td_error** error) {
@@ -1138,4 +1183,72 @@ TEST_CASE("The C interface: an answer gives its events while it is written") {
   CHECK(told([&](td_error** error) {
           return td_call_stream_finish(nullptr, &events, &count, error);
         }).code == TD_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("The C interface: completions are the library's, and end a text within any budget") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(5);
+  const Vocabulary vocabulary = make_vocabulary(tokens);
+  const td::VocabularyIndex index(tokens);
+  const Constraint made =
+      make_constraint(vocabulary.get(), specification_of(TD_JSON_SCHEMA, schema));
+  const auto known = td::JsonSchemaConstraint::parse(index, schema, {});
+  td::Completions judge(known);
+  const auto most = judge.shortest(known.initial());
+  REQUIRE(most);
+  std::size_t shortest = 0;
+  require_ok([&](td_error** error) {
+    const td_state begin = initial(made.get());
+    return td_completions_shortest(make_completions(made.get()).get(), &begin, 0, &shortest, error);
+  });
+  CHECK(shortest == *most);
+
+  const std::size_t width = td_vocabulary_mask_words(vocabulary.get());
+  std::mt19937_64 random(3);
+  for (std::size_t budget = shortest; budget < shortest + 12; ++budget) {
+    const Completions completions = make_completions(made.get());
+    td::Completions expected(known);
+    td_state state = initial(made.get());
+    auto at        = known.initial();
+    std::size_t i  = 0;
+    for (std::int32_t finished = 0; finished == 0; ++i) {
+      REQUIRE(i < budget);
+      Words words(width), same(width);
+      require_ok([&](td_error** error) {
+        return td_fill_mask(made.get(), &state, words.data(), width, error);
+      });
+      require_ok([&](td_error** error) {
+        return td_completions_narrow(completions.get(), &state, budget - i, words.data(), width,
+                                     error);
+      });
+      known.fill_mask(at, td::MaskView(same));
+      expected.narrow(at, budget - i, td::MaskView(same));
+      REQUIRE(words == same);
+      std::vector<td::TokenId> all;
+      td::for_each_allowed(words, [&](td::TokenId token) { all.push_back(token); });
+      REQUIRE(!all.empty());
+      const td::TokenId token = all[random() % all.size()];
+      REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
+      at = *known.advance(at, token);
+      REQUIRE(td_is_finished(made.get(), &state, &finished, nullptr) == TD_OK);
+    }
+    require_ok([&](td_error** error) {
+      return td_completions_shortest(completions.get(), &state, 0, &shortest, error);
+    });
+    CHECK(shortest == 0);
+    shortest = *most;
+  }
+
+  const Completions completions = make_completions(made.get());
+  const td_state begin          = initial(made.get());
+  Words words(width, 5);
+  const auto narrowed = [&](const td_state& state, std::size_t remaining, std::size_t count) {
+    return told([&](td_error** error) {
+      return td_completions_narrow(completions.get(), &state, remaining, words.data(), count,
+                                   error);
+    });
+  };
+  CHECK(narrowed(begin, 0, width).where == "remaining");
+  CHECK(narrowed(begin, 1, width - 1).code == TD_ERROR_SHAPE_MISMATCH);
+  CHECK(narrowed(td_state{{7, 7}}, 1, width).code == TD_ERROR_UNKNOWN_STATE);
+  CHECK(words == Words(width, 5));
 }

@@ -89,6 +89,40 @@ static int compile(const td_vocabulary* vocabulary) {
   return code == TD_OK;
 }
 
+/* Writes a text that could go on for ever, and ends with its last token of `budget`. */
+static int end_in_time(const td_vocabulary* vocabulary, size_t budget) {
+  td_specification specification = {.struct_size = sizeof(td_specification), .kind = TD_REGEX};
+  const size_t count             = td_vocabulary_mask_words(vocabulary);
+  td_constraint* constraint      = NULL;
+  td_completions* completions    = NULL;
+  uint32_t* words                = calloc(count, sizeof *words);
+  int32_t finished               = 0;
+  size_t shortest                = 0, left;
+  td_state state;
+
+  specification.text.data = "(no|yes)+";
+  specification.text.size = 9;
+  if (words == NULL || td_constraint_make(vocabulary, &specification, &constraint, NULL) != TD_OK) {
+    free(words);
+    return 0;
+  }
+  td_initial(constraint, &state, NULL);
+  //! [end]
+  td_completions_make(constraint, &completions, NULL); /* of this answer */
+  td_completions_shortest(completions, &state, budget, &shortest, NULL);
+  for (left = shortest <= budget ? budget : 0; left > 0 && !finished; --left) {
+    td_fill_mask(constraint, &state, words, count, NULL);
+    td_completions_narrow(completions, &state, left, words, count, NULL);
+    td_advance(constraint, &state, first_allowed(words, count), &state, NULL);
+    td_is_finished(constraint, &state, &finished, NULL);
+  }
+  //! [end]
+  td_completions_free(completions);
+  td_constraint_free(constraint);
+  free(words);
+  return finished && left == 0;
+}
+
 const char* check_c_interface_from_c(void);
 
 /* Null, or what is wrong. */
@@ -113,6 +147,10 @@ const char* check_c_interface_from_c(void) {
     wrong = "no label";
   } else if (!compile(vocabulary)) {
     wrong = "no compilation";
+  } else if (end_in_time(vocabulary, 1)) {
+    wrong = "an end without room for it";
+  } else if (!end_in_time(vocabulary, 2) || !end_in_time(vocabulary, 9)) {
+    wrong = "no end in time";
   }
   td_vocabulary_free(vocabulary);
   return wrong;

@@ -50,6 +50,7 @@ class TooldecodeRecipe(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.user_presets_path = False
         toolchain.variables["TOOLDECODE_DEVELOPER"] = False
+        toolchain.variables["TOOLDECODE_C"] = False
         if not self.options.vocabulary:
             toolchain.variables["CMAKE_DISABLE_FIND_PACKAGE_PCRE2"] = True
         toolchain.generate()

@@ -249,7 +249,8 @@ void bind_constraint(nb::module_& module) {
       "Decides which tokens may follow. Immutable, and safe from any number of threads.\n\n"
       "A state of another constraint is Error unknown_state everywhere. Arrays for masks are of\n"
       "int32 or uint32, [W] or [rows, W] with W = ceil(V / 32), without gaps, in the CPU's memory:\n"
-      "NumPy, torch, whatever offers the buffer protocol or DLPack. Bit t % 32 of word t // 32 is 1\n"
+      "NumPy, torch, whatever offers the buffer protocol or DLPack; a bytearray of 4 W bytes is one mask,\n"
+      "in the machine's order of bytes. Bit t % 32 of word t // 32 is 1\n"
       "where token t is allowed. Any other array is an Error (shape_mismatch, unknown_format,\n"
       "invalid_option) before anything is written.")
       .def_prop_ro(
@@ -288,7 +289,8 @@ void bind_constraint(nb::module_& module) {
           "not allowed.")
       .def(
           "validate", &validate, "state"_a, "tokens"_a,
-          "How many of a draft's tokens [count], from the first, are allowed one behind the other.")
+          "Judges tokens [count], of a draft or a whole text: how many of them, from the first, are allowed\n"
+          "one behind the other. All of them are where a text conforms as far as it goes.")
       .def(
           "fill_mask", &fill_mask, "state"_a, "array"_a.none(), "row"_a = 0,
           nb::sig("def fill_mask(self, state: State, array: typing.Any, row: int = 0) -> None"),

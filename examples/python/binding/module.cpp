@@ -57,4 +57,5 @@ NB_MODULE(_core, module) {
   python::bind_constraint(module);
   python::bind_factories(module);
   python::bind_call_stream(module);
+  python::bind_apply_mask(module);
 }

@@ -95,6 +95,18 @@ def test_validate_and_forced(vocabulary):
         constraint.forced_tokens(constraint.initial(), b"")
 
 
+def test_parse_reads_and_validate_judges(vocabulary, tools, end):
+    constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
+    right, wrong = (constraint.write([td.ToolCall("get_weather", {"city": "Paris", "days": days})]) for days in (3, 99))
+    assert constraint.parse(right) == [("get_weather", {"city": "Paris", "days": 3})]
+    assert constraint.parse(wrong) == [("get_weather", {"city": "Paris", "days": 99})]  # whatever the schema says
+    tokens = [*right.encode(), end]
+    assert constraint.validate(constraint.initial(), tokens) == len(tokens)
+    tokens = [*wrong.encode(), end]
+    assert constraint.validate(constraint.initial(), tokens) == wrong.index("99") + 1  # the second digit is too much
+    assert "does not judge" in td.ToolCallFSM.parse.__doc__ and "Judges" in td.ToolCallFSM.validate.__doc__
+
+
 def test_states_are_values(vocabulary):
     constraint = td.regex(vocabulary, "ab*")
     first = constraint.initial()

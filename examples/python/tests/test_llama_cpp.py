@@ -1,4 +1,5 @@
 """Answers of SmolLM2, run by llama-cpp-python: every call conforms. Both are left out where they are not."""
+import json
 import os
 import pathlib
 import subprocess
@@ -43,6 +44,18 @@ def test_budgets_and_contexts(llama, tools):
         backend.generate_with_tools(llama, MESSAGES, tools, "python", choice="required", max_tokens=3)
     with pytest.raises(td.Error, match="the context's"):
         backend.generate_with_tools(llama, MESSAGES, tools, "python", max_tokens=2040)
+
+
+def test_traces(llama, tools):
+    answer = backend.generate_with_tools(llama, MESSAGES, tools, "hermes", choice="required", max_tokens=60, temp=0.0)
+    vocabulary, trace = backend.vocabulary_of(llama), json.loads(json.dumps(answer.trace))
+    tokens, totals = trace["tokens"], trace["totals"]
+    assert [token["id"] for token in tokens[:-1]] == answer.tokens and tokens[-1]["end"] and tokens[-1]["name"]
+    assert trace["text"] == vocabulary.decode(answer.tokens).decode() and trace["finish"] == "end"
+    assert all((token["kind"] == "forced") == (token["allowed"] == 1) and token["microseconds"] > 0 for token in tokens)
+    assert totals["passes"] == len(tokens) == totals["tokens"] + 1 and 0 < totals["forced_tokens"] < len(tokens)
+    times = [totals[f"{phase}_microseconds"] for phase in ("prefill", "model", "constraint")]
+    assert min(times) > 0 and sum(times) == pytest.approx(sum(token["microseconds"] for token in tokens))
 
 
 def test_the_script(llama):

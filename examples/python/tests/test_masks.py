@@ -61,6 +61,9 @@ def test_arrays(constraint, expected):
     view = memoryview(bytearray(4 * words)).cast("I")
     constraint.fill_mask(state, view)
     assert list(view) == expected.view(np.uint32).tolist()
+    memory = bytearray(4 * words)
+    constraint.fill_mask(state, memory)
+    assert memory == expected.tobytes()
     part = np.full((4, words), 7, np.int32)
     constraint.fill_masks([state], part[2:3])
     assert (part[2] == expected).all() and (part[[0, 1, 3]] == 7).all()
@@ -87,7 +90,12 @@ def test_refusals(constraint):
         (np.zeros(words, np.int8), "unknown_format", "dtype"),
         (np.zeros(words, ">i4"), "unknown_format", "dtype"),
         (np.zeros(words, "i2,i2"), "unknown_format", "dtype"),
-        (bytearray(4 * words), "unknown_format", "dtype"),
+        (bytearray(4 * words + 1), "unknown_format", "dtype"),
+        (bytearray(4 * words - 4), "shape_mismatch", "shape"),
+        (bytearray(8 * words), "shape_mismatch", "shape"),
+        (bytearray(), "shape_mismatch", "shape"),
+        (np.zeros(words, "V0"), "unknown_format", "dtype"),
+        (memoryview(bytearray(4 * words)), "unknown_format", "dtype"),
         (np.zeros(words + 1, np.int32), "shape_mismatch", "shape"),
         (np.zeros(words - 1, np.int32), "shape_mismatch", "shape"),
         (np.zeros((words, 2), np.int32), "shape_mismatch", "shape"),
@@ -111,7 +119,7 @@ def test_refusals(constraint):
         (Tensor([words], offset=2), "invalid_option", "data"),
     ]
     for array_, code, where in arrays:
-        before = bytes(array_) if isinstance(array_, np.ndarray) else None
+        before = array_.tobytes() if isinstance(array_, np.ndarray) else None
         for fill in (lambda: constraint.fill_mask(state, array_), lambda: constraint.fill_masks([state], array_),
                      lambda: td.fill_masks([constraint], [state], array_),
                      lambda: td.Completions(constraint).narrow(state, 9, array_)):
@@ -119,7 +127,7 @@ def test_refusals(constraint):
                 fill()
             assert (error.value.code, error.value.where) == (code, where)
         if before is not None:
-            assert bytes(array_) == before
+            assert array_.tobytes() == before
         if isinstance(array_, Tensor):
             assert (array_.memory == 7).all()
     with pytest.raises(td.Error) as error:

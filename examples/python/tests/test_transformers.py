@@ -1,5 +1,8 @@
 """Generation with transformers: a random model, and the tiny one, whose every answer conforms."""
+import json
 import pathlib
+import time
+import types
 
 import pytest
 
@@ -121,10 +124,92 @@ def test_a_budget_that_is_too_small(model, tokenizer, tools):
     assert (error.value.code, error.value.where) == ("invalid_option", "max_new_tokens")
 
 
+def test_a_budget_of_a_configuration(model, tokenizer, tools):
+    config = transformers.GenerationConfig(max_new_tokens=40, do_sample=False, eos_token_id=4, pad_token_id=5)
+    answer = backend.generate_with_tools(model, tokenizer, MESSAGES, tools, "hermes", choice="required", generation_config=config)
+    assert answer.is_whole and answer.calls and len(answer.tokens) < 40
+
+
+def test_prompts_that_the_model_has_no_room_for(model, tokenizer, tools):
+    long = [{"role": "user", "content": "weather in Paris " * 1024}]
+    with pytest.raises(td.Error) as error:
+        backend.generate_with_tools(model, tokenizer, long, tools, "hermes", choice="required")
+    assert (error.value.code, error.value.where) == ("limit_exceeded", "messages")
+
+
 def test_answers_have_room_without_being_told(model, tokenizer, tools):
     answer = backend.generate_with_tools(model, tokenizer, MESSAGES, tools, "hermes", choice="required", do_sample=False)
     assert answer.is_whole and answer.calls and not backend.read_answer(
         td.tool_calls(backend.vocabulary_of(tokenizer, model), tools, "hermes"), answer.tokens[:5]).is_whole
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_traces(model, tokenizer, tools, way):
+    arguments = dict(WAYS[way])
+    if "assistant_model" in arguments:
+        arguments["assistant_model"] = model  # whose drafts are right
+    vocabulary, seen = backend.vocabulary_of(tokenizer, model), []
+    streamer = types.SimpleNamespace(put=lambda value: seen.append(value.numel()), end=lambda: seen.append("end"))
+    if "num_beams" not in arguments:
+        arguments["streamer"] = streamer
+    torch.manual_seed(3)
+    begin = time.perf_counter()
+    answer = backend.generate_with_tools(model, tokenizer, MESSAGES, tools, "hermes", choice="required", max_new_tokens=60,
+                                         **arguments)
+    microseconds = (time.perf_counter() - begin) * 1e6
+    trace = json.loads(json.dumps(answer.trace))
+    tokens, totals = trace["tokens"], trace["totals"]
+    assert [token["id"] for token in tokens] == [*answer.tokens, vocabulary.end_tokens[0]] and trace["finish"] == "end"
+    assert [token.get("end", False) for token in tokens] == [False] * len(answer.tokens) + [True]
+    assert trace["text"] == "".join(token["text"] for token in tokens) == vocabulary.decode(answer.tokens).decode("utf-8", "replace")
+    assert tokens[-1]["name"] == "<|end|>" and tokens[-1]["text"] == ""
+
+    # Each mask again.
+    constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
+    completions, state, words = td.Completions(constraint), constraint.initial(), bytearray(4 * vocabulary.mask_words)
+    for i, token in enumerate(tokens):
+        constraint.fill_mask(state, words)
+        completions.narrow(state, 60 - i, words)
+        assert token["allowed"] == int.from_bytes(words, "little").bit_count()
+        assert (token["kind"] == "forced") == (token["allowed"] == 1)
+        state = constraint.advance(state, token["id"])
+
+    assert totals["tokens"] == len(answer.tokens)
+    assert totals["forced_tokens"] == sum(token["kind"] == "forced" for token in tokens[:-1]) > 0
+    times = [totals[f"{phase}_microseconds"] for phase in ("prefill", "model", "constraint")]
+    assert min(times) > 0 and sum(times) < microseconds
+    if "num_beams" in arguments:
+        assert "microseconds" not in tokens[0] and totals["accepted_tokens"] == 0 and totals["passes"] >= len(tokens)
+        return
+    assert abs(sum(token["microseconds"] for token in tokens) - sum(times)) < 0.5 * microseconds
+    assert totals["passes"] + totals["accepted_tokens"] == len(tokens)
+    assert seen[-1] == "end" and sum(seen[1:-1]) >= len(tokens) and len(seen) - 2 == totals["passes"]
+    if "assistant_model" in arguments:
+        assert totals["accepted_tokens"] > 0 and "drafted" in {token["kind"] for token in tokens}
+    elif "prompt_lookup_num_tokens" not in arguments:
+        assert {token["kind"] for token in tokens} <= {"forced", "sampled"}
+
+
+def test_traces_of_answers_that_are_cut(model, tokenizer, tools):
+    length = tokenizer.apply_chat_template(MESSAGES, tools=tools, add_generation_prompt=True, return_tensors="pt",
+                                           return_dict=True)["input_ids"].shape[1]
+    answer = backend.generate_with_tools(model, tokenizer, MESSAGES, tools, "hermes", choice="required", do_sample=False,
+                                         max_length=length + 7)
+    assert not answer.is_whole and answer.trace["finish"] == "length" and not answer.calls
+    assert [token["id"] for token in answer.trace["tokens"]] == answer.tokens and len(answer.tokens) == 7
+    assert backend.read_answer(td.tool_calls(backend.vocabulary_of(tokenizer, model), tools, "hermes"), answer.tokens).trace is None
+
+
+def test_scores_are_not_written_to(model, tokenizer, tools):
+    constraint = td.tool_calls(backend.vocabulary_of(tokenizer, model), tools, "python", choice="required")
+    for kind in (torch.float32, torch.bfloat16, torch.float16):
+        scores = torch.randn(2, constraint.vocabulary_size).to(kind)
+        before = scores.clone()
+        masked = backend.LogitsProcessor(constraint, 1)(torch.tensor([[1], [2]]), scores)
+        mask = bytearray(4 * constraint.mask_words)
+        constraint.fill_mask(constraint.initial(), mask)
+        allowed = torch.tensor([mask[t // 8] >> t % 8 & 1 for t in range(constraint.vocabulary_size)], dtype=torch.bool)
+        assert torch.equal(scores, before) and torch.equal(masked, torch.where(allowed, before, -torch.inf))
 
 
 def test_functions_as_tools_and_reasoning(model, tokenizer):

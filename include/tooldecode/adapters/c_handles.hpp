@@ -22,7 +22,9 @@
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/call_stream.hpp>
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/thread_pool.hpp>
 
 namespace tooldecode::c_interface {
@@ -168,6 +170,11 @@ struct td_call_stream {
   tooldecode::c_interface::Events shared;
 };
 /// See tooldecode.h.
+struct td_completions {
+  tooldecode::c_interface::Constrained shared;
+  tooldecode::Completions found{shared.constraint()};
+};
+/// See tooldecode.h.
 struct td_compilation {
   std::shared_ptr<tooldecode::c_interface::Compilation> shared;
 };
@@ -219,6 +226,16 @@ inline const Tokens& tokens_of(const td_vocabulary* vocabulary) {
 inline Constrained::State state_of(const Constrained& constraint, const td_state* state) {
   require(state, "state");
   return constraint.take(*state);
+}
+
+/// A caller's words of one mask.
+inline MaskView mask_from(const Constrained& constraint, std::uint32_t* words, std::size_t count) {
+  require_array(words, count, "words");
+  if (count != constraint.words()) {
+    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "word_count",
+                  "must be " + std::to_string(constraint.words()));
+  }
+  return std::span(words, count);
 }
 
 /// Writes what fits and counts all.

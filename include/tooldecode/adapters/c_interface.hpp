@@ -321,14 +321,44 @@ td_code td_fill_mask(const td_constraint* constraint, const td_state* state, uin
   return call(error, [&] {
     const Constrained& shared = shared_of(constraint);
     const auto from           = state_of(shared, state);
-    require_array(words, word_count, "words");
-    if (word_count != shared.words()) {
-      throw Refusal(TD_ERROR_SHAPE_MISMATCH, "word_count",
-                    "must be " + std::to_string(shared.words()));
-    }
-    shared.constraint().fill_mask(from, tooldecode::MaskView(std::span(words, word_count)));
+    shared.constraint().fill_mask(from, mask_from(shared, words, word_count));
     return TD_OK;
   });
+}
+
+td_code td_completions_make(const td_constraint* constraint, td_completions** out,
+                            td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] { return new td_completions{shared_of(constraint)}; });
+}
+td_code td_completions_shortest(td_completions* completions, const td_state* state, size_t enough,
+                                size_t* tokens, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    require(completions, "completions");
+    const auto from = state_of(completions->shared, state);
+    require(tokens, "tokens");
+    *tokens = completions->found.shortest(from, enough).value_or(SIZE_MAX);
+    return TD_OK;
+  });
+}
+td_code td_completions_narrow(td_completions* completions, const td_state* state, size_t remaining,
+                              uint32_t* words, size_t word_count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    require(completions, "completions");
+    const auto from = state_of(completions->shared, state);
+    const auto view = mask_from(completions->shared, words, word_count);
+    if (remaining == 0) {
+      throw tooldecode::Error(tooldecode::Errc::invalid_option, "remaining", remaining,
+                              "must be 1 or more");
+    }
+    completions->found.narrow(from, remaining, view);
+    return TD_OK;
+  });
+}
+void td_completions_free(td_completions* completions) {
+  delete completions;
 }
 
 td_code td_pool_make(size_t threads, td_pool** out, td_error** error) {

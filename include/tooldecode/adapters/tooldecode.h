@@ -421,6 +421,29 @@ typedef struct td_mask_tree {
 TOOLDECODE_C_API td_code td_fill_tree_masks(td_pool* pool, const td_mask_tree* tree,
                                             td_error** error);
 
+/* ---- Answers that must end in time ---- */
+
+/** Which tokens leave room for the end of a text, where only so many more may come, see
+ * tooldecode::Completions. It remembers what it has found: of one answer, or of one batch of its
+ * branches. One thread at a time. */
+typedef struct td_completions td_completions;
+
+/** The completions of a constraint's states; it shares them, also after a td_constraint_renew. */
+TOOLDECODE_C_API td_code td_completions_make(const td_constraint* constraint, td_completions** out,
+                                             td_error** error);
+/** Tokens of the shortest completion of a state, the end token included: 0 behind an end token, and
+ * SIZE_MAX where none was found. Not made sure to be the shortest where it is at most `enough`. */
+TOOLDECODE_C_API td_code td_completions_shortest(td_completions* completions, const td_state* state,
+                                                 size_t enough, size_t* tokens, td_error** error);
+/** Takes out of a state's mask, words [word_count], which must be W, the tokens after which the text
+ * cannot end within `remaining` tokens, 1 or more, this one and the end token included. Where every
+ * mask of a text is narrowed, and its beginning could end in time, one token at least stays. */
+TOOLDECODE_C_API td_code td_completions_narrow(td_completions* completions, const td_state* state,
+                                               size_t remaining, uint32_t* words, size_t word_count,
+                                               td_error** error);
+/** Gives the handle back; null does nothing. */
+TOOLDECODE_C_API void td_completions_free(td_completions* completions);
+
 /* ---- Compilations ---- */
 
 /** A constraint that is being built in the background. */

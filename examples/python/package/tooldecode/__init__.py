@@ -4,6 +4,7 @@
     calls = tooldecode.tool_calls(vocabulary, tools, "hermes")
     state = calls.initial()
     calls.fill_mask(state, mask)           # int32 or uint32, [ceil(V / 32)]
+    tooldecode.apply_mask(logits, mask)    # minus infinity where a token is not allowed
     state = calls.advance(state, token)    # None where the token is not allowed
 """
 from ._core import (
@@ -25,6 +26,7 @@ from ._core import (
     tool_calls,
 )
 from ._core import version as __version__
+from ._masks import apply_mask
 from ._types import Error, StreamEvent, ToolCall
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "ToolCallFSM",
     "Vocabulary",
     "__version__",
+    "apply_mask",
     "choice",
     "ebnf",
     "fill_masks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from . import CallStream, Completions, Constraint, Error, ToolCall
 
@@ -16,6 +17,19 @@ class Answer:
 
     tokens: those generated, up to and without the one that ended them. is_whole: whether one ended them, so that nothing
     was cut; a call that was cut is not among `calls`.
+
+    trace: how it came about, of `generate_with_tools`; else None. It can be written as JSON, with the names of the
+    program's traces, as far as things are known here: `text`, `finish` ("end" or "length"), `tokens` and `totals`.
+
+    Of each token, the one that ended the answer too (`end`): `id`, `text`, `bytes` and `name` where the text does not say
+    it, `allowed`, how many the mask left, `microseconds` since the token before, and its `kind`: "forced", the only one
+    allowed, "drafted", guessed and read in one pass with those before it, or "sampled". The engine's loop makes a pass
+    for forced tokens, too. Beam search has no times of tokens.
+
+    Of `totals`: `tokens`, `forced_tokens`, `accepted_tokens`, which had been drafted, `passes`, and three times that are
+    the whole: `prefill_microseconds` up to the first mask (with an assistant model: the first tokens),
+    `constraint_microseconds` of masks, and `model_microseconds` of the rest, passes, sampling and drafts.
+    Answers are equal whatever their traces.
     """
 
     text: str = ""
@@ -23,6 +37,7 @@ class Answer:
     calls: list[ToolCall] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     is_whole: bool = False
+    trace: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:

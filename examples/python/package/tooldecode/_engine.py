@@ -73,7 +73,7 @@ def array_of(tensor: Any) -> Any:
     if known is not tensor:
         try:
             array = tensor.numpy()
-        except (AttributeError, TypeError):
+        except (AttributeError, TypeError, RuntimeError):  # the last where torch has no NumPy
             return tensor
         _last = tensor, array
     return array
@@ -171,13 +171,13 @@ class Answer:
 
     def put_ends(self, array: Any, row: int) -> None:
         """Puts the ends of this request into a row in place of the vocabulary's."""
-        words = array[row].view("uint32")
+        words = array[row]
         may_end = self._constraint.is_accepting(self.state)
-        for token in self._dropped:
-            words[token >> 5] &= 0xFFFF_FFFF ^ (1 << (token & 31))
-        for token in self._added:
+        is_signed = "uint" not in str(words.dtype)
+        for token in self._dropped + self._added:
             bit = 1 << (token & 31)
-            words[token >> 5] = int(words[token >> 5]) & (0xFFFF_FFFF ^ bit) | (bit if may_end else 0)
+            word = int(words[token >> 5]) & (0xFFFF_FFFF ^ bit) | (bit if may_end and token in self._ends else 0)
+            words[token >> 5] = word - (1 << 32) if is_signed and word >= 1 << 31 else word
 
     @property
     def constraint(self) -> Constraint:

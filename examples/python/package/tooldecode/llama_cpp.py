@@ -11,8 +11,9 @@ import llama_cpp
 import numpy as np
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-from . import Completions, Constraint, Error, Vocabulary, tool_calls
+from . import Completions, Constraint, Error, Vocabulary, apply_mask, tool_calls
 from ._answer import Answer, check_budget, read_answer
+from ._trace import Tracer
 
 __all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
 
@@ -39,9 +40,17 @@ class LogitsProcessor:
             check_budget(self._completions, constraint, max_tokens, "max_tokens")
         self._state, self._tokens = constraint.initial(), []
         self._mask = np.zeros(constraint.mask_words, np.int32)
+        self._tracer: Tracer | None = None
 
     def __call__(self, input_ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """scores [V] -> [V], minus infinity where a token is not allowed; as they are behind the answer's end."""
+        begin = Tracer.now()
+        masked = self._masked(input_ids, scores)
+        if self._tracer is not None:
+            self._tracer.masked(begin)
+        return masked
+
+    def _masked(self, input_ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
         tokens = [int(token) for token in input_ids[self.prompt_length :]]
         known = len(self._tokens)
         if tokens[:known] != self._tokens:
@@ -55,9 +64,10 @@ class LogitsProcessor:
         self.constraint.fill_mask(self._state, self._mask)
         if self._completions is not None and len(tokens) < self.max_tokens:
             self._completions.narrow(self._state, self.max_tokens - len(tokens), self._mask[None], 0)
-        allowed = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: len(scores)].astype(bool)
-        masked = np.full_like(scores, -np.inf)
-        masked[: len(allowed)][allowed] = scores[: len(allowed)][allowed]
+        if self._tracer is not None:
+            self._tracer.allow(np.array(tokens, np.int64).tobytes(), self._mask)
+        masked = scores.copy()
+        apply_mask(masked, self._mask)
         return masked
 
 
@@ -102,7 +112,8 @@ def generate_with_tools(
     """
     if llama.draft_model is not None:
         raise Error("invalid_option", "draft_model", "a Llama with a draft model shows its processors the wrong tokens")
-    constraint = tool_calls(vocabulary_of(llama), tools, format, choice=choice, name=name, reasoning=reasoning,
+    vocabulary = vocabulary_of(llama)
+    constraint = tool_calls(vocabulary, tools, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
     is_tokens = len(messages) > 0 and isinstance(messages[0], int)
     prompt = list(messages) if is_tokens else _prompt(llama, messages, tools)
@@ -110,11 +121,15 @@ def generate_with_tools(
         raise Error("limit_exceeded", "messages", f"{len(prompt)} tokens and {max_tokens} to come: must be at most "
                                                   f"{llama.n_ctx()}, the context's")
     processor = LogitsProcessor(constraint, len(prompt), max_tokens)
+    processor._tracer = tracer = Tracer()
     processors = llama_cpp.LogitsProcessorList([*generate_options.pop("logits_processor", ()), processor])
     state, tokens = constraint.initial(), []
     for token in llama.generate(prompt, logits_processor=processors, **generate_options):
+        tracer.came(1)
         tokens.append(token)
         state = constraint.advance(state, token)
         if state is None or constraint.is_finished(state) or len(tokens) == max_tokens:
             break
-    return read_answer(constraint, tokens)
+    answer = read_answer(constraint, tokens)
+    answer.trace = tracer.trace(tokens, answer.is_whole, vocabulary, llama._model.token_get_text)
+    return answer

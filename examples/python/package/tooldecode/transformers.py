@@ -4,6 +4,7 @@ Needs torch and transformers: pip install tooldecode[transformers]
 """
 from __future__ import annotations
 
+import array
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import torch
 import transformers
 
-from . import Completions, Constraint, Error, State, Vocabulary, tool_calls
+from . import Completions, Constraint, Error, State, Vocabulary, apply_mask, tool_calls
 from ._answer import Answer, read_answer
 from ._answer import check_budget as _check_budget
+from ._trace import Tracer
 
 __all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
 
@@ -42,22 +44,22 @@ class LogitsProcessor(transformers.LogitsProcessor):
             self._completions = Completions(constraint)
             _check_budget(self._completions, constraint, max_new_tokens, "max_new_tokens")
         self._known: dict[bytes, State | None] = {b"": constraint.initial()}
-        self._bits = torch.arange(32, dtype=torch.int32)
-        self._words = torch.empty((0, constraint.mask_words), dtype=torch.int32)
+        self._memory = bytearray()  # of masks [rows, W]
+        self._tracer: Tracer | None = None
 
     def state(self, tokens: torch.Tensor) -> State | None:
         """The state behind generated tokens [L]; None where they are not allowed."""
-        row = tokens.detach().to("cpu", torch.int64).contiguous().numpy()
-        key = row.tobytes()
+        row = tokens.tolist()
+        key = array.array("q", row).tobytes()
         if key in self._known:
             return self._known[key]
         before = key[:-8]
         if before in self._known:
             state = self._known[before]
             if state is not None:
-                state = self.constraint.advance(state, int(row[-1]))
+                state = self.constraint.advance(state, row[-1])
         else:
-            state = self.constraint.advance_tokens(self.constraint.initial(), row.tolist())
+            state = self.constraint.advance_tokens(self.constraint.initial(), row)
         if len(self._known) >= self._most_known:  # the oldest
             for old in list(self._known)[: self._most_known // 2]:
                 del self._known[old]
@@ -66,27 +68,27 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """scores [B, V] -> [B, V], minus infinity where a token is not allowed."""
-        states = [self.state(row) for row in input_ids[:, self.prompt_length :]]
+        begin = Tracer.now()
+        generated = input_ids[:, self.prompt_length :].cpu()
+        states = [self.state(row) for row in generated]
         rows = [i for i, state in enumerate(states) if state is not None]
-        if len(states) > len(self._words):
-            self._words = torch.empty((len(states), self.constraint.mask_words), dtype=torch.int32)
-        words = self._words[: len(states)]
-        words.fill_(-1)
-        array = words.numpy()
-        self.constraint.fill_masks([states[i] for i in rows], array, rows)
+        size = 4 * self.constraint.mask_words  # of a mask, in bytes
+        if len(self._memory) != len(states) * size:
+            self._memory = bytearray(len(states) * size)
+        words = memoryview(self._memory).cast("i", (len(states), self.constraint.mask_words))
+        self.constraint.fill_masks([states[i] for i in rows], words, rows)
         if self._completions is not None:
-            remaining = self.max_new_tokens - (input_ids.shape[1] - self.prompt_length)
+            remaining = self.max_new_tokens - generated.shape[1]
             for i in rows if remaining > 0 else ():
                 if not self.constraint.is_finished(states[i]):
-                    self._completions.narrow(states[i], remaining, array, i)
-        words = words.to(scores.device)
-        allowed = ((words[:, :, None] >> self._bits.to(scores.device)) & 1).bool().flatten(1)
-        width = scores.shape[1]
-        if allowed.shape[1] < width:
-            rest = torch.zeros((len(states), width - allowed.shape[1]), dtype=torch.bool, device=scores.device)
-            allowed = torch.cat([allowed, rest], dim=1)
-        return scores.masked_fill(~allowed[:, :width], -float("inf"))
-
+                    self._completions.narrow(states[i], remaining, words, i)
+        masked = scores.clone()
+        apply_mask(masked, words, rows)
+        if self._tracer is not None:
+            for i in rows:
+                self._tracer.allow(array.array("q", generated[i].tolist()).tobytes(), self._memory[i * size : (i + 1) * size])
+            self._tracer.masked(begin)
+        return masked
 
 _usual_tokens = 1024
 
@@ -108,6 +110,25 @@ def vocabulary_of(tokenizer: Any, model: Any = None, end_tokens: Sequence[int] |
     if (ends, size) not in known:
         known[ends, size] = Vocabulary.from_huggingface(tokenizer, list(ends) or None, size=size)
     return known[ends, size]
+
+
+class _Rounds:
+    """A streamer that notes how many tokens each pass has brought, and hands them on to another one."""
+
+    def __init__(self, tracer: Tracer, other: Any = None) -> None:
+        self._tracer, self._other = tracer, other
+        self._is_prompt = True
+
+    def put(self, value: torch.Tensor) -> None:
+        if not self._is_prompt:
+            self._tracer.came(value.shape[1] if value.ndim > 1 else 1)
+        self._is_prompt = False
+        if self._other is not None:
+            self._other.put(value)
+
+    def end(self) -> None:
+        if self._other is not None:
+            self._other.end()
 
 
 def generate_with_tools(
@@ -143,10 +164,27 @@ def generate_with_tools(
         # transformers' own is 20 tokens, which cut most calls.
         usual = model.generation_config.max_new_tokens or _usual_tokens
         positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        generate_arguments["max_new_tokens"] = max(1, usual if positions is None else min(usual, positions - length))
-    processor = LogitsProcessor(constraint, length, generate_arguments.get("max_new_tokens"))
+        if positions is not None and length >= positions:
+            raise Error("limit_exceeded", "messages", f"{length} tokens: must be less than {positions}, the model's positions")
+        generate_arguments["max_new_tokens"] = usual if positions is None else min(usual, positions - length)
+    options = generate_arguments.get("generation_config") or model.generation_config
+    budget = generate_arguments.get("max_new_tokens")
+    if budget is None and "max_length" not in generate_arguments:
+        budget = options.max_new_tokens
+    tracer = Tracer(drafts_first=generate_arguments.get("assistant_model") is not None)
+    processor = LogitsProcessor(constraint, length, budget)
+    processor._tracer = tracer
+    beams = generate_arguments.get("num_beams") or getattr(options, "num_beams", None) or 1
+    is_paged = generate_arguments.get("cache_implementation") == "paged"
+    if beams == 1 and not is_paged and "custom_generate" not in generate_arguments:  # which take no streamer
+        generate_arguments["streamer"] = _Rounds(tracer, generate_arguments.get("streamer"))
     processors = transformers.LogitsProcessorList([*generate_arguments.pop("logits_processor", ()), processor])
     generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)
     generated = model.generate(**prompt, logits_processor=processors, **generate_arguments)
+    tracer.stop()
     sequences = generated if isinstance(generated, torch.Tensor) else generated.sequences
-    return read_answer(constraint, sequences[0, length:].tolist())
+    tokens = sequences[0, length:].tolist()
+    answer = read_answer(constraint, tokens)
+    answer.trace = tracer.trace(tokens[: len(answer.tokens) + answer.is_whole], answer.is_whole, vocabulary,
+                                tokenizer.convert_ids_to_tokens)
+    return answer
