@@ -23,9 +23,8 @@ if [ ! -e "$folder/ready" ]; then
   # All that they need is listed, so that nothing is to be resolved.
   if ! { python3 -m venv "$folder" && "$folder/bin/pip" install -q --disable-pip-version-check --no-input --no-deps \
     -r $wanted; } > "$log" 2>&1; then
-    cat "$log" >&2
     rm -rf "$folder"
-    grep -qiE 'connection|resolution|retries|network|timed out' "$log" || exit 1
+    grep -qiE 'connection|resolution|retries|network|timed out' "$log" || { cat "$log" >&2; exit 1; }
     say "SKIPPED: clients of the server; PyPI cannot be reached"
     exit 77
   fi

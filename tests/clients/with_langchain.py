@@ -22,7 +22,7 @@ def get_weather(city: str, days: int = 3) -> str:
 class Report(pydantic.BaseModel):
     """A report of the weather."""
     sky: typing.Literal["clear", "grey"]
-    degrees: int
+    degrees: int = pydantic.Field(ge=-30, le=40)
 
 
 def test_chat():

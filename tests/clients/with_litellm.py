@@ -10,13 +10,15 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # the prices of others' mod
 import litellm  # noqa: E402
 import pydantic  # noqa: E402
 
+litellm.suppress_debug_info = True
+
 ASK = {"model": f"openai/{common.MODEL}", "api_base": common.URL, "api_key": common.KEY, "temperature": 0,
        "max_tokens": 100, "num_retries": 0}
 
 
 class Report(pydantic.BaseModel):
     sky: typing.Literal["clear", "grey"]
-    degrees: int
+    degrees: int = pydantic.Field(ge=-30, le=40)
 
 
 def user(text):

@@ -25,7 +25,7 @@ class GetWeather(pydantic.BaseModel):
 
 class Report(pydantic.BaseModel):
     sky: typing.Literal["clear", "grey"]
-    degrees: int
+    degrees: int = pydantic.Field(ge=-30, le=40)
     note: typing.Optional[typing.Literal["snow"]]
 
 

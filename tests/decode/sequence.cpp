@@ -158,7 +158,7 @@ TEST_CASE("a report tells what was not told before") {
 TEST_CASE("a sequence tells the likeliest tokens of each distribution where that is asked for") {
   std::vector<td::TokenEvent> events;
   const Four four{
-      {.likeliest = 2, .on_token = [&](const td::TokenEvent& event) { events.push_back(event); }}};
+      {.on_token = [&](const td::TokenEvent& event) { events.push_back(event); }, .likeliest = 2}};
   td::decode::Sequence sequence{four.run, 0};
   CHECK_FALSE(sequence.find_forced([](td::MaskView mask) { mask[0] &= 0b0111; }));
   std::vector<float> row{1, 3, 2, 9};
