@@ -111,7 +111,7 @@ def test_reasoning_effort():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "effort.gguf"
         path.write_bytes(model[:at] + effort.ljust(len(phrase), b".") + model[at + len(phrase):])
-        with serve.Server("--model", str(path)) as server:
+        with serve.Server("--model", str(path), "--threads", "1") as server:
             plain, low, high = (tokens(server, "effort", reasoning_effort=one) for one in (None, "low", "high"))
             assert plain == low and high[0] >= low[0] + 7 and high[1] is None, (plain, low, high)
 

@@ -198,6 +198,13 @@ def test_enforcement(server):
     server.refused(400, "invalid_tool", "tools[1].function.name", request(WEATHER, [TOOLS[0], TOOLS[0]], **relax))
     server.refused(400, "invalid_tool", "tools[0].function.strict",
                    request(WEATHER, [function_tool("f", {}, strict="no")], **relax))
+    # What would take too much to build is relaxed for a few tools of a request, since each is tried.
+    huge = [function_tool(f"f{i}", {"type": "object", "properties": {"a": {"pattern": "^(a{1000}){1000}$"}}})
+            for i in range(5)]
+    answer = server.chat(request(WEATHER, huge[:4], max_tokens=4, **relax))
+    assert [entry["name"] for entry in answer["relaxed_tools"]] == ["f0", "f1", "f2", "f3"], answer
+    server.refused(400, "invalid_tool", "tools[4].function.parameters.properties.a.pattern",
+                   request(WEATHER, huge, **relax))
     server.refused(400, "invalid_value", "tool_enforcement", request(WEATHER, tool_enforcement="some"))
     server.refused(400, "invalid_type", "tool_enforcement", request(WEATHER, tool_enforcement=True))
 

@@ -55,7 +55,8 @@ ToolError::ToolError(const Json& documents, const td::Error& error)
 ToolError::ToolError(Place place, const td::Error& error)
     : ApiError(400, "invalid_tool", place.dotted, "tools: " + std::string(error.what())),
       tool_(place.tool),
-      place_(std::move(place.dotted)) {}
+      place_(std::move(place.dotted)),
+      reason_(error.code()) {}
 
 ToolError::Place ToolError::find_place(const Json& documents, std::string_view pointer) {
   const std::vector<std::string> keys = keys_of(pointer);
@@ -107,6 +108,8 @@ Json Relaxation::documents() const {
 
 bool Relaxation::relax(const ToolError& error) {
   if (!documents_ || !error.tool()) return false;
+  const bool is_costly = error.reason() == td::Errc::limit_exceeded;
+  if (is_costly && ++costly_ > max_costly) return false;
   Json& document         = (*documents_)[*error.tool()];
   const std::string type = document.at("type").get<std::string>();
   Json& body             = document.at(type);

@@ -37,6 +37,8 @@ class ToolError : public ApiError {
 
   /// The tool, where what is wrong is what its calls are to conform to.
   [[nodiscard]] std::optional<std::size_t> tool() const noexcept { return tool_; }
+  /// Of the error.
+  [[nodiscard]] tooldecode::Errc reason() const noexcept { return reason_; }
   /// Where that is: `tools[0].function.parameters`.
   [[nodiscard]] const std::string& place() const noexcept { return place_; }
 
@@ -51,6 +53,7 @@ class ToolError : public ApiError {
 
   std::optional<std::size_t> tool_;
   std::string place_;
+  tooldecode::Errc reason_;
 };
 
 /// A tool that is offered with arguments of any kind, since what its document says of them cannot be
@@ -80,8 +83,12 @@ class Relaxation {
  private:
   [[nodiscard]] bool relax(const ToolError& error);
 
+  // Tools that a request may have relaxed for what building them would take: each costs as much.
+  static constexpr std::size_t max_costly = 4;
+
   std::optional<Json> documents_;  // where tools may be relaxed
   std::vector<RelaxedTool> tools_;
+  std::size_t costly_ = 0;
 };
 
 namespace detail {
