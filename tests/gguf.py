@@ -14,6 +14,7 @@ import tempfile
 
 import serve
 
+ROOT = pathlib.Path(__file__).parent.parent
 MODEL = ("--model", "smollm2")
 QUESTION = "What is the weather in Oslo?"
 
@@ -91,6 +92,28 @@ def test_serve():
         answer = server.chat(serve.request(QUESTION, tools=None, model="smollm2", max_tokens=30, response_format=form))
         place = json.loads(answer["choices"][0]["message"]["content"])
         assert list(place) == ["city"] and len(place["city"]) <= 12, answer
+
+
+def test_reasoning_effort():
+    """A template that names it is told it."""
+    phrase = b"You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    effort = b"' + ('1 2 3 4 5 6 7 8' if reasoning_effort == 'high' else '0') + '"
+    model = pathlib.Path(subprocess.run(["bash", ROOT / "examples/models.sh", "smollm2"], capture_output=True, text=True,
+                                        check=True).stdout.strip()).read_bytes()
+    at = model.index(phrase)
+    assert len(effort) <= len(phrase), "what comes behind stays where it is"
+
+    def tokens(server, name, **more):
+        body = serve.request(QUESTION, tools=None, model=name, max_tokens=1, **more)
+        with server.open("POST", "/v1/chat/completions", body) as response:
+            answer = json.loads(response.read())
+            return answer["usage"]["prompt_tokens"], response.headers["X-Tooldecode-Ignored"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "effort.gguf"
+        path.write_bytes(model[:at] + effort.ljust(len(phrase), b".") + model[at + len(phrase):])
+        with serve.Server("--model", str(path), "--threads", "1") as server:
+            plain, low, high = (tokens(server, "effort", reasoning_effort=one) for one in (None, "low", "high"))
+            assert plain == low and high[0] >= low[0] + 7 and high[1] is None, (plain, low, high)
 
 
 def test_crowd():

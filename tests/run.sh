@@ -16,7 +16,7 @@ Ten minutes on two cores; less with ccache, once it has seen the tree.
           examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
           libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels; the Python package, built
-          and tested (tests/python.sh). Fifty minutes.
+          and tested (tests/python.sh); clients of the server, fetched from PyPI once (tests/clients.sh). Fifty minutes.
   --help  this text
 
 The number of processes is that of the cores, or what TOOLDECODE_JOBS says: each needs up to 1.5 GB while compiling.
@@ -61,6 +61,11 @@ python_package() {
   local status=$?
   [ $status -eq 77 ] || return $status
 }
+clients() {
+  bash tests/clients.sh build/tests/examples/tooldecode
+  local status=$?
+  [ $status -eq 77 ] || return $status
+}
 build() {  # build <preset> <target> [<CMake arguments>...]
   configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
     cmake --build "build/$1" --target "$2" -j "$jobs"
@@ -81,7 +86,7 @@ mkdir -p build
 
 steps=2
 if [ $all = yes ]; then
-  steps=14
+  steps=15
   # What a machine may lack goes first, so that what ends the run are tests that it has run.
   PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
   if command -v nvcc > /dev/null; then
@@ -118,6 +123,7 @@ if [ $all = yes ]; then
 fi
 if step "g++: build" build tests quick_tests; then
   step "g++: tests" run tests -LE 'slow|threads|gpu'
+  [ $all = no ] || step "clients of the server" clients
 fi
 if [ $all = yes ] && step "g++: build of what sees races" build tests slow_tests; then
   step "g++: races in kernels, and bugs planted in them" run tests -L slow

@@ -618,7 +618,7 @@ def test_refusals(server):
             ("invalid_value", "n", {"n": 0}),
             ("invalid_value", "n", {"n": 2, "response_id": "r"}),
             ("invalid_type", "logprobs", {"logprobs": 1}),
-            ("unsupported_value", "top_logprobs", {"logprobs": True, "top_logprobs": 3}),
+            ("invalid_value", "top_logprobs", {"top_logprobs": 3}),
             ("invalid_value", "max_tokens", {"tools": TOOLS, "tool_choice": "required", "max_tokens": 2}),
             ("invalid_type", "stop", {"stop": 3}),
             ("invalid_value", "stop", {"stop": ""}),
@@ -678,12 +678,13 @@ def test_refusals(server):
             ("unsupported_parameter", "tools[0].function", {"tools": [{**tool, "type": "custom"}]}),
             ("missing_required_parameter", "tools[0].custom", {"tools": [{"type": "custom"}]}),
             ("missing_required_parameter", "tools[0].custom.name", {"tools": [{"type": "custom", "custom": {}}]}),
-            ("invalid_tool", "tools", {"tools": [custom_tool("f", "a(")]}),
-            ("invalid_tool", "tools", {"tools": [custom_tool("f", "start: /a/", "lark")]}),
-            ("invalid_tool", "tools", {"tools": [strictness(tool, "no")]}),
+            ("invalid_tool", "tools[0].custom.format.grammar.definition", {"tools": [custom_tool("f", "a(")]}),
+            ("invalid_tool", "tools[0].custom.format.grammar.syntax",
+             {"tools": [custom_tool("f", "start: /a/", "lark")]}),
+            ("invalid_tool", "tools[0].function.strict", {"tools": [strictness(tool, "no")]}),
             ("missing_required_parameter", "tools[0].function.name", {"tools": [{"type": "function", "function": {}}]}),
-            ("invalid_tool", "tools", {"tools": [tool]}),
-            ("invalid_tool", "tools", {"tools": [TOOLS[0], TOOLS[0]]}),
+            ("invalid_tool", "tools[0].function.parameters.properties.a.format", {"tools": [tool]}),
+            ("invalid_tool", "tools[1].function.name", {"tools": [TOOLS[0], TOOLS[0]]}),
             ("invalid_value", "tool_choice", {"tool_choice": "sometimes"}),
             ("invalid_value", "tool_choice", {"tool_choice": "required", "tools": None}),
             ("invalid_value", "tool_choice.function.name",
@@ -713,10 +714,12 @@ def test_refusals(server):
             ("context_length_exceeded", "messages", {"messages": [{"role": "user", "content": "1" * 1024}]})):
         server.refused(400, code, param, {**request(user), **change})
     server.refused(404, "model_not_found", "model", {**request(user), "model": "gpt-4o"})
-    error = server.refused(400, "invalid_tool", "tools", {**request(user), "tools": [tool]})
+    error = server.refused(400, "invalid_tool", "tools[0].function.parameters.properties.a.format",
+                           {**request(user), "tools": [tool]})
     assert "#/0/function/parameters/properties/a" in error["message"], error
 
-    error = server.refused(400, "invalid_tool", "tools", {**request(user), "tools": [custom_tool("f", "a(")]})
+    error = server.refused(400, "invalid_tool", "tools[0].custom.format.grammar.definition",
+                           {**request(user), "tools": [custom_tool("f", "a(")]})
     assert "#/0/custom/format/grammar/definition" in error["message"], error
 
     error = server.refused(400, "invalid_schema", "response_format.json_schema.schema", {
@@ -1190,7 +1193,7 @@ def alternatives(count):
 
 def test_builds(server):
     """Who asks for much building waits for it, and nobody else does; who asks for too much is told."""
-    error = server.refused(400, "invalid_tool", "tools", request("x", alternatives(12)))
+    error = server.refused(400, "invalid_tool", "tools[0].function.parameters.allOf", request("x", alternatives(12)))
     assert "limits." in error["message"] and "#/0/function/parameters" in error["message"], error
     beside = 0
     with concurrent.futures.ThreadPoolExecutor() as pool:

@@ -17,8 +17,13 @@ Assistant::~Assistant() = default;
 
 std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& tools,
                                                    const Format& format,
-                                                   const std::vector<Message>& messages) const {
-  return prompter_.dialogue(tokenizer, tools, format, messages);
+                                                   const std::vector<Message>& messages,
+                                                   const TemplateVariables& variables) const {
+  return prompter_.dialogue(tokenizer, tools, format, messages, variables);
+}
+
+bool Assistant::takes(const std::string& variable) const {
+  return prompter_.takes && prompter_.takes(variable);
 }
 
 const Format& Assistant::format(const std::string& name) const {

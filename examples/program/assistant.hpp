@@ -28,10 +28,10 @@ namespace program {
 
 /// How a model is asked. Each member has a tokenizer first, that of the assistant.
 struct Prompter {
-  /// The tokens of a dialogue's prompt.
-  std::function<std::vector<tooldecode::TokenId>(const tooldecode::Tokenizer&,
-                                                 const tooldecode::ToolSet&, const Format&,
-                                                 const std::vector<Message>&)>
+  /// The tokens of a dialogue's prompt; `variables` are for a template alone.
+  std::function<std::vector<tooldecode::TokenId>(
+      const tooldecode::Tokenizer&, const tooldecode::ToolSet&, const Format&,
+      const std::vector<Message>&, const TemplateVariables& variables)>
       dialogue;
   /// The tokens between the last of a turn with calls and the first of the turn that reads their
   /// results: a turn's prompt, its tokens and these are the prompt of the dialogue with the results,
@@ -44,6 +44,8 @@ struct Prompter {
   std::function<std::string()> find_format{};
   /// Whether the template has a place for tools.
   bool has_tools = false;
+  /// Whether the template has a variable of a name; empty where there is no template.
+  std::function<bool(const std::string& variable)> takes{};
 };
 
 /// A model that can be asked, whatever its kind: ModelAssistant has it.
@@ -62,9 +64,11 @@ class Assistant {
   /// Measures the model's passes.
   [[nodiscard]] virtual tooldecode::TreeCosts measure_costs() const = 0;
 
-  [[nodiscard]] std::vector<tooldecode::TokenId> prompt(const tooldecode::ToolSet& tools,
-                                                        const Format& format,
-                                                        const std::vector<Message>& messages) const;
+  [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
+      const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,
+      const TemplateVariables& variables = {}) const;
+  /// Whether prompts can depend on a variable.
+  [[nodiscard]] bool takes(const std::string& variable) const;
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
       std::span<const tooldecode::ToolCall> calls,
       std::span<const tooldecode::ToolResult> results) const;

@@ -2,31 +2,91 @@
 #include <cstddef>
 #include <ctime>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
+
 #include <program/chat_answer.hpp>
 
 namespace program {
 
-ChatAnswer::ChatAnswer(ChatService& service, const ChatRequest& request,
-                       std::function<void()> watch, double timeout)
+namespace {
+
+Json relaxed_json(const Relaxation& relaxation) {
+  Json list = Json::array();
+  for (const auto& [name, place, why] : relaxation.tools()) {
+    list.push_back({{"name", name}, {"param", place}, {"reason", why}});
+  }
+  return list.empty() ? Json::object() : Json{{"relaxed_tools", std::move(list)}};
+}
+
+}  // namespace
+
+void WrittenArguments::add(const AnswerText::Events& events) {
+  using Kind = tooldecode::StreamEvent::Kind;
+  for (const tooldecode::StreamEvent& event : events) {
+    if (event.kind == Kind::call_begin) texts_.emplace_back();
+    if (event.kind == Kind::arguments) texts_.back() += event.text;
+  }
+}
+
+std::vector<std::string> WrittenArguments::of(std::span<const tooldecode::ToolCall> calls) const {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    texts.push_back(i < texts_.size() ? texts_[i] : json_text(calls[i].arguments));
+  }
+  return texts;
+}
+
+ChatAnswer::ChatAnswer(ChatService& service, ChatRequest request, std::function<void()> watch,
+                       double timeout)
     : service_(&service),
+      request_(std::move(request)),
       watch_(std::move(watch)),
       deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(timeout))),
-      with_usage_(request.include_usage),
-      with_tokens_(request.log_probabilities),
-      streams_calls_(request.streams_calls()),
-      stop_tokens_(request.decode.end_tokens),
-      session_(service.start(request)),
-      writer_(session_.id, session_.unique, request.model, std::time(nullptr), request.tools.all),
-      choices_(request.choices, Choice{.text = session_.text}) {}
+      session_(start(service, request_)),
+      writer_(session_.id, session_.unique, request_.model, std::time(nullptr), request_.tools.all,
+              relaxed_json(request_.relaxation)),
+      choices_(request_.choices, Choice{.text = session_.text}) {}
 
 ChatAnswer::~ChatAnswer() {
   abandon();
+}
+
+ChatSession ChatAnswer::start(ChatService& service, ChatRequest& request) {
+  if (request.reasoning_effort && !service.assistant().takes(reasoning_effort_key)) {
+    request.reasoning_effort.reset();
+    request.ignored.emplace_back(reasoning_effort_key);
+  }
+  for (;;) {
+    try {
+      return service.start(request);
+    } catch (const ToolError& error) {
+      if (!request.relaxation.relax(error, request.tools)) throw;
+    } catch (const tooldecode::Error& error) {
+      throw ApiError(400, "invalid_value", "messages", "messages: " + std::string(error.what()));
+    }
+  }
+}
+
+std::vector<std::pair<const char*, std::string>> ChatAnswer::headers() const {
+  std::string ignored, relaxed;
+  const auto add = [](std::string& list, const std::string& name) {
+    list += (list.empty() ? "" : ", ") + name;
+  };
+  for (const std::string& name : request_.ignored) add(ignored, name);
+  for (const RelaxedTool& tool : request_.relaxation.tools()) {
+    add(relaxed, tool.place.substr(0, tool.place.find(']') + 1));
+  }
+  std::vector<std::pair<const char*, std::string>> headers;
+  if (!ignored.empty()) headers.emplace_back("X-Tooldecode-Ignored", ignored);
+  if (!relaxed.empty()) headers.emplace_back("X-Tooldecode-Relaxed", relaxed);
+  return headers;
 }
 
 void ChatAnswer::abandon() {
@@ -70,11 +130,13 @@ Exchange::Event ChatAnswer::next() {
 }
 
 Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& reply) const {
-  const auto& tokenizer = service_->assistant().tokenizer;
-  const auto& last      = reply.turns.back();
+  const auto& vocabulary = service_->assistant().tokenizer.vocabulary();
+  const auto& last       = reply.turns.back();
   Json cached = Json::array(), tokens = Json::array();
   std::string content, reasoning;
+  WrittenArguments written;
   const auto read = [&](const AnswerText::Events& events) {
+    written.add(events);
     for (const auto& event : events) {
       if (event.kind == Kind::text) content += event.text;
       if (event.kind == Kind::reasoning) reasoning += event.text;
@@ -84,23 +146,29 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
   for (std::size_t i = 0; i < reply.turns.size(); ++i) {
     const auto& turn = reply.turns[i];
     text             = session_.text;
+    written          = {};
     for (const tooldecode::TokenId token : turn.output.tokens) read(text.push(token));
     read(text.finish());
-    for (std::size_t t = 0; with_tokens_ && t < turn.output.tokens.size(); ++t) {
-      tokens.push_back(token_json(tokenizer.vocabulary().bytes(turn.output.tokens[t]),
-                                  turn.output.log_probabilities[t]));
+    const tooldecode::Output& out = turn.output;
+    for (std::size_t t = 0; request_.log_probabilities && t < out.tokens.size(); ++t) {
+      std::span<const tooldecode::LikelyToken> likeliest;
+      if (!out.likeliest.empty()) likeliest = out.likeliest[t];
+      tokens.push_back(token_json(vocabulary, out.tokens[t], out.log_probabilities[t], likeliest));
     }
     if (turn.results.empty()) continue;
-    for (const Json& call : writer_.cached_calls(index, i, turn)) cached.push_back(call);
+    for (const Json& call : writer_.cached_calls(index, i, turn, written.of(turn.calls))) {
+      cached.push_back(call);
+    }
   }
   const bool is_silent = content.empty() && !last.calls.empty();
   Json message{{"role", "assistant"}, {"content", is_silent ? Json(nullptr) : Json(content)}};
   if (!last.calls.empty()) {
-    message["tool_calls"] = writer_.calls(index, reply.turns.size() - 1, last.calls);
+    message["tool_calls"] =
+        writer_.calls(index, reply.turns.size() - 1, last.calls, written.of(last.calls));
   }
   if (!reasoning.empty()) message["reasoning_content"] = std::move(reasoning);
   if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
-  const AnswerEnd end(last, text, stop_tokens_);
+  const AnswerEnd end(last, text, request_.decode.end_tokens);
   return {{"index", index},
           {"message", std::move(message)},
           {"logprobs", ReplyWriter::log_probabilities(tokens)},
@@ -117,53 +185,63 @@ void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) c
 }
 
 void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
+  const bool streams_calls = request_.streams_calls();
+  const bool with_usage    = request_.include_usage;
+  const auto& vocabulary   = service_->assistant().tokenizer.vocabulary();
   Usage used{.prompt = session_.prompt_tokens};
   const auto chunk = [&](std::size_t i, const Json& delta, const AnswerEnd* end = nullptr) {
-    send(writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), end,
-                       with_usage_));
+    send(
+        writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), end, with_usage));
   };
   const auto show = [&](std::size_t i, const AnswerText::Events& events) {
+    choices_[i].written.add(events);
     for (const auto& event : events) {
       if (event.kind == Kind::text) chunk(i, {{"content", event.text}});
       if (event.kind == Kind::reasoning) chunk(i, {{"reasoning_content", event.text}});
-      if (!streams_calls_) continue;
+      if (!streams_calls) continue;
       const auto delta = writer_.calls_delta(i, choices_[i].turn, event, choices_[i].inputs);
       if (delta) chunk(i, {{"tool_calls", *delta}});
     }
   };
-  for (std::size_t i = 0; i < choices_.size(); ++i)
-    chunk(i, {{"role", "assistant"}, {"content", ""}});
+  for (std::size_t i = 0; i < choices_.size(); ++i) send(writer_.first_chunk(i, with_usage));
   for (std::size_t left = choices_.size(); left > 0;) {
     const Exchange::Event event = next();
     const std::size_t i         = event.choice;
     Choice& choice              = choices_[i];
     if (const auto* token = std::get_if<tooldecode::TokenEvent>(&event.what)) {
-      const auto bytes = service_->assistant().tokenizer.vocabulary().bytes(token->token);
-      if (with_tokens_) choice.tokens.push_back(token_json(bytes, token->log_probability));
+      if (request_.log_probabilities) {
+        choice.tokens.push_back(
+            token_json(vocabulary, token->token, token->log_probability, token->likeliest));
+      }
       show(i, choice.text.push(token->token));
     } else if (const auto* calls = std::get_if<Exchange::Calls>(&event.what)) {
-      chunk(i, {{"pending_tool_calls", writer_.calls(i, choice.turn, *calls)}});
+      AnswerText whole         = choice.text;
+      WrittenArguments written = choice.written;
+      written.add(whole.finish());
+      chunk(i, {{"pending_tool_calls", writer_.calls(i, choice.turn, *calls, written.of(*calls))}});
     } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event.what)) {
       show(i, choice.text.finish());
-      chunk(i, {{"cached_tool_calls", writer_.cached_calls(i, choice.turn++, *cached)}});
-      choice.text = session_.text;
+      chunk(i, {{"cached_tool_calls", writer_.cached_calls(i, choice.turn++, *cached,
+                                                           choice.written.of(cached->calls))}});
+      choice.text    = session_.text;
+      choice.written = {};
     } else {
       show(i, choice.text.finish());
       const auto& reply = std::get<tooldecode::EngineReply>(event.what);
       const auto& last  = reply.turns.back();
-      const Json list   = writer_.calls(i, choice.turn, last.calls);
-      for (std::size_t c = 0; !streams_calls_ && c < list.size(); ++c) {
+      const Json list   = writer_.calls(i, choice.turn, last.calls, choice.written.of(last.calls));
+      for (std::size_t c = 0; !streams_calls && c < list.size(); ++c) {
         Json entry{{"index", c}};
         entry.update(list[c]);
         chunk(i, {{"tool_calls", Json::array({entry})}});
       }
-      const AnswerEnd end(last, choice.text, stop_tokens_);
+      const AnswerEnd end(last, choice.text, request_.decode.end_tokens);
       chunk(i, Json::object(), &end);
       add_usage(reply, used);
       --left;
     }
   }
-  if (with_usage_) send(writer_.usage_chunk(used));
+  if (with_usage) send(writer_.usage_chunk(used));
   send("data: [DONE]\n\n");
 }
 

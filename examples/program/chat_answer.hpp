@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <ctime>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,17 +23,32 @@
 
 namespace program {
 
+/// The JSON of the arguments of a turn's calls, as the model wrote it: a whole answer has the very
+/// text that a stream has in pieces.
+class WrittenArguments {
+ public:
+  void add(const AnswerText::Events& events);
+  /// Of each of the turn's calls.
+  [[nodiscard]] std::vector<std::string> of(std::span<const tooldecode::ToolCall> calls) const;
+
+ private:
+  std::vector<std::string> texts_;
+};
+
 /// Asks a ChatService and writes what it says. A request whose answer is not waited for to its end
 /// is cancelled.
 class ChatAnswer {
  public:
   /// \param watch    called while there is nothing to write; throws where nobody waits any more
   /// \param timeout  seconds; ApiError{504} from then on
-  ChatAnswer(ChatService& service, const ChatRequest& request, std::function<void()> watch,
+  ChatAnswer(ChatService& service, ChatRequest request, std::function<void()> watch,
              double timeout);
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer();
+
+  /// What the head of the response says of how the request was read.
+  [[nodiscard]] std::vector<std::pair<const char*, std::string>> headers() const;
 
   /// Cancels what has not ended of the request.
   void abandon();
@@ -52,9 +68,13 @@ class ChatAnswer {
     AnswerText text;              // of the present turn
     std::size_t turn = 0;         // streamed so far
     CustomInputs inputs{};        // of calls that are streamed: of a lone turn
+    WrittenArguments written{};   // of the present turn
     Json tokens = Json::array();  // with their log-probabilities, not streamed yet
     bool ended  = false;
   };
+
+  // Relaxes tools that cannot be enforced, where the request allows it.
+  [[nodiscard]] static ChatSession start(ChatService& service, ChatRequest& request);
 
   [[nodiscard]] Exchange::Event next();
 
@@ -63,12 +83,9 @@ class ChatAnswer {
   void add_usage(const tooldecode::EngineReply& reply, Usage& usage) const;
 
   ChatService* service_;
+  ChatRequest request_;
   std::function<void()> watch_;
   Clock::time_point deadline_;
-  bool with_usage_;
-  bool with_tokens_;  // with their log-probabilities
-  bool streams_calls_;
-  std::vector<tooldecode::TokenId> stop_tokens_;  // the request's
   ChatSession session_;
   ReplyWriter writer_;
   std::vector<Choice> choices_;

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,30 +46,38 @@ class ChatTemplate {
       program_          = jinja::parse_from_tokens(tokens);
       source_           = tokens.source;
       has_tools_        = jinja::caps_get(program_).supports_tools;
+      for (const auto& token : tokens.tokens) {
+        if (token.t == jinja::token::identifier) names_.insert(token.value);
+      }
     });
   }
 
   /// Whether it has a place for the documents of tools.
   [[nodiscard]] bool has_tools() const { return has_tools_; }
 
+  /// Whether it names a variable.
+  [[nodiscard]] bool takes(const std::string& variable) const { return names_.contains(variable); }
+
   /// The prompt of a dialogue, which an answer follows; the tools only where it has a place for
   /// them.
   [[nodiscard]] std::vector<TemplatePart> render(const std::vector<Message>& messages,
-                                                 const tooldecode::ToolSet& tools) const {
+                                                 const tooldecode::ToolSet& tools,
+                                                 const TemplateVariables& variables = {}) const {
     Json turns = Json::array();
     for (const Message& message : messages) {
       Json turn{{"role", message.role}, {"content", message.content}};
       if (!message.name.empty()) turn["name"] = message.name;
       turns.push_back(std::move(turn));
     }
-    return render(std::move(turns), tools, true);
+    return render(std::move(turns), tools, true, variables);
   }
 
   /// The same of messages as the API of chats has them.
   ///
   /// \param is_asked  whether an answer follows
   [[nodiscard]] std::vector<TemplatePart> render(Json messages, const tooldecode::ToolSet& tools,
-                                                 bool is_asked) const {
+                                                 bool is_asked,
+                                                 const TemplateVariables& variables = {}) const {
     Json input{{"add_generation_prompt", is_asked}, {"messages", std::move(messages)}};
     if (has_tools_) {
       for (const tooldecode::Tool& tool : tools) {
@@ -82,7 +91,8 @@ class ChatTemplate {
     std::vector<TemplatePart> parts;
     guard([&] {
       jinja::context context(source_);
-      const Json own{{"bos_token", begin_}, {"eos_token", end_}};
+      Json own{{"bos_token", begin_}, {"eos_token", end_}};
+      for (const auto& [name, value] : variables) own[name] = value;
       jinja::global_from_json(context, common_json::parse(own.dump()), false);
       jinja::global_from_json(context, common_json::parse(input.dump()), true);
       jinja::runtime runtime(context);
@@ -105,6 +115,7 @@ class ChatTemplate {
   std::string begin_, end_, source_;
   jinja::program program_;
   bool has_tools_ = false;
+  std::set<std::string> names_;
 };
 
 /// The format in which a template writes a call: the one whose text, as a message, makes the same

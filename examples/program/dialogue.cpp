@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,7 +36,7 @@ tooldecode::ToolCall read_call(const Fields& entry) {
   }
   if (type != nullptr && *type != "function") entry.fail("type", "must be function or custom");
   const Fields function = entry.object("function");
-  function.allow({"name", "arguments"});
+  function.allow({"name", "arguments", "parsed_arguments"});  // the last is a client's reading
   tooldecode::ToolCall call{.name = function.text("name")};
   const std::string& arguments = function.text("arguments");
   try {
@@ -90,15 +92,17 @@ std::vector<Message> Dialogue::finish(const Fields& request) {
 void Dialogue::add_assistant(const Fields& message) {
   message.allow({"role", "content", "tool_calls", "cached_tool_calls", "name", "refusal",
                  "reasoning_content", "reasoning", "annotations", "audio", "function_call",
-                 "cache_control"});
+                 "cache_control", "parsed"});
   message.allow_only("audio", Json());
   message.allow_only("function_call", Json());
   add_cached(message);
   std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
   // What a model has declined to say is what it has said; what it thought before is not shown again.
   if (text.empty() && message.find("refusal") != nullptr) text = message.text("refusal");
+  std::vector<Fields> entries;
   if (message.find("tool_calls") != nullptr) {
-    for (const Fields& entry : message.objects("tool_calls")) {
+    entries = message.objects("tool_calls");
+    for (const Fields& entry : entries) {
       entry.allow({"id", "type", "function", "custom", "index"});
       calls_.push_back({entry.text("id"), detail::read_call(entry), {}});
       for (std::size_t i = 0; i + 1 < calls_.size(); ++i) {
@@ -111,13 +115,14 @@ void Dialogue::add_assistant(const Fields& message) {
   }
   std::vector<tooldecode::ToolCall> calls;
   for (const PendingCall& pending : calls_) calls.push_back(pending.call);
-  if (!calls.empty()) text += format_->write(calls);
+  if (!calls.empty()) text += write(calls, message, "tool_calls", entries);
   messages_.push_back({"assistant", std::move(text)});
 }
 
 void Dialogue::add_cached(const Fields& message) {
   if (message.find("cached_tool_calls") == nullptr) return;
   const std::vector<Fields> entries = message.objects("cached_tool_calls");
+  const std::span<const Fields> all(entries);
   for (std::size_t i = 0, end = 0; i < entries.size(); i = end) {
     std::vector<tooldecode::ToolCall> calls;
     std::vector<Message> results;
@@ -127,7 +132,8 @@ void Dialogue::add_cached(const Fields& message) {
       calls.push_back(detail::read_call(entries[end]));
       results.push_back({"tool", entries[end].text("output"), calls.back().name});
     }
-    messages_.push_back({"assistant", format_->write(calls)});
+    messages_.push_back(
+        {"assistant", write(calls, message, "cached_tool_calls", all.subspan(i, end - i))});
     messages_.insert(messages_.end(), results.begin(), results.end());
   }
 }
@@ -148,6 +154,30 @@ void Dialogue::add_result(const Fields& message) {
     messages_.push_back({"tool", std::move(*call.output), call.call.name});
   }
   calls_.clear();
+}
+
+std::string Dialogue::write(const std::vector<tooldecode::ToolCall>& calls, const Fields& message,
+                            std::string_view key, std::span<const Fields> entries) const {
+  const auto refuse = [&](const Fields& fields, std::string_view member,
+                          const tooldecode::Error& error) {
+    fields.fail(member, "cannot be written in the format " + format_->name + ": " + error.what(),
+                "unsupported_value");
+  };
+  try {
+    return format_->write(calls, tools_);
+  } catch (const tooldecode::Error& whole) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      try {
+        static_cast<void>(format_->write({&calls[i], 1}, tools_));
+      } catch (const tooldecode::Error& error) {
+        const bool is_custom = entries[i].find("custom") != nullptr;
+        refuse(entries[i].object(is_custom ? "custom" : "function"),
+               is_custom ? "input" : "arguments", error);
+      }
+    }
+    refuse(message, key, whole);  // each of them can be, and not all together
+    throw;
+  }
 }
 
 void Dialogue::require_results(const Fields& message) const {

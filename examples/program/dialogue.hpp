@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <program/fields.hpp>
@@ -31,10 +34,12 @@ tooldecode::ToolCall read_call(const Fields& entry);
 
 /// The messages of a dialogue, as the embedded model's prompt has them: calls are text, what the
 /// system says is the beginning of what the user does, and the results of calls come in their
-/// order.
+/// order. ApiError names the call that the format cannot write.
 class Dialogue {
  public:
-  explicit Dialogue(const Format& format) : format_(&format) {}
+  /// \param tools  by which calls are written, where the format writes them by their documents
+  explicit Dialogue(const Format& format, tooldecode::ToolSet tools = {})
+      : format_(&format), tools_(std::move(tools)) {}
 
   void add(const Fields& message);
 
@@ -54,9 +59,15 @@ class Dialogue {
 
   void add_result(const Fields& message);
 
+  // The text of a turn's calls; `entries` are where they stand, all of the member `key`.
+  [[nodiscard]] std::string write(const std::vector<tooldecode::ToolCall>& calls,
+                                  const Fields& message, std::string_view key,
+                                  std::span<const Fields> entries) const;
+
   void require_results(const Fields& message) const;
 
   const Format* format_;
+  tooldecode::ToolSet tools_;
   std::string system_;
   std::vector<Message> messages_;
   std::vector<PendingCall> calls_;  // of the last message, not all of them with a result

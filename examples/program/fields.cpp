@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,6 +33,46 @@ Json ApiError::json() const {
             {"type", type},
             {"param", param_.empty() ? Json(nullptr) : Json(param_)},
             {"code", code_}}}};
+}
+
+namespace {
+
+// Insertions, deletions and replacements that make one of the other, in whatever case.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+      diagonal                   = row[j + 1];
+      row[j + 1]                 = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::optional<std::string_view> find_nearest(std::string_view name,
+                                             std::span<const std::string_view> names) {
+  constexpr std::size_t longest = 64;  // of names that may be a slip
+  std::optional<std::string_view> nearest;
+  if (name.size() > longest) return nearest;
+  std::size_t least = 2 + name.size() / 4;  // one more than a slip has
+  for (const std::string_view known : names) {
+    const std::size_t distance = edit_distance(name, known);
+    if (distance >= std::min(least, known.size())) continue;
+    least   = distance;
+    nearest = known;
+  }
+  return nearest;
+}
+
+std::string nearest_hint(std::string_view name, std::span<const std::string_view> names) {
+  const auto nearest = find_nearest(name, names);
+  return nearest ? "; the nearest name that is known is " + std::string(*nearest) : "";
 }
 
 Fields::Fields(const Json& object, std::string place, Places places)
@@ -106,7 +148,8 @@ std::vector<Fields> Fields::objects(std::string_view key) const {
 void Fields::allow(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : object_->items()) {
     if (value.is_null() || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    fail(key, "is not supported", "unsupported_parameter");
+    fail(key, "is not supported" + nearest_hint(key, {keys.begin(), keys.size()}),
+         "unsupported_parameter");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,6 +36,15 @@ class ApiError : public std::runtime_error {
   const char* code_;
   std::string param_;
 };
+
+/// The one of the names that a name is most likely a slip for; nothing where none is near.
+///
+/// \par Complexity  O(bytes of the name x bytes of all names)
+std::optional<std::string_view> find_nearest(std::string_view name,
+                                             std::span<const std::string_view> names);
+
+/// Says which name is meant, to go behind a sentence; empty where none is near.
+std::string nearest_hint(std::string_view name, std::span<const std::string_view> names);
 
 /// How places are written.
 enum class Places {

@@ -52,10 +52,11 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
   const bool by_template = has_tools && shots.rows.empty();
   auto dialogue          = [chat, by_template, shots = std::move(shots)](
                       const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
-                      const Format& format, const std::vector<Message>& messages) {
-    if (by_template) return encode_parts(tokenizer, chat->render(messages, tools));
+                      const Format& format, const std::vector<Message>& messages,
+                      const TemplateVariables& variables) {
+    if (by_template) return encode_parts(tokenizer, chat->render(messages, tools, variables));
     const auto turns = tools.empty() ? messages : turns_with_tools(tools, format, shots, messages);
-    if (chat) return encode_parts(tokenizer, chat->render(turns, {}));
+    if (chat) return encode_parts(tokenizer, chat->render(turns, {}, variables));
     auto tokens = tokenizer.encode(plain_text(turns));
     if (const auto begin = tokenizer.vocabulary().begin_token())
       tokens.insert(tokens.begin(), *begin);
@@ -84,7 +85,8 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
   };
   return {file, std::move(model), tooldecode::load_tokenizer(file),
           Prompter{std::move(dialogue), std::move(results),
-                   [chat] { return find_format(*chat).value_or(""); }, has_tools}};
+                   [chat] { return find_format(*chat).value_or(""); }, has_tools,
+                   [chat](const std::string& variable) { return chat && chat->takes(variable); }}};
 }
 
 }  // namespace program

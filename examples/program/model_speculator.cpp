@@ -26,7 +26,7 @@ ModelSpeculator::ModelSpeculator(std::shared_ptr<const Assistant> assistant,
 }
 
 tooldecode::Reply ModelSpeculator::operator()(const Json& request, const std::stop_token& stop) {
-  Dialogue dialogue(format());
+  Dialogue dialogue(format(), tools_);
   Json body{{"messages", messages(request)}};
   const Fields fields(body, "");
   for (const Fields& message : fields.objects("messages")) dialogue.add(message);

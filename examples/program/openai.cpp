@@ -17,6 +17,12 @@ bool ChatRequest::streams_calls() const noexcept {
   return stream && response_id.empty() && tool_wait == 0;
 }
 
+TemplateVariables ChatRequest::template_variables() const {
+  TemplateVariables variables;
+  if (reasoning_effort) variables.emplace(reasoning_effort_key, *reasoning_effort);
+  return variables;
+}
+
 bool is_response_id(std::string_view id) {
   return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
@@ -88,6 +94,155 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
   return options;
 }
 
+namespace {
+
+// What a request may have.
+constexpr std::string_view read_parameters[] = {"model",
+                                                "messages",
+                                                "tools",
+                                                "tool_choice",
+                                                "parallel_tool_calls",
+                                                "tool_enforcement",
+                                                "temperature",
+                                                "top_p",
+                                                "top_k",
+                                                "min_p",
+                                                "repetition_penalty",
+                                                "seed",
+                                                "max_tokens",
+                                                "max_completion_tokens",
+                                                "presence_penalty",
+                                                "frequency_penalty",
+                                                "logit_bias",
+                                                "stream",
+                                                "stream_options",
+                                                "response_id",
+                                                "tool_wait",
+                                                "n",
+                                                "logprobs",
+                                                "top_logprobs",
+                                                "reasoning_effort",
+                                                "response_format",
+                                                "modalities",
+                                                "stop",
+                                                "stop_token_ids",
+                                                "ignore_eos",
+                                                "include_stop_str_in_output"};
+
+// What is the same here with them and without.
+constexpr std::string_view ignored_parameters[] = {"store",
+                                                   "metadata",
+                                                   "user",
+                                                   "service_tier",
+                                                   "safety_identifier",
+                                                   "prompt_cache_key",
+                                                   "verbosity",
+                                                   "prediction",
+                                                   "priority",
+                                                   "prompt_cache_retention"};
+
+// What would change an answer, of OpenAI's API and of others that are like it, and what to do
+// instead.
+struct UnsupportedParameter {
+  std::string_view name;
+  std::string_view instead = "";
+};
+constexpr UnsupportedParameter unsupported_parameters[] = {
+    {"functions", "give tools"},
+    {"function_call", "give tool_choice"},
+    {"audio", "answers are text"},
+    {"web_search_options", "the server runs no tools of its own"},
+    {"moderation", "the server has no moderation"},
+    {"best_of", "give n, and choose among the answers by their logprobs"},
+    {"use_beam_search"},
+    {"length_penalty"},
+    {"min_tokens"},
+    {"echo"},
+    {"suffix"},
+    {"typical_p"},
+    {"bad_words", "give logit_bias"},
+    {"allowed_token_ids", "give logit_bias"},
+    {"prompt_logprobs"},
+    {"return_tokens_as_token_ids"},
+    {"return_token_ids"},
+    {"skip_special_tokens"},
+    {"spaces_between_special_tokens"},
+    {"truncate_prompt_tokens"},
+    {"add_generation_prompt"},
+    {"continue_final_message"},
+    {"add_special_tokens"},
+    {"documents", "tell them in a message"},
+    {"chat_template"},
+    {"chat_template_kwargs", "of a template's variables reasoning_effort alone can be given"},
+    {"thinking", "give reasoning_effort"},
+    {"enable_thinking", "give reasoning_effort"},
+    {"reasoning", "give reasoning_effort"},
+    {"mm_processor_kwargs"},
+    {"logits_processors"},
+    {"cache_salt"},
+    {"grammar", "give response_format, or a custom tool"},
+    {"json_schema", "give response_format"},
+    {"guided_json", "give response_format"},
+    {"guided_regex", "give a custom tool"},
+    {"guided_choice", "give response_format, with an enum"},
+    {"guided_grammar", "give a custom tool"},
+    {"guided_decoding_backend"},
+    {"structured_outputs", "give response_format"},
+};
+
+template <class Range>
+bool contains(const Range& range, std::string_view name) {
+  return std::find(std::begin(range), std::end(range), name) != std::end(range);
+}
+
+}  // namespace
+
+std::vector<std::string> read_names(const Json& body, const Fields& request) {
+  std::vector<std::string> ignored;
+  for (const auto& [name, value] : body.items()) {
+    if (value.is_null() || contains(read_parameters, name)) continue;
+    if (contains(ignored_parameters, name)) {
+      if (name == "store" && value == false) continue;  // as it is here
+      ignored.push_back(name);
+      continue;
+    }
+    for (const auto& [known, instead] : unsupported_parameters) {
+      if (name != known) continue;
+      const std::string why = instead.empty() ? "" : ": " + std::string(instead);
+      request.fail(name, "is not supported" + why, "unsupported_parameter");
+    }
+    std::vector<std::string_view> names(std::begin(read_parameters), std::end(read_parameters));
+    names.insert(names.end(), std::begin(ignored_parameters), std::end(ignored_parameters));
+    request.fail(name, "is no parameter that is known" + nearest_hint(name, names),
+                 "unknown_parameter");
+  }
+  // Without tools there are no calls beside one another, whatever is said of them.
+  const bool has_tools = request.find("tools") != nullptr && !request.at("tools").empty();
+  if (!has_tools && request.find("parallel_tool_calls") != nullptr) {
+    ignored.push_back("parallel_tool_calls");
+  }
+  return ignored;
+}
+
+std::size_t read_top_log_probabilities(const Fields& request) {
+  constexpr const char* key = "top_logprobs";
+  constexpr int most        = 20;
+  const std::int64_t count  = request.find_integer(key, 0).value_or(0);
+  if (count > most) request.fail(key, "must be at most " + std::to_string(most));
+  if (count > 0 && !request.flag("logprobs")) request.fail(key, "needs logprobs");
+  return static_cast<std::size_t>(count);
+}
+
+std::optional<std::string> read_reasoning_effort(const Fields& request) {
+  if (request.find(reasoning_effort_key) == nullptr) return std::nullopt;
+  const std::string& effort            = request.text(reasoning_effort_key);
+  constexpr std::string_view efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+  if (!contains(efforts, effort)) {
+    request.fail(reasoning_effort_key, "must be none, minimal, low, medium, high or xhigh");
+  }
+  return effort;
+}
+
 }  // namespace program::detail
 
 namespace program {
@@ -116,47 +271,11 @@ Json parse_body(std::string_view body) {
 
 ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size) {
   const Fields request(body, "");
-  request.allow_only("top_logprobs", 0);
-  request.allow_only("store", false);
+  ChatRequest chat;
+  chat.ignored = detail::read_names(body, request);
   request.allow_only("modalities", Json::array({"text"}));
   request.allow_only("ignore_eos", false);
   request.allow_only("include_stop_str_in_output", false);
-  request.allow({"model",
-                 "messages",
-                 "tools",
-                 "tool_choice",
-                 "parallel_tool_calls",
-                 "temperature",
-                 "top_p",
-                 "top_k",
-                 "min_p",
-                 "repetition_penalty",
-                 "seed",
-                 "max_tokens",
-                 "max_completion_tokens",
-                 "presence_penalty",
-                 "frequency_penalty",
-                 "logit_bias",
-                 "stream",
-                 "stream_options",
-                 "response_id",
-                 "tool_wait",
-                 "n",
-                 "logprobs",
-                 "top_logprobs",
-                 "store",
-                 "response_format",
-                 "modalities",
-                 "stop",
-                 "stop_token_ids",
-                 "ignore_eos",
-                 "include_stop_str_in_output",
-                 "user",
-                 "metadata",
-                 "service_tier",
-                 "safety_identifier",
-                 "prompt_cache_key"});
-  ChatRequest chat;
   chat.model = request.text("model");
   if (request.find("response_id") != nullptr) {
     chat.response_id = request.text("response_id");
@@ -174,11 +293,13 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   if (chat.choices > 1 && !chat.response_id.empty()) {
     request.fail("n", "must be 1 where response_id names the one response");
   }
-  chat.log_probabilities = request.flag("logprobs");
-  chat.schema            = read_response_format(request);
-  chat.stops             = read_stop(request);
-  chat.tool_wait         = request.find_number("tool_wait", 0, 3600).value_or(0);
-  chat.stream            = request.flag("stream");
+  chat.log_probabilities      = request.flag("logprobs");
+  const std::size_t likeliest = detail::read_top_log_probabilities(request);
+  chat.reasoning_effort       = detail::read_reasoning_effort(request);
+  chat.schema                 = read_response_format(request);
+  chat.stops                  = read_stop(request);
+  chat.tool_wait              = request.find_number("tool_wait", 0, 3600).value_or(0);
+  chat.stream                 = request.flag("stream");
   if (request.find("stream_options") != nullptr) {
     if (!chat.stream) request.fail("stream_options", "needs stream");
     const Fields options = request.object("stream_options");
@@ -186,8 +307,9 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
     options.allow({"include_usage", "include_obfuscation"});
     chat.include_usage = options.flag("include_usage");
   }
-  chat.tools            = read_tools(request);
+  chat.tools            = read_tools(request, chat.relaxation);
   chat.decode           = detail::read_decode(request, vocabulary_size);
+  chat.decode.likeliest = likeliest;
   const auto max_tokens = request.find_integer("max_tokens", 1);
   const auto max_all    = request.find_integer("max_completion_tokens", 1);
   if (max_tokens && max_all) request.fail("max_tokens", "excludes max_completion_tokens");
@@ -197,7 +319,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   if (const auto seed = request.find_integer("seed", std::numeric_limits<std::int64_t>::min())) {
     chat.seed = static_cast<std::uint64_t>(*seed);
   }
-  Dialogue dialogue(format);
+  Dialogue dialogue(format, chat.tools.all);
   for (const Fields& message : request.objects("messages")) dialogue.add(message);
   chat.messages = dialogue.finish(request);
   return chat;

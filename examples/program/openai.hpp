@@ -36,6 +36,9 @@ struct ChatRequest {
   std::string response_id;  ///< empty where the server is to choose one
   std::vector<Message> messages;
   RequestTools tools;
+  Relaxation relaxation;                        ///< of the tools
+  std::vector<std::string> ignored;             ///< parameters that change nothing here
+  std::optional<std::string> reasoning_effort;  ///< for a chat template that knows it
   tooldecode::DecodeOptions decode;  ///< all but `max_tokens` and `seed`; its end tokens are those
                                      ///< that the request names
   std::optional<std::size_t> max_tokens;  ///< of the answer
@@ -51,7 +54,12 @@ struct ChatRequest {
   /// Whether calls are streamed while they are written: where no output of them can be in the
   /// cache, for then the client has no use for them.
   [[nodiscard]] bool streams_calls() const noexcept;
+  /// What a chat template is told besides the dialogue.
+  [[nodiscard]] TemplateVariables template_variables() const;
 };
+
+/// The parameter that is for a chat template.
+inline constexpr const char* reasoning_effort_key = "reasoning_effort";
 
 /// The most answers of one request.
 inline constexpr std::int64_t max_choices = 16;
@@ -71,6 +79,13 @@ std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& reque
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size);
 
+// Refuses parameters that are not known or not supported; those that change nothing.
+std::vector<std::string> read_names(const Json& body, const Fields& request);
+
+std::size_t read_top_log_probabilities(const Fields& request);
+
+std::optional<std::string> read_reasoning_effort(const Fields& request);
+
 tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size);
 
 }  // namespace detail
@@ -82,8 +97,8 @@ Json parse_exact_body(std::string_view body);
 Json parse_body(std::string_view body);
 
 /// Reads a request for a chat completion; ApiError names what is wrong with it and where. What
-/// changes the answer and is not supported is refused; what never does (`user`, `metadata`, ...)
-/// is let through.
+/// changes the answer and is not supported is refused, and so is what is not known; what changes
+/// nothing here (`user`, `metadata`, ...) is let through, and listed.
 ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size);
 
 /// What a client says that a call would return.

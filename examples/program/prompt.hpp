@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct Message {
   std::string content;  ///< an assistant's calls are text in the format; a tool's is its output
   std::string name{};   ///< of the tool, where a tool speaks
 };
+
+/// Variables of a chat template by their names, besides those that every template has.
+using TemplateVariables = std::map<std::string, std::string>;
 
 /// A schema as the signature line writes it: a type's name, or an enum's values.
 std::string type_text(const Json& schema);

@@ -64,35 +64,52 @@ std::string sse_event(const Json& data) {
   return "data: " + json_text(data) + "\n\n";
 }
 
-Json token_json(std::string_view bytes, double log_probability) {
+namespace {
+
+// A token as text and as bytes; one that writes no text, as an end token, by its name.
+Json written_token(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId token,
+                   double log_probability) {
+  const std::string_view bytes = vocabulary.name(token);
   tooldecode::text::Utf8Stream utf8;
   std::string text = utf8.push(bytes);
   text += utf8.finish();
   Json numbers = Json::array();
   for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
-  return {{"token", text},
-          {"logprob", log_probability},
-          {"bytes", std::move(numbers)},
-          {"top_logprobs", Json::array()}};
+  return {{"token", text}, {"logprob", log_probability}, {"bytes", std::move(numbers)}};
+}
+
+}  // namespace
+
+Json token_json(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId token,
+                double log_probability, std::span<const tooldecode::LikelyToken> likeliest) {
+  Json json = written_token(vocabulary, token, log_probability);
+  Json top  = Json::array();
+  for (const tooldecode::LikelyToken& one : likeliest) {
+    top.push_back(written_token(vocabulary, one.token, one.log_probability));
+  }
+  json["top_logprobs"] = std::move(top);
+  return json;
 }
 
 ReplyWriter::ReplyWriter(std::string id, std::string unique, std::string model,
-                         std::int64_t created, tooldecode::ToolSet tools)
+                         std::int64_t created, tooldecode::ToolSet tools, Json notes)
     : id_(std::move(id)),
       unique_(std::move(unique)),
       model_(std::move(model)),
       created_(created),
-      tools_(std::move(tools)) {}
+      tools_(std::move(tools)),
+      notes_(std::move(notes)) {}
 
 Json ReplyWriter::calls(std::size_t choice, std::size_t turn,
-                        std::span<const tooldecode::ToolCall> calls) const {
+                        std::span<const tooldecode::ToolCall> calls,
+                        std::span<const std::string> written) const {
   Json list = Json::array();
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto& [name, arguments] = calls[i];
     list.push_back(call(choice, turn, i, name,
                         is_custom(name)
                             ? arguments.json().at(std::string(tooldecode::tools::custom_input))
-                            : Json(json_text(arguments))));
+                            : Json(written[i])));
   }
   return list;
 }
@@ -119,8 +136,9 @@ std::optional<Json> ReplyWriter::calls_delta(std::size_t choice, std::size_t tur
 }
 
 Json ReplyWriter::cached_calls(std::size_t choice, std::size_t turn,
-                               const tooldecode::EngineTurn& done) const {
-  Json list = calls(choice, turn, done.calls);
+                               const tooldecode::EngineTurn& done,
+                               std::span<const std::string> written) const {
+  Json list = calls(choice, turn, done.calls, written);
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i]["output"] = done.results[i].output;
     list[i]["turn"]   = turn;
@@ -132,11 +150,24 @@ std::string ReplyWriter::response(Json choices, const Usage& usage) const {
   Json object       = head("chat.completion");
   object["choices"] = std::move(choices);
   object["usage"]   = usage.json();
+  object.update(notes_);
   return json_text(object);
+}
+
+std::string ReplyWriter::first_chunk(std::size_t choice, bool with_usage) const {
+  const Json delta{{"role", "assistant"}, {"content", ""}};
+  Json object = chunk_json(choice, delta, Json::array(), nullptr, with_usage);
+  object.update(notes_);
+  return sse_event(object);
 }
 
 std::string ReplyWriter::chunk(std::size_t choice, const Json& delta, const Json& tokens,
                                const AnswerEnd* end, bool with_usage) const {
+  return sse_event(chunk_json(choice, delta, tokens, end, with_usage));
+}
+
+Json ReplyWriter::chunk_json(std::size_t choice, const Json& delta, const Json& tokens,
+                             const AnswerEnd* end, bool with_usage) const {
   Json object = head("chat.completion.chunk");
   Json part{{"index", choice},
             {"delta", delta},
@@ -145,7 +176,7 @@ std::string ReplyWriter::chunk(std::size_t choice, const Json& delta, const Json
   if (end != nullptr) part["stop_reason"] = end->stop;
   object["choices"] = Json::array({std::move(part)});
   if (with_usage) object["usage"] = nullptr;
-  return sse_event(object);
+  return object;
 }
 
 Json ReplyWriter::log_probabilities(const Json& tokens) {

@@ -18,11 +18,13 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/logits/selection.hpp>
 #include <tooldecode/text/stop_finder.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/custom_input.hpp>
 #include <program/openai.hpp>
@@ -82,28 +84,38 @@ using CustomInputs = std::map<std::size_t, CustomInput>;
 std::string sse_event(const Json& data);
 
 /// A token with its log-probability, as OpenAI writes it; its bytes need not be whole characters.
-Json token_json(std::string_view bytes, double log_probability);
+///
+/// \param likeliest  those that had been the likeliest in its place, as Output::likeliest has them
+Json token_json(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId token,
+                double log_probability, std::span<const tooldecode::LikelyToken> likeliest);
 
 /// Writes one response: as an object, or as the chunks of a stream.
 class ReplyWriter {
  public:
   /// \param unique  begins the ids of its calls: a client may use a response's id again
   /// \param tools   the request's, to which calls are
+  /// \param notes   members of the response, and of a stream's first chunks, besides its own
   ReplyWriter(std::string id, std::string unique, std::string model, std::int64_t created,
-              tooldecode::ToolSet tools);
+              tooldecode::ToolSet tools, Json notes);
 
   /// The calls of a choice's turn that the client is to run.
+  ///
+  /// \param written  the JSON of each one's arguments, as a stream has it
   [[nodiscard]] Json calls(std::size_t choice, std::size_t turn,
-                           std::span<const tooldecode::ToolCall> calls) const;
+                           std::span<const tooldecode::ToolCall> calls,
+                           std::span<const std::string> written) const;
   /// What an event adds to the calls of a choice's turn; nothing where it adds none.
   [[nodiscard]] std::optional<Json> calls_delta(std::size_t choice, std::size_t turn,
                                                 const tooldecode::StreamEvent& event,
                                                 CustomInputs& inputs) const;
   /// The calls of a turn that were answered already.
   [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
-                                  const tooldecode::EngineTurn& done) const;
+                                  const tooldecode::EngineTurn& done,
+                                  std::span<const std::string> written) const;
 
   [[nodiscard]] std::string response(Json choices, const Usage& usage) const;
+  /// The chunk that a choice begins with.
+  [[nodiscard]] std::string first_chunk(std::size_t choice, bool with_usage) const;
   /// One chunk, the choice's last where it has an end. Where usage is asked for, chunks before the
   /// last have it as null.
   [[nodiscard]] std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,
@@ -117,12 +129,15 @@ class ReplyWriter {
   [[nodiscard]] Json call(std::size_t choice, std::size_t turn, std::size_t index,
                           const std::string& name, const Json& arguments) const;
   [[nodiscard]] Json head(const char* kind) const;
+  [[nodiscard]] Json chunk_json(std::size_t choice, const Json& delta, const Json& tokens,
+                                const AnswerEnd* end, bool with_usage) const;
 
   std::string id_;
   std::string unique_;
   std::string model_;
   std::int64_t created_;
   tooldecode::ToolSet tools_;
+  Json notes_;
 };
 
 }  // namespace program

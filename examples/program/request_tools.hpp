@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,69 @@ struct RequestTools {
   tooldecode::ToolSet all;       ///< that the model is shown, and that messages may be about
   tooldecode::ToolSet callable;  ///< of them, those that may be called
   tooldecode::ChoiceOptions choice{};
+};
+
+/// A tool whose document cannot be enforced.
+class ToolError : public ApiError {
+ public:
+  /// \param documents  the tools of the request
+  /// \param error      whose place is a JSON pointer into them, or whatever else
+  ToolError(const Json& documents, const tooldecode::Error& error);
+
+  /// The tool, where what is wrong is what its calls are to conform to.
+  [[nodiscard]] std::optional<std::size_t> tool() const noexcept { return tool_; }
+  /// Of the error.
+  [[nodiscard]] tooldecode::Errc reason() const noexcept { return reason_; }
+  /// Where that is: `tools[0].function.parameters`.
+  [[nodiscard]] const std::string& place() const noexcept { return place_; }
+
+ private:
+  struct Place {
+    std::string dotted = "tools";
+    std::optional<std::size_t> tool;
+  };
+  ToolError(Place place, const tooldecode::Error& error);
+
+  static Place find_place(const Json& documents, std::string_view pointer);
+
+  std::optional<std::size_t> tool_;
+  std::string place_;
+  tooldecode::Errc reason_;
+};
+
+/// A tool that is offered with arguments of any kind, since what its document says of them cannot be
+/// enforced.
+struct RelaxedTool {
+  std::string name;
+  std::string place;  ///< of what cannot be
+  std::string why;
+};
+
+/// Whether tools may be relaxed, and which are.
+class Relaxation {
+ public:
+  Relaxation() = default;
+  /// \param documents  of the request, their numbers exact
+  explicit Relaxation(Json documents) : documents_(std::move(documents)) {}
+
+  /// Reads the tools, relaxed as far as that is allowed and needed; ToolError otherwise.
+  [[nodiscard]] tooldecode::ToolSet read();
+  /// Relaxes the tool of an error, where that is allowed and is of use: in `tools`, too.
+  [[nodiscard]] bool relax(const ToolError& error, RequestTools& tools);
+
+  /// The documents as they are by now, as the request's other readers would have them.
+  [[nodiscard]] Json documents() const;
+  [[nodiscard]] const std::vector<RelaxedTool>& tools() const noexcept { return tools_; }
+
+ private:
+  [[nodiscard]] bool relax(const ToolError& error);
+
+  // Tools that a request may have relaxed for what building them would take: each costs as much.
+  static constexpr std::size_t max_costly = 4;
+
+  std::optional<Json> documents_;  // where tools may be relaxed
+  std::vector<RelaxedTool> tools_;
+  std::size_t costly_ = 0;
 };
 
 namespace detail {
@@ -94,29 +159,10 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
 
 }  // namespace detail
 
-/// Reads `tools`, `tool_choice` and `parallel_tool_calls`; ApiError for the first mistake. Tools are
-/// functions, which may say `strict`, and custom tools.
-inline RequestTools read_tools(const Fields& request) {
-  RequestTools tools;
-  if (request.find("tools") != nullptr) {
-    for (const Fields& tool : request.objects("tools")) {
-      const std::string& type = tool.text("type");
-      if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
-      tool.allow({"type", type});
-      static_cast<void>(tool.object(type).text("name"));
-    }
-    tools.documents = request.at("tools");
-    try {
-      tools.all = tooldecode::ToolSet::from_json(tools.documents);
-      // What is shown to the model is what the request's other readers would show.
-      tools.documents = tooldecode::text::ExactNumber::rounded(std::move(tools.documents));
-    } catch (const tooldecode::Error& error) {
-      throw ApiError(400, "invalid_tool", "tools", "tools: " + std::string(error.what()));
-    }
-  }
-  tools.callable = tools.all;
-  detail::read_choice(request, tools);
-  return tools;
-}
+/// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the first
+/// mistake. Tools are functions, which may say `strict`, and custom tools.
+///
+/// \param relaxation  set to what `tool_enforcement` allows
+RequestTools read_tools(const Fields& request, Relaxation& relaxation);
 
 }  // namespace program

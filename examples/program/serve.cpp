@@ -312,6 +312,7 @@ class HttpServer {
     require_model(request.model);
     const auto state = std::make_shared<ChatAnswer>(
         *service_, request, [this] { require_listener(); }, options_.timeout);
+    for (const auto& [name, value] : state->headers()) response.set_header(name, value);
     if (!request.stream) {
       try {
         response.set_content(state->whole(), "application/json");

@@ -86,7 +86,7 @@ void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& e
                    "response_format.json_schema.schema: " +
                        (is_in_schema ? '#' + what.substr(place.size()) : what));
   }
-  throw ApiError(400, "invalid_tool", "tools", "tools: " + what);
+  throw ToolError(chat.tools.documents, error);
 }
 
 ChatService::ChatService(const Assistant& assistant, const Format& format, ServiceOptions options,
@@ -121,7 +121,8 @@ ChatSession ChatService::start(const ChatRequest& chat) {
                       .events = std::make_shared<Exchange>()};
   session.id =
       chat.response_id.empty() ? std::string(server_id_prefix) + session.unique : chat.response_id;
-  auto prompt           = assistant_->prompt(chat.tools.all, *format_, chat.messages);
+  auto prompt =
+      assistant_->prompt(chat.tools.all, *format_, chat.messages, chat.template_variables());
   session.prompt_tokens = prompt.size();
   if (prompt.size() > context_) {
     throw ApiError(400, "context_length_exceeded", "messages",

@@ -2,11 +2,14 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 
 #include <program/chat_template.hpp>
 #include <support/catch.hpp>
 
 using namespace program;
+
+namespace td = tooldecode;
 
 namespace {
 
@@ -38,4 +41,29 @@ TEST_CASE("The call format of a chat template is found by the call that it write
   // One that leaves calls out.
   const ChatTemplate silent("{%- for turn in messages %}{{ turn.content }}\n{%- endfor %}", "", "");
   CHECK_FALSE(find_format(silent));
+}
+
+TEST_CASE("A chat template is told the variables that it names") {
+  const ChatTemplate effort(
+      "{%- if reasoning_effort is not defined %}{%- set reasoning_effort = 'medium' %}{%- endif %}"
+      "Reasoning: {{ reasoning_effort }}\n{%- for turn in messages %}{{ turn.content }}{%- endfor %}",
+      "", "");
+  const ChatTemplate silent("{%- for turn in messages %}{{ turn.content }}{%- endfor %}", "", "");
+  CHECK(effort.takes("reasoning_effort"));
+  CHECK_FALSE(effort.takes("effort"));
+  CHECK_FALSE(silent.takes("reasoning_effort"));
+  const ChatTemplate quoted("{{ 'reasoning_effort' }}", "", "");
+  CHECK_FALSE(quoted.takes("reasoning_effort"));
+
+  const std::vector<Message> turns{{"user", "Hi"}};
+  const auto text = [&](const ChatTemplate& chat, const TemplateVariables& variables) {
+    std::string whole;
+    for (const TemplatePart& part : chat.render(turns, td::ToolSet(), variables)) {
+      whole += part.text;
+    }
+    return whole;
+  };
+  CHECK(text(effort, {}) == "Reasoning: mediumHi");
+  CHECK(text(effort, {{"reasoning_effort", "high"}}) == "Reasoning: highHi");
+  CHECK(text(silent, {{"reasoning_effort", "high"}}) == "Hi");
 }

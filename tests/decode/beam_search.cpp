@@ -378,15 +378,20 @@ TEST_CASE("the listener hears the tokens of the best beam, once") {
     const Machine machine{seed};
     const RandomModel model{Machine::size, {.seed = seed}};
     std::vector<td::TokenEvent> events;
-    const auto out = decoded(
-        td::BeamSearch{}, model, machine, {1},
-        {.max_tokens = 9, .on_token = [&](const td::TokenEvent& e) { events.push_back(e); }});
+    const auto out = decoded(td::BeamSearch{}, model, machine, {1},
+                             {.max_tokens = 9,
+                              .on_token   = [&](const td::TokenEvent& e) { events.push_back(e); },
+                              .likeliest  = Machine::size});
     REQUIRE(events.size() == out.tokens.size());
+    REQUIRE(out.likeliest.size() == out.tokens.size());
     std::size_t forced = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
       CHECK(events[i].token == out.tokens[i]);
       CHECK(events[i].index == i);
       CHECK(events[i].log_probability == out.log_probabilities[i]);
+      CHECK(events[i].likeliest == out.likeliest[i]);
+      const td::LikelyToken taken{out.tokens[i], out.log_probabilities[i]};
+      CHECK(std::count(out.likeliest[i].begin(), out.likeliest[i].end(), taken) == 1);
       forced += events[i].forced;
     }
     CHECK(forced == out.forced_tokens);

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -152,4 +153,39 @@ TEST_CASE("a report tells what was not told before") {
   sequence.report();
   REQUIRE(events.size() == 3);
   CHECK(events[2].index == 2);
+}
+
+TEST_CASE("a sequence tells the likeliest tokens of each distribution where that is asked for") {
+  std::vector<td::TokenEvent> events;
+  const Four four{
+      {.on_token = [&](const td::TokenEvent& event) { events.push_back(event); }, .likeliest = 2}};
+  td::decode::Sequence sequence{four.run, 0};
+  CHECK_FALSE(sequence.find_forced([](td::MaskView mask) { mask[0] &= 0b0111; }));
+  std::vector<float> row{1, 3, 2, 9};
+  const auto drawn = sequence.draw(row);
+  REQUIRE(drawn);
+  REQUIRE(drawn->likeliest.size() == 2);
+  CHECK(drawn->likeliest[0] == td::LikelyToken{1, drawn->log_probability});
+  CHECK(drawn->likeliest[1].token == 2);
+  CHECK(std::abs(drawn->likeliest[1].log_probability - drawn->log_probability + 1) < 1e-6);
+  sequence.take(*drawn);
+  const auto only = sequence.find_forced([](td::MaskView mask) { mask[0] &= 0b0100; });
+  REQUIRE(only);
+  CHECK(only->likeliest == std::vector{td::LikelyToken{2, 0}});
+  sequence.take(*only);
+  CHECK(sequence.output().likeliest == std::vector{drawn->likeliest, only->likeliest});
+  sequence.report();
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].likeliest == drawn->likeliest);
+  CHECK(events[1].likeliest == only->likeliest);
+
+  const Four quiet;
+  td::decode::Sequence other{quiet.run, 0};
+  CHECK_FALSE(other.find_forced());
+  std::vector<float> same{1, 3, 2, 0};
+  const auto plain = other.draw(same);
+  REQUIRE(plain);
+  CHECK(plain->likeliest.empty());
+  other.take(*plain);
+  CHECK(other.output().likeliest.empty());
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -91,5 +92,35 @@ TEST_CASE("draws follow the distribution: chi-squared over positions and over se
     // 7 degrees of freedom: a right generator exceeds 40.5 once in a million seeds; an error of 1 %
     // of the mass in one of these cells gives about 50 and more.
     CHECK(chi_squared < 40.5);
+  }
+}
+
+TEST_CASE(
+    "find_likeliest: gives what a sort of all tokens gives, with probabilities of all of them") {
+  std::mt19937 random{5};
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> distribution(1 + random() % 50);
+    // Few values, so that there are ties; some tokens cannot be drawn.
+    for (float& logit : distribution) {
+      logit = random() % 4 == 0 ? none : static_cast<float>(random() % 7);
+    }
+    double sum = 0;
+    std::vector<td::TokenId> order;
+    for (std::size_t t = 0; t < distribution.size(); ++t) {
+      sum += std::exp(static_cast<double>(distribution[t]));
+      if (distribution[t] != none) order.push_back(static_cast<td::TokenId>(t));
+    }
+    const auto logit = [&](td::TokenId t) { return distribution[static_cast<std::size_t>(t)]; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](td::TokenId a, td::TokenId b) { return logit(a) > logit(b); });
+    for (const std::size_t count : {0U, 1U, 3U, 60U}) {
+      const auto likeliest = td::find_likeliest(distribution, count);
+      REQUIRE(likeliest.size() == std::min(count, order.size()));
+      for (std::size_t i = 0; i < likeliest.size(); ++i) {
+        CHECK(likeliest[i].token == order[i]);
+        const double expected = std::exp(static_cast<double>(logit(order[i]))) / sum;
+        CHECK(std::abs(std::exp(likeliest[i].log_probability) - expected) < 1e-6);
+      }
+    }
   }
 }

@@ -23,6 +23,7 @@
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {
 
@@ -148,9 +149,11 @@ class BeamSearch::Search {
     sequence.make_distribution(row);
     const double total = log_sum_exp(row);
     const auto tokens  = detail::best_tokens(row, settings_.width);
+    const auto told    = find_likeliest(row, run_.options.likeliest);
     for (const TokenId token : tokens) {
       TokenEvent event{.token = token, .index = sequence.output().tokens.size()};
       event.log_probability = static_cast<double>(row[static_cast<std::size_t>(token)]) - total;
+      event.likeliest       = told;
       candidates.push_back({b, event, sum + event.log_probability});
     }
     if (tokens.empty()) {

@@ -11,15 +11,17 @@
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {
 
 /// One emitted token, as a stream sees it.
 struct TokenEvent {
-  TokenId token          = 0;
-  std::size_t index      = 0;      ///< among the emitted tokens
-  double log_probability = 0;      ///< under the distribution it was chosen from
-  bool forced            = false;  ///< chosen without a forward pass
+  TokenId token                      = 0;
+  std::size_t index                  = 0;      ///< among the emitted tokens
+  double log_probability             = 0;      ///< under the distribution it was chosen from
+  bool forced                        = false;  ///< chosen without a forward pass
+  std::vector<LikelyToken> likeliest = {};     ///< as Output::likeliest has them
 };
 
 /// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
@@ -52,6 +54,8 @@ struct DecodeOptions {
   /// one, or none.
   bool always_ends                   = false;
   std::uint64_t max_completion_steps = 200'000;  ///< as CompletionOptions::max_steps
+  /// Keeps Output::likeliest, with at most so many tokens each.
+  std::size_t likeliest = 0;
   /// Keeps Output::trace, with at most so many of the tokens that each mask removed. Of a head in
   /// the host's memory all rows are then multiplied, not only those that the mask allows; the tokens
   /// are the same.

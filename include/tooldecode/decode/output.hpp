@@ -11,6 +11,7 @@
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/trace.hpp>
+#include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {
 
@@ -68,6 +69,10 @@ struct Output {
   std::vector<TokenId> tokens;
   std::vector<double>
       log_probabilities;  ///< of each token under the distribution it was chosen from
+  /// Where DecodeOptions::likeliest asks for them, the likeliest tokens of each such distribution, in
+  /// the order of their probability; of a token that was the only one, itself, and none of one that
+  /// was put in.
+  std::vector<std::vector<LikelyToken>> likeliest;
   Finish finish = Finish::end;
   std::optional<TokenId> end_token;   ///< that was chosen, where one was
   std::size_t passes            = 0;  ///< forward passes of the model

@@ -106,7 +106,9 @@ TOOLDECODE_INLINE std::optional<TokenEvent> Sequence::find_forced(const Narrow& 
   if (!run_->options.skip_forced) return std::nullopt;
   const auto token = find_only_token(mask_.words());
   if (!token || run_->pipeline.is_banned(*token)) return std::nullopt;
-  return TokenEvent{.token = *token, .index = output_.tokens.size(), .forced = true};
+  TokenEvent event{.token = *token, .index = output_.tokens.size(), .forced = true};
+  if (run_->options.likeliest > 0) event.likeliest.push_back({*token, 0});
+  return event;
 }
 
 TOOLDECODE_INLINE void Sequence::make_distribution(std::span<float> row) {
@@ -134,7 +136,8 @@ TOOLDECODE_INLINE std::optional<TokenEvent> Sequence::draw(std::span<float> row,
   return TokenEvent{.token           = *token,
                     .index           = output_.tokens.size(),
                     .log_probability = static_cast<double>(row[static_cast<std::size_t>(*token)]) -
-                                       log_sum_exp(row)};
+                                       log_sum_exp(row),
+                    .likeliest = find_likeliest(row, run_->options.likeliest)};
 }
 
 TOOLDECODE_INLINE void Sequence::take(const TokenEvent& event, std::optional<TokenTrace> known) {
@@ -153,6 +156,7 @@ TOOLDECODE_INLINE void Sequence::take(const TokenEvent& event, std::optional<Tok
   state_ = *next;
   output_.tokens.push_back(event.token);
   output_.log_probabilities.push_back(event.log_probability);
+  if (run_->options.likeliest > 0) output_.likeliest.push_back(event.likeliest);
   output_.forced_tokens += event.forced;
   forced_.push_back(event.forced);
   unread_.push_back(event.token);
@@ -165,10 +169,12 @@ TOOLDECODE_INLINE void Sequence::take(const TokenEvent& event, std::optional<Tok
 TOOLDECODE_INLINE void Sequence::report() {
   const auto& listener = run_->options.on_token;
   for (; listener && reported_ < output_.tokens.size(); ++reported_) {
-    listener({.token           = output_.tokens[reported_],
-              .index           = reported_,
-              .log_probability = output_.log_probabilities[reported_],
-              .forced          = forced_[reported_]});
+    TokenEvent event{.token           = output_.tokens[reported_],
+                     .index           = reported_,
+                     .log_probability = output_.log_probabilities[reported_],
+                     .forced          = forced_[reported_]};
+    if (run_->options.likeliest > 0) event.likeliest = output_.likeliest[reported_];
+    listener(event);
   }
 }
 

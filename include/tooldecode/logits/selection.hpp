@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
@@ -22,6 +23,22 @@ struct NoiseKey {
   std::uint64_t seed     = 0;  ///< of the run
   std::uint64_t position = 0;  ///< of the drawn token in the whole sequence, prompt included
 };
+
+/// A token and what a distribution gives it.
+struct LikelyToken {
+  TokenId token          = 0;
+  double log_probability = 0;
+
+  friend bool operator==(const LikelyToken&, const LikelyToken&) = default;
+};
+
+/// The likeliest tokens of softmax(distribution), by logit descending, then by id ascending; fewer
+/// where fewer have a logit above -infinity.
+///
+/// \par Shapes      distribution [V], finite or -infinity
+/// \par Complexity  O(V log count)
+[[nodiscard]] std::vector<LikelyToken> find_likeliest(std::span<const float> distribution,
+                                                      std::size_t count);
 
 /// The token of the greatest logit, the lowest id among equals; nothing where all are -infinity.
 ///

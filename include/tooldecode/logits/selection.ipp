@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
@@ -15,6 +16,32 @@
 #include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {
+
+TOOLDECODE_INLINE std::vector<LikelyToken> find_likeliest(std::span<const float> distribution,
+                                                          std::size_t count) {
+  std::vector<LikelyToken> best;
+  if (count == 0) return best;
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  const auto is_before  = [](const LikelyToken& a, const LikelyToken& b) {
+    return a.log_probability > b.log_probability ||
+           (a.log_probability == b.log_probability && a.token < b.token);
+  };
+  for (std::size_t t = 0; t < distribution.size(); ++t) {
+    const LikelyToken one{static_cast<TokenId>(t), static_cast<double>(distribution[t])};
+    if (one.log_probability == none) continue;
+    if (best.size() == count) {  // a heap, whose first is the least likely
+      if (!is_before(one, best.front())) continue;
+      std::pop_heap(best.begin(), best.end(), is_before);
+      best.pop_back();
+    }
+    best.push_back(one);
+    std::push_heap(best.begin(), best.end(), is_before);
+  }
+  std::sort_heap(best.begin(), best.end(), is_before);
+  const double total = log_sum_exp(distribution);
+  for (LikelyToken& one : best) one.log_probability -= total;
+  return best;
+}
 
 TOOLDECODE_INLINE std::optional<TokenId> find_greedy(std::span<const float> distribution) noexcept {
   const float top = greatest(distribution);
