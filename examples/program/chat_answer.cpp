@@ -11,7 +11,7 @@
 
 namespace program {
 
-ChatAnswer::ChatAnswer(ChatService& service, const ChatRequest& request,
+ChatAnswer::ChatAnswer(ChatService& service, const ChatRequest& request, const std::string& client,
                        std::function<void()> watch, double timeout)
     : service_(&service),
       watch_(std::move(watch)),
@@ -21,7 +21,7 @@ ChatAnswer::ChatAnswer(ChatService& service, const ChatRequest& request,
       with_tokens_(request.log_probabilities),
       streams_calls_(request.streams_calls()),
       stop_tokens_(request.decode.end_tokens),
-      session_(service.start(request)),
+      session_(service.start(request, client, [this] { this->watch(); })),
       writer_(session_.id, session_.unique, request.model, std::time(nullptr), request.tools.all),
       choices_(request.choices, Choice{.text = session_.text}) {}
 
@@ -55,6 +55,7 @@ std::string ChatAnswer::whole() {
 
 Exchange::Event ChatAnswer::next() {
   for (;;) {
+    require_time();  // who reads slowly does not get more of it
     if (auto event = session_.events->take(std::chrono::milliseconds(50))) {
       if (const auto* reply = std::get_if<tooldecode::EngineReply>(&event->what)) {
         choices_[event->choice].ended = true;
@@ -62,11 +63,17 @@ Exchange::Event ChatAnswer::next() {
       }
       return std::move(*event);
     }
-    watch_();
-    if (Clock::now() >= deadline_) {
-      throw ApiError(504, "timeout", "", "the answer took too long");
-    }
+    watch();
   }
+}
+
+void ChatAnswer::watch() const {
+  watch_();
+  require_time();
+}
+
+void ChatAnswer::require_time() const {
+  if (Clock::now() >= deadline_) throw ApiError(504, "timeout", "", "the answer took too long");
 }
 
 Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& reply) const {

@@ -26,10 +26,11 @@ namespace program {
 /// is cancelled.
 class ChatAnswer {
  public:
+  /// \param client   whose share of the service it is
   /// \param watch    called while there is nothing to write; throws where nobody waits any more
   /// \param timeout  seconds; ApiError{504} from then on
-  ChatAnswer(ChatService& service, const ChatRequest& request, std::function<void()> watch,
-             double timeout);
+  ChatAnswer(ChatService& service, const ChatRequest& request, const std::string& client,
+             std::function<void()> watch, double timeout);
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer();
@@ -57,6 +58,10 @@ class ChatAnswer {
   };
 
   [[nodiscard]] Exchange::Event next();
+
+  // Throws where it is not worth it to wait on.
+  void watch() const;
+  void require_time() const;
 
   [[nodiscard]] Json choice_json(std::size_t index, const tooldecode::EngineReply& reply) const;
 
