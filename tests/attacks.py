@@ -18,7 +18,7 @@ import serve
 
 SOON = 5  # seconds in which a small chat is answered, whatever others do; alone it takes some hundredths
 CHAT = json.dumps(serve.request("Hi", None, max_tokens=4)).encode()
-LONG = {"type": "json_schema", "json_schema": {"name": "long", "schema": {"type": "string", "minLength": 2500}}}
+LONG = {"type": "json_schema", "json_schema": {"name": "long", "schema": {"type": "string", "minLength": 200}}}
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
 HOST = b"Host: x\r\n"
 
@@ -208,7 +208,7 @@ def under_way(server, count):
 def test_drain():
     """Answers that are under way at a signal end whole; what comes later is told to go elsewhere."""
     body = serve.request("Hi", None, response_format=LONG)
-    with serve.Server("--drain-seconds", "100") as server:
+    with serve.Server("--drain-seconds", "100", "--timeout", "300") as server:
         expected = server.chat(body, seed=0)["choices"][0]["message"]
         with concurrent.futures.ThreadPoolExecutor(20) as pool, connect(server) as kept, connect(server) as begun:
             begun.sendall(POST)

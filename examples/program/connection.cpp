@@ -249,7 +249,6 @@ void ConnectionServer::serve() {
     if (drains) {  // what was there when it was asked for is under way
       ::close(std::exchange(listening_, INVALID_SOCKET));
       draining_ = true;
-      continue;
     }
     const bool lingers = std::any_of(waiting_.begin(), waiting_.end(), [](const auto& one) {
       return one->phase() == Connection::Phase::lingering;
