@@ -9,6 +9,8 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import pathlib
+import re
 import signal
 import socket
 import sys
@@ -199,6 +201,34 @@ def test_unread_streams():
         times = [small_chat(server) for _ in range(10)]
         print(f"beside 60 unread streams of 8 answers: {max(times):.3f} s")
         assert max(times) < SOON, times
+
+
+def test_large_prompts():
+    """Memory that large requests took is given back."""
+    if not sys.platform.startswith("linux"):
+        print("SKIPPED: what a process has is read from /proc")
+        return
+
+    def resident(server):
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) >> 10  # MB
+    with serve.Server() as server:
+        if "san.so" in pathlib.Path(f"/proc/{server.process.pid}/maps").read_text(encoding="utf-8"):
+            print("SKIPPED: sanitizers keep memory")
+            return
+        small_chat(server)
+        before = resident(server)
+
+        def ask(i):
+            server.refused(400, "context_length_exceeded", "messages", serve.request(f"{i} " + "word " * 200_000, None))
+        for i in range(10):
+            ask(i)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(40)))
+        small_chat(server)
+        after = resident(server)
+        print(f"{before} MB before, {after} MB after 50 prompts of 1 MB")
+        assert after - before < 60, (before, after)
 
 
 def under_way(server, count):

@@ -22,6 +22,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <program/chat_answer.hpp>
 #include <program/chat_engine.hpp>
 #include <program/command_line.hpp>
@@ -411,7 +415,15 @@ class HttpServer {
   ConnectionServer http_;
 };
 
+// Each of many threads would have an arena, whose free memory the allocator never gives back.
+void bound_arenas() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 void run_serve(const ServeOptions& options) {
+  bound_arenas();
   // Before any thread is made: the signals go to the one that waits for them.
   const sigset_t signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
