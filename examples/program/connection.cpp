@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -308,9 +309,10 @@ void ConnectionServer::accept_all() {
     socklen_t size        = sizeof address;
     const socket_t socket = ::accept(listening_, reinterpret_cast<sockaddr*>(&address), &size);
     if (socket == INVALID_SOCKET) {
-      // Out of descriptors: one that waits gives up its own.
-      if ((errno == EMFILE || errno == ENFILE) && !waiting_.empty()) close(find_oldest(nullptr));
-      return;
+      if (errno != EMFILE && errno != ENFILE) return;
+      // Out of descriptors: one that waits gives up its own, or there is one soon.
+      if (!waiting_.empty()) return close(find_oldest(nullptr));
+      return std::this_thread::sleep_for(milliseconds(10));
     }
     accept_one(socket, client_of(address));
   }
