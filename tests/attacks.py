@@ -193,14 +193,15 @@ def test_connection_limit():
 
 
 def test_unread_streams():
-    """Streams that nobody reads share what one client may have."""
+    """Streams that nobody reads share what one client may have, and do not keep small chats of the same one waiting."""
     body = json.dumps(serve.request("Tell me more", None, n=8, stream=True, max_tokens=400)).encode()
     data = POST + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    with serve.Server() as server, attackers(server, 60, data, "127.0.0.2"):
-        time.sleep(0.5)
-        times = [small_chat(server) for _ in range(10)]
-        print(f"beside 60 unread streams of 8 answers: {max(times):.3f} s")
-        assert max(times) < SOON, times
+    for client in ("127.0.0.1", "127.0.0.2"):
+        with serve.Server() as server, attackers(server, 60, data, client):
+            time.sleep(0.2)
+            times = [small_chat(server) for _ in range(10)]
+            print(f"beside 60 unread streams of 8 answers: {max(times):.3f} s")
+            assert max(times) < SOON, times
 
 
 def test_large_prompts():

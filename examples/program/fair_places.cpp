@@ -38,7 +38,9 @@ std::shared_ptr<FairPlaces::Ticket> FairPlaces::take(const std::string& client, 
   const std::size_t most = places_ + waiting_;
   const auto present     = present_.find(client);
   const std::size_t own  = present == present_.end() ? 0 : present->second;
-  if (parts_ + parts > most || own + parts > share_of(most)) return nullptr;
+  if (parts_ + parts > most || own + parts > (parts == 1 ? most - most / 16 : share_of(most))) {
+    return nullptr;
+  }
   parts_ += parts;
   parts_waiting_ += parts;
   present_[client] += parts;

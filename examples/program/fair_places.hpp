@@ -18,7 +18,9 @@ namespace program {
 /// those that ask for few before those that ask for many at once, unless these came much earlier.
 ///
 /// An eighth of the places is kept for clients other than the one that holds all others, so that a
-/// client that asks seldom need not wait for one that asks always.
+/// client that asks seldom need not wait for one that asks always. It is the same with those that
+/// wait, where half of that eighth is for requests of one part: who shares an address with one that
+/// asks for many answers at once is not told to come again.
 ///
 /// \par Complexity  O(requests that wait) per request
 /// \par Threads     safe

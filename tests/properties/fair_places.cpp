@@ -56,6 +56,37 @@ TEST_CASE("FairPlaces: refuses a client that has its share waiting, and no other
   CHECK(one.take("b", 1, [] {}) == nullptr);
 }
 
+TEST_CASE("FairPlaces: a request of one part may wait where larger ones of its client may not") {
+  FairPlaces places(32, 96);
+  std::vector<Ticket> held;
+  std::atomic<bool> ended = false;
+  std::vector<std::jthread> threads;
+  const auto ask = [&](std::size_t parts) {
+    threads.emplace_back([&, parts] {
+      try {
+        static_cast<void>(places.take("a", parts, [&] {
+          if (ended) throw std::runtime_error("gone");
+        }));
+      } catch (const std::runtime_error&) {}
+    });
+  };
+  for (int i = 0; i < 28; ++i) held.push_back(places.take("a", 1, [] {}));
+  for (std::size_t i = 1; i <= 14; ++i) {
+    ask(6);
+    until([&] { return places.waiting() == 6 * i; });
+  }
+  CHECK(places.take("a", 6, [] {}) == nullptr);
+  for (std::size_t i = 1; i <= 8; ++i) {
+    ask(1);
+    until([&] { return places.waiting() == 84 + i; });
+  }
+  CHECK(places.take("a", 1, [] {}) == nullptr);
+  CHECK(places.take("b", 4, [] {}) != nullptr);
+  ended = true;
+  threads.clear();
+  CHECK(places.waiting() == 0);
+}
+
 TEST_CASE("FairPlaces: serves the client that holds least, and small requests before large ones") {
   FairPlaces places(4, 64);
   Ticket first = places.take("a", 4, [] {});
