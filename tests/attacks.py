@@ -7,6 +7,7 @@ Requests that two readers may read differently, clients that are slow or do not 
 import argparse
 import concurrent.futures
 import contextlib
+import gzip
 import http.client
 import json
 import pathlib
@@ -140,6 +141,16 @@ def test_early_refusals():
             assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
             connection.sendall(CHAT)
             assert connection.recv(100).startswith(b"HTTP/1.1 200 "), "it is answered"
+
+
+def test_compressed_bodies():
+    """A body is not larger than it may be because it comes compressed."""
+    with serve.Server() as server:
+        for body, status in ((CHAT, 200), (CHAT + b" " * 20_000_000, 413)):
+            data = gzip.compress(body)
+            (got, _, answer), = send(server, POST + HOST + b"Content-Encoding: gzip\r\nConnection: close\r\n"
+                                     b"Content-Length: %d\r\n\r\n" % len(data) + data)
+            assert got == status, answer
 
 
 def test_keys():

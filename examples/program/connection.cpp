@@ -320,7 +320,8 @@ void ConnectionServer::accept_all() {
 
 void ConnectionServer::accept_one(socket_t socket, const std::string& client) {
   const std::size_t share  = limits_.connections - limits_.connections / 8;
-  const bool is_over_share = clients_[client] >= share;
+  const auto known         = clients_.find(client);
+  const bool is_over_share = known != clients_.end() && known->second >= share;
   if (is_over_share || running_ + waiting_.size() >= limits_.connections) {
     const auto oldest = find_oldest(is_over_share ? &client : nullptr);
     if (oldest == waiting_.end()) {

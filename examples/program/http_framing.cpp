@@ -133,15 +133,13 @@ bool RequestReader::expects_continue() const {
 
 std::string RequestReader::text() const {
   std::string text = method_ + ' ' + target_ + ' ' + version_ + "\r\n";
-  for (const auto& [name, value] : fields_) {
+  for (const Field& field : fields_) {
     // Its length and its connection are this side's to tell, and nobody waits any more.
     constexpr std::array<std::string_view, 5> dropped{"Content-Length", "Transfer-Encoding",
                                                       "Connection", "Expect", "Trailer"};
-    if (std::any_of(dropped.begin(), dropped.end(),
-                    [&](std::string_view other) { return is_same(name, other); })) {
-      continue;
-    }
-    text.append(name).append(": ").append(value).append("\r\n");
+    const auto is_it = [&](std::string_view name) { return is_same(field.first, name); };
+    if (std::any_of(dropped.begin(), dropped.end(), is_it)) continue;
+    text.append(field.first).append(": ").append(field.second).append("\r\n");
   }
   if (has_body() || method_ == "POST") {
     text += "Content-Length: " + std::to_string(body_.size()) + "\r\n";

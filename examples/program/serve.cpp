@@ -337,8 +337,9 @@ class HttpServer {
         std::string body;
         const bool whole = read([&](const char* part, std::size_t size) {
           body.append(part, size);
-          return true;
+          return body.size() <= options_.body_bytes;  // it may have been compressed
         });
+        if (body.size() > options_.body_bytes) throw_too_large();
         if (!whole) return explain(response);
         make(id_of(request), body, response);
       });
