@@ -42,14 +42,14 @@ std::vector<std::string> WrittenArguments::of(std::span<const tooldecode::ToolCa
   return texts;
 }
 
-ChatAnswer::ChatAnswer(ChatService& service, ChatRequest request, std::function<void()> watch,
-                       double timeout)
+ChatAnswer::ChatAnswer(ChatService& service, ChatRequest request, const std::string& client,
+                       std::function<void()> watch, double timeout)
     : service_(&service),
       request_(std::move(request)),
       watch_(std::move(watch)),
       deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(timeout))),
-      session_(start(service, request_)),
+      session_(start(client)),
       writer_(session_.id, session_.unique, request_.model, std::time(nullptr), request_.tools.all,
               relaxed_json(request_.relaxation)),
       choices_(request_.choices, Choice{.text = session_.text}) {}
@@ -58,16 +58,16 @@ ChatAnswer::~ChatAnswer() {
   abandon();
 }
 
-ChatSession ChatAnswer::start(ChatService& service, ChatRequest& request) {
-  if (request.reasoning_effort && !service.assistant().takes(reasoning_effort_key)) {
-    request.reasoning_effort.reset();
-    request.ignored.emplace_back(reasoning_effort_key);
+ChatSession ChatAnswer::start(const std::string& client) {
+  if (request_.reasoning_effort && !service_->assistant().takes(reasoning_effort_key)) {
+    request_.reasoning_effort.reset();
+    request_.ignored.emplace_back(reasoning_effort_key);
   }
   for (;;) {
     try {
-      return service.start(request);
+      return service_->start(request_, client, [this] { watch(); });
     } catch (const ToolError& error) {
-      if (!request.relaxation.relax(error, request.tools)) throw;
+      if (!request_.relaxation.relax(error, request_.tools)) throw;
     } catch (const tooldecode::Error& error) {
       throw ApiError(400, "invalid_value", "messages", "messages: " + std::string(error.what()));
     }
@@ -115,18 +115,28 @@ std::string ChatAnswer::whole() {
 
 Exchange::Event ChatAnswer::next() {
   for (;;) {
+    require_time();  // who reads slowly does not get more of it
     if (auto event = session_.events->take(std::chrono::milliseconds(50))) {
       if (const auto* reply = std::get_if<tooldecode::EngineReply>(&event->what)) {
         choices_[event->choice].ended = true;
         if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
+        if (reply->error) {  // such as a mask past its budget
+          throw ApiError(422, std::string(name(reply->error->code())), "", reply->error->what());
+        }
       }
       return std::move(*event);
     }
-    watch_();
-    if (Clock::now() >= deadline_) {
-      throw ApiError(504, "timeout", "", "the answer took too long");
-    }
+    watch();
   }
+}
+
+void ChatAnswer::watch() const {
+  watch_();
+  require_time();
+}
+
+void ChatAnswer::require_time() const {
+  if (Clock::now() >= deadline_) throw ApiError(504, "timeout", "", "the answer took too long");
 }
 
 Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& reply) const {

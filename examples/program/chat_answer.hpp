@@ -39,10 +39,11 @@ class WrittenArguments {
 /// is cancelled.
 class ChatAnswer {
  public:
+  /// \param client   whose share of the service it is
   /// \param watch    called while there is nothing to write; throws where nobody waits any more
   /// \param timeout  seconds; ApiError{504} from then on
-  ChatAnswer(ChatService& service, ChatRequest request, std::function<void()> watch,
-             double timeout);
+  ChatAnswer(ChatService& service, ChatRequest request, const std::string& client,
+             std::function<void()> watch, double timeout);
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer();
@@ -74,9 +75,13 @@ class ChatAnswer {
   };
 
   // Relaxes tools that cannot be enforced, where the request allows it.
-  [[nodiscard]] static ChatSession start(ChatService& service, ChatRequest& request);
+  [[nodiscard]] ChatSession start(const std::string& client);
 
   [[nodiscard]] Exchange::Event next();
+
+  // Throws where it is not worth it to wait on.
+  void watch() const;
+  void require_time() const;
 
   [[nodiscard]] Json choice_json(std::size_t index, const tooldecode::EngineReply& reply) const;
 

@@ -1,64 +1,86 @@
 /// \file
-/// HTTP connections that know whether their client is still there, and end where a request is too
-/// slow or too large.
+/// ConnectionServer: HTTP connections of which only whole requests get a thread.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <httplib.h>
-#include <netinet/tcp.h>
-#include <poll.h>
+#include <program/http_framing.hpp>
 
 namespace program {
 
-/// What a connection may ask for.
+/// What connections may ask for.
 struct ConnectionLimits {
-  std::size_t request_bytes = std::size_t{1} << 20;  ///< of one request, its headers included
-  std::chrono::milliseconds read{10'000};            ///< from a request's first byte to its last
-  std::chrono::milliseconds write{10'000};           ///< until the client takes more
-  std::chrono::milliseconds keep_alive{5'000};       ///< between two requests
+  RequestLimits request;
+  std::size_t connections = 256;                ///< at once, those between two requests included
+  std::chrono::milliseconds read{10'000};       ///< from a request's first byte to its last
+  std::chrono::milliseconds write{10'000};      ///< until the client takes more
+  std::chrono::milliseconds keep_alive{5'000};  ///< between two requests
 };
 
 /// One client's socket, closed at the end of its life.
+///
+/// \par Threads     of the server's loop while it waits, of a worker while it answers
 class Connection final : public httplib::Stream {
  public:
-  /// Why nothing more could be read.
-  enum class Trouble { none, slow, large };
+  using Clock = std::chrono::steady_clock;
+  /// What is waited for.
+  enum class Phase {
+    idle,      ///< a request's first byte
+    reading,   ///< the rest of a request
+    lingering  ///< that the client has read the last answer
+  };
 
-  Connection(socket_t socket, const ConnectionLimits& limits);
+  /// \param client    the address that is counted against a client
+  /// \param patience  asked how long a write may wait for the client
+  Connection(socket_t socket, std::string client, const ConnectionLimits& limits,
+             std::function<std::chrono::milliseconds()> patience);
   Connection(const Connection&)            = delete;
   Connection& operator=(const Connection&) = delete;
-  /// What the client still sends is read for a moment, or it would not get to read the answer.
   ~Connection() override;
 
-  /// Waits for the next request; false where there will be none.
-  template <class Stopped>
-  [[nodiscard]] bool wait_for_request(Stopped stopped) {
-    const auto deadline = Clock::now() + limits_.keep_alive;
-    while (begin_ == end_) {
-      if (closing_ || stopped() || Clock::now() >= deadline) return false;
-      if (wait_for(POLLIN, std::chrono::milliseconds(100))) break;
-    }
-    if (closing_) return false;
-    trouble_  = Trouble::none;
-    count_    = 0;
-    deadline_ = Clock::now() + limits_.read;
-    return true;
-  }
+  [[nodiscard]] const std::string& client() const noexcept { return client_; }
+  [[nodiscard]] Phase phase() const noexcept { return phase_; }
+  [[nodiscard]] Clock::time_point since() const noexcept { return since_; }
+  [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
+  [[nodiscard]] const RequestReader& request() const noexcept { return request_; }
+
+  /// Reads what is there.
+  void receive();
+  /// Whether nothing more will come from the client.
+  [[nodiscard]] bool has_ended() const noexcept { return ended_; }
+  /// Gives the request what was read ahead; of a body only where it is wanted.
+  void advance(const std::function<bool(const RequestReader&)>& wants_body);
+  /// Sends what fits, without waiting.
+  void send_now(std::string_view text) const;
+  /// Makes the request one that `read` reads.
+  void begin_answer();
+  /// Waits for the next request.
+  void begin_request();
+  /// Ends what is written, and reads for a moment what the client still sends, or it would not get
+  /// to read the answer.
+  void linger();
+
   /// Serves no request after this one.
   void close_after_reply() noexcept { closing_ = true; }
-  [[nodiscard]] Trouble trouble() const noexcept { return trouble_; }
+  [[nodiscard]] bool is_closing() const noexcept { return closing_; }
+  /// Whether the request came when none was to come any more.
+  [[nodiscard]] bool is_late() const noexcept { return late_; }
+  void set_late() noexcept { late_ = closing_ = true; }
   /// Whether the client is still there; one that sends ahead is.
   [[nodiscard]] bool is_open() const;
 
-  [[nodiscard]] bool is_readable() const override { return begin_ < end_; }
+  [[nodiscard]] bool is_readable() const override { return begin_ < input_.size(); }
   [[nodiscard]] bool is_writable() const override { return is_open(); }
   ssize_t read(char* to, std::size_t size) override;
   ssize_t write(const char* from, std::size_t size) override;
@@ -67,42 +89,94 @@ class Connection final : public httplib::Stream {
   [[nodiscard]] socket_t socket() const override { return socket_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  template <class Duration>
-  [[nodiscard]] bool wait_for(short events, Duration time) const {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time).count();
-    pollfd entry{.fd = socket_, .events = events, .revents = 0};
-    return ::poll(&entry, 1, static_cast<int>(std::max<long>(0, static_cast<long>(left)))) > 0;
-  }
-  [[nodiscard]] bool fill();
+  void wait_in(Phase phase, std::chrono::milliseconds time);
 
   socket_t socket_;
-  ConnectionLimits limits_;
-  std::array<char, 16384> buffer_{};
-  std::size_t begin_ = 0, end_ = 0;  // of the buffer, what is not read yet
-  std::size_t count_ = 0;            // bytes of this request
-  Clock::time_point deadline_{};
-  Trouble trouble_ = Trouble::none;
-  bool closing_    = false;
+  std::string client_;
+  const ConnectionLimits* limits_;
+  std::function<std::chrono::milliseconds()> patience_;
+  RequestReader request_;
+  std::string ahead_;      // read, and not the request's yet
+  std::string input_;      // of the library, which answers
+  std::size_t begin_ = 0;  // of what it has not read
+  std::size_t left_  = 0;  // bytes that are read while it lingers
+  Phase phase_       = Phase::idle;
+  Clock::time_point since_, deadline_;
+  bool has_head_ = false;  // that was looked at
+  bool ended_    = false;
+  bool closing_  = false;
+  bool late_     = false;
+};
+
+/// What a ConnectionServer asks; from any thread.
+struct ConnectionHandlers {
+  /// Whether the body of this request is wanted; where it is not, the request is answered without.
+  std::function<bool(const RequestReader&)> wants_body;
+  /// The body, JSON, that says why a request was not read.
+  std::function<std::string(int status, const char* problem)> refuse;
+  /// Whether clients that do not read keep others waiting.
+  std::function<bool()> is_busy;
 };
 
 /// An HTTP server whose handlers can ask after the connection that they serve.
+///
+/// One thread reads the requests of all connections; a worker gets a request when it is whole, so
+/// that clients that are slow to ask, or do not ask, keep nobody waiting. Where there are too many
+/// connections, the one that has waited longest is closed, first of all of the client that has the
+/// most; an eighth of the connections is kept for other clients than that one.
 class ConnectionServer : public httplib::Server {
  public:
-  explicit ConnectionServer(const ConnectionLimits& limits);
+  ConnectionServer(const ConnectionLimits& limits, ConnectionHandlers handlers);
+  ~ConnectionServer() override;
 
   /// Binds to a port, or to any where it is 0; the port, or nothing where that cannot be.
   [[nodiscard]] std::optional<int> bind(const std::string& host, int port);
+  /// Serves until nothing is left to answer after `drain`.
+  void serve();
+  /// Takes no connections any more, and no requests but those that are under way: from any thread.
+  void drain();
+  /// Waits no longer for any client: from any thread.
+  void stop_waiting();
   /// The connection that this thread serves.
   [[nodiscard]] static Connection& connection() noexcept { return *current; }
 
  private:
-  bool process_and_close_socket(socket_t socket) override;
+  using Clock   = Connection::Clock;
+  using Waiting = std::vector<std::shared_ptr<Connection>>;
+  // Of a connection that waits.
+  enum class Fate { wait, answer, close };
+
+  void wake() const;
+  [[nodiscard]] bool takes_connections() const;
+  void poll_once();
+  void accept_all();
+  void accept_one(socket_t socket, const std::string& client);
+  [[nodiscard]] Waiting::iterator find_oldest(const std::string* client);
+  void close(Waiting::iterator connection);
+  void forget(const Connection& connection);
+  void take_back();
+  void settle();
+  [[nodiscard]] Fate settle(Connection& connection);
+  void refuse(Connection& connection, int status, const char* problem);
+  void answer(const std::shared_ptr<Connection>& connection);
+  [[nodiscard]] std::chrono::milliseconds patience() const;
 
   static inline thread_local Connection* current = nullptr;
   ConnectionLimits limits_;
-  socket_t listening_ = INVALID_SOCKET;
+  ConnectionHandlers handlers_;
+  socket_t listening_               = INVALID_SOCKET;
+  int wake_[2]                      = {-1, -1};  // a pipe
+  std::atomic<bool> asked_to_drain_ = false, impatient_ = false;
+
+  // Of the loop alone:
+  bool draining_       = false;
+  std::size_t running_ = 0;  // connections that workers have
+  Waiting waiting_;
+  std::map<std::string, std::size_t> clients_;  // connections of each
+  httplib::TaskQueue* workers_ = nullptr;
+
+  std::mutex mutex_;
+  Waiting returned_;  // by workers
 };
 
 }  // namespace program

@@ -42,6 +42,7 @@ class ReplyTraces {
                          reply.turns[i + 1].output.trace.begin);
     }
     if (reply.cancelled) answer.set("cancelled", true);
+    if (reply.error) answer.set("error", reply.error->what());
     file_.add(answer);
     try {
       file_.write();

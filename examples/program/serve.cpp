@@ -1,7 +1,9 @@
 // tooldecode serve: a model behind OpenAI's chat completions.
+#include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +12,9 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,12 +22,17 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <program/chat_answer.hpp>
 #include <program/chat_engine.hpp>
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/connection.hpp>
 #include <program/drafts.hpp>
+#include <program/http_framing.hpp>
 #include <program/metrics.hpp>
 #include <program/models.hpp>
 #include <program/openai.hpp>
@@ -44,6 +53,7 @@ struct ServeOptions {
   std::string api_key;
   double timeout          = 60;
   double read_timeout     = 10;
+  double drain_seconds    = 10;
   std::size_t body_bytes  = std::size_t{1} << 20;
   std::size_t connections = 256;
   ServiceOptions service;
@@ -91,6 +101,14 @@ std::string lower(std::string text) {
   return text;
 }
 
+// The key of "Bearer KEY"; a scheme is written in any case.
+std::string_view key_of(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  if (lower(std::string(authorization.substr(0, scheme.size()))) != scheme) return {};
+  authorization.remove_prefix(scheme.size());
+  return authorization.substr(std::min(authorization.find_first_not_of(' '), authorization.size()));
+}
+
 sigset_t stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -106,14 +124,21 @@ class HttpServer {
       : service_(&service),
         options_(options),
         model_(name_of(options.model.name)),
-        http_({.request_bytes = options.body_bytes + 64 * 1024,
-               .read          = std::chrono::milliseconds(
-                   static_cast<std::int64_t>(1000 * options.read_timeout))}) {
-    http_.new_task_queue = [this] { return new httplib::ThreadPool(options_.connections); };
+        http_(
+            {.request     = {.body_bytes = options.body_bytes},
+             .connections = options.connections,
+             .read =
+                 std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.read_timeout))},
+            {.wants_body = [this](const RequestReader& request) { return wants_body(request); },
+             .refuse  = [this](int status, const char* problem) { return refuse(status, problem); },
+             .is_busy = [this] { return service_->is_busy(); }}) {
     http_.set_keep_alive_max_count(1 << 20);
     http_.set_pre_routing_handler([this](const auto& request, auto& response) {
-      const bool ok = answer(response, [&] { check(request); });
-      if (!ok && has_body(request)) ConnectionServer::connection().close_after_reply();
+      const Connection& connection = ConnectionServer::connection();
+      const bool ok                = answer(response, [&] {
+        if (connection.is_late()) throw_stopping();
+        check(request.path, connection.request());
+      });
       return ok ? httplib::Server::HandlerResponse::Unhandled
                 : httplib::Server::HandlerResponse::Handled;
     });
@@ -166,20 +191,34 @@ class HttpServer {
     {
       std::atomic<bool> ended = false;
       const std::jthread listener([&] {
-        http_.listen_after_bind();
+        http_.serve();
         ended = true;
         kill(getpid(), SIGTERM);  // where it ended by itself, the wait below does too
       });
-      while (!http_.is_running() && !ended) std::this_thread::yield();  // or a stop would be lost
       const bool is_ipv6 = options_.host.find(':') != std::string::npos;
       std::cout << "listening on http://" << (is_ipv6 ? '[' + options_.host + ']' : options_.host)
                 << ':' << *port << std::endl;
       int signal = 0;
       sigwait(&signals, &signal);
+      http_.drain();
+      {
+        // A second signal ends the wait for answers that are under way, and so does the time.
+        const std::jthread timer([&](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any wake;
+          const std::chrono::duration<double> time(options_.drain_seconds);
+          wake.wait_for(lock, stop, time, [] { return false; });
+          if (!stop.stop_requested()) kill(getpid(), SIGTERM);
+        });
+        if (!ended) sigwait(&signals, &signal);
+      }
       stopping_ = true;
-      http_.stop();
+      end_soon();
+      service_->cancel_building();
+      http_.stop_waiting();
     }
-    std::cout << "stopped" << std::endl;
+    say_stopped();
   }
 
  private:
@@ -205,57 +244,75 @@ class HttpServer {
     }
     return false;
   }
+  static void say_stopped() {
+    static std::atomic<bool> said = false;
+    if (!said.exchange(true)) std::cout << "stopped" << std::endl;
+  }
+  // What is under way is told to end; what does not, as a pass of a large model, ends with the
+  // process.
+  static void end_soon() {
+    constexpr std::chrono::seconds most{2};
+    std::thread([most] {
+      std::this_thread::sleep_for(most);
+      say_stopped();
+      std::_Exit(0);
+    }).detach();
+  }
+  [[noreturn]] static void throw_stopping() {
+    throw ApiError(503, "stopping", "", "the server is being stopped");
+  }
+
   // What the HTTP library itself refused.
   static void explain(httplib::Response& response) {
-    using Trouble          = Connection::Trouble;
-    Connection& connection = ConnectionServer::connection();
-    connection.close_after_reply();  // where the next request begins is not known
-    const int status       = connection.trouble() == Trouble::slow    ? 408
-                             : connection.trouble() == Trouble::large ? 413
-                                                                      : response.status;
-    const char* const what = status == 408   ? "the request took too long to arrive"
-                             : status == 413 ? "the request is too large"
-                             : status == 414 ? "the request's URL is too long"
+    ConnectionServer::connection().close_after_reply();
+    const int status       = response.status;
+    const char* const what = status == 414   ? "the request's URL is too long"
                              : status == 404 ? "there is nothing at this URL"
                                              : "the request is not HTTP as required";
     set_error(response, ApiError(status, "invalid_http", "", what));
   }
 
-  static bool has_body(const httplib::Request& request) {
-    return request.has_header("Transfer-Encoding") ||
-           (request.has_header("Content-Length") &&
-            request.get_header_value("Content-Length") != "0");
+  // What was no request for the HTTP library to see.
+  std::string refuse(int status, const char* problem) {
+    metrics_.count("other", status);
+    const char* const code = status == 503 ? "too_many_connections" : "invalid_http";
+    return json_text(ApiError(status, code, "", problem).json());
   }
 
   // Looks at a request before its body is read.
-  void check(const httplib::Request& request) const {
-    const Route* route = find_route(request.path);
+  void check(std::string_view path, const RequestReader& request) const {
+    const Route* route = find_route(path);
     if (route == nullptr) {
       throw ApiError(404, "unknown_url", "", "there is nothing at this URL");
     }
     const std::string_view method = route->method;
-    const bool reads              = request.method == "GET" || request.method == "HEAD";
-    if (method == "GET" ? !reads : request.method != method) {
+    const bool reads              = request.method() == "GET" || request.method() == "HEAD";
+    if (method == "GET" ? !reads : request.method() != method) {
       throw ApiError(405, "method_not_allowed", "",
-                     "this URL takes " + std::string(method) + ", not " + request.method);
+                     "this URL takes " + std::string(method) + ", not " + request.method());
     }
     if (!options_.api_key.empty() && std::string_view(route->path) != "/health" &&
-        !is_same(request.get_header_value("Authorization"), "Bearer " + options_.api_key)) {
+        !is_same(key_of(request.value("Authorization")), options_.api_key)) {
       throw ApiError(401, "invalid_api_key", "", "the API key is missing or wrong");
     }
-    if (reads) {
-      // Its body is nobody's to read.
-      if (has_body(request)) ConnectionServer::connection().close_after_reply();
-      return;
-    }
-    const std::string type = lower(request.get_header_value("Content-Type"));
+    if (reads) return;
+    const std::string type = lower(std::string(request.value("Content-Type")));
     // A browser asks before it sends this type to another site, and the answer is no.
     if (type.substr(0, type.find_first_of("; ")) != "application/json") {
       throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
     }
-    const std::string length = request.get_header_value("Content-Length");
-    if (length.size() > 18 || std::strtoull(length.c_str(), nullptr, 10) > options_.body_bytes) {
-      throw_too_large();
+    if (request.length() > options_.body_bytes) throw_too_large();
+  }
+  // Whether a body is worth the wait for it: a request that is refused needs none.
+  bool wants_body(const RequestReader& request) const {
+    if (request.method() == "GET" || request.method() == "HEAD") return false;
+    const std::string_view target = request.target();
+    if (target.find('%') != target.npos) return true;  // what it names is not known yet
+    try {
+      check(target.substr(0, target.find_first_of("?#")), request);
+      return true;
+    } catch (const ApiError&) {
+      return false;
     }
   }
   [[noreturn]] void throw_too_large() const {
@@ -280,12 +337,9 @@ class HttpServer {
         std::string body;
         const bool whole = read([&](const char* part, std::size_t size) {
           body.append(part, size);
-          return body.size() <= options_.body_bytes;
+          return body.size() <= options_.body_bytes;  // it may have been compressed
         });
-        if (body.size() > options_.body_bytes) {
-          ConnectionServer::connection().close_after_reply();
-          throw_too_large();
-        }
+        if (body.size() > options_.body_bytes) throw_too_large();
         if (!whole) return explain(response);
         make(id_of(request), body, response);
       });
@@ -310,16 +364,16 @@ class HttpServer {
     ChatRequest request =
         parse_chat(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
     require_model(request.model);
-    const auto state = std::make_shared<ChatAnswer>(
-        *service_, request, [this] { require_listener(); }, options_.timeout);
-    for (const auto& [name, value] : state->headers()) response.set_header(name, value);
-    if (!request.stream) {
-      try {
-        response.set_content(state->whole(), "application/json");
-      } catch (const ClientGone&) {
-        ConnectionServer::connection().close_after_reply();
-        response.status = 499;
-      }
+    std::shared_ptr<ChatAnswer> state;
+    try {
+      state = std::make_shared<ChatAnswer>(
+          *service_, request, ConnectionServer::connection().client(),
+          [this] { require_listener(); }, options_.timeout);
+      for (const auto& [name, value] : state->headers()) response.set_header(name, value);
+      if (!request.stream) return response.set_content(state->whole(), "application/json");
+    } catch (const ClientGone&) {
+      ConnectionServer::connection().close_after_reply();
+      response.status = 499;
       return;
     }
     response.set_header("Cache-Control", "no-cache");
@@ -350,7 +404,7 @@ class HttpServer {
 
   // Throws where nobody waits for an answer any more.
   void require_listener() const {
-    if (stopping_) throw ApiError(503, "stopping", "", "the server is being stopped");
+    if (stopping_) throw_stopping();
     if (!ConnectionServer::connection().is_open()) throw ClientGone();
   }
 
@@ -363,7 +417,15 @@ class HttpServer {
   ConnectionServer http_;
 };
 
+// Each of many threads would have an arena, whose free memory the allocator never gives back.
+void bound_arenas() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 void run_serve(const ServeOptions& options) {
+  bound_arenas();
   // Before any thread is made: the signals go to the one that waits for them.
   const sigset_t signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -408,6 +470,10 @@ void add_serve(CommandLine& line) {
   sub.option("--read-timeout", options->read_timeout, "most seconds for a request to arrive whole")
       .shows_default()
       .within(0.001, 86400.0);
+  sub.option("--drain-seconds", options->drain_seconds,
+             "most seconds for answers under way once the server is told to stop")
+      .shows_default()
+      .within(0.0, 86400.0);
   sub.option("--max-batch", options->service.max_batch, "most requests decoded at once")
       .shows_default()
       .within(1, 1024);
@@ -418,7 +484,7 @@ void add_serve(CommandLine& line) {
   sub.option("--max-body", options->body_bytes, "most bytes of a request's body")
       .shows_default()
       .within(1, 1 << 30);
-  sub.option("--connections", options->connections, "most connections served at once")
+  sub.option("--connections", options->connections, "most connections at once")
       .shows_default()
       .within(1, 4096);
   sub.option("--prefix-cache", options->service.prefix_cache,

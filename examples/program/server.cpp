@@ -25,6 +25,14 @@
 
 namespace program {
 
+namespace {
+
+[[noreturn]] void throw_stopping() {
+  throw ApiError(503, "stopping", "", "the server is being stopped");
+}
+
+}  // namespace
+
 void Exchange::put(Event event) {
   const std::lock_guard lock(mutex_);
   events_.push_back(std::move(event));
@@ -53,7 +61,8 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
   try {
     auto choice        = chat.tools.choice;
     choice.text_schema = chat.schema;
-    const auto calls   = format.constrain(assistant.masks, chat.tools.callable, choice);
+    const tooldecode::BuildBudget budget({}, &cancelled_);
+    const auto calls = format.constrain(assistant.masks, chat.tools.callable, choice);
     const std::lock_guard lock(mutex_);
     entries_.emplace_front(key, calls);
     if (entries_.size() > capacity) entries_.pop_back();
@@ -74,6 +83,7 @@ std::string ConstraintCache::key_of(const ChatRequest& chat) {
 }
 
 void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& error) {
+  if (error.code() == tooldecode::Errc::cancelled) throw_stopping();
   constexpr std::string_view place = tooldecode::detail::text_schema_place;
   const std::string what           = error.what();
   if (chat.schema && error.where() == place) {  // the schema beside the tools, or the format
@@ -96,6 +106,7 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
       context_(assistant.model_ref().context_length()),
       format_(&format),
       options_(options),
+      places_(options.max_batch, options.max_waiting),
       cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
       engine_(make_engine(
           &cache_,
@@ -114,7 +125,8 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
         }
       }) {}
 
-ChatSession ChatService::start(const ChatRequest& chat) {
+ChatSession ChatService::start(const ChatRequest& chat, const std::string& client,
+                               const std::function<void()>& watch) {
   auto calls = constraints_.get(*assistant_, *format_, chat);
   ChatSession session{.unique = random_name(),
                       .text   = AnswerText(calls, chat.stops),
@@ -138,6 +150,11 @@ ChatSession ChatService::start(const ChatRequest& chat) {
   request.options.max_tokens  = chat.max_tokens.value_or(context_);
   request.options.always_ends = must_end(chat);
   if (traces_ != nullptr) request.options.trace = traced_alternatives;
+  session.places = places_.take(client, chat.choices, watch);
+  if (session.places == nullptr) {
+    throw ApiError(429, "too_many_requests", "",
+                   "the server works on as many requests as it may; ask again later");
+  }
   const std::uint64_t seed = chat.seed ? *chat.seed : random_number();
   try {
     for (std::size_t choice = 0; choice < chat.choices; ++choice) {
@@ -193,7 +210,8 @@ void ChatService::write(MetricsText& page) {
   };
   const tooldecode::EngineCounts counts = engine_->counts();
   value("requests_running", "Chat requests with a place in the batch.", counts.present);
-  value("requests_waiting", "Chat requests that wait for a place.", counts.arrived);
+  value("requests_waiting", "Chat requests that wait for a place.",
+        counts.arrived + places_.waiting());
   value("replies_total", "Chat requests that ended, cancelled ones too.", counts.replies);
   value("passes_total", "Forward passes of the model.", counts.batch.passes);
   value("prompt_tokens_total", "Tokens of prompts.", counts.batch.prompt_tokens);
@@ -237,9 +255,12 @@ void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineReques
                          tooldecode::EngineListener listener) {
   open(request.id, chat);
   try {
+    // How long its shortest answer is may take long to find, and then is no longer wanted.
+    const tooldecode::BuildBudget budget({}, &constraints_.cancelled());
     engine_->submit(request, std::move(listener));
   } catch (const tooldecode::Error& error) {
     close(request.id);
+    if (error.code() == tooldecode::Errc::cancelled) throw_stopping();
     throw ApiError(400, "invalid_value", error.where(), error.what());
   } catch (...) {
     close(request.id);
@@ -273,10 +294,11 @@ tooldecode::EngineListener ChatService::listener(const ChatSession& session, con
                 events->put({choice, turn});
               },
           .on_reply =
-              [this, events = session.events, id, choice, asked](tooldecode::EngineReply reply) {
+              [this, events = session.events, places = session.places, id, choice,
+               asked](tooldecode::EngineReply reply) {
                 request_seconds_.observe(since(asked));
                 if (traces_ != nullptr) traces_->add(id, reply);
-                replies_.push_back({id, choice, events, std::move(reply)});
+                replies_.push_back({id, choice, events, places, std::move(reply)});
               }};
 }
 
@@ -287,6 +309,7 @@ double ChatService::since(Clock::time_point then) {
 void ChatService::deliver() {
   for (Reply& reply : replies_) {
     close(reply.id);
+    reply.places->end_part();
     reply.events->put({reply.choice, std::move(reply.reply)});
   }
   replies_.clear();
@@ -294,10 +317,6 @@ void ChatService::deliver() {
 
 void ChatService::open(const std::string& id, const ChatRequest& chat) {
   const std::lock_guard lock(mutex_);
-  if (active_ >= options_.max_batch + options_.max_waiting) {
-    throw ApiError(429, "too_many_requests", "",
-                   "the server works on as many requests as it may; ask again later");
-  }
   const auto known = responses_.find(id);
   if (known != responses_.end() && known->second.active) {
     throw ApiError(409, "response_id_in_use", "response_id", "a response of this id is under way");
@@ -309,7 +328,6 @@ void ChatService::open(const std::string& id, const ChatRequest& chat) {
   const std::size_t bytes = json_text(chat.tools.documents).size();
   responses_[id]          = {chat.tools.all, bytes, chat.streams_calls()};
   bytes_ += bytes;
-  ++active_;
   const auto now = Clock::now();
   for (EarlyOutputs::Entry& entry : early_.take(id)) {
     if (chat.tools.all.find(entry.output.call.name)) {
@@ -336,7 +354,6 @@ std::size_t ChatService::insert(const std::string& id, const tooldecode::ToolSet
 void ChatService::close(const std::string& id) {
   const std::lock_guard lock(mutex_);
   responses_.at(id).active = false;
-  --active_;
   ended_.push_back(id);
   while (!ended_.empty() && (ended_.size() > max_responses || bytes_ > max_bytes)) {
     const auto oldest = responses_.find(ended_.front());

@@ -2,6 +2,7 @@
 /// ChatService: chat requests answered by one engine over a model, without the HTTP.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -34,6 +35,7 @@
 #include <program/assistant.hpp>
 #include <program/chat_engine.hpp>
 #include <program/early_outputs.hpp>
+#include <program/fair_places.hpp>
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
 #include <program/reply.hpp>
@@ -67,9 +69,12 @@ class Exchange {
 /// constraint that has been used knows its states and masks.
 class ConstraintCache {
  public:
-  /// The constraint of a request; ApiError for documents that give none.
+  /// The constraint of a request; ApiError for documents that give none, or where it is cancelled.
   [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
                                             const ChatRequest& chat);
+  /// Ends what is being built, and builds nothing any more.
+  void cancel() noexcept { cancelled_ = true; }
+  [[nodiscard]] const std::atomic<bool>& cancelled() const noexcept { return cancelled_; }
 
  private:
   static constexpr std::size_t capacity = 32;
@@ -78,6 +83,7 @@ class ConstraintCache {
 
   [[noreturn]] static void refuse(const ChatRequest& chat, const tooldecode::Error& error);
 
+  std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
 };
@@ -101,7 +107,8 @@ struct ChatSession {
   AnswerText text;     ///< as each turn begins
   std::size_t prompt_tokens = 0;
   std::shared_ptr<Exchange> events;
-  std::vector<std::function<void()>> cancel{};  ///< each of its choices
+  std::vector<std::function<void()>> cancel{};           ///< each of its choices
+  std::shared_ptr<FairPlaces::Ticket> places = nullptr;  ///< in the batch
 };
 
 /// Answers chat requests, several at once, and keeps the tool outputs that clients announce.
@@ -119,8 +126,16 @@ class ChatService {
   [[nodiscard]] const Assistant& assistant() const noexcept { return *assistant_; }
   [[nodiscard]] const Format& format() const noexcept { return *format_; }
 
-  /// Submits a request; ApiError where it cannot be answered.
-  [[nodiscard]] ChatSession start(const ChatRequest& chat);
+  /// Submits a request once it is its client's turn; ApiError where it cannot be answered.
+  /// \param client  who shares places with others that ask
+  /// \param watch   called while the request waits for a place; throws where nobody waits any more
+  [[nodiscard]] ChatSession start(const ChatRequest& chat, const std::string& client,
+                                  const std::function<void()>& watch);
+
+  /// Whether requests wait for places.
+  [[nodiscard]] bool is_busy() const { return places_.waiting() > 0; }
+  /// Ends what is being built for requests that are not submitted yet.
+  void cancel_building() noexcept { constraints_.cancel(); }
 
   /// Keeps what calls of a response would return, all of them or, with an ApiError, none; how many
   /// entries that made.
@@ -152,6 +167,7 @@ class ChatService {
     std::string id;
     std::size_t choice;
     std::shared_ptr<Exchange> events;
+    std::shared_ptr<FairPlaces::Ticket> places;
     tooldecode::EngineReply reply;
   };
 
@@ -190,6 +206,7 @@ class ChatService {
   const Format* format_;
   ServiceOptions options_;
   ConstraintCache constraints_;
+  FairPlaces places_;
   tooldecode::ToolCache cache_;
   std::unique_ptr<ChatEngine> engine_;
   DurationHistogram first_token_seconds_;
@@ -199,8 +216,7 @@ class ChatService {
   mutable std::mutex mutex_;  // of what is below
   std::map<std::string, Response, std::less<>> responses_;
   std::deque<std::string> ended_;  // their ids, the oldest first
-  std::size_t active_ = 0;
-  std::size_t bytes_  = 0;  // of all responses
+  std::size_t bytes_ = 0;          // of all responses
   EarlyOutputs early_;
   std::size_t misnamed_ = 0;  // outputs that came before their request, which had no such tool
 
