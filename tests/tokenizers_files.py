@@ -95,9 +95,11 @@ def add_tokens(draw, file: dict, contents: list):
         # The package reads the name of a special token as one of a Unigram's pieces where it is no word of its own.
         single_word = not (special and content in ids) and draw.random() < 0.1
         ids.setdefault(content, len(ids))
+        # The package panics where a token of white space that takes more of it stands after another that does.
+        strips = [draw.random() < 0.15 and not content.isspace() for _ in range(2)]
         file["added_tokens"].append({
             "id": ids[content], "content": content, "special": special, "normalized": normalized,
-            "lstrip": draw.random() < 0.15, "rstrip": draw.random() < 0.15, "single_word": single_word})
+            "lstrip": strips[0], "rstrip": strips[1], "single_word": single_word})
     file["added_tokens"].sort(key=lambda token: token["id"])
 
 
@@ -192,6 +194,21 @@ def words_file(draw) -> dict:
     return file
 
 
+def decoders_file(draw) -> dict:
+    """A file with any decoder, where bytes are compared and texts are encoded only if they come back."""
+    file = draw.choice([marked_file, bytes_file, unigram_file])(draw)
+    if file["normalizer"] is not None and "Prepend" in json.dumps(file["normalizer"]):
+        for token in file["added_tokens"]:
+            token["normalized"] = False
+    parts = [replace(MARK, " "), replace("a", "bc"), replace("ab", "x"), replace(MARK, ""), {"type": "ByteFallback"},
+             {"type": "Fuse"}, metaspace(), metaspace(prepend_scheme="never"), byte_level(),
+             {"type": "Strip", "content": " ", "start": draw.randrange(0, 3), "stop": 0},
+             {"type": "Strip", "content": MARK, "start": 1, "stop": 0},
+             {"type": "WordPiece", "prefix": draw.choice(["##", MARK]), "cleanup": draw.random() < 0.5}]
+    file["decoder"] = sequence("decoders", *draw.sample(parts, draw.randrange(1, 5)))
+    return file
+
+
 def ask(answers: str, requests: list) -> list:
     done = subprocess.run([answers], input="".join(json.dumps(request) + "\n" for request in requests), capture_output=True,
                           text=True, encoding="utf-8", timeout=600)
@@ -199,27 +216,24 @@ def ask(answers: str, requests: list) -> list:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def written_by(tokenizer, file: dict, alone: list) -> dict:
-    """What each token writes within a text: decode(a + t + b) without what a and b write. Byte tokens, whose bytes the
-    decoder replaces where they are no UTF-8, are told by their names."""
-    before = next(i for i in alone)
+def written_by(tokenizer, file: dict, beside: int) -> dict:
+    """What each token writes within a text: decode(b + t + b) without what b writes. Tokens of bytes that are no ASCII, which
+    the decoder replaces where they make no UTF-8, are told by their names."""
     falls_back = '"ByteFallback"' in json.dumps(file["decoder"])
-    result = {}
     special = {token["id"] for token in file["added_tokens"] if token["special"]}
+    first = tokenizer.decode([beside])
+    last = tokenizer.decode([beside, beside])[len(first):]
+    result = {}
     for i in range(tokenizer.get_vocab_size()):
         content = tokenizer.id_to_token(i)
         if content is None:
             continue
         if i in special:
             result[i] = b""
-        elif falls_back and content in BYTE_TOKENS:
+        elif falls_back and content in BYTE_TOKENS[0x80:]:
             result[i] = bytes([int(content[3:5], 16)])
         else:
-            around = tokenizer.decode([before, before], skip_special_tokens=True)
-            half = len(around) - len(tokenizer.decode([before], skip_special_tokens=True))
-            last = around[len(around) - half:]
-            text = tokenizer.decode([before, i, before], skip_special_tokens=True)
-            first = tokenizer.decode([before], skip_special_tokens=True)
+            text = tokenizer.decode([beside, i, beside])
             assert text.startswith(first) and text.endswith(last), (text, first, last)
             result[i] = text[len(first):len(text) - len(last)].encode()
     return result
@@ -241,10 +255,8 @@ ALPHABET = alphabet_bytes()
 
 def compare_bytes(name: str, file: dict, tokenizer, answer: dict, tally):
     special = {token["id"] for token in file["added_tokens"] if token["special"]}
-    vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-    alone = [i for content, i in sorted(vocabulary.items(), key=lambda one: one[1])
-             if content in ("a", "b", "e", "t", "n") and i not in special]
-    expected = written_by(tokenizer, file, alone)
+    beside = next(i for i in range(tokenizer.get_vocab_size()) if tokenizer.id_to_token(i) in ("e", "t", "n"))
+    expected = written_by(tokenizer, file, beside)
     for i, want in expected.items():
         got, kind = answer["tokens"][i]
         content = tokenizer.id_to_token(i)
@@ -285,7 +297,7 @@ def compare_texts(name: str, file: dict, tokenizer, texts: list, answer: dict, t
 def main():
     answers = sys.argv[2]
     draw = random.Random(SEED)
-    kinds = {"bytes": bytes_file, "marked": marked_file, "unigram": unigram_file, "words": words_file}
+    kinds = {"bytes": bytes_file, "marked": marked_file, "unigram": unigram_file, "words": words_file, "decoders": decoders_file}
     with tempfile.TemporaryDirectory() as folder:
         files, requests = [], []
         for kind, make in kinds.items():
@@ -300,6 +312,9 @@ def main():
         for (kind, name, file, texts), answer in zip(files, ask(answers, requests), strict=True):
             tokenizer = tokenizers.Tokenizer.from_str(json.dumps(file))
             tally = collections.Counter()
+            if kind == "decoders" and "#/decoder" in answer.get("error", {}).get("what", ""):
+                totals["decoders: files that are refused"] += 1
+                continue
             try:
                 assert "error" not in answer, f"{name}: {answer['error']}"
                 compare_bytes(name, file, tokenizer, answer, tally)

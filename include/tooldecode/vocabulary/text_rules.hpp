@@ -44,6 +44,9 @@ struct TextRules {
   std::vector<TextChange> changes = {};  ///< of each stretch between them
   AddedTokens second              = {};  ///< found in a stretch as it is changed
   SpacePrefix prefix              = SpacePrefix::none;
+  /// Whether added tokens write other texts than those that they are found by, or a space is put
+  /// after them.
+  bool rewrites_added = false;
 };
 
 }  // namespace tooldecode::vocabulary

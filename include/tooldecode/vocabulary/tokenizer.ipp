@@ -35,7 +35,8 @@ TOOLDECODE_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, Encoding encoding,
 TOOLDECODE_INLINE bool Tokenizer::normalizes() const noexcept {
   const vocabulary::TextRules& text = rules_->text;
   return std::holds_alternative<vocabulary::Unigram>(rules_->encoding) || !text.changes.empty() ||
-         text.first.strip() || text.second.strip() || rules_->pieces.removes_text();
+         text.rewrites_added || text.first.strip() || text.second.strip() ||
+         rules_->pieces.removes_text();
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,

@@ -374,6 +374,9 @@ TOOLDECODE_INLINE void TokenizerJson::read_model_token(const std::string& conten
   if (byte_fallback_ && byte && written == std::string(1, *byte)) {
     return put(id, pointer, {std::move(written), TokenType::byte}, {content, true, false});
   }
+  if (byte_fallback_ && byte) {
+    set_unknown("#/model/byte_fallback", "the decoder does not write the bytes of tokens of bytes");
+  }
   const auto read = text_read_as(content);
   const bool same = read == written;
   // A byte's token of a model without them is made of no text.
@@ -405,7 +408,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_added_token(const nlohmann::json& tok
     members.fail("id", id.dump() + ": must not be the id of another token of the model, \"" +
                            origins_[id.get<std::size_t>()].content + '"');
   }
-  const bool is_normalized = members.value_or("normalized", !is_special);
+  const bool is_normalized = members.value_or("normalized", false);
   const std::string normalized =
       is_normalized ? normalized_content(content, is_special, pointer) : content;
   Vocabulary::Entry entry{content, TokenType::control};
@@ -510,7 +513,10 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
       return static_cast<TokenId>(found->second);
     };
     const std::string tail = right.starts_with(prefix) ? right.substr(prefix.size()) : right;
-    result.push_back({id(left), id(right), id(left + tail)});
+    const TokenId merged   = id(left + tail);
+    // Text is never merged into what writes another one, such as a special token.
+    if (!origins_[static_cast<std::size_t>(merged)].is_read) continue;
+    result.push_back({id(left), id(right), merged});
   }
   return result;
 }
@@ -528,10 +534,20 @@ TOOLDECODE_INLINE std::pair<std::string, std::string> TokenizerJson::merged_text
 }
 
 TOOLDECODE_INLINE TextRules TokenizerJson::text_rules() {
-  return {.first   = AddedTokens(std::move(first_added_)),
-          .changes = std::move(changes_),
-          .second  = AddedTokens(std::move(second_added_)),
-          .prefix  = prefix_};
+  bool rewrites =
+      prefix_ == SpacePrefix::every_stretch || prefix_ == SpacePrefix::unspaced_stretches;
+  rewrites = rewrites && !(first_added_.empty() && second_added_.empty());
+  for (const auto* added : {&first_added_, &second_added_}) {
+    for (const AddedToken& token : *added) {
+      const Vocabulary::Entry& entry = entries_[static_cast<std::size_t>(token.token)];
+      rewrites                       = rewrites || (!token.is_control && token.text != entry.bytes);
+    }
+  }
+  return {.first          = AddedTokens(std::move(first_added_)),
+          .changes        = std::move(changes_),
+          .second         = AddedTokens(std::move(second_added_)),
+          .prefix         = prefix_,
+          .rewrites_added = rewrites};
 }
 
 TOOLDECODE_INLINE TokenId TokenizerJson::checked_id(const nlohmann::json& id) const {
