@@ -230,12 +230,12 @@ def written_by(tokenizer, file: dict, beside: int) -> dict:
             continue
         if i in special:
             result[i] = b""
-        elif falls_back and content in BYTE_TOKENS[0x80:]:
-            result[i] = bytes([int(content[3:5], 16)])
-        else:
-            text = tokenizer.decode([beside, i, beside])
-            assert text.startswith(first) and text.endswith(last), (text, first, last)
-            result[i] = text[len(first):len(text) - len(last)].encode()
+            continue
+        text = tokenizer.decode([beside, i, beside])
+        assert text.startswith(first) and text.endswith(last), (text, first, last)
+        text = text[len(first):len(text) - len(last)]
+        is_byte = falls_back and content in BYTE_TOKENS[0x80:] and text == "\ufffd"
+        result[i] = bytes([int(content[3:5], 16)]) if is_byte else text.encode()
     return result
 
 
@@ -260,9 +260,12 @@ def compare_bytes(name: str, file: dict, tokenizer, answer: dict, tally):
     for i, want in expected.items():
         got, kind = answer["tokens"][i]
         content = tokenizer.id_to_token(i)
-        if b"\xef\xbf\xbd" in want and "ByteLevel" in json.dumps(file["decoder"]):
-            # Some of a character: the decoder cannot show which bytes, the alphabet can.
-            want = bytes(ALPHABET[c] for c in content)
+        if b"\xef\xbf\xbd" in want:
+            # Some of a character: the decoder cannot show which bytes, the alphabet can, where no other part changes them.
+            if name.startswith("bytes"):
+                want = bytes(ALPHABET[c] for c in content)
+            elif bytes.fromhex(got).decode(errors="replace") == want.decode():
+                want = bytes.fromhex(got)
         tally["tokens"] += 1
         assert bytes.fromhex(got) == want, f"{name}: token {i} {content!r} writes {want!r}, read as {bytes.fromhex(got)!r}"
         assert (i in special) == (kind == CONTROL), f"{name}: token {i} {content!r} is of type {kind}"

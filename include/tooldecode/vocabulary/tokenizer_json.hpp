@@ -75,10 +75,10 @@ class TokenizerJson {
   [[nodiscard]] std::optional<std::string> text_read_as(const std::string& content) const;
   [[nodiscard]] std::vector<TokenId> unread_tokens() const;
 
-  [[nodiscard]] std::vector<BytePairEncoding::TokenMerge> merges(const JsonMembers& model) const;
+  [[nodiscard]] std::vector<BytePairEncoding::TokenMerge> merges(const JsonMembers& model);
   [[nodiscard]] std::pair<std::string, std::string> merged_texts(const nlohmann::json& listed,
                                                                  const std::string& pointer) const;
-  [[nodiscard]] Tokenizer::Encoding encoding(const Vocabulary& vocabulary) const;
+  [[nodiscard]] Tokenizer::Encoding encoding(const Vocabulary& vocabulary);
   [[nodiscard]] TextRules text_rules();
 
   // A narrower integer would turn a wrong id into a right one.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ TOOLDECODE_INLINE Tokenizer TokenizerJson::build() {
   read_decoder();
   read_tokens();
   const Vocabulary vocabulary(entries_, options());
-  return Tokenizer(vocabulary, encoding(vocabulary),
+  Tokenizer::Encoding pieces = encoding(vocabulary);  // which may tell that no text can be encoded
+  return Tokenizer(vocabulary, std::move(pieces),
                    unknown_ ? *unknown_ : PreTokenizer::of_splits(splits_), text_rules());
 }
 
@@ -475,7 +477,7 @@ TOOLDECODE_INLINE std::vector<TokenId> TokenizerJson::unread_tokens() const {
   return result;
 }
 
-TOOLDECODE_INLINE Tokenizer::Encoding TokenizerJson::encoding(const Vocabulary& vocabulary) const {
+TOOLDECODE_INLINE Tokenizer::Encoding TokenizerJson::encoding(const Vocabulary& vocabulary) {
   const std::vector<TokenId> left_out = unread_tokens();
   const JsonMembers model(root_["model"], "#/model");
   if (model_type_ == "Unigram") {
@@ -497,10 +499,11 @@ TOOLDECODE_INLINE Tokenizer::Encoding TokenizerJson::encoding(const Vocabulary& 
 }
 
 TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merges(
-    const JsonMembers& model) const {
+    const JsonMembers& model) {
   const nlohmann::json& listed = model.array("merges");
   const auto prefix            = model.value_or<std::string>("continuing_subword_prefix", "");
   std::vector<BytePairEncoding::TokenMerge> result;
+  std::unordered_set<TokenId> left_out;  // what merges would make and no text is read as
   for (std::size_t i = 0; i < listed.size(); ++i) {
     const std::string pointer = "#/model/merges/" + std::to_string(i);
     const auto [left, right]  = merged_texts(listed[i], pointer);
@@ -513,10 +516,28 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
       return static_cast<TokenId>(found->second);
     };
     const std::string tail = right.starts_with(prefix) ? right.substr(prefix.size()) : right;
-    const TokenId merged   = id(left + tail);
+    const BytePairEncoding::TokenMerge one{id(left), id(right), id(left + tail)};
+    const auto is_read = [&](TokenId token) {
+      return origins_[static_cast<std::size_t>(token)].is_read;
+    };
+    const auto is_special = [&](TokenId token) {
+      return entries_[static_cast<std::size_t>(token)].type == TokenType::control;
+    };
     // Text is never merged into what writes another one, such as a special token.
-    if (!origins_[static_cast<std::size_t>(merged)].is_read) continue;
-    result.push_back({id(left), id(right), merged});
+    if (is_read(one.merged) && is_read(one.left) && is_read(one.right)) {
+      result.push_back(one);
+    } else if (is_read(one.merged) &&
+               (left_out.contains(one.left) || left_out.contains(one.right))) {
+      set_unknown(pointer, "a special token is merged further");
+    }
+    if (is_read(one.merged)) continue;
+    left_out.insert(one.merged);
+    // Who reads the file finds special tokens in a text first, but not what only its normaliser
+    // spells so.
+    const std::string content = left + tail;
+    if (is_special(one.merged) && text_read_as(content) != content) {
+      set_unknown(pointer, "spaces are merged into a special token");
+    }
   }
   return result;
 }
