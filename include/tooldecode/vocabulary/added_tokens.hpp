@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,16 @@
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::vocabulary {
+
+namespace detail {
+
+/// Whether a character may stand in a word.
+bool is_word(std::uint32_t character);
+
+/// Where the last character of a text begins, which must not be empty.
+std::size_t last_character(std::string_view text) noexcept;
+
+}  // namespace detail
 
 /// A token that stands for a text wherever the text is found.
 struct AddedToken {

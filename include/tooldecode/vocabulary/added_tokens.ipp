@@ -36,7 +36,6 @@ TOOLDECODE_INLINE bool is_word(std::uint32_t character) {
   return set.contains(character);
 }
 
-// The first byte of the last character of a text that is not empty.
 TOOLDECODE_INLINE std::size_t last_character(std::string_view text) noexcept {
   std::size_t at = text.size() - 1;
   while (at > 0 && (static_cast<std::uint8_t>(text[at]) & 0xC0) == 0x80) --at;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,16 @@
 #include <nlohmann/json.hpp>
 
 namespace tooldecode::vocabulary {
+
+namespace detail {
+
+/// The byte of a token such as `<0x0a>`, as decoders read it.
+std::optional<char> find_written_byte(std::string_view token);
+
+/// Whether a text is one character of UTF-8.
+bool is_one_character(std::string_view text) noexcept;
+
+}  // namespace detail
 
 /// The bytes that a decoder writes for each token within a text.
 ///

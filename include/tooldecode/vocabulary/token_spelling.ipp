@@ -18,7 +18,7 @@
 
 namespace tooldecode::vocabulary::detail {
 
-// A byte's token as decoders read it, who take what Rust's from_str_radix takes.
+// Decoders take what Rust's from_str_radix takes.
 TOOLDECODE_INLINE std::optional<char> find_written_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
   unsigned value = 0;

@@ -11,7 +11,6 @@
 
 namespace tooldecode::vocabulary::detail {
 
-// The property White_Space.
 TOOLDECODE_INLINE bool is_white_space(std::uint32_t c) noexcept {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
