@@ -1,11 +1,12 @@
 """Cases after public bug reports, each with the answer that its standard has.
 
-    python tests/bugreports.py PROGRAM
+    python tests/bugreports.py PROGRAM [ANSWERS]
 
 Asks `tooldecode check` about every case of bugreports/cases.jsonl: texts of schemas, expressions, grammars, tags and
 calls, tools that must load in a format, errors that must name a place. A text that is judged wrongly fails the test; what
-is refused or decided otherwise is printed with its reason, which must be one of REFUSED or DECIDED. Cases of a tokenizer or a server are left to the
-tests of those and counted. Says why it is skipped, with exit code 77, where the shared data is absent.
+is refused or decided otherwise is printed with its reason, which must be one of REFUSED or DECIDED. Cases of a tokenizer
+are asked of ANSWERS, which is tests/support/tokenizer_answers.cpp, compiled; cases of a server are left to its tests, as
+those of a tokenizer without ANSWERS, and counted. Says why it is skipped, with exit code 77, where the shared data is absent.
 """
 import collections
 import json
@@ -108,6 +109,25 @@ def judge_tools(folder: str, cases: list, tally: Tally):
                 tally.right += 1
 
 
+def written_bytes(text: str) -> bytes:
+    """The bytes that a case writes as a text, or one byte as \\xc3."""
+    return bytes([int(text[2:], 16)]) if len(text) == 4 and text.startswith("\\x") else text.encode()
+
+
+def judge_tokenizers(cases: list, tally: Tally):
+    requests = [{"file": str(CASES.parent / "tokenizers" / case["spec"])} for case in cases]
+    done = subprocess.run([sys.argv[2]], input="".join(json.dumps(request) + "\n" for request in requests),
+                          capture_output=True, text=True, encoding="utf-8", timeout=300)
+    assert done.returncode == 0, done.stderr
+    for case, answer in zip(cases, map(json.loads, done.stdout.splitlines()), strict=True):
+        if "error" in answer:
+            tally.wrong.append((case["id"], case["want"], case["why"], answer["error"]))
+            continue
+        said = {token: answer["tokens"][int(token)][0] for token in case["want"]}
+        wanted = {token: written_bytes(text).hex() for token, text in case["want"].items()}
+        tally.judge(case, said == wanted, said)
+
+
 def main():
     if not CASES.exists():
         skip(f"needs {CASES.name} of the shared data (set TOOLDECODE_SHARED_DATA)")
@@ -124,6 +144,8 @@ def main():
                 judge_calls(folder, kind.removeprefix("call:"), cases, tally)
             elif kind in ("load", "place"):
                 judge_tools(folder, cases, tally)
+            elif kind == "tokenizer" and len(sys.argv) > 2:
+                judge_tokenizers(cases, tally)
             else:
                 tally.left[kind] += len(cases)
     for name, place, reason in tally.refused:

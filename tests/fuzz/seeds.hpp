@@ -257,7 +257,25 @@ inline Seeds tokenizer_seeds() {
       "tokenizer_files",
       {tiny.dump(), small_gguf(true), small_gguf(false),
        R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ==", "Yg==", "YWI="], "eos_id": 0,
-           "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})"});
+           "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})",
+       R"({"model": {"type": "BPE", "byte_fallback": true, "merges": ["\u2581 \u2581", "\u2581\u2581 \u2581"],
+           "vocab": {"\u2581": 0, "\u2581\u2581": 1, "\u2581\u2581\u2581": 2, "<0x41>": 3, "a": 4}},
+           "added_tokens": [{"id": 1, "content": "\u2581\u2581", "normalized": false, "lstrip": true},
+                            {"id": 5, "content": "x y", "normalized": true, "single_word": true}],
+           "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+             {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+           "pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "MergedWithNext", "invert": true},
+           "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"},
+             {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+             {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}})",
+       R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["\u2581", -2], ["a", -2.5], ["\u2581a", -3]]},
+           "normalizer": {"type": "Sequence", "normalizers": [{"type": "Strip", "strip_left": true},
+             {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+           "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"},
+           "decoder": {"type": "Metaspace", "replacement": "\u2581"}})",
+       R"({"model": {"type": "WordPiece", "continuing_subword_prefix": "##", "vocab": {"a": 0, "##b": 1, ".": 2}},
+           "normalizer": {"type": "BertNormalizer", "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+           "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true}})"});
 }
 
 /// A model of one layer with a tensor of every type.

@@ -23,6 +23,33 @@ TEST_CASE("each pattern splits what the one before has left") {
   CHECK(pieces.split("aa12345a") == Pieces{"aa", "123", "45", "a"});
 }
 
+// The pieces are what the Python package `tokenizers` 0.23.3 gives for the same splits.
+TEST_CASE("a split by a text makes of its matches what its behavior says") {
+  using td::vocabulary::SplitBehavior;
+  const auto split = [](SplitBehavior behavior, bool inverted, std::string_view text) {
+    return td::vocabulary::PreTokenizer::of_splits({{" ", true, behavior, inverted}}).split(text);
+  };
+  CHECK(split(SplitBehavior::isolated, false, "a  b ") == Pieces{"a", " ", " ", "b", " "});
+  CHECK(split(SplitBehavior::removed, false, " a  b ") == Pieces{"a", "b"});
+  CHECK(split(SplitBehavior::removed, true, " a  b ") == Pieces{" ", " ", " ", " "});
+  CHECK(split(SplitBehavior::merged_with_previous, false, " a  b c") ==
+        Pieces{" ", "a ", " ", "b ", "c"});
+  CHECK(split(SplitBehavior::merged_with_previous, true, " a  b") == Pieces{" a", " ", " b"});
+  CHECK(split(SplitBehavior::merged_with_next, false, "a  b ") == Pieces{"a", " ", " b", " "});
+  CHECK(split(SplitBehavior::merged_with_next, true, "a  b") == Pieces{"a ", " ", "b"});
+  CHECK(split(SplitBehavior::contiguous, false, "  a  bc") == Pieces{"  ", "a", "  ", "bc"});
+  CHECK(split(SplitBehavior::contiguous, true, "a  b") == Pieces{"a", "  ", "b"});
+  CHECK(split(SplitBehavior::removed, false, "").empty());
+  CHECK(split(SplitBehavior::removed, false, "  ").empty());
+  // A text is no expression.
+  const auto dots = td::vocabulary::PreTokenizer::of_splits({{".", true}});
+  CHECK(dots.split("a.b") == Pieces{"a", ".", "b"});
+  CHECK_FALSE(dots.removes_text());
+  CHECK(td::vocabulary::PreTokenizer::of_splits({{".", true, SplitBehavior::removed}})
+            .removes_text());
+  CHECK(td::vocabulary::PreTokenizer::of_splits({{"", true}}).split("ab") == Pieces{"ab"});
+}
+
 TEST_CASE("patterns know letters, digits and spaces of all scripts") {
   const td::vocabulary::PreTokenizer gpt2(
       {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"});

@@ -131,7 +131,8 @@ TEST_CASE("a vocabulary is read whatever comes before its tokens; text cannot be
          {"pattern", {{"Regex", " "}}},
          {"behavior", "MergedWithNext"},
          {"invert", false}},
-        "#/pre_tokenizer/behavior", "split");
+        "#/pre_tokenizer", "splits a text with marks");
+  check("/model/dropout", 0.1, "#/model/dropout", "random");
   check("/normalizer", {{"type", "Lowercase"}}, "#/normalizer", "Lowercase");
 }
 
@@ -192,13 +193,258 @@ TEST_CASE("a part of another kind is refused at its place") {
     }
     return std::string("accepted");
   };
-  CHECK(where("/model/type", "Unigram") == "#/model/type");
-  CHECK(where("/normalizer", {{"type", "Prepend"}, {"prepend", "_"}}) == "#/normalizer");
+  CHECK(where("/model/type", "Unigram") == "#/model/vocab");  // which must be an array
+  CHECK(where("/model/type", "Tomorrow") == "#/model/type");
+  CHECK(where("/model/type", "WordPiece") == "#/decoder");
+  CHECK(where("/decoder", {{"type", "BPEDecoder"}, {"suffix", "</w>"}}) == "#/decoder/type");
+  CHECK(where("/normalizer", {{"type", "Prepend"}, {"prepend", "_"}}) == "#/normalizer/prepend");
   CHECK(where("/model/vocab", json::array()) == "#/model/vocab");
   CHECK(where("/model/vocab/a", -1) == "#/model/vocab/a");
   CHECK(where("/model/merges/0", "ab") == "#/model/merges/0");
+  CHECK(where("/model/merges/0", json::array({"a", "x"})) == "#/model/merges/0");
+  // Of what the model's vocabulary says otherwise.
+  CHECK(where("/added_tokens/1/content", "ab") == "#/added_tokens/1/id");
+  CHECK(where("/added_tokens/1/id", 5) == "#/added_tokens/1/id");
+  CHECK(where("/pre_tokenizer",
+              {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Merged"}}) ==
+        "#/pre_tokenizer/behavior");
+  CHECK(where("/pre_tokenizer", {{"type", "Metaspace"}, {"prepend_scheme", "last"}}) ==
+        "#/pre_tokenizer/prepend_scheme");
   CHECK(where("/model", nullptr) == "#/model");
   CHECK_THROWS_AS(td::vocabulary::parse_tokenizer_json("[1"), td::Error);
+}
+
+namespace {
+
+json sequence(const char* key, std::vector<json> parts) {
+  return {{"type", "Sequence"}, {key, parts}};
+}
+
+json replace(const char* from, const char* to) {
+  return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+}
+
+json added(int id, const char* content, bool special = false) {
+  return {{"id", id}, {"content", content}, {"special", special}, {"normalized", false}};
+}
+
+// As the files of Gemma are.
+json gemma() {
+  json file          = spaced();
+  file["normalizer"] = replace(" ", "\u2581");
+  file["decoder"]    = sequence(
+      "decoders", {replace("\u2581", " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  file["model"]["vocab"]  = {{"<unk>", 0},
+                             {"\u2581", 1},
+                             {"a", 2},
+                             {"b", 3},
+                             {"\u2581a", 4},
+                             {"\u2581\u2581", 5},
+                             {"\u2581\u2581\u2581", 6},
+                             {"\n", 7},
+                             {"\n\n", 8},
+                             {"<0xC3>", 9},
+                             {"<0xA9>", 10},
+                             {" ", 11},
+                             {"\u2581\u2581\u2581\u2581", 12}};
+  file["model"]["merges"] = {"\u2581 \u2581", "\u2581 a", "\n \n", "\u2581\u2581 \u2581",
+                             "\u2581\u2581 \u2581\u2581"};
+  file["added_tokens"]    = {added(0, "<unk>", true),
+                             added(5, "\u2581\u2581"),
+                             added(6, "\u2581\u2581\u2581"),
+                             added(8, "\n\n"),
+                             added(12, "\u2581\u2581\u2581\u2581"),
+                             added(13, "[T]\u2581")};
+  return file;
+}
+
+}  // namespace
+
+// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
+TEST_CASE("an added token of marks writes spaces, and is merged of them") {
+  json file = gemma();
+  // No text has a space where this comes to split it.
+  file["pre_tokenizer"]         = {{"type", "Split"},
+                                   {"pattern", {{"String", " "}}},
+                                   {"behavior", "MergedWithPrevious"},
+                                   {"invert", false}};
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+  const td::Vocabulary& tokens  = tokenizer.vocabulary();
+  CHECK(tokens.bytes(5) == "  ");
+  CHECK(tokens.bytes(6) == "   ");
+  CHECK(tokens.type(6) == td::TokenType::user_defined);
+  CHECK(tokens.bytes(8) == "\n\n");
+  CHECK(tokens.bytes(13) == "[T] ");
+  CHECK(tokens.bytes(9) == "\xC3");
+  CHECK(tokens.bytes(0).empty());
+  CHECK(tokenizer.encode("   a") == Ids{5, 4});  // as its merges say, not the longest first
+  CHECK(tokenizer.encode("a    b") == Ids{2, 12, 3});
+  CHECK(tokenizer.encode(" \n\n\na") == Ids{1, 8, 7, 2});
+  CHECK(tokenizer.encode("\u00E9 ") == Ids{9, 10, 1});
+  CHECK(tokenizer.encode("[T]\u2581a") == Ids{13, 2});
+  CHECK(tokenizer.decode(tokenizer.encode("a    b\n\n a")) == "a    b\n\n a");
+}
+
+TEST_CASE("what a decoder writes is a token's bytes, whatever the pre-tokenizer is") {
+  json file       = gemma();
+  file["decoder"] = sequence("decoders", {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.vocabulary().bytes(5) == "\u2581\u2581");
+  try {
+    static_cast<void>(tokenizer.encode("a"));
+    FAIL("encoded");
+  } catch (const td::Error& error) {
+    CHECK(error.code() == td::Errc::unknown_format);
+    CHECK(error.where() == "#/decoder");
+  }
+  json bytes          = json::parse(tiny());
+  bytes["decoder"]    = {{"type", "Fuse"}};
+  const auto as_spelt = td::vocabulary::parse_tokenizer_json(bytes.dump());
+  const auto as_bytes = td::vocabulary::parse_tokenizer_json(tiny());
+  const auto the      = as_bytes.vocabulary().find(" the");
+  REQUIRE(the);
+  CHECK(as_spelt.vocabulary().bytes(*the) == "\u0120the");
+}
+
+TEST_CASE("a token that no alphabet spells writes its own text") {
+  const auto e_acute = td::vocabulary::parse_tokenizer_json(tiny()).vocabulary().find("\xE9");
+  REQUIRE(e_acute);
+  json file                     = json::parse(tiny());
+  file["decoder"]               = {{"type", "ByteLevel"}};
+  file["model"]["vocab"]["a b"] = 8192;
+  file["added_tokens"].push_back(added(8193, "hello world"));
+  file["added_tokens"].push_back(added(*e_acute, "\u00E9"));
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.vocabulary().bytes(8192) == "a b");
+  CHECK(tokenizer.vocabulary().bytes(8193) == "hello world");
+  CHECK(tokenizer.vocabulary().bytes(*e_acute) == "\xE9");  // which is what ByteLevel makes of it
+  CHECK(tokenizer.encode("\u00E9") == Ids{*e_acute});
+  CHECK(tokenizer.encode("hello world") == Ids{8193});
+  for (const td::TokenId id : tokenizer.encode("a b")) CHECK(id != 8192);
+}
+
+// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
+TEST_CASE("a Unigram's text is cut as its scores say") {
+  json file = {
+      {"model",
+       {{"type", "Unigram"},
+        {"unk_id", 0},
+        {"byte_fallback", true},
+        {"vocab", json::parse(R"([["<unk>", 0.0], ["\u2581", -2.0], ["a", -2.0], ["b", -2.5],
+                                          ["ab", -4.0], ["\u2581a", -3.0], ["\u2581ab", -6.0],
+                                          ["<0xC3>", -9.0], ["<0xA9>", -9.0]])")}}},
+      {"pre_tokenizer",
+       {{"type", "Metaspace"},
+        {"replacement", "\u2581"},
+        {"prepend_scheme", "always"},
+        {"split", true}}},
+      {"decoder",
+       sequence("decoders",
+                {replace("\u2581", " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}})},
+      {"added_tokens", {added(0, "<unk>", true), added(9, "[T]")}}};
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.vocabulary().bytes(6) == " ab");
+  CHECK(tokenizer.vocabulary().bytes(7) == "\xC3");
+  CHECK(tokenizer.encode("ab") == Ids{4});
+  CHECK(tokenizer.encode("ab", {.add_space_prefix = true}) == Ids{5, 3});
+  CHECK(tokenizer.encode(" ab[T]ab", {.add_space_prefix = true}) == Ids{5, 3, 9, 5, 3});
+  CHECK(tokenizer.encode("b\u00E9") == Ids{3, 7, 8});
+  CHECK(tokenizer.encode("a  a") == Ids{2, 1, 5});
+  CHECK(tokenizer.normalizes());
+  // Where each stretch begins with a space already, none is put, and `first` is the text's alone.
+  file["pre_tokenizer"]["prepend_scheme"] = "first";
+  const td::Tokenizer first               = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(first.encode("ab[T]ab", {.add_space_prefix = true}) == Ids{5, 3, 9, 4});
+  CHECK(first.encode("[T]ab", {.add_space_prefix = true}) == Ids{9, 4});
+  // What files had before there was prepend_scheme.
+  file["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"add_prefix_space", false}};
+  CHECK(
+      td::vocabulary::parse_tokenizer_json(file.dump()).encode("ab", {.add_space_prefix = true}) ==
+      Ids{4});
+  file["decoder"] = {{"type", "Metaspace"}, {"replacement", "\u2581"}};
+  try {  // the decoder would write the names of bytes
+    static_cast<void>(td::vocabulary::parse_tokenizer_json(file.dump()).encode("a"));
+    FAIL("encoded");
+  } catch (const td::Error& error) {
+    CHECK(error.where() == "#/model/byte_fallback");
+  }
+  file["model"]["vocab"][2] = json::array({"a"});
+  CHECK_THROWS_WITH(td::vocabulary::parse_tokenizer_json(file.dump()),
+                    "#/model/vocab/2: must be a token and its score");
+}
+
+TEST_CASE("pieces of words are glued, and words have a space before them") {
+  const json file               = {{"model",
+                                    {{"type", "WordPiece"},
+                                     {"unk_token", "[UNK]"},
+                                     {"continuing_subword_prefix", "##"},
+                                     {"max_input_chars_per_word", 100},
+                                     {"vocab", {{"[UNK]", 0}, {"word", 1}, {"##ing", 2}, {".", 3}, {"{", 4}}}}},
+                                   {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", true}}},
+                                   {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                                   {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                                   {"added_tokens", {added(0, "[UNK]", true), added(5, "New")}}};
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.decode(Ids{1, 2, 1, 3, 0, 4, 5}) == " wording word. { New");
+  try {
+    static_cast<void>(tokenizer.encode("word"));
+    FAIL("encoded");
+  } catch (const td::Error& error) {
+    CHECK(error.code() == td::Errc::unknown_format);
+    CHECK(error.where() == "#/model/type");
+    CHECK_THAT(std::string(error.what()), td::test::contains("WordPiece"));
+  }
+  json normalized                             = file;
+  normalized["added_tokens"][1]["normalized"] = true;  // and found as it is written
+  CHECK(td::vocabulary::parse_tokenizer_json(normalized.dump()).decode(Ids{5}) == " new");
+  normalized["added_tokens"][1]["content"] = "\u00C9";
+  CHECK_THROWS_WITH(td::vocabulary::parse_tokenizer_json(normalized.dump()),
+                    td::test::contains("#/added_tokens/1/normalized"));
+}
+
+// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
+TEST_CASE("added tokens take white space, or stand alone, as the file says") {
+  json file                             = spaced();
+  file["added_tokens"][1]["lstrip"]     = true;
+  file["added_tokens"][1]["normalized"] = false;
+  td::Tokenizer tokenizer               = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.encode("a  [T] a") == Ids{2, 262, 1, 2});
+  CHECK(tokenizer.normalizes());
+  file["added_tokens"][1]["lstrip"]      = false;
+  file["added_tokens"][1]["content"]     = "T";
+  file["added_tokens"][1]["single_word"] = true;
+  tokenizer                              = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.encode("T") == Ids{262});
+  CHECK(tokenizer.encode("aT") == Ids{2, 6 + 'T'});
+  // In the text as it is normalised, a prefix is part of the token.
+  file["added_tokens"][1] = {{"id", 262}, {"content", "T"}, {"normalized", true}};
+  tokenizer               = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.vocabulary().bytes(262) == " T");
+  CHECK(tokenizer.encode("a T") == Ids{2, 262});
+  CHECK(tokenizer.encode("T", {.add_space_prefix = true}) == Ids{262});
+  CHECK(tokenizer.encode("aT") == Ids{2, 6 + 'T'});
+}
+
+TEST_CASE("no text is merged into a special token") {
+  json file                    = spaced();
+  file["model"]["vocab"]["aa"] = 263;
+  file["added_tokens"][2]      = added(263, "aa", true);
+  file["model"]["merges"].push_back("a a");
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
+  CHECK(tokenizer.encode("aab") == Ids{2, 4});
+  CHECK(tokenizer.encode("aa") == Ids{2, 2});
+  CHECK(tokenizer.encode("aa", {.parse_special = true}) == Ids{263});
+}
+
+TEST_CASE("the end of a text is known where the model's vocabulary alone has its token") {
+  json file                        = spaced();
+  file["model"]["vocab"]["[stop]"] = 263;
+  const td::Vocabulary vocabulary =
+      td::vocabulary::parse_tokenizer_json(file.dump(),
+                                           {.tokenizer_config = R"({"eos_token": "[stop]"})"})
+          .vocabulary();
+  CHECK(vocabulary.is_end(263));
 }
 
 TEST_CASE("a tokenizer.json cut short or altered gives an Error or a tokenizer") {

@@ -95,6 +95,30 @@ TEST_CASE("spaces are collapsed, and a character without a piece is written as i
   CHECK_THROWS_WITH(encode(unigram, "ax"), td::test::contains("byte 120"));
 }
 
+TEST_CASE("scores of double precision tell cuts apart that those of single precision do not") {
+  const Vocabulary vocabulary({{"a"}, {"b"}, {"ab"}});
+  const std::vector<double> scores{-1, -1, -2 - 1e-9};
+  Ids ids;
+  Unigram::of_doubles(vocabulary, scores, {}).encode("ab", ids);
+  CHECK(ids == Ids{0, 1});
+  CHECK(encode(Unigram(vocabulary, {scores.begin(), scores.end()}), "ab") == Ids{2});
+}
+
+TEST_CASE("pieces may be user-defined, be left out, and be worth more than what is no piece") {
+  const Vocabulary vocabulary({{"a"},
+                               {"b", TokenType::user_defined},
+                               {"ab"},
+                               {"\xC3", TokenType::byte},
+                               {"\xA9", TokenType::byte},
+                               {"\u00E9a"}});
+  const std::vector<td::TokenId> left_out{2};
+  Ids ids;
+  Unigram::of_doubles(vocabulary, {-1, -1, 0, 0, 0, -30},
+                      {.user_defined = true, .left_out = left_out, .lowest = -40})
+      .encode("ab\u00E9a", ids);
+  CHECK(ids == Ids{0, 1, 5});
+}
+
 TEST_CASE("characters are replaced as the compiled map says") {
   const CharacterMap map(map_of('x', " a"));
   CHECK(map.apply("bxc\u00E9x") == "b ac\u00E9 a");

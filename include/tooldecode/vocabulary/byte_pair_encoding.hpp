@@ -20,8 +20,9 @@ namespace tooldecode::vocabulary {
 
 /// How a BytePairEncoding starts and what it merges first.
 struct BytePairOptions {
-  bool characters  = false;  ///< starts from characters (SentencePiece) instead of bytes
-  bool whole_first = false;  ///< a piece that is a token is that token, whatever the merges say
+  bool characters   = false;  ///< starts from characters (SentencePiece) instead of bytes
+  bool whole_first  = false;  ///< a piece that is a token is that token, whatever the merges say
+  bool user_defined = false;  ///< user-defined tokens are pieces of text too
   std::span<const TokenId> left_out = {};  ///< ids that no text is encoded as, in order
 };
 
@@ -40,8 +41,17 @@ class BytePairEncoding {
   /// A pair of texts that may be merged; earlier pairs first.
   using Merge = std::pair<std::string, std::string>;
 
+  /// Two tokens that may be merged into a third.
+  struct TokenMerge {
+    TokenId left, right, merged;
+  };
+
   BytePairEncoding(Vocabulary vocabulary, const std::vector<Merge>& merges,
                    BytePairOptions options);
+  /// By merges of tokens, which need not write different bytes; earlier merges first.
+  [[nodiscard]] static BytePairEncoding by_tokens(const Vocabulary& vocabulary,
+                                                  const std::vector<TokenMerge>& merges,
+                                                  BytePairOptions options);
   /// \param scores  one per token; the pair whose text has the highest score is merged first
   BytePairEncoding(Vocabulary vocabulary, std::vector<float> scores);
   /// tiktoken's: the pair whose text is the token of the lowest id is merged first, and a piece that is a

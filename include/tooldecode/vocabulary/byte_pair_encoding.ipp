@@ -43,6 +43,17 @@ TOOLDECODE_INLINE BytePairEncoding::BytePairEncoding(Vocabulary vocabulary,
   }
 }
 
+TOOLDECODE_INLINE BytePairEncoding BytePairEncoding::by_tokens(
+    const Vocabulary& vocabulary, const std::vector<TokenMerge>& merges, BytePairOptions options) {
+  BytePairEncoding result(vocabulary, std::vector<Merge>(), options);
+  result.ranks_.reserve(merges.size());
+  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+    const auto& [left, right, merged] = merges[rank];
+    result.ranks_.insert_or_assign(pair(left, right), Found{static_cast<double>(rank), merged});
+  }
+  return result;
+}
+
 TOOLDECODE_INLINE BytePairEncoding::BytePairEncoding(Vocabulary vocabulary,
                                                      std::vector<float> scores)
     : BytePairEncoding(std::move(scores), std::move(vocabulary), {.characters = true}) {}
@@ -116,7 +127,10 @@ TOOLDECODE_INLINE void BytePairEncoding::index_tokens(std::span<const TokenId> l
     const auto id   = static_cast<TokenId>(i);
     const auto text = vocabulary_.name(id);
     if (std::binary_search(left_out.begin(), left_out.end(), id)) continue;
-    if (vocabulary_.type(id) == TokenType::normal && !text.empty()) tokens_.try_emplace(text, id);
+    const bool is_piece =
+        vocabulary_.type(id) == TokenType::normal ||
+        (options_.user_defined && vocabulary_.type(id) == TokenType::user_defined);
+    if (is_piece && !text.empty()) tokens_.try_emplace(text, id);
     if (vocabulary_.type(id) == TokenType::byte && text.size() == 1) {
       bytes_[static_cast<std::uint8_t>(text[0])] = id;
     }

@@ -10,11 +10,15 @@
 #define TOOLDECODE_COMPILED
 #endif
 
+#include <tooldecode/vocabulary/added_tokens.ipp>
 #include <tooldecode/vocabulary/compact_vocabulary.ipp>
 #include <tooldecode/vocabulary/gguf.ipp>
 #include <tooldecode/vocabulary/load_vocabulary.ipp>
 #include <tooldecode/vocabulary/pre_tokenizer.ipp>
 #include <tooldecode/vocabulary/sentencepiece_model.ipp>
+#include <tooldecode/vocabulary/text_rules.ipp>
 #include <tooldecode/vocabulary/tiktoken.ipp>
+#include <tooldecode/vocabulary/token_spelling.ipp>
 #include <tooldecode/vocabulary/tokenizer.ipp>
 #include <tooldecode/vocabulary/tokenizer_json.ipp>
+#include <tooldecode/vocabulary/white_space.ipp>

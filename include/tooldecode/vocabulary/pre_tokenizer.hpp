@@ -1,5 +1,5 @@
 /// \file
-/// PreTokenizer: splits text into pieces by regular expressions, with PCRE2.
+/// PreTokenizer: splits text into pieces by regular expressions or plain texts, with PCRE2.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,24 @@
 
 namespace tooldecode::vocabulary {
 
-/// A list of patterns, each of which splits the pieces that the one before has left: every match is
-/// a piece, and so is the text between two matches.
+/// What a split makes of its matches; the text between two matches is a piece of its own.
+enum class SplitBehavior : std::uint8_t {
+  isolated,              ///< each match is a piece
+  removed,               ///< matches are left out
+  merged_with_previous,  ///< a match ends the piece before it
+  merged_with_next,      ///< a match begins the piece after it
+  contiguous,            ///< matches in a row are one piece
+};
+
+/// One way to split text.
+struct Split {
+  std::string pattern;
+  bool is_text           = false;  ///< the pattern is a text, not a regular expression
+  SplitBehavior behavior = SplitBehavior::isolated;
+  bool inverted          = false;  ///< what lies between the matches counts as the matches
+};
+
+/// A list of splits, each of which splits the pieces that the one before has left.
 ///
 /// Text that is not UTF-8 is split all the same: the patterns see its longest valid stretches, and
 /// each byte between them is a piece of its own.
@@ -30,27 +46,45 @@ namespace tooldecode::vocabulary {
 /// \par Errors      Error{malformed_pattern} from the constructor, with the pattern's number;
 ///                  Error{limit_exceeded} from `split` where a pattern backtracks without end, and
 ///                  Error{unknown_format} where its file names a way to split that is not known
+/// \par Source      huggingface/tokenizers, normalizer.rs (`SplitDelimiterBehavior`)
 class PreTokenizer {
  public:
   PreTokenizer() = default;
+  /// Splits of which each isolates its matches.
   explicit PreTokenizer(const std::vector<std::string>& patterns);
+  [[nodiscard]] static PreTokenizer of_splits(const std::vector<Split>& splits);
 
   /// One that a file names and this library does not know: its vocabulary can be used, as all masks
   /// do, but nothing can be split, and `split` says so.
   [[nodiscard]] static PreTokenizer unknown(const std::string& where, const std::string& what);
 
-  /// The pieces of a text, in order and without gaps.
+  /// The pieces of a text, in order; without gaps where no split removes its matches.
   [[nodiscard]] std::vector<std::string_view> split(std::string_view text) const;
+  /// Whether a split leaves some of a text out.
+  [[nodiscard]] bool removes_text() const noexcept;
 
  private:
-  static void split_one(const pcre2_code* pattern, std::string_view text,
+  struct Compiled {
+    std::shared_ptr<const pcre2_code> pattern;
+    SplitBehavior behavior;
+    bool inverted;
+  };
+  // A match, or the text between two.
+  struct Part {
+    std::string_view text;
+    bool is_match;
+  };
+
+  void add(const Split& split);
+  static std::vector<Part> find_parts(const Compiled& split, std::string_view text);
+  static void split_one(const Compiled& split, std::string_view text,
                         std::vector<std::string_view>& pieces);
 
   // Length of the well-formed UTF-8 sequence at the front, or 0.
   static std::size_t sequence(std::string_view text) noexcept;
   static std::vector<std::pair<bool, std::string_view>> valid_stretches(std::string_view text);
 
-  std::vector<std::shared_ptr<const pcre2_code>> patterns_;
+  std::vector<Compiled> splits_;
   std::shared_ptr<const Error> refusal_;  // why nothing can be split, if so
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,24 +21,34 @@
 namespace tooldecode::vocabulary {
 
 TOOLDECODE_INLINE PreTokenizer::PreTokenizer(const std::vector<std::string>& patterns) {
-  for (std::size_t i = 0; i < patterns.size(); ++i) {
-    int code          = 0;
-    PCRE2_SIZE offset = 0;
-    pcre2_code* compiled =
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(patterns[i].data()), patterns[i].size(),
-                      PCRE2_UTF | PCRE2_UCP, &code, &offset, nullptr);
-    if (compiled == nullptr) {
-      std::array<PCRE2_UCHAR, 128> message{};
-      pcre2_get_error_message(code, message.data(), message.size());
-      throw Error(Errc::malformed_pattern,
-                  "pre-tokenizer pattern " + std::to_string(i) + ", byte " + std::to_string(offset),
-                  reinterpret_cast<const char*>(message.data()));
-    }
-    patterns_.emplace_back(compiled, [](const pcre2_code* code_to_free) {
-      pcre2_code_free(const_cast<pcre2_code*>(code_to_free));
-    });
-    pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);  // where it cannot, matching interprets
+  for (const std::string& pattern : patterns) add({pattern});
+}
+
+TOOLDECODE_INLINE PreTokenizer PreTokenizer::of_splits(const std::vector<Split>& splits) {
+  PreTokenizer result;
+  for (const Split& split : splits) result.add(split);
+  return result;
+}
+
+TOOLDECODE_INLINE void PreTokenizer::add(const Split& split) {
+  int code             = 0;
+  PCRE2_SIZE offset    = 0;
+  pcre2_code* compiled = pcre2_compile(
+      reinterpret_cast<PCRE2_SPTR>(split.pattern.data()), split.pattern.size(),
+      split.is_text ? PCRE2_UTF | PCRE2_LITERAL : PCRE2_UTF | PCRE2_UCP, &code, &offset, nullptr);
+  if (compiled == nullptr) {
+    std::array<PCRE2_UCHAR, 128> message{};
+    pcre2_get_error_message(code, message.data(), message.size());
+    throw Error(Errc::malformed_pattern,
+                "pre-tokenizer pattern " + std::to_string(splits_.size()) + ", byte " +
+                    std::to_string(offset),
+                reinterpret_cast<const char*>(message.data()));
   }
+  const auto free = [](const pcre2_code* code_to_free) {
+    pcre2_code_free(const_cast<pcre2_code*>(code_to_free));
+  };
+  splits_.push_back({{compiled, free}, split.behavior, split.inverted});
+  pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);  // where it cannot, matching interprets
 }
 
 TOOLDECODE_INLINE PreTokenizer PreTokenizer::unknown(const std::string& where,
@@ -51,7 +62,7 @@ TOOLDECODE_INLINE PreTokenizer PreTokenizer::unknown(const std::string& where,
 TOOLDECODE_INLINE std::vector<std::string_view> PreTokenizer::split(std::string_view text) const {
   if (refusal_) throw Error(*refusal_);
   std::vector<std::string_view> pieces;
-  if (patterns_.empty()) {
+  if (splits_.empty()) {
     if (!text.empty()) pieces.push_back(text);
     return pieces;
   }
@@ -61,9 +72,9 @@ TOOLDECODE_INLINE std::vector<std::string_view> PreTokenizer::split(std::string_
       continue;
     }
     std::vector<std::string_view> parts{part};
-    for (const auto& pattern : patterns_) {
+    for (const Compiled& split : splits_) {
       std::vector<std::string_view> finer;
-      for (const std::string_view one : parts) split_one(pattern.get(), one, finer);
+      for (const std::string_view one : parts) split_one(split, one, finer);
       parts = std::move(finer);
     }
     pieces.insert(pieces.end(), parts.begin(), parts.end());
@@ -71,25 +82,65 @@ TOOLDECODE_INLINE std::vector<std::string_view> PreTokenizer::split(std::string_
   return pieces;
 }
 
-TOOLDECODE_INLINE void PreTokenizer::split_one(const pcre2_code* pattern, std::string_view text,
-                                               std::vector<std::string_view>& pieces) {
+TOOLDECODE_INLINE bool PreTokenizer::removes_text() const noexcept {
+  return std::any_of(splits_.begin(), splits_.end(), [](const Compiled& split) {
+    return split.behavior == SplitBehavior::removed;
+  });
+}
+
+TOOLDECODE_INLINE std::vector<PreTokenizer::Part> PreTokenizer::find_parts(const Compiled& split,
+                                                                           std::string_view text) {
   const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
       pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+  std::vector<Part> parts;
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const int found = pcre2_match(pattern, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                  at, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match.get(), nullptr);
+    const int found =
+        pcre2_match(split.pattern.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
+                    PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match.get(), nullptr);
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) {
       throw Error(Errc::limit_exceeded, "byte " + std::to_string(at),
                   "matching the pre-tokenizer pattern takes too much memory or too many steps");
     }
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
-    if (bounds[0] > done) pieces.push_back(text.substr(done, bounds[0] - done));
-    pieces.push_back(text.substr(bounds[0], bounds[1] - bounds[0]));
+    if (bounds[0] > done) parts.push_back({text.substr(done, bounds[0] - done), split.inverted});
+    parts.push_back({text.substr(bounds[0], bounds[1] - bounds[0]), !split.inverted});
     at = done = bounds[1];
   }
-  if (done < text.size()) pieces.push_back(text.substr(done));
+  if (done < text.size()) parts.push_back({text.substr(done), split.inverted});
+  return parts;
+}
+
+TOOLDECODE_INLINE void PreTokenizer::split_one(const Compiled& split, std::string_view text,
+                                               std::vector<std::string_view>& pieces) {
+  std::vector<Part> parts = find_parts(split, text);
+  if (split.behavior == SplitBehavior::removed) {
+    std::erase_if(parts, [](const Part& part) { return part.is_match; });
+  }
+  for (std::size_t i = 0; i < parts.size();) {
+    // A part belongs to the one before it where `joins` says so. Of matches in a row, the first is
+    // merged with what is before them, and the last with what is after them.
+    const auto joins = [&](std::size_t next) {
+      const bool was_match = parts[next - 1].is_match, is_match = parts[next].is_match;
+      switch (split.behavior) {
+        case SplitBehavior::merged_with_previous:
+          return is_match && !was_match;
+        case SplitBehavior::merged_with_next:
+          return was_match && !is_match;
+        case SplitBehavior::contiguous:
+          return was_match == is_match;
+        default:
+          return false;
+      }
+    };
+    std::size_t end = i + 1;
+    while (end < parts.size() && joins(end)) ++end;
+    const char* begin = parts[i].text.data();
+    const char* stop  = parts[end - 1].text.data() + parts[end - 1].text.size();
+    pieces.emplace_back(begin, static_cast<std::size_t>(stop - begin));
+    i = end;
+  }
 }
 
 TOOLDECODE_INLINE std::size_t PreTokenizer::sequence(std::string_view text) noexcept {

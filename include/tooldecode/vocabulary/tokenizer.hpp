@@ -2,9 +2,6 @@
 /// Tokenizer: text to tokens and back, as the model's own tokenizer does it.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +12,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/byte_pair_encoding.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
+#include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -39,7 +37,8 @@ struct EncodeOptions {
 /// A vocabulary with the rules that turn text into its tokens.
 ///
 /// User-defined tokens are found in the text before anything else, the longest first; what lies
-/// between them is split into pieces, and each piece is merged.
+/// between them is split into pieces, and each piece is merged. A file may have other rules for
+/// what comes before the pieces, see TextRules.
 ///
 /// \par Complexity  O(n log n) for n bytes
 /// \par Threads     immutable after construction; a copy shares everything
@@ -53,6 +52,8 @@ class Tokenizer {
 
   Tokenizer(Vocabulary vocabulary, Encoding encoding, vocabulary::PreTokenizer pieces,
             bool prefixes_space = false);
+  Tokenizer(Vocabulary vocabulary, Encoding encoding, vocabulary::PreTokenizer pieces,
+            vocabulary::TextRules rules);
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return rules_->vocabulary; }
   /// Whether `encode` may change a text before it cuts it, so that `decode` gives another text back.
@@ -63,21 +64,13 @@ class Tokenizer {
   [[nodiscard]] std::string decode(std::span<const TokenId> tokens) const;
 
  private:
-  struct Special {
-    std::string name;
-    TokenId token;
-    bool control;
-  };
   struct Rules {
-    Rules(Vocabulary all, Encoding coding, vocabulary::PreTokenizer splits, bool space);
     Vocabulary vocabulary;
     Encoding encoding;
     vocabulary::PreTokenizer pieces;
-    bool prefixes_space;
-    std::array<std::vector<Special>, 256> specials;  // by first byte, longest first
+    vocabulary::TextRules text;
   };
 
-  [[nodiscard]] const Special* find_special(std::string_view rest, bool control) const;
   void encode_plain(std::string_view text, std::vector<TokenId>& tokens) const;
 
   std::shared_ptr<const Rules> rules_;

@@ -2,10 +2,6 @@
 /// What tokenizer.hpp declares.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +13,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/byte_pair_encoding.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
+#include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -25,68 +22,67 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, Encoding encoding,
                                        vocabulary::PreTokenizer pieces, bool prefixes_space)
-    : rules_(std::make_shared<const Rules>(std::move(vocabulary), std::move(encoding),
-                                           std::move(pieces), prefixes_space)) {}
+    : Tokenizer(vocabulary, std::move(encoding), std::move(pieces),
+                {.first  = vocabulary::AddedTokens::of(vocabulary),
+                 .prefix = prefixes_space ? vocabulary::SpacePrefix::whole_text
+                                          : vocabulary::SpacePrefix::none}) {}
+
+TOOLDECODE_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, Encoding encoding,
+                                       vocabulary::PreTokenizer pieces, vocabulary::TextRules rules)
+    : rules_(std::make_shared<const Rules>(Rules{std::move(vocabulary), std::move(encoding),
+                                                 std::move(pieces), std::move(rules)})) {}
 
 TOOLDECODE_INLINE bool Tokenizer::normalizes() const noexcept {
-  return std::holds_alternative<vocabulary::Unigram>(rules_->encoding);
+  const vocabulary::TextRules& text = rules_->text;
+  return std::holds_alternative<vocabulary::Unigram>(rules_->encoding) || !text.changes.empty() ||
+         text.rewrites_added || text.first.strip() || text.second.strip() ||
+         rules_->pieces.removes_text();
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
                                                          EncodeOptions options) const {
+  using vocabulary::SpacePrefix;
+  const SpacePrefix prefix = options.add_space_prefix ? rules_->text.prefix : SpacePrefix::none;
   std::string prefixed;
-  if (options.add_space_prefix && rules_->prefixes_space && !text.empty()) {
+  if (prefix == SpacePrefix::whole_text && !text.empty()) {
     prefixed = ' ' + std::string(text);
     text     = prefixed;
   }
   std::vector<TokenId> tokens;
-  std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Special* special = find_special(text.substr(at), options.parse_special);
-    if (special == nullptr) {
-      ++at;
+  const auto encode_stretch = [&](std::string_view stretch, bool is_start) {
+    const bool wants_space = prefix == SpacePrefix::unspaced_stretches ||
+                             (prefix == SpacePrefix::unspaced_start && is_start);
+    if (!wants_space || stretch.starts_with(' ')) return encode_plain(stretch, tokens);
+    encode_plain(' ' + std::string(stretch), tokens);
+  };
+  for (const auto& [given, token] : rules_->text.first.split(text, options.parse_special)) {
+    if (token != nullptr) {
+      tokens.push_back(token->token);
       continue;
     }
-    encode_plain(text.substr(done, at - done), tokens);
-    tokens.push_back(special->token);
-    at   = at + special->name.size();
-    done = at;
+    std::string changed(given);
+    bool is_start = given.data() == text.data();
+    for (const vocabulary::TextChange& change : rules_->text.changes) {
+      std::string next = change.apply(changed);
+      // What is left of a text without its first spaces is not its start.
+      const bool strips = change.kind == vocabulary::TextChange::Kind::strip_left;
+      is_start          = is_start && (!strips || next.size() == changed.size());
+      changed           = std::move(next);
+    }
+    if (prefix == SpacePrefix::every_stretch && !changed.empty()) changed.insert(0, " ");
+    for (const auto& [stretch, added] : rules_->text.second.split(changed, options.parse_special)) {
+      if (added != nullptr) {
+        tokens.push_back(added->token);
+      } else {
+        encode_stretch(stretch, is_start && stretch.data() == changed.data());
+      }
+    }
   }
-  encode_plain(text.substr(done), tokens);
   return tokens;
 }
 
 TOOLDECODE_INLINE std::string Tokenizer::decode(std::span<const TokenId> tokens) const {  // [L]
   return vocabulary().decode(tokens);
-}
-
-TOOLDECODE_INLINE Tokenizer::Rules::Rules(Vocabulary all, Encoding coding,
-                                          vocabulary::PreTokenizer splits, bool space)
-    : vocabulary(std::move(all)),
-      encoding(std::move(coding)),
-      pieces(std::move(splits)),
-      prefixes_space(space) {
-  for (std::size_t i = 0; i < vocabulary.token_count(); ++i) {
-    const auto id      = static_cast<TokenId>(i);
-    const auto type    = vocabulary.type(id);
-    const bool control = type == TokenType::control;
-    if ((!control && type != TokenType::user_defined) || vocabulary.name(id).empty()) continue;
-    const std::string name(vocabulary.name(id));
-    specials[static_cast<std::uint8_t>(name[0])].push_back({name, id, control});
-  }
-  for (auto& group : specials) {
-    std::stable_sort(group.begin(), group.end(), [](const Special& a, const Special& b) {
-      return a.name.size() > b.name.size();
-    });
-  }
-}
-
-TOOLDECODE_INLINE const Tokenizer::Special* Tokenizer::find_special(std::string_view rest,
-                                                                    bool control) const {
-  for (const Special& special : rules_->specials[static_cast<std::uint8_t>(rest[0])]) {
-    if ((control || !special.control) && rest.starts_with(special.name)) return &special;
-  }
-  return nullptr;
 }
 
 TOOLDECODE_INLINE void Tokenizer::encode_plain(std::string_view text,

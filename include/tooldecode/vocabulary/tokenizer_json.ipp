@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,9 @@
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
+#include <tooldecode/vocabulary/pre_tokenizer.hpp>
+#include <tooldecode/vocabulary/text_rules.hpp>
+#include <tooldecode/vocabulary/token_spelling.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
@@ -23,59 +28,25 @@
 
 namespace tooldecode::vocabulary::detail {
 
+inline constexpr const char* space_mark = "\u2581";
+
 TOOLDECODE_INLINE Tokenizer TokenizerJson::build() {
   const JsonMembers file(root_);
   if (!file.has("model")) file.fail("model", "is missing");
-  const nlohmann::json& model_json = root_["model"];
-  const JsonMembers model(model_json, "#/model");
-  if (model.value_or<std::string>("type", "BPE") != "BPE") {
-    model.fail("type", "only BPE is supported");
-  }
-  byte_fallback_ = model.value_or("byte_fallback", false);
+  const JsonMembers model(root_["model"], "#/model");
+  read_model_type(model);
   read_normalizer();
-  read_pre_tokenizer(file.has("pre_tokenizer") ? root_["pre_tokenizer"] : nlohmann::json(),
-                     "#/pre_tokenizer");
-  byte_level_ = byte_level_ || (unknown_ && decodes_bytes());
-  if (!byte_level_ && !byte_fallback_) {
-    file.fail("pre_tokenizer", "a tokenizer is byte-level, or its model has byte_fallback");
-  }
-  read_tokens(model_json);
+  if (file.has("pre_tokenizer")) read_pre_tokenizer(root_["pre_tokenizer"], "#/pre_tokenizer");
+  read_decoder();
+  read_tokens();
   const Vocabulary vocabulary(entries_, options());
-  const nlohmann::json& listed = model.array("merges");
-  std::vector<BytePairEncoding::Merge> merges;
-  for (std::size_t i = 0; i < listed.size(); ++i) merges.push_back(merge(listed[i], i));
-  return Tokenizer(vocabulary,
-                   BytePairEncoding(vocabulary, merges,
-                                    {.characters  = !byte_level_,
-                                     .whole_first = model.value_or("ignore_merges", false)}),
-                   unknown_ ? *unknown_ : PreTokenizer(patterns_), prefixes_space_);
+  Tokenizer::Encoding pieces = encoding(vocabulary);  // which may tell that no text can be encoded
+  return Tokenizer(vocabulary, std::move(pieces),
+                   unknown_ ? *unknown_ : PreTokenizer::of_splits(splits_), text_rules());
 }
 
 TOOLDECODE_INLINE void TokenizerJson::refuse(const std::string& pointer, const std::string& what) {
   throw Error(Errc::malformed_vocabulary, pointer, what);
-}
-
-TOOLDECODE_INLINE void TokenizerJson::read_normalizer() {
-  if (!root_.contains("normalizer") || root_["normalizer"].is_null()) return;
-  const nlohmann::json& normalizer = root_["normalizer"];
-  const bool several =
-      normalizer.value("type", "") == "Sequence" && normalizer.contains("normalizers");
-  const nlohmann::json list =
-      several ? normalizer["normalizers"] : nlohmann::json::array({normalizer});
-  for (const nlohmann::json& one : list) {
-    const std::string type = one.is_object() ? one.value("type", "") : "";
-    const bool space       = type == "Replace" && one.contains("pattern") &&
-                       one["pattern"] == nlohmann::json{{"String", " "}} &&
-                       one.value("content", "") == "\u2581";
-    if (type == "Prepend" && one.value("prepend", "") == "\u2581") {
-      prefixes_space_ = true;
-    } else if ((type == "Replace" && !space) || type == "Prepend" || type.empty()) {
-      // What else may stand for a space is in the tokens too.
-      refuse("#/normalizer", "the normalizer \"" + type + "\" is not supported");
-    } else if (!space && type != "NFC") {  // NFC leaves text that is composed already
-      set_unknown("#/normalizer", "the normalizer \"" + type + "\" is not known");
-    }
-  }
 }
 
 TOOLDECODE_INLINE void TokenizerJson::set_unknown(const std::string& pointer,
@@ -83,21 +54,154 @@ TOOLDECODE_INLINE void TokenizerJson::set_unknown(const std::string& pointer,
   if (!unknown_) unknown_ = PreTokenizer::unknown(pointer, what);
 }
 
-TOOLDECODE_INLINE bool TokenizerJson::decodes_bytes() const {
-  const auto is_byte_level = [](const nlohmann::json& part) {
-    return part.is_object() && part.value("type", "") == "ByteLevel";
-  };
-  if (!root_.contains("decoder")) return false;
-  const nlohmann::json& decoder = root_["decoder"];
-  if (!decoder.is_object() || !decoder.contains("decoders")) return is_byte_level(decoder);
-  const nlohmann::json& parts = decoder["decoders"];
-  return std::any_of(parts.begin(), parts.end(), is_byte_level);
+TOOLDECODE_INLINE void TokenizerJson::read_model_type(const JsonMembers& model) {
+  // Files of old versions have no type; their members tell.
+  const char* guessed = model.has("merges")                                        ? "BPE"
+                        : model.has("vocab") && root_["model"]["vocab"].is_array() ? "Unigram"
+                        : model.has("continuing_subword_prefix")                   ? "WordPiece"
+                        : model.has("unk_token")                                   ? "WordLevel"
+                                                                                   : "BPE";
+  model_type_         = model.value_or<std::string>("type", guessed);
+  byte_fallback_      = model.value_or("byte_fallback", false);
+  if (model_type_ == "BPE") {
+    if (model.value_or("dropout", 0.0) > 0) {
+      set_unknown("#/model/dropout", "merges are left out at random");
+    }
+    for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+      if (!model.value_or<std::string>(affix, "").empty()) {
+        set_unknown(std::string("#/model/") + affix, "words are not encoded apart");
+      }
+    }
+  } else if (model_type_ == "WordPiece" || model_type_ == "WordLevel") {
+    set_unknown("#/model/type", "texts are not encoded by models of " + model_type_);
+  } else if (model_type_ != "Unigram") {
+    model.fail("type", '"' + model_type_ + "\": must be BPE, Unigram, WordPiece or WordLevel");
+  }
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_normalizer() {
+  if (root_.contains("normalizer") && !root_["normalizer"].is_null()) {
+    read_normalizer(root_["normalizer"], "#/normalizer");
+  }
+  is_marked_ = normalizes_spaces_ = !mark_.empty();
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_normalizer(const nlohmann::json& part,
+                                                      const std::string& pointer, unsigned depth) {
+  const JsonMembers members(part, pointer);
+  if (depth > 8) refuse(pointer, "normalizers are nested too deeply");
+  const auto type = members.value<std::string>("type");
+  if (type == "Sequence") {
+    const nlohmann::json& list = members.array("normalizers");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      read_normalizer(list[i], pointer + "/normalizers/" + std::to_string(i), depth + 1);
+    }
+    return;
+  }
+  if (type == "Replace") return read_replace(part, pointer);
+  if (type == "Prepend") {
+    const auto text = members.value<std::string>("prepend");
+    if (text != space_mark && text != " ") {
+      // Without a decoder this is all that tells what stands for a space.
+      if (!JsonMembers(root_).has("decoder")) {
+        refuse(pointer + "/prepend", "must be the mark for a space, as the file has no decoder");
+      }
+      add_other(OtherNormalizers::unknown);
+      return set_unknown(pointer + "/prepend", "no other text than a space is put before a text");
+    }
+    prepends_mark_ = text != " ";
+    return set_prefix(SpacePrefix::every_stretch, pointer);
+  }
+  if (type == "ByteLevel") {
+    byte_level_ = true;
+    add_other(OtherNormalizers::unknown);
+    return set_unknown(pointer, "bytes are spelt before a text is split");
+  }
+  const bool is_change = type == "Precompiled" || type == "Strip";
+  if (is_change && (!mark_.empty() || prefix_ != SpacePrefix::none)) {
+    add_other(OtherNormalizers::unknown);
+    return set_unknown(pointer, "the normalizer must stand before what marks spaces");
+  }
+  if (type == "Precompiled") {
+    const std::string place = pointer + "/precompiled_charsmap";
+    const auto map = decode_base64(members.value<std::string>("precompiled_charsmap"), place);
+    try {
+      changes_.push_back({TextChange::Kind::characters, CharacterMap(map)});
+    } catch (const Error& error) {
+      throw error.within(place);
+    }
+  } else if (type == "Strip") {
+    if (members.value_or("strip_left", true)) {
+      changes_.push_back({TextChange::Kind::strip_left, {}});
+    }
+    if (members.value_or("strip_right", true)) {
+      changes_.push_back({TextChange::Kind::strip_right, {}});
+    }
+  } else if (type != "NFC") {  // which leaves text that is composed already
+    set_unknown(pointer, "the normalizer \"" + type + "\" is not known");
+    constexpr std::array<std::string_view, 7> harmless{
+        "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt", "BertNormalizer"};
+    const bool is_harmless = std::find(harmless.begin(), harmless.end(), type) != harmless.end();
+    const bool lowers =
+        type == "Lowercase" || (type == "BertNormalizer" && members.value_or("lowercase", true));
+    add_other(is_harmless ? lowers ? OtherNormalizers::lowercase : OtherNormalizers::harmless
+                          : OtherNormalizers::unknown);
+  }
+}
+
+TOOLDECODE_INLINE void TokenizerJson::add_other(OtherNormalizers kind) {
+  other_normalizers_ = std::max(other_normalizers_, kind);
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_replace(const nlohmann::json& part,
+                                                   const std::string& pointer) {
+  const JsonMembers members(part, pointer);
+  const auto content = members.value<std::string>("content");
+  if (!part.contains("pattern")) members.fail("pattern", "is missing");
+  const nlohmann::json& pattern = part["pattern"];
+  if (pattern == nlohmann::json{{"String", " "}}) {
+    if (content == " ") return;
+    if (!is_one_character(content)) {
+      add_other(OtherNormalizers::unknown);
+      return set_unknown(pointer + "/content", "a space is replaced by more than a mark");
+    }
+    return set_mark(content, pointer);
+  }
+  const bool keeps_spaces = content == " " || content == space_mark;
+  if (pattern == nlohmann::json{{"Regex", " {2,}"}} && keeps_spaces && mark_.empty() &&
+      prefix_ == SpacePrefix::none) {
+    changes_.push_back({TextChange::Kind::collapse_spaces, {}});
+    collapses_to_mark_ = content == space_mark;
+    return;
+  }
+  if (!JsonMembers(root_).has("decoder")) {
+    // What else may stand for a space is in the tokens too.
+    refuse(pointer, "must replace a space by its mark, as the file has no decoder");
+  }
+  add_other(OtherNormalizers::unknown);
+  set_unknown(pointer, "no other text than a space is replaced");
+}
+
+TOOLDECODE_INLINE void TokenizerJson::set_mark(const std::string& mark,
+                                               const std::string& pointer) {
+  if (!mark_.empty() && mark_ != mark) {
+    set_unknown(pointer, "another mark stands for a space already");
+  }
+  mark_ = mark;
+}
+
+TOOLDECODE_INLINE void TokenizerJson::set_prefix(SpacePrefix prefix, const std::string& pointer) {
+  // Where each stretch has a space before it already, no other is put.
+  if (prefix_ == SpacePrefix::every_stretch && prefix != SpacePrefix::every_stretch) return;
+  if (prefix_ != SpacePrefix::none || !splits_.empty()) {
+    return set_unknown(pointer, "a space is put before pieces of a text");
+  }
+  prefix_ = prefix;
 }
 
 TOOLDECODE_INLINE void TokenizerJson::read_pre_tokenizer(const nlohmann::json& part,
                                                          const std::string& pointer,
                                                          unsigned depth) {
-  if (part.is_null()) return;
   if (depth > 8) refuse(pointer, "pre-tokenizers are nested too deeply");
   const JsonMembers members(part, pointer);
   const auto type = members.value<std::string>("type");
@@ -107,98 +211,364 @@ TOOLDECODE_INLINE void TokenizerJson::read_pre_tokenizer(const nlohmann::json& p
       read_pre_tokenizer(list[i], pointer + "/pretokenizers/" + std::to_string(i), depth + 1);
     }
   } else if (type == "ByteLevel") {
-    byte_level_ = true;
-    if (members.value_or("use_regex", true)) patterns_.emplace_back(gpt2_pattern);
-    prefixes_space_ = prefixes_space_ || members.value_or("add_prefix_space", false);
-  } else if (type == "Split") {
-    if (!part.contains("pattern")) refuse(pointer + "/pattern", "is missing");
-    const JsonMembers pattern(part["pattern"], pointer + "/pattern");
-    const auto behavior = members.value<std::string>("behavior");
-    if (members.value_or("invert", false) != (behavior == "Removed") ||
-        (behavior != "Isolated" && behavior != "Removed")) {
-      set_unknown(pointer + "/behavior", "only a split that keeps all of the text is known");
-      return;
+    if (is_marked_) set_unknown(pointer, "a mark for spaces is spelt as bytes");
+    if (members.value_or("add_prefix_space", false)) {
+      set_prefix(SpacePrefix::unspaced_stretches, pointer + "/add_prefix_space");
     }
-    patterns_.push_back(pattern.value<std::string>("Regex"));
+    if (members.value_or("use_regex", true)) add_split({gpt2_pattern}, pointer);
+    byte_level_ = true;
+  } else if (type == "Split") {
+    read_split(part, pointer);
   } else if (type == "Digits") {
-    patterns_.emplace_back(members.value_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)");
+    add_split({members.value_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)"}, pointer);
   } else if (type == "Metaspace") {
-    prefixes_space_ = members.value_or<std::string>("prepend_scheme", "always") != "never";
-    if (members.value_or("split", true)) patterns_.emplace_back(" [^ ]*");
+    read_metaspace(part, pointer);
   } else {
     set_unknown(pointer + "/type", "the pre-tokenizer \"" + type + "\" is not known");
   }
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_tokens(const nlohmann::json& model) {
-  if (!model.contains("vocab") || !model["vocab"].is_object())
-    refuse("#/model/vocab", "must be an object");
-  // Gaps between ids exist, but not so many that they would fill the memory.
-  const std::size_t max = 2 * model["vocab"].size() + 65'536;
-  std::size_t count     = 0;
-  const auto place      = [&](const nlohmann::json& id, const std::string& pointer) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max) {
-      refuse(pointer, "a token's id is an integer not far past the number of tokens");
-    }
-    count = std::max(count, id.get<std::size_t>() + 1);
-    return id.get<std::size_t>();
-  };
-  const auto put = [&](std::size_t id, Vocabulary::Entry entry) {
-    if (entries_.size() < count) entries_.resize(count, {"", TokenType::unused});
-    entries_[id] = std::move(entry);
-  };
-  for (const auto& [text, id] : model["vocab"].items()) {
-    const std::string pointer = "#/model/vocab/" + text;
-    put(place(id, pointer), entry(text, pointer));
+TOOLDECODE_INLINE void TokenizerJson::add_split(Split split, const std::string& pointer) {
+  if (byte_level_) set_unknown(pointer, "a text is split after its bytes are spelt");
+  splits_.push_back(std::move(split));
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_split(const nlohmann::json& part,
+                                                 const std::string& pointer) {
+  const JsonMembers members(part, pointer);
+  if (!part.contains("pattern")) refuse(pointer + "/pattern", "is missing");
+  const JsonMembers pattern(part["pattern"], pointer + "/pattern");
+  const auto behavior = members.value<std::string>("behavior");
+  constexpr std::array<std::pair<std::string_view, SplitBehavior>, 5> behaviors{
+      {{"Isolated", SplitBehavior::isolated},
+       {"Removed", SplitBehavior::removed},
+       {"MergedWithPrevious", SplitBehavior::merged_with_previous},
+       {"MergedWithNext", SplitBehavior::merged_with_next},
+       {"Contiguous", SplitBehavior::contiguous}}};
+  const auto known = std::find_if(behaviors.begin(), behaviors.end(),
+                                  [&](const auto& one) { return one.first == behavior; });
+  if (known == behaviors.end()) {
+    members.fail("behavior", '"' + behavior +
+                                 "\": must be Isolated, Removed, MergedWithPrevious, "
+                                 "MergedWithNext or Contiguous");
   }
-  if (!root_.contains("added_tokens")) return;
+  Split split{
+      .pattern = "", .behavior = known->second, .inverted = members.value_or("invert", false)};
+  if (pattern.has("String")) {
+    split.is_text = true;
+    split.pattern = pattern.value<std::string>("String");
+    if (is_marked_) {
+      // The text has marks where it had spaces, so that a space is nowhere.
+      if (split.pattern.find(' ') != std::string::npos) split.pattern.clear();
+      split.pattern = TokenSpelling::marked(mark_, false).write(split.pattern);
+    }
+  } else {
+    split.pattern = pattern.value<std::string>("Regex");
+    if (is_marked_) set_unknown(pointer, "an expression splits a text with marks for spaces");
+  }
+  add_split(std::move(split), pointer);
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_metaspace(const nlohmann::json& part,
+                                                     const std::string& pointer) {
+  const JsonMembers members(part, pointer);
+  if (byte_level_) set_unknown(pointer, "spaces are marked after bytes are spelt");
+  set_mark(members.value_or<std::string>("replacement", space_mark), pointer);
+  is_marked_  = true;
+  auto scheme = members.value_or<std::string>("prepend_scheme", "always");
+  // What files had before prepend_scheme.
+  if (!members.value_or("add_prefix_space", true)) scheme = "never";
+  if (scheme == "always") {
+    set_prefix(SpacePrefix::unspaced_stretches, pointer);
+  } else if (scheme == "first") {
+    set_prefix(SpacePrefix::unspaced_start, pointer);
+  } else if (scheme != "never") {
+    members.fail("prepend_scheme", '"' + scheme + "\": must be always, first or never");
+  }
+  if (members.value_or("split", true)) {
+    add_split({.pattern = " ", .is_text = true, .behavior = SplitBehavior::merged_with_next},
+              pointer);
+  }
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_decoder() {
+  if (JsonMembers(root_).has("decoder")) {
+    spelling_ = TokenSpelling::of_decoder(root_["decoder"], "#/decoder");
+    if ((prepends_mark_ || collapses_to_mark_) && mark_ != space_mark) {
+      set_unknown("#/normalizer", "a mark is put where no mark stands for a space");
+    }
+    return;
+  }
+  if (model_type_ == "BPE" || model_type_ == "Unigram") {
+    if (byte_level_) {
+      spelling_ = TokenSpelling::in_alphabet();
+      return;
+    }
+    if (!mark_.empty() || byte_fallback_) {
+      if (mark_.empty()) set_mark(space_mark, "#/normalizer");
+      spelling_ = TokenSpelling::marked(mark_, byte_fallback_);
+      return;
+    }
+  }
+  refuse("#/decoder",
+         "is missing, and nothing else tells what the tokens write: add the decoder "
+         "that the tokenizer has");
+}
+
+TOOLDECODE_INLINE std::optional<std::string> TokenizerJson::text_read_as(
+    const std::string& content) const {
+  if (byte_level_) return find_alphabet_bytes(content);
+  if (mark_.empty()) return content;
+  if (content.find(' ') != std::string::npos) return std::nullopt;  // no text has a space any more
+  return TokenSpelling::marked(mark_, false).write(content);
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_tokens() {
+  const nlohmann::json& model = root_["model"];
+  if (!model.contains("vocab")) refuse("#/model/vocab", "is missing");
+  const nlohmann::json& vocabulary = model["vocab"];
+  if (model_type_ == "Unigram") {
+    if (!vocabulary.is_array()) refuse("#/model/vocab", "must be an array");
+    for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+      const std::string pointer = "#/model/vocab/" + std::to_string(i);
+      const nlohmann::json& row = vocabulary[i];
+      if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !row[1].is_number()) {
+        refuse(pointer, "must be a token and its score");
+      }
+      scores_.push_back(row[1].get<double>());
+      read_model_token(row[0].get<std::string>(), i, pointer);
+    }
+  } else {
+    if (!vocabulary.is_object()) refuse("#/model/vocab", "must be an object");
+    for (const auto& [content, id] : vocabulary.items()) {
+      read_model_token(content, id, "#/model/vocab/" + content);
+    }
+  }
+  if (!JsonMembers(root_).has("added_tokens")) return;
   const nlohmann::json& added = JsonMembers(root_).array("added_tokens");
   for (std::size_t i = 0; i < added.size(); ++i) {
-    const std::string pointer = "#/added_tokens/" + std::to_string(i);
-    const JsonMembers token(added[i], pointer);
-    if (!added[i].contains("id")) token.fail("id", "is missing");
-    put(place(added[i]["id"], pointer + "/id"),
-        {token.value<std::string>("content"),
-         token.value_or("special", false) ? TokenType::control : TokenType::user_defined});
+    read_added_token(added[i], "#/added_tokens/" + std::to_string(i));
   }
 }
 
-TOOLDECODE_INLINE Vocabulary::Entry TokenizerJson::entry(const std::string& text,
-                                                         const std::string& pointer) const {
-  if (byte_level_) {
-    const auto bytes = find_alphabet_bytes(text);
-    // Some vocabularies list their special tokens beside the others, as plain text.
-    if (!bytes) return {text, TokenType::control};
-    return {*bytes, TokenType::normal};
+TOOLDECODE_INLINE void TokenizerJson::put(const nlohmann::json& id, const std::string& pointer,
+                                          Vocabulary::Entry entry, Origin origin) {
+  // Gaps between ids exist, but not so many that they would fill the memory.
+  const std::size_t max = 2 * root_["model"]["vocab"].size() + 65'536;
+  if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max) {
+    refuse(pointer, "a token's id is an integer not far past the number of tokens");
   }
-  if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>') {
-    const auto byte = find_byte(text);
-    if (!byte) refuse(pointer, "is no byte token");
-    return {std::string(1, *byte), TokenType::byte};
+  const auto i = id.get<std::size_t>();
+  if (i >= entries_.size()) {
+    entries_.resize(i + 1, {"", TokenType::unused});
+    origins_.resize(i + 1);
   }
-  return {replace_space_marks(text), TokenType::normal};
+  entries_[i] = std::move(entry);
+  origins_[i] = std::move(origin);
 }
 
-TOOLDECODE_INLINE BytePairEncoding::Merge TokenizerJson::merge(const nlohmann::json& listed,
-                                                               std::size_t rank) const {
-  const std::string place = "#/model/merges/" + std::to_string(rank);
-  std::string left, right;
+TOOLDECODE_INLINE void TokenizerJson::read_model_token(const std::string& content,
+                                                       const nlohmann::json& id,
+                                                       const std::string& pointer) {
+  if (id.is_number_unsigned()) model_ids_.try_emplace(content, id.get<std::size_t>());
+  std::string written = spelling_.write(content);
+  const auto byte     = find_byte(content);
+  if (byte_fallback_ && byte && written == std::string(1, *byte)) {
+    return put(id, pointer, {std::move(written), TokenType::byte}, {content, true, false});
+  }
+  if (byte_fallback_ && byte) {
+    set_unknown("#/model/byte_fallback", "the decoder does not write the bytes of tokens of bytes");
+  }
+  const auto read = text_read_as(content);
+  const bool same = read == written;
+  // A byte's token of a model without them is made of no text.
+  if (read && !same && !find_written_byte(content) && !unknown_) {
+    set_unknown("#/decoder",
+                "token " + id.dump() + " is written otherwise than the text that is encoded as it");
+  }
+  put(id, pointer, {std::move(written), TokenType::normal}, {content, true, same});
+}
+
+TOOLDECODE_INLINE void TokenizerJson::read_added_token(const nlohmann::json& token,
+                                                       const std::string& pointer) {
+  const JsonMembers members(token, pointer);
+  if (!token.contains("id")) members.fail("id", "is missing");
+  const auto content       = members.value<std::string>("content");
+  const bool is_special    = members.value_or("special", false);
+  const nlohmann::json& id = token["id"];
+  // The file's own reader would give the token another id than the file does.
+  const auto known = model_ids_.find(content);
+  if (known != model_ids_.end() && id != known->second) {
+    members.fail("id", id.dump() + ": must be " + std::to_string(known->second) +
+                           ", which is the id of the same text in the model's vocabulary");
+  }
+  const bool in_model = known != model_ids_.end();
+  const bool is_taken = !in_model && id.is_number_unsigned() &&
+                        id.get<std::size_t>() < origins_.size() &&
+                        origins_[id.get<std::size_t>()].in_model;
+  if (is_taken) {
+    members.fail("id", id.dump() + ": must not be the id of another token of the model, \"" +
+                           origins_[id.get<std::size_t>()].content + '"');
+  }
+  const bool is_normalized = members.value_or("normalized", false);
+  const std::string normalized =
+      is_normalized ? normalized_content(content, is_special, pointer) : content;
+  Vocabulary::Entry entry{content, TokenType::control};
+  if (!is_special) entry = {spelling_.write(normalized), TokenType::user_defined};
+  const bool is_read = !is_special && in_model && text_read_as(content) == entry.bytes;
+  if (!is_special && in_model && !is_read && text_read_as(content) == spelling_.write(content)) {
+    set_unknown(pointer + "/normalized",
+                "the token is written otherwise than the text that the model encodes as it");
+  }
+  put(id, pointer + "/id", std::move(entry), {content, in_model, is_read});
+  AddedToken found{.text         = content,
+                   .token        = static_cast<TokenId>(id.get<std::size_t>()),
+                   .is_control   = is_special,
+                   .single_word  = members.value_or("single_word", false),
+                   .strips_left  = members.value_or("lstrip", false),
+                   .strips_right = members.value_or("rstrip", false)};
+  if (!is_normalized) {
+    first_added_.push_back(std::move(found));
+    return;
+  }
+  if (normalized.empty()) set_unknown(pointer + "/content", "is empty as it is normalised");
+  // Spaces that are marks already are no white space.
+  if (collapses_to_mark_ && (found.strips_left || found.strips_right)) {
+    set_unknown(pointer, "white space is taken where some of it is marks");
+  }
+  found.text = normalized;
+  if (normalizes_spaces_) {
+    found.text         = TokenSpelling::marked(mark_, false).write(normalized);
+    found.keeps_spaces = true;
+  }
+  second_added_.push_back(std::move(found));
+}
+
+TOOLDECODE_INLINE std::string TokenizerJson::normalized_content(const std::string& content,
+                                                                bool is_special,
+                                                                const std::string& pointer) const {
+  std::string result = content;
+  for (const TextChange& change : changes_) result = change.apply(result);
+  if (other_normalizers_ != OtherNormalizers::none) {
+    const bool is_plain =
+        std::all_of(result.begin(), result.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    if (!is_special && (!is_plain || other_normalizers_ == OtherNormalizers::unknown)) {
+      refuse(pointer + "/normalized",
+             "must be false, as the normalizer may change what the token writes");
+    }
+    if (other_normalizers_ == OtherNormalizers::lowercase) {
+      for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  if (prefix_ == SpacePrefix::every_stretch && !result.empty()) result.insert(0, " ");
+  if (!normalizes_spaces_) return result;
+  std::string marked;
+  for (const char c : result) marked += c == ' ' ? mark_ : std::string(1, c);
+  return marked;
+}
+
+TOOLDECODE_INLINE std::vector<TokenId> TokenizerJson::unread_tokens() const {
+  std::vector<TokenId> result;
+  for (std::size_t i = 0; i < origins_.size(); ++i) {
+    if (!origins_[i].is_read && entries_[i].type != TokenType::byte) {
+      result.push_back(static_cast<TokenId>(i));
+    }
+  }
+  return result;
+}
+
+TOOLDECODE_INLINE Tokenizer::Encoding TokenizerJson::encoding(const Vocabulary& vocabulary) {
+  const std::vector<TokenId> left_out = unread_tokens();
+  const JsonMembers model(root_["model"], "#/model");
+  if (model_type_ == "Unigram") {
+    std::vector<double> scores = scores_;
+    scores.resize(vocabulary.token_count(), 0);
+    std::optional<double> lowest;
+    for (const double score : scores_) lowest = std::min(lowest.value_or(score), score);
+    return Unigram::of_doubles(
+        vocabulary, std::move(scores),
+        {.collapse_spaces = false, .user_defined = true, .left_out = left_out, .lowest = lowest});
+  }
+  const BytePairOptions options{.characters   = !byte_level_,
+                                .whole_first  = model.value_or("ignore_merges", false),
+                                .user_defined = true,
+                                .left_out     = left_out};
+  return BytePairEncoding::by_tokens(
+      vocabulary,
+      model_type_ == "BPE" ? merges(model) : std::vector<BytePairEncoding::TokenMerge>(), options);
+}
+
+TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merges(
+    const JsonMembers& model) {
+  const nlohmann::json& listed = model.array("merges");
+  const auto prefix            = model.value_or<std::string>("continuing_subword_prefix", "");
+  std::vector<BytePairEncoding::TokenMerge> result;
+  std::unordered_set<TokenId> left_out;  // what merges would make and no text is read as
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const std::string pointer = "#/model/merges/" + std::to_string(i);
+    const auto [left, right]  = merged_texts(listed[i], pointer);
+    const auto id             = [&](const std::string& content) {
+      const auto found = model_ids_.find(content);
+      if (found == model_ids_.end()) {
+        refuse(pointer,
+                           "must merge two tokens into a third, and there is no token \"" + content + '"');
+      }
+      return static_cast<TokenId>(found->second);
+    };
+    const std::string tail = right.starts_with(prefix) ? right.substr(prefix.size()) : right;
+    const BytePairEncoding::TokenMerge one{id(left), id(right), id(left + tail)};
+    const auto is_read = [&](TokenId token) {
+      return origins_[static_cast<std::size_t>(token)].is_read;
+    };
+    const auto is_special = [&](TokenId token) {
+      return entries_[static_cast<std::size_t>(token)].type == TokenType::control;
+    };
+    // Text is never merged into what writes another one, such as a special token.
+    if (is_read(one.merged) && is_read(one.left) && is_read(one.right)) {
+      result.push_back(one);
+    } else if (is_read(one.merged) &&
+               (left_out.contains(one.left) || left_out.contains(one.right))) {
+      set_unknown(pointer, "a special token is merged further");
+    }
+    if (is_read(one.merged)) continue;
+    left_out.insert(one.merged);
+    // Who reads the file finds special tokens in a text first, but not what only its normaliser
+    // spells so.
+    const std::string content = left + tail;
+    if (is_special(one.merged) && text_read_as(content) != content) {
+      set_unknown(pointer, "spaces are merged into a special token");
+    }
+  }
+  return result;
+}
+
+TOOLDECODE_INLINE std::pair<std::string, std::string> TokenizerJson::merged_texts(
+    const nlohmann::json& listed, const std::string& pointer) const {
   if (listed.is_array() && listed.size() == 2 && listed[0].is_string() && listed[1].is_string()) {
-    left  = listed[0];
-    right = listed[1];
-  } else if (listed.is_string()) {
-    const auto text          = listed.get<std::string>();
-    const std::size_t middle = text.find(' ', 1);
-    if (middle == std::string::npos) refuse(place, "is no pair");
-    left  = text.substr(0, middle);
-    right = text.substr(middle + 1);
-  } else {
-    refuse(place, "is no pair");
+    return {listed[0], listed[1]};
   }
-  if (!byte_level_) return {replace_space_marks(left), replace_space_marks(right)};
-  const auto a = find_alphabet_bytes(left), b = find_alphabet_bytes(right);
-  if (!a || !b) refuse(place, "is no pair in the byte alphabet");
-  return {*a, *b};
+  if (!listed.is_string()) refuse(pointer, "is no pair");
+  const auto text          = listed.get<std::string>();
+  const std::size_t middle = text.find(' ', 1);
+  if (middle == std::string::npos) refuse(pointer, "is no pair");
+  return {text.substr(0, middle), text.substr(middle + 1)};
+}
+
+TOOLDECODE_INLINE TextRules TokenizerJson::text_rules() {
+  bool rewrites =
+      prefix_ == SpacePrefix::every_stretch || prefix_ == SpacePrefix::unspaced_stretches;
+  rewrites = rewrites && !(first_added_.empty() && second_added_.empty());
+  for (const auto* added : {&first_added_, &second_added_}) {
+    for (const AddedToken& token : *added) {
+      const Vocabulary::Entry& entry = entries_[static_cast<std::size_t>(token.token)];
+      rewrites                       = rewrites || (!token.is_control && token.text != entry.bytes);
+    }
+  }
+  return {.first          = AddedTokens(std::move(first_added_)),
+          .changes        = std::move(changes_),
+          .second         = AddedTokens(std::move(second_added_)),
+          .prefix         = prefix_,
+          .rewrites_added = rewrites};
 }
 
 TOOLDECODE_INLINE TokenId TokenizerJson::checked_id(const nlohmann::json& id) const {
@@ -209,24 +579,29 @@ TOOLDECODE_INLINE TokenId TokenizerJson::checked_id(const nlohmann::json& id) co
   return static_cast<TokenId>(number);
 }
 
+TOOLDECODE_INLINE std::optional<TokenId> TokenizerJson::find_named(
+    const nlohmann::json& name) const {
+  const std::string content = name.is_string()   ? name.get<std::string>()
+                              : name.is_object() ? name.value("content", "")
+                                                 : "";
+  std::optional<TokenId> found;
+  for (std::size_t i = 0; i < entries_.size() && !content.empty(); ++i) {
+    if (origins_[i].content != content) continue;
+    // A file may list it among the model's tokens alone.
+    const bool is_special = entries_[i].type == TokenType::control;
+    if (is_special || !found) found = static_cast<TokenId>(i);
+    if (is_special) break;
+  }
+  return found;
+}
+
 TOOLDECODE_INLINE VocabularyOptions TokenizerJson::options() const {
   VocabularyOptions result;
-  const auto find = [&](const std::string& name) -> std::optional<TokenId> {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      const bool special =
-          entries_[i].type == TokenType::control || entries_[i].type == TokenType::user_defined;
-      if (special && entries_[i].bytes == name) return static_cast<TokenId>(i);
-    }
-    return std::nullopt;
-  };
   if (!files_.tokenizer_config.empty()) {
     const nlohmann::json config = parse_json_file(files_.tokenizer_config);
     const auto named            = [&](const char* key) -> std::optional<TokenId> {
       if (!config.is_object() || !config.contains(key)) return std::nullopt;
-      const nlohmann::json& token = config[key];
-      if (token.is_string()) return find(token.get<std::string>());
-      if (token.is_object()) return find(token.value("content", ""));
-      return std::nullopt;
+      return find_named(config[key]);
     };
     if (const auto end = named("eos_token")) result.end_tokens.push_back(*end);
     result.begin_token = named("bos_token");

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,8 +50,12 @@ class CharacterMap {
 
 /// What a Unigram does to a text before it cuts it.
 struct UnigramOptions {
-  CharacterMap characters = {};    ///< replaces characters
-  bool collapse_spaces    = true;  ///< of spaces in a row one is left, of those at the end none
+  CharacterMap characters = {};     ///< replaces characters
+  bool collapse_spaces    = true;   ///< of spaces in a row one is left, of those at the end none
+  bool user_defined       = false;  ///< user-defined tokens are pieces too
+  std::span<const TokenId> left_out = {};  ///< ids that are no pieces, in order
+  std::optional<double> lowest = {};  ///< the score that a character without a piece is 10 below;
+                                      ///< else the lowest of all pieces
 };
 
 /// The cut of a text into pieces whose scores, logarithms of probabilities, have the greatest sum.
@@ -65,26 +71,34 @@ class Unigram {
  public:
   /// \param scores  one per token
   Unigram(Vocabulary vocabulary, std::vector<float> scores, UnigramOptions options = {});
+  /// With scores that are summed in double precision, as Hugging Face's tokenizers do.
+  [[nodiscard]] static Unigram of_doubles(const Vocabulary& vocabulary, std::vector<double> scores,
+                                          UnigramOptions options);
 
   /// Appends the tokens of a text.
   void encode(std::string_view original, std::vector<TokenId>& out) const;
 
  private:
+  Unigram(std::vector<double> scores, bool is_single, Vocabulary vocabulary,
+          UnigramOptions options);
+
   struct Step {
-    float score       = -std::numeric_limits<float>::infinity();
+    double score      = -std::numeric_limits<double>::infinity();
     std::size_t begin = 0;
     TokenId token     = -1;  // -1: none, the character's bytes
   };
 
   static void improve(Step& known, const Step& other) noexcept;
   static std::size_t character_size(std::string_view text, std::size_t at) noexcept;
+  [[nodiscard]] double sum(double a, double b) const noexcept;
   [[nodiscard]] std::string normalized(std::string_view original) const;
   void write_bytes(std::string_view text, std::vector<TokenId>& out) const;
 
   Vocabulary vocabulary_;
-  std::vector<float> scores_;
+  std::vector<double> scores_;
+  bool is_single_;  // sums are rounded to single precision
   UnigramOptions options_;
-  float lowest_ = 0;
+  double lowest_ = 0;
   std::array<TokenId, 256> bytes_{};
   std::shared_ptr<const core::ByteTrie> pieces_;
 };

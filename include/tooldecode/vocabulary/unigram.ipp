@@ -75,7 +75,19 @@ TOOLDECODE_INLINE std::pair<std::size_t, std::size_t> CharacterMap::longest(
 
 TOOLDECODE_INLINE Unigram::Unigram(Vocabulary vocabulary, std::vector<float> scores,
                                    UnigramOptions options)
-    : vocabulary_(std::move(vocabulary)), scores_(std::move(scores)), options_(std::move(options)) {
+    : Unigram({scores.begin(), scores.end()}, true, std::move(vocabulary), std::move(options)) {}
+
+TOOLDECODE_INLINE Unigram Unigram::of_doubles(const Vocabulary& vocabulary,
+                                              std::vector<double> scores, UnigramOptions options) {
+  return {std::move(scores), false, vocabulary, std::move(options)};
+}
+
+TOOLDECODE_INLINE Unigram::Unigram(std::vector<double> scores, bool is_single,
+                                   Vocabulary vocabulary, UnigramOptions options)
+    : vocabulary_(std::move(vocabulary)),
+      scores_(std::move(scores)),
+      is_single_(is_single),
+      options_(std::move(options)) {
   if (scores_.size() != vocabulary_.token_count()) {
     throw Error(Errc::malformed_vocabulary, "scores", scores_.size(),
                 "must be one for each token: " + std::to_string(vocabulary_.token_count()));
@@ -85,13 +97,17 @@ TOOLDECODE_INLINE Unigram::Unigram(Vocabulary vocabulary, std::vector<float> sco
   for (std::size_t i = 0; i < vocabulary_.token_count(); ++i) {
     const auto id   = static_cast<TokenId>(i);
     const auto text = vocabulary_.name(id);
-    if (vocabulary_.type(id) == TokenType::normal) {
+    if (std::binary_search(options_.left_out.begin(), options_.left_out.end(), id)) continue;
+    if (vocabulary_.type(id) == TokenType::normal ||
+        (options_.user_defined && vocabulary_.type(id) == TokenType::user_defined)) {
       entries.emplace_back(text, static_cast<std::uint32_t>(i));
       lowest_ = std::min(lowest_, scores_[i]);
     } else if (vocabulary_.type(id) == TokenType::byte && text.size() == 1) {
       bytes_[static_cast<std::uint8_t>(text[0])] = id;
     }
   }
+  options_.left_out = {};
+  if (options_.lowest) lowest_ = *options_.lowest;
   pieces_ = std::make_shared<const core::ByteTrie>(std::move(entries));
 }
 
@@ -110,12 +126,12 @@ TOOLDECODE_INLINE void Unigram::encode(std::string_view original, std::vector<To
       const auto values = pieces_->values(node);
       if (values.empty()) continue;
       for (const std::uint32_t token : values) {
-        improve(best[end], {best[at].score + scores_[token], at, static_cast<TokenId>(token)});
+        improve(best[end], {sum(best[at].score, scores_[token]), at, static_cast<TokenId>(token)});
       }
       has_one = has_one || end - at == character;
     }
     // SentencePiece's price of a character that has no piece.
-    if (!has_one) improve(best[at + character], {best[at].score + lowest_ - 10.0F, at, -1});
+    if (!has_one) improve(best[at + character], {sum(best[at].score, sum(lowest_, -10)), at, -1});
     at += character;
   }
   std::vector<std::size_t> ends;
@@ -132,6 +148,12 @@ TOOLDECODE_INLINE void Unigram::encode(std::string_view original, std::vector<To
 
 TOOLDECODE_INLINE void Unigram::improve(Step& known, const Step& other) noexcept {
   if (other.score > known.score) known = other;
+}
+
+TOOLDECODE_INLINE double Unigram::sum(double a, double b) const noexcept {
+  // Two numbers of single precision, added in double and then rounded, give what adding them in
+  // single precision gives.
+  return is_single_ ? static_cast<double>(static_cast<float>(a + b)) : a + b;
 }
 
 TOOLDECODE_INLINE std::size_t Unigram::character_size(std::string_view text,

@@ -1,0 +1,44 @@
+/// \file
+/// What white_space.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/vocabulary/white_space.hpp>
+
+namespace tooldecode::vocabulary::detail {
+
+TOOLDECODE_INLINE bool is_white_space(std::uint32_t c) noexcept {
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
+}  // namespace tooldecode::vocabulary::detail
+
+namespace tooldecode::vocabulary {
+
+TOOLDECODE_INLINE std::string_view without_first_spaces(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const auto first = text::find_code_point(text, 0);
+    if (!first || !detail::is_white_space(first->value)) break;
+    text.remove_prefix(first->bytes);
+  }
+  return text;
+}
+
+TOOLDECODE_INLINE std::string_view without_last_spaces(std::string_view text) noexcept {
+  while (!text.empty()) {
+    std::size_t at = text.size() - 1;
+    while (at > 0 && (static_cast<std::uint8_t>(text[at]) & 0xC0) == 0x80) --at;
+    const auto last = text::find_code_point(text, at);
+    if (!last || at + last->bytes != text.size() || !detail::is_white_space(last->value)) break;
+    text.remove_suffix(last->bytes);
+  }
+  return text;
+}
+
+}  // namespace tooldecode::vocabulary
