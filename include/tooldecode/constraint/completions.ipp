@@ -73,8 +73,9 @@ class Completions::Search {
       if (after.upper > left && after.lower <= left) open.push_back(next);
     }
     if (!open.empty()) search(open, left);
-    known.worst = 0;
-    for (const Number next : known.next) known.worst = std::max(known.worst, look_up(next).upper);
+    std::uint32_t worst = 0;
+    for (const Number next : known.next) worst = std::max(worst, look_up(next).upper);
+    known.worst = worst;
     if (known.worst > left) keep(id, left, words);
   }
 
@@ -141,13 +142,14 @@ class Completions::Search {
   // Whether no token can lead to where so many tokens are too few.
   bool is_far(Number id, std::size_t distance) {
     if (!far_) {
-      far_.emplace();
+      grammar::TextLengths::Worst far;
       if (can_end_ && has_all_bytes()) {
         Automaton::Cursor walk(constraint_.automaton());
-        *far_ = walk.lengths().worst(constraint_.root());
+        far = walk.lengths().worst(constraint_.root());
       } else {
-        far_->bytes = grammar::TextLengths::none;
+        far.bytes = grammar::TextLengths::none;
       }
+      far_ = far;
     }
     if (far_->bytes >= grammar::TextLengths::none || distance <= far_->bytes) return false;
     if (far_->nested == 0) return true;
@@ -270,12 +272,14 @@ class Completions::Search {
   // Finds the states after each token.
   std::uint64_t expand(Number id) {
     Known& known = look_up(id);
-    if (std::exchange(known.is_expanded, true)) return 0;
+    if (known.is_expanded) return 0;
     ++counts_.walks;
-    const std::uint64_t steps =
-        walk(id, [&](NodeIndex, Number next) { known.next.push_back(next); });
-    std::sort(known.next.begin(), known.next.end());
-    known.next.erase(std::unique(known.next.begin(), known.next.end()), known.next.end());
+    std::vector<Number> all;
+    const std::uint64_t steps = walk(id, [&](NodeIndex, Number next) { all.push_back(next); });
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    known.next        = std::move(all);
+    known.is_expanded = true;
     return steps;
   }
 
@@ -300,7 +304,7 @@ class Completions::Search {
   // on its way.
   void find_text(Number id) {
     Known& known = look_up(id);
-    if (std::exchange(known.has_text, true) || known.upper == 1 || !can_end_) return;
+    if (known.has_text || known.upper == 1 || !can_end_) return;
     const std::optional<std::string> text = shortest_text(id);
     const std::vector<std::size_t> ends   = text ? cut(*text) : std::vector<std::size_t>();
     Automaton::Cursor walk(constraint_.automaton());
@@ -313,6 +317,7 @@ class Completions::Search {
         place = walk.step(place, static_cast<std::uint8_t>((*text)[from]));
       }
     }
+    known.has_text = true;
   }
 
   [[nodiscard]] std::optional<std::string> shortest_text(Number id) const {
