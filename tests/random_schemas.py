@@ -412,7 +412,8 @@ class Judge:
         return self.validator.is_valid(value)
 
     def is_doubtful(self, text, conforms):
-        """Whether jsonschema, if it can tell, or a reader who does not round whole numbers has it otherwise."""
+        """Whether jsonschema, if it can tell, or a reader who does not round whole numbers, those of the schema
+        among them, has it otherwise."""
         exact = json.loads(text, parse_float=exact_number)
         if self.validator.is_valid(exact) != conforms:
             return True
@@ -420,7 +421,8 @@ class Judge:
             import jsonschema
             kind = jsonschema.validators.validator_for(self.schema, default=jsonschema.Draft202012Validator)
             checker = kind.FORMAT_CHECKER if self.formats else None
-            return kind(self.schema, format_checker=checker).is_valid(exact) != conforms
+            schemas = [self.schema, json.loads(json.dumps(self.schema), parse_float=exact_number)]
+            return any(kind(schema, format_checker=checker).is_valid(exact) != conforms for schema in schemas)
         except Exception:
             return False
 

@@ -44,7 +44,8 @@ struct StreamEvent {
 /// is complete. Bytes come as soon as they can be nothing else: what may begin a delimiter waits.
 /// Events do not depend on the pieces, but that text of one kind in one piece is one event.
 ///
-/// A call that is cut has no end; what has been written of its arguments has come.
+/// A call that is cut has no end; what has been written of its arguments has come. A piece that is
+/// refused, or that memory does not suffice for, changes nothing: another may be given.
 ///
 /// \par Complexity  O(positions of the state) per byte; memory O(the longest delimiter), and that
 ///                  of one argument where the format does not write JSON
@@ -86,6 +87,9 @@ class CallStream {
 
   static core::Boxed<grammar::ByteLabels> labels_of(const ToolCallFSM& calls);
 
+  // Does what brings events, or changes nothing.
+  template <class Change>
+  Events change(const Change& change);
   // The next bytes as the grammar has them, control tokens with their marks.
   void read(std::string_view bytes, Events& events);
   [[noreturn]] void refuse(std::string_view why) const;
@@ -110,6 +114,8 @@ class CallStream {
   std::size_t call_  = 0;  // its number
   std::size_t given_ = 0;  // arguments of it that are complete
   std::string before_, argument_;
+  std::size_t old_ = 0;  // bytes of the argument from before the change at hand
+  std::string ended_;    // an argument from before it that has ended since
 };
 
 }  // namespace tooldecode

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,28 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
       grammar::ByteLabels(grammar.automaton(), grammar.automaton_state(calls.initial()), label_of));
 }
 
+template <class Change>
+CallStream::Events CallStream::change(const Change& change) {
+  // All but the constraint; of an argument, which may be long, its length.
+  auto all = std::tie(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
+                      tool_, call_, given_, before_);
+  std::tuple before(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
+                    tool_, call_, given_, before_);
+  const std::size_t length = argument_.size();
+  old_                     = length;
+  ended_.clear();
+  try {
+    Events events;
+    change(events);
+    return events;
+  } catch (...) {
+    all = std::move(before);
+    if (!ended_.empty()) argument_ = std::move(ended_);
+    argument_.resize(length);
+    throw;
+  }
+}
+
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {
   const Vocabulary& vocabulary = calls_.vocabulary();
   if (token < 0 || static_cast<std::size_t>(token) >= vocabulary.size()) {
@@ -56,28 +79,27 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {
                 "must be an id of the vocabulary, below " + std::to_string(vocabulary.size()));
   }
   if (vocabulary.is_end(token)) return finish();
-  Events events;
-  read(vocabulary.grammar_bytes(token), events);
-  return events;
+  return change([&](Events& events) { read(vocabulary.grammar_bytes(token), events); });
 }
 
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(std::string_view bytes) {
   constexpr char marks[] = {control_open, control_close};
   const std::size_t mark = bytes.find_first_of(std::string_view(marks, 2));
-  Events events;
-  read(bytes.substr(0, mark), events);
-  if (mark != std::string_view::npos) refuse("the constraint does not allow this byte");
-  return events;
+  return change([&](Events& events) {
+    read(bytes.substr(0, mark), events);
+    if (mark != std::string_view::npos) refuse("the constraint does not allow this byte");
+  });
 }
 
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
-  Events events;
-  if (std::exchange(has_ended_, true)) return events;
-  const bool is_whole = labels_->finish([&](char byte, Label label) { take(byte, label, events); });
-  if (in_call_ && is_whole) end_call(events);
-  enter(Part::none, events);
-  events.push_back({.kind = Kind::answer_end, .call = call_});
-  return events;
+  return change([&](Events& events) {
+    if (std::exchange(has_ended_, true)) return;
+    const bool is_whole =
+        labels_->finish([&](char byte, Label label) { take(byte, label, events); });
+    if (in_call_ && is_whole) end_call(events);
+    enter(Part::none, events);
+    events.push_back({.kind = Kind::answer_end, .call = call_});
+  });
 }
 
 TOOLDECODE_INLINE void CallStream::read(std::string_view bytes, Events& events) {
@@ -175,6 +197,8 @@ TOOLDECODE_INLINE void CallStream::end_argument(Events& events) {
   text += ": " + tools::write_json(value);
   add(Kind::arguments, text, events);
   before_.clear();
+  if (old_ > 0) ended_ = std::move(argument_);
+  old_ = 0;
   argument_.clear();
 }
 

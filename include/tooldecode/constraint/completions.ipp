@@ -76,8 +76,9 @@ class Completions::Search {
       if (after.upper > left && after.lower <= left) open.push_back(next);
     }
     if (!open.empty()) search(open, left);
-    known.worst = 0;
-    for (const Number next : known.next) known.worst = std::max(known.worst, look_up(next).upper);
+    std::uint32_t worst = 0;
+    for (const Number next : known.next) worst = std::max(worst, look_up(next).upper);
+    known.worst = worst;
     if (known.worst > left) keep(id, left, words);
   }
 
@@ -146,13 +147,14 @@ class Completions::Search {
   // Whether no token can lead to where so many tokens are too few.
   bool is_far(Number id, std::size_t distance) {
     if (!far_) {
-      far_.emplace();
+      grammar::TextLengths::Worst far;
       if (can_end_ && has_all_bytes()) {
         Automaton::Cursor walk(constraint_.automaton());
-        *far_ = walk.lengths().worst(constraint_.root());
+        far = walk.lengths().worst(constraint_.root());
       } else {
-        far_->bytes = grammar::TextLengths::none;
+        far.bytes = grammar::TextLengths::none;
       }
+      far_ = far;
     }
     if (far_->bytes >= grammar::TextLengths::none || distance <= far_->bytes) return false;
     if (far_->nested == 0) return true;
@@ -282,7 +284,7 @@ class Completions::Search {
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     known.next        = std::move(all);
-    known.is_expanded = true;  // not where the budget has ended the walk
+    known.is_expanded = true;
     return steps;
   }
 
@@ -320,7 +322,7 @@ class Completions::Search {
         place = walk.step(place, static_cast<std::uint8_t>((*text)[from]));
       }
     }
-    look_up(id).has_text = true;
+    known.has_text = true;
   }
 
   [[nodiscard]] std::optional<std::string> shortest_text(Number id) const {

@@ -150,7 +150,8 @@ class RepeatPlaces {
   bool find_more(Number id, Texts& texts);
   bool begin(Number id, Texts& texts);
   static void push(Texts& texts, Texts::Branch branch);
-  void list_bytes(Texts& texts) const;
+  // From the last.
+  [[nodiscard]] std::vector<std::uint8_t> bytes_behind(Number id) const;
   static bool is_letter(std::uint8_t byte) noexcept;
 
   std::optional<Pair> find_pair(Number id, const AreTwoCalls& are_two_calls);

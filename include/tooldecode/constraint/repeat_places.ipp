@@ -57,9 +57,9 @@ TOOLDECODE_INLINE const std::string* RepeatPlaces::completion(Number id, std::si
 
 TOOLDECODE_INLINE const std::optional<RepeatPlaces::Pair>& RepeatPlaces::pair(
     Number id, const AreTwoCalls& are_two_calls) {
-  auto [at, is_new] = pairs_.try_emplace(id);
-  if (is_new) at->second = find_pair(id, are_two_calls);
-  return at->second;
+  const auto known = pairs_.find(id);
+  if (known != pairs_.end()) return known->second;
+  return pairs_.emplace(id, find_pair(id, are_two_calls)).first->second;
 }
 
 TOOLDECODE_INLINE bool RepeatPlaces::is_loose(Number id, const AreTwoCalls& are_two_calls) {
@@ -106,8 +106,11 @@ TOOLDECODE_INLINE RepeatPlaces::Inside RepeatPlaces::inside(
     std::span<const grammar::StackFrame> positions) {
   std::optional<std::optional<std::size_t>> all;
   for (const grammar::StackFrame& position : positions) {
-    const auto [at, is_new] = tools_.try_emplace(position.below.number());
-    if (is_new) at->second = tool_of_(grammar_.automaton().tags_at(position));
+    auto at = tools_.find(position.below.number());
+    if (at == tools_.end()) {
+      const auto tool = tool_of_(grammar_.automaton().tags_at(position));
+      at              = tools_.emplace(position.below.number(), tool).first;
+    }
     if (all && *all != at->second) return Inside::unknown;
     all = at->second;
   }
@@ -129,27 +132,34 @@ TOOLDECODE_INLINE bool RepeatPlaces::find_whether_it_can_end(Number id) {
 }
 
 TOOLDECODE_INLINE bool RepeatPlaces::find_more(Number id, Texts& texts) {
+  // Memory that fails takes nothing away: what is done is taken off the list when it is done.
   if (!texts.is_begun) {
-    texts.is_begun = true;
-    return begin(id, texts);
+    Texts begun;
+    const bool is_found = begin(id, begun);
+    begun.is_begun      = true;
+    texts               = std::move(begun);
+    return is_found;
   }
   while (!texts.open.empty()) {
     const Texts::Branch& branch = texts.open.front();
     if (texts.bytes.empty()) {
+      if (texts.open.size() > 1) texts.bytes = bytes_behind(texts.open[1].state);
       texts.open.pop_front();
-      if (!texts.open.empty()) list_bytes(texts);
       continue;
     }
     const std::uint8_t byte = texts.bytes.back();
-    texts.bytes.pop_back();
-    const auto next = grammar_.automaton().step(branch.state, byte);
-    if (!next) continue;
-    const std::optional<std::string>& rest = shortest(*next);
-    if (!rest) continue;
-    std::string before = branch.before + static_cast<char>(byte);
-    texts.known.push_back(before + *rest);
+    const auto next         = grammar_.automaton().step(branch.state, byte);
+    const auto* rest        = next ? &shortest(*next) : nullptr;
+    if (rest == nullptr || !*rest) {
+      texts.bytes.pop_back();
+      continue;
+    }
+    std::string before   = branch.before + static_cast<char>(byte);
+    std::string text     = before + **rest;
     const bool is_inside = is_in_call(*next);
     if (is_inside || !branch.is_in_call) push(texts, {*next, std::move(before), is_inside});
+    texts.known.push_back(std::move(text));
+    texts.bytes.pop_back();
     return true;
   }
   return false;
@@ -170,23 +180,33 @@ TOOLDECODE_INLINE bool RepeatPlaces::begin(Number id, Texts& texts) {
     push(texts, std::move(way.back()));
     way.pop_back();
   }
-  list_bytes(texts);
+  texts.bytes = bytes_behind(texts.open.front().state);
   return true;
 }
 
 TOOLDECODE_INLINE void RepeatPlaces::push(Texts& texts, Texts::Branch branch) {
-  if (texts.seen.insert(branch.state).second) texts.open.push_back(std::move(branch));
+  if (texts.seen.contains(branch.state)) return;
+  const Number state = branch.state;
+  texts.open.push_back(std::move(branch));
+  try {
+    texts.seen.insert(state);
+  } catch (...) {
+    texts.open.pop_back();
+    throw;
+  }
 }
 
-TOOLDECODE_INLINE void RepeatPlaces::list_bytes(Texts& texts) const {
-  const text::ByteSet allowed = grammar_.automaton().allowed(texts.open.front().state);
+TOOLDECODE_INLINE std::vector<std::uint8_t> RepeatPlaces::bytes_behind(Number id) const {
+  const text::ByteSet allowed = grammar_.automaton().allowed(id);
+  std::vector<std::uint8_t> bytes;
   // Letters first, which most often make another value.
   for (const bool letters : {false, true}) {
     for (int b = 255; b >= 0; --b) {
       const auto byte = static_cast<std::uint8_t>(b);
-      if (allowed.contains(byte) && is_letter(byte) == letters) texts.bytes.push_back(byte);
+      if (allowed.contains(byte) && is_letter(byte) == letters) bytes.push_back(byte);
     }
   }
+  return bytes;
 }
 
 TOOLDECODE_INLINE bool RepeatPlaces::is_letter(std::uint8_t byte) noexcept {

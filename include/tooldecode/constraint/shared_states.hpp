@@ -90,10 +90,10 @@ class SharedStates {
     if (const void* known = slot.load(std::memory_order_acquire)) {
       return *static_cast<const MaskEntry*>(known);
     }
-    bytes_ += sizeof(MaskEntry) +
-              sizeof(TokenId) * (entry->added.capacity() + entry->removed.capacity()) +
-              (entry->own ? entry->own->words().size_bytes() : 0);
     const MaskEntry& kept = *masks_.emplace_back(std::move(entry));
+    bytes_ += sizeof(MaskEntry) +
+              sizeof(TokenId) * (kept.added.capacity() + kept.removed.capacity()) +
+              (kept.own ? kept.own->words().size_bytes() : 0);
     slot.store(&kept, std::memory_order_release);
     return kept;
   }

@@ -24,7 +24,7 @@ namespace tooldecode {
 class JsonValue {
  public:
   /// null
-  JsonValue();
+  JsonValue() noexcept;
   // NOLINTNEXTLINE(google-explicit-constructor): the same value
   template <std::same_as<nlohmann::ordered_json> J>
   JsonValue(const J& value) : JsonValue(&value) {}
@@ -48,23 +48,23 @@ class JsonValue {
   /// The value without spaces, as nlohmann's `dump()` writes it.
   [[nodiscard]] std::string text() const;
 
-  [[nodiscard]] const nlohmann::ordered_json& json() const noexcept { return *value_; }
-  [[nodiscard]] nlohmann::ordered_json& json() noexcept { return *value_; }
-  [[nodiscard]] const nlohmann::ordered_json* operator->() const noexcept { return value_.get(); }
-  [[nodiscard]] nlohmann::ordered_json* operator->() noexcept { return value_.get(); }
+  [[nodiscard]] const nlohmann::ordered_json& json() const noexcept;
+  [[nodiscard]] nlohmann::ordered_json& json();
+  [[nodiscard]] const nlohmann::ordered_json* operator->() const noexcept { return &json(); }
+  [[nodiscard]] nlohmann::ordered_json* operator->() { return &json(); }
   /// A member or an item, as nlohmann's operator finds it.
   template <class Key>
   [[nodiscard]] decltype(auto) operator[](const Key& key) const {
-    return static_cast<const std::type_identity_t<nlohmann::ordered_json>&>(*value_)[key];
+    return static_cast<const std::type_identity_t<nlohmann::ordered_json>&>(json())[key];
   }
   template <class Key>
   [[nodiscard]] decltype(auto) operator[](const Key& key) {
-    return (*value_)[key];
+    return json()[key];
   }
   // NOLINTNEXTLINE(google-explicit-constructor): the same value
-  operator const nlohmann::ordered_json&() const noexcept { return *value_; }
+  operator const nlohmann::ordered_json&() const noexcept { return json(); }
 
-  friend bool operator==(const JsonValue& a, const JsonValue& b) { return a.equals(*b.value_); }
+  friend bool operator==(const JsonValue& a, const JsonValue& b) { return a.equals(b.json()); }
   friend bool operator==(const JsonValue& a, const nlohmann::ordered_json& b) {
     return a.equals(b);
   }
@@ -80,11 +80,11 @@ class JsonValue {
 
  private:
   explicit JsonValue(const nlohmann::ordered_json* value);
-  void swap_with(nlohmann::ordered_json& value) noexcept;
+  void swap_with(nlohmann::ordered_json& value);
   [[nodiscard]] bool equals(const nlohmann::ordered_json& other) const;
   void write(std::ostream& out) const;
 
-  std::unique_ptr<nlohmann::ordered_json> value_;  // never null
+  std::unique_ptr<nlohmann::ordered_json> value_;  // nothing: null, which a move leaves
 };
 
 }  // namespace tooldecode

@@ -13,27 +13,22 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE JsonValue::JsonValue() : value_(std::make_unique<nlohmann::ordered_json>()) {}
+TOOLDECODE_INLINE JsonValue::JsonValue() noexcept = default;
 
 TOOLDECODE_INLINE JsonValue::JsonValue(const nlohmann::ordered_json* value)
     : value_(std::make_unique<nlohmann::ordered_json>(*value)) {}
 
-TOOLDECODE_INLINE JsonValue::JsonValue(const JsonValue& other) : JsonValue(other.value_.get()) {}
+TOOLDECODE_INLINE JsonValue::JsonValue(const JsonValue& other)
+    : value_(other.value_ ? std::make_unique<nlohmann::ordered_json>(*other.value_) : nullptr) {}
 
 // What was moved from is null again.
-TOOLDECODE_INLINE JsonValue::JsonValue(JsonValue&& other) noexcept : JsonValue() {
-  value_.swap(other.value_);
-}
+TOOLDECODE_INLINE JsonValue::JsonValue(JsonValue&& other) noexcept = default;
 
 TOOLDECODE_INLINE JsonValue& JsonValue::operator=(const JsonValue& other) {
-  *value_ = *other.value_;
-  return *this;
+  return *this = JsonValue(other);
 }
 
-TOOLDECODE_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept {
-  *value_ = std::move(*other.value_);
-  return *this;
-}
+TOOLDECODE_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
 
 TOOLDECODE_INLINE JsonValue::~JsonValue() = default;
 
@@ -42,19 +37,29 @@ TOOLDECODE_INLINE JsonValue JsonValue::object() {
 }
 
 TOOLDECODE_INLINE std::string JsonValue::text() const {
-  return value_->dump();
+  return json().dump();
 }
 
-TOOLDECODE_INLINE void JsonValue::swap_with(nlohmann::ordered_json& value) noexcept {
-  value_->swap(value);
+TOOLDECODE_INLINE const nlohmann::ordered_json& JsonValue::json() const noexcept {
+  static const nlohmann::ordered_json null;
+  return value_ ? *value_ : null;
+}
+
+TOOLDECODE_INLINE nlohmann::ordered_json& JsonValue::json() {
+  if (!value_) value_ = std::make_unique<nlohmann::ordered_json>();
+  return *value_;
+}
+
+TOOLDECODE_INLINE void JsonValue::swap_with(nlohmann::ordered_json& value) {
+  json().swap(value);
 }
 
 TOOLDECODE_INLINE bool JsonValue::equals(const nlohmann::ordered_json& other) const {
-  return *value_ == other;
+  return json() == other;
 }
 
 TOOLDECODE_INLINE void JsonValue::write(std::ostream& out) const {
-  out << *value_;
+  out << json();
 }
 
 }  // namespace tooldecode

@@ -118,6 +118,7 @@ class ToolDecCompletions {
   // Bounds a state by its shortest text, or else, where that has another name, by what names and what
   // is behind them can still be written.
   void bound(State state);
+  void find_bound(State state, Known& known);
   // Writes a text from a state on in the fewest tokens, which bounds all states on its way.
   void write(State state, std::string_view text);
 

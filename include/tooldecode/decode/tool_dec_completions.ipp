@@ -122,15 +122,19 @@ TOOLDECODE_INLINE void ToolDecCompletions::narrow_text(State state, std::size_t 
 
 TOOLDECODE_INLINE const std::vector<ToolDecCompletions::Transition>&
 ToolDecCompletions::transitions(State state) {
-  const auto [at, is_new] = transitions_.try_emplace(state);
-  if (!is_new) return at->second;
-  const auto add = [&, &found = at->second](TokenId token) {
+  const auto known = transitions_.find(state);
+  if (known != transitions_.end()) return known->second;
+  std::vector<Transition> found;
+  const auto keep = [&]() -> const std::vector<Transition>& {
+    return transitions_.emplace(state, std::move(found)).first->second;
+  };
+  const auto add = [&](TokenId token) {
     const auto next = machine_->advance(state, token);
     if (next && next->phase != Phase::text) found.push_back({token, *next});
   };
   if (machine_->transition()) {
     add(*machine_->transition());
-    return at->second;
+    return keep();
   }
   ++own_.walks;
   std::vector<std::pair<NodeIndex, ToolCallFSM::State>> work{{0, state.calls}};
@@ -149,7 +153,7 @@ ToolDecCompletions::transitions(State state) {
       for (const std::uint32_t token : trie().values(child)) add(static_cast<TokenId>(token));
     }
   }
-  return at->second;
+  return keep();
 }
 
 TOOLDECODE_INLINE std::optional<std::size_t> ToolDecCompletions::shortest_behind_trigger(
@@ -197,7 +201,17 @@ TOOLDECODE_INLINE ToolDecCompletions::Known& ToolDecCompletions::look_up(State s
 
 TOOLDECODE_INLINE void ToolDecCompletions::bound(State state) {
   Known& known = look_up(state);
-  if (std::exchange(known.is_bounded, true) || known.upper == 1 || !can_end_) return;
+  if (known.is_bounded || known.upper == 1 || !can_end_) return;
+  known.is_bounded = true;
+  try {
+    find_bound(state, known);
+  } catch (...) {  // memory fails
+    known.is_bounded = false;
+    throw;
+  }
+}
+
+TOOLDECODE_INLINE void ToolDecCompletions::find_bound(State state, Known& known) {
   if (const auto text = calls_.find_text(state.calls)) write(state, *text);
   if (known.upper != none || state.phase != Phase::name) return;
   if (const std::string behind{machine_->names()->behind(state.written)}; !behind.empty()) {

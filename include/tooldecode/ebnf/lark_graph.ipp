@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
@@ -290,12 +291,12 @@ TOOLDECODE_INLINE LarkGraph::Id LarkGraph::json(const Expression& one) {
 
 TOOLDECODE_INLINE text::ByteSet LarkGraph::begins(const nlohmann::json& schema) {
   const auto of = [](const nlohmann::json& type) -> std::string_view {
-    if (type == "object") return "{";
-    if (type == "array") return "[";
-    if (type == "string") return "\"";
-    if (type == "boolean") return "tf";
-    if (type == "null") return "n";
-    if (type == "integer" || type == "number") return "-0123456789";
+    if (core::is_string(type, "object")) return "{";
+    if (core::is_string(type, "array")) return "[";
+    if (core::is_string(type, "string")) return "\"";
+    if (core::is_string(type, "boolean")) return "tf";
+    if (core::is_string(type, "null")) return "n";
+    if (core::is_string(type, "integer") || core::is_string(type, "number")) return "-0123456789";
     return "{[\"tfn-0123456789";
   };
   if (!schema.is_object() || !schema.contains("type")) return text::ByteSet::of(of({}));

@@ -270,8 +270,9 @@ TOOLDECODE_INLINE Automaton::State Automaton::intern(std::span<const StackFrame>
                       records_[id].frames.end());
   };
   return index_.intern(hash_of(frames), equals, [&] {
+    const auto made = static_cast<State>(records_.emplace(frames));
     frames_ += frames.size();
-    return static_cast<State>(records_.emplace(frames));
+    return made;
   });
 }
 

@@ -261,8 +261,9 @@ TOOLDECODE_INLINE StoredId NodeStore::intern(Node node) {
   return StoredId(index_.intern(
       hash, [&](std::uint32_t id) { return equal(nodes_[id], node); },
       [&] {
-        bytes_ += bytes_of(node);
-        return append(std::move(node)).number();
+        const StoredId made = append(std::move(node));
+        bytes_ += bytes_of(nodes_[made.index()]);
+        return made.number();
       }));
 }
 

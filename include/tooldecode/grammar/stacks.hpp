@@ -105,8 +105,10 @@ class WordsPool {
     return index_.intern(
         hash, [&](std::uint32_t id) { return words_[id] == words; },
         [&] {
-          bytes_ += sizeof(Words) + words.size() * sizeof(Word) + core::InternIndex::bytes_each;
-          return static_cast<std::uint32_t>(words_.emplace(std::move(words)));
+          const std::size_t made = words_.emplace(std::move(words));
+          bytes_ +=
+              sizeof(Words) + words_[made].size() * sizeof(Word) + core::InternIndex::bytes_each;
+          return static_cast<std::uint32_t>(made);
         });
   }
   [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }

@@ -58,14 +58,19 @@ TOOLDECODE_INLINE void TextLengths::find_shortest(StoredId root) {
   });
   shortest_.resize(std::max(shortest_.size(), positions_.nodes().size()), unknown);
   for (const StoredId id : order.nodes()) shortest_[id.index()] = none;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const StoredId id : order.nodes()) {
-      const std::uint32_t length = shortest_of(id);
-      changed |= length < shortest_[id.index()];
-      shortest_[id.index()] = std::min(length, shortest_[id.index()]);
+  try {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const StoredId id : order.nodes()) {
+        const std::uint32_t length = shortest_of(id);
+        changed |= length < shortest_[id.index()];
+        shortest_[id.index()] = std::min(length, shortest_[id.index()]);
+      }
+      changed &= order.is_recursive();
     }
-    changed &= order.is_recursive();
+  } catch (...) {  // memory fails: what is not yet sure must not stay
+    for (const StoredId id : order.nodes()) shortest_[id.index()] = unknown;
+    throw;
   }
 }
 
@@ -179,10 +184,11 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::member(StoredId id, std::uint32_t i
   const NodeStore::Node& node = node_of(id);
   Lengths& spellings          = spellings_[id];
   if (spellings.empty()) {
-    spellings.resize(node.children.size() + 1, none);
+    Lengths found(node.children.size() + 1, none);
     each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t value) {
-      spellings[value] = std::min(spellings[value], depth);
+      found[value] = std::min(found[value], depth);
     });
+    spellings = std::move(found);
     table_bytes_ += 4 * spellings.size();
   }
   return sum(spellings[index], shortest_[node.children[index].index()]);

@@ -14,6 +14,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/llama_config.hpp>
 
@@ -174,7 +175,7 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) {
   const detail::ConfigReader reader(text, std::move(place));
-  const bool is_qwen2 = reader.at("model_type") == "qwen2";
+  const bool is_qwen2 = core::is_string(reader.at("model_type"), "qwen2");
   if (!is_qwen2) reader.require("model_type", "llama", "\"llama\" or \"qwen2\"");
   reader.require("hidden_act", "silu");
   reader.require("use_sliding_window", false);
@@ -218,8 +219,8 @@ TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::str
     bool is_llama3 = false;
     for (const char* type : {"rope_type", "type"}) {
       const auto found = rope.find(type);
-      if (found == rope.end() || *found == "default") continue;
-      if (*found != "llama3") {
+      if (found == rope.end() || core::is_string(*found, "default")) continue;
+      if (!core::is_string(*found, "llama3")) {
         reader.unsupported(std::string(key) + "/" + type, *found, "\"default\" or \"llama3\"");
       }
       is_llama3 = true;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/schema/assertions.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/keywords.hpp>
@@ -63,19 +64,19 @@ TOOLDECODE_INLINE Assertions::Types Assertions::types() const {
   if (type == nullptr) return {true, true, true, true, true, true, true};
   Types result;
   const auto add = [&](const Json& name) {
-    if (name == "null") {
+    if (core::is_string(name, "null")) {
       result.null = true;
-    } else if (name == "boolean") {
+    } else if (core::is_string(name, "boolean")) {
       result.boolean = true;
-    } else if (name == "integer") {
+    } else if (core::is_string(name, "integer")) {
       result.integer = true;
-    } else if (name == "number") {
+    } else if (core::is_string(name, "number")) {
       result.number = result.integer = true;
-    } else if (name == "string") {
+    } else if (core::is_string(name, "string")) {
       result.string = true;
-    } else if (name == "array") {
+    } else if (core::is_string(name, "array")) {
       result.array = true;
-    } else if (name == "object") {
+    } else if (core::is_string(name, "object")) {
       result.object = true;
     } else {
       malformed("type", "no such type: " + name.dump());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -41,7 +42,8 @@ TOOLDECODE_INLINE ExpectedCall ExpectedCall::from_bfcl(const Json& entry) {
                   "must be a list of allowed values");
     }
     ExpectedArgument argument{key, {allowed.begin(), allowed.end()}};
-    argument.optional = std::count(allowed.begin(), allowed.end(), "") > 0;
+    argument.optional = std::any_of(allowed.begin(), allowed.end(),
+                                    [](const Json& one) { return core::is_string(one, ""); });
     if (allowed.empty()) argument.allowed.push_back(Json::array());
     result.arguments.push_back(std::move(argument));
   }
@@ -79,7 +81,7 @@ TOOLDECODE_INLINE std::optional<std::string> find_difference(
 TOOLDECODE_INLINE BfclArgument::BfclArgument(const std::vector<Json>& allowed, const Json& schema)
     : allowed_(allowed) {
   for (const Json& value : allowed) {
-    if (value == "") continue;
+    if (core::is_string(value, "")) continue;
     listed_ = kind(value);
     break;
   }
@@ -101,7 +103,7 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::difference(const Js
     if (own == Kind::text) return loosely_equal(given, value) ? DifferencePath() : "";
     if (own == Kind::object) return value.is_object() ? object_difference(given, value) : "";
     // "", which says that the list may be left out, reads as an empty list.
-    return list_difference(given, value == "" ? Json::array() : value);
+    return list_difference(given, core::is_string(value, "") ? Json::array() : value);
   });
 }
 
@@ -123,7 +125,7 @@ TOOLDECODE_INLINE std::optional<BfclArgument::Kind> BfclArgument::declared(const
       {"dict", Kind::object},
   };
   for (const auto& [name, kind] : names) {
-    if (schema["type"] == name) return kind;
+    if (core::is_string(schema["type"], name)) return kind;
   }
   return std::nullopt;
 }
@@ -132,8 +134,8 @@ TOOLDECODE_INLINE bool BfclArgument::items_conform(const Json& given) const {
   if (!given.is_array() || !items_) return true;
   return std::any_of(allowed_.begin(), allowed_.end(), [&](const Json& value) {
     if (!value.is_array()) return true;
-    const auto typed =
-        std::find_if(value.begin(), value.end(), [](const Json& v) { return v != ""; });
+    const auto typed = std::find_if(value.begin(), value.end(),
+                                    [](const Json& v) { return !core::is_string(v, ""); });
     return std::all_of(given.begin(), given.end(), [&](const Json& item) {
       return kind(item) == *items_ || (typed != value.end() && kind(item) == kind(*typed));
     });
@@ -175,7 +177,8 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::object_difference(c
     if (found == value.end() || !lists(*found, member)) return tools::extend_pointer("", key);
   }
   for (const auto& [key, choices] : value.items()) {
-    const bool optional = std::count(choices.begin(), choices.end(), "") > 0;
+    const bool optional = std::any_of(choices.begin(), choices.end(),
+                                      [](const Json& one) { return core::is_string(one, ""); });
     if (!given.contains(key) && !optional) return tools::extend_pointer("", key);
   }
   return std::nullopt;

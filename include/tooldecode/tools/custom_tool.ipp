@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -16,7 +17,7 @@ namespace tooldecode::tools {
 
 TOOLDECODE_INLINE bool is_custom_tool(const nlohmann::ordered_json& document) {
   const auto type = document.find("type");
-  if (type == document.end() || *type != "custom") return false;
+  if (type == document.end() || !core::is_string(*type, "custom")) return false;
   for (const char* key : {"input_schema", "inputSchema", "parameters", "function"}) {
     if (document.contains(key) && !document[key].is_null()) return false;
   }

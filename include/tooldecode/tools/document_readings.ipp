@@ -16,6 +16,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
@@ -36,7 +37,7 @@ TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
   if (schema.contains("type") && !schema["type"].is_null()) {
     map_type(schema, pointer);
     const Json type   = schema.value("type", Json());
-    const bool object = type == "object" || (type.is_array() && has(type, "object"));
+    const bool object = core::is_string(type, "object") || (type.is_array() && has(type, "object"));
     if (!object) {
       throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
                   "must be \"object\": a call has an object of arguments");
@@ -272,18 +273,22 @@ TOOLDECODE_INLINE bool DocumentReader::is_of_type(const Json& value, const Json&
     return std::any_of(type.begin(), type.end(),
                        [&](const Json& one) { return is_of_type(value, one); });
   }
-  if (type == "integer") {
+  if (core::is_string(type, "integer")) {
     return text::ExactNumber::is_number(value) &&
            text::Decimal::parse(text::ExactNumber::text(value)).is_integral();
   }
-  return (type == "string" && value.is_string()) ||
-         (type == "number" && text::ExactNumber::is_number(value)) ||
-         (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
-         (type == "array" && value.is_array()) || (type == "object" && value.is_object());
+  return (core::is_string(type, "string") && value.is_string()) ||
+         (core::is_string(type, "number") && text::ExactNumber::is_number(value)) ||
+         (core::is_string(type, "boolean") && value.is_boolean()) ||
+         (core::is_string(type, "null") && value.is_null()) ||
+         (core::is_string(type, "array") && value.is_array()) ||
+         (core::is_string(type, "object") && value.is_object());
 }
 
 TOOLDECODE_INLINE void DocumentReader::move_array_enum(Json& schema, const std::string& pointer) {
-  if (!schema.contains("enum") || !schema.contains("type") || schema["type"] != "array") return;
+  if (!schema.contains("enum") || !schema.contains("type") ||
+      !core::is_string(schema["type"], "array"))
+    return;
   const Json members = schema["enum"];
   if (!members.is_array() || members.empty() ||
       std::any_of(members.begin(), members.end(), [](const Json& m) { return m.is_array(); })) {

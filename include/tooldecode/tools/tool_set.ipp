@@ -18,6 +18,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -183,7 +184,7 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     pointer = tools::extend_pointer(pointer, "toolSpec");
   } else if (const Json* type = member(document, "type"); type && !is_custom) {
     // Tools that a provider runs have names, too, and no parameters.
-    const bool is_own = *type == "function" || has_parameters(document);
+    const bool is_own = core::is_string(*type, "function") || has_parameters(document);
     if (!is_own || !document.contains("name")) {
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
                   type->dump() + ": must be a function that the caller runs");
@@ -245,8 +246,9 @@ TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
   for (const char* key : {"parameters", "parametersJsonSchema", "parameters_json_schema"}) {
     const Json* schema = member(body, key);
     if (!schema) continue;
-    const bool python = schema->is_object() && schema->value("type", Json()) == "dict";
-    tool.form         = python ? DocumentForm::bfcl : DocumentForm::openai;
+    const bool python =
+        schema->is_object() && core::is_string(schema->value("type", Json()), "dict");
+    tool.form = python ? DocumentForm::bfcl : DocumentForm::openai;
     return read(key, *schema);
   }
   refuse_other_parameters(body, pointer);
@@ -314,7 +316,7 @@ TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, cons
     properties[name] = parameter;
     if (defaults && defaults->is_object() && defaults->contains(name)) {
       const Json& value = (*defaults)[name];  // Python source text
-      if (value == "None" || value.is_null()) properties[name]["default"] = nullptr;
+      if (core::is_string(value, "None") || value.is_null()) properties[name]["default"] = nullptr;
     } else {
       required.push_back(name);
     }

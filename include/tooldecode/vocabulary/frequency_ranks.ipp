@@ -22,6 +22,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -224,7 +225,7 @@ TOOLDECODE_INLINE FrequencyRanks FrequencyRanks::parse(std::string_view text,
   } catch (const Json::exception&) {
     throw Error(Errc::malformed_json, place + "#", "has a number out of range");
   }
-  if (!file.is_object() || file.value("format", Json()) != format_) {
+  if (!file.is_object() || !core::is_string(file.value("format", Json()), format_)) {
     fail("#/format", std::string("must be \"") + format_ + '"');
   }
   const auto number = [&](const Json& value, const std::string& pointer, std::uint64_t max) {
