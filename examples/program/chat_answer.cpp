@@ -121,7 +121,7 @@ Exchange::Event ChatAnswer::next() {
         choices_[event->choice].ended = true;
         if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
         if (reply->error) {  // such as a mask past its budget
-          throw ApiError(422, std::string(name(reply->error->code())), "", reply->error->what());
+          throw ApiError(422, "answer_failed", "", reply->error->what());
         }
       }
       return std::move(*event);
