@@ -33,6 +33,7 @@
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/json_value.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
