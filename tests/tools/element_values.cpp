@@ -108,14 +108,16 @@ TEST_CASE("Strings are plain and other values JSON") {
     return elements.accepts("<parameter=" + key + ">" + value + "</parameter>");
   };
   for (const char* value : {"a b", "3", "\n3\n", "{\"x\": 1", ""}) CHECK(accepts("mixed", value));
-  CHECK(accepts("list", "[\"a</parameter>\", \"b\"]"));
+  CHECK(accepts("list", "[\"a\\u003c/parameter>\", \"b\"]"));
+  CHECK_FALSE(accepts("list", "[\"a</parameter>\", \"b\"]"));
   CHECK_FALSE(accepts("list", "a"));
   CHECK(accepts("inner", "\n{\"x\": 1.5}\n"));
   CHECK_FALSE(accepts("inner", "{}"));
   for (const char* value : {"yes", "\nno\n"}) CHECK(accepts("word", value));
   for (const char* value : {"\"yes\"", "ye", ""}) CHECK_FALSE(accepts("word", value));
-  for (const char* value : {"a", "null", "{\"x\": \"</parameter>\"}"})
+  for (const char* value : {"a", "null", "{\"x\": \"<\\/parameter>\"}"})
     CHECK(accepts("open", value));
+  CHECK_FALSE(accepts("open", "{\"x\": \"</parameter>\"}"));
   CHECK_FALSE(accepts("open", "a</parameter>"));
   CHECK_FALSE(accepts("other", "1"));
 }
