@@ -76,9 +76,10 @@ def measure(program, vocabulary, by_set, folder):
             sys.exit(f"check ended with {run.returncode}, without times:\n{run.stderr[-2000:]}")
         mean, p50, p99, p999, worst = map(float, line[1].split())
         verdicts = [json.loads(verdict) for verdict in run.stdout.splitlines()]
-        reasons = [verdict.get("reason") or "" for verdict in verdicts if not verdict["accepted"]]
+        reasons = [verdict.get("reason") or verdict.get("refused") or "" for verdict in verdicts
+                   if not verdict.get("accepted")]
         found.append({
-            "set": name, "texts": len(verdicts), "tokens": sum(verdict["tokens"] for verdict in verdicts),
+            "set": name, "texts": len(verdicts), "tokens": sum(verdict.get("tokens", 0) for verdict in verdicts),
             "refused": sum(reason.startswith(("unsupported", "malformed", "limit_exceeded", "unsatisfiable"))
                            and "mask_limits" not in reason for reason in reasons),
             "over_budget": sum("mask_limits" in reason for reason in reasons),

@@ -49,9 +49,7 @@ TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
     text     = prefixed;
   }
   std::vector<TokenId> tokens;
-  if (text.empty()) {  // throws where no text can be encoded
-    std::visit([&](const auto& encoding) { encoding.encode(text, tokens); }, rules_->encoding);
-  }
+  if (text.empty()) encode_plain(text, tokens);  // which throws where no text can be encoded
   const auto encode_stretch = [&](std::string_view stretch, bool is_start) {
     const bool wants_space = prefix == SpacePrefix::unspaced_stretches ||
                              (prefix == SpacePrefix::unspaced_start && is_start);
