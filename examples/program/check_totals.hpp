@@ -26,8 +26,7 @@ inline Percentiles percentiles(std::vector<double> values) {
   const auto at = [&](double share) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
   };
-  return {total / static_cast<double>(values.size()), at(0.5), at(0.99),
-          at(0.999), values.back()};
+  return {total / static_cast<double>(values.size()), at(0.5), at(0.99), at(0.999), values.back()};
 }
 
 /// Counts over texts, and times in microseconds.

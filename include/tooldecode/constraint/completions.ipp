@@ -51,8 +51,8 @@ class Completions::Search {
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough) {
     if (constraint_.is_finished(state)) return 0;
     const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
-    const Number id = constraint_.automaton_state(state);
-    Known& known    = look_up(id);
+    const Number id          = constraint_.automaton_state(state);
+    Known& known             = look_up(id);
     find_text(id);
     if (known.upper > enough && known.lower < known.upper) find_shortest(id);
     return known.upper == none ? std::nullopt : std::optional<std::size_t>(known.upper);
@@ -60,7 +60,7 @@ class Completions::Search {
 
   void narrow(State state, std::size_t remaining, MaskView words) {
     if (constraint_.is_finished(state)) return;
-    const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
+    const BuildBudget budget   = constraint_.vocabulary_index().mask_budget();
     const Number id            = constraint_.automaton_state(state);
     const std::size_t distance = remaining - 1;  // that may be left behind a token
     if (is_far(id, distance)) return;

@@ -65,7 +65,7 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
   const std::string_view bytes = vocabulary().grammar_bytes(token);
   if (bytes.empty()) return std::nullopt;
   const BuildBudget budget = cache_.mask_budget();
-  const auto next = automaton().advance(id, bytes);
+  const auto next          = automaton().advance(id, bytes);
   if (!next) return std::nullopt;
   states_->transitions().insert(id, token, *next);
   return this->state(*next);
@@ -76,7 +76,7 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
   if (bytes.empty()) return state;
   if (state == finished) return std::nullopt;
   const BuildBudget budget = cache_.mask_budget();
-  const auto next = automaton().advance(automaton_state(state), bytes);
+  const auto next          = automaton().advance(automaton_state(state), bytes);
   return next ? std::optional(this->state(*next)) : std::nullopt;
 }
 

@@ -52,8 +52,8 @@ class MaskBuilder {
 
   // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
   // so much is then done for positions one by one before all of them are walked together.
-  static constexpr std::size_t many_lexemes = 3;
-  static constexpr std::uint64_t max_work   = 5'000;
+  static constexpr std::size_t many_lexemes           = 3;
+  static constexpr std::uint64_t max_work             = 5'000;
   static constexpr std::size_t visits_between_charges = 256;  // of the trie, a step each
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;

@@ -324,7 +324,8 @@ TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& valu
   const auto& string = value.get_ref<const std::string&>();
   for (const std::string& closing : ends_of_values()) {
     if (string.find(closing) == std::string::npos) continue;
-    throw Error(Errc::malformed_call, closing, "a string must not hold the delimiter that closes it");
+    throw Error(Errc::malformed_call, closing,
+                "a string must not hold the delimiter that closes it");
   }
   if (form == tools::PlainForm::nullable && string == "null") {
     throw Error(Errc::malformed_call, "null", "must not be a string where null may stand, too");
