@@ -64,6 +64,9 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     const tooldecode::BuildBudget budget({}, &cancelled_);
     const auto calls = format.constrain(assistant.masks, chat.tools.callable, choice);
     const std::lock_guard lock(mutex_);
+    // Once the index has begun new states, constraints of the old ones would keep all of those.
+    const auto memory = calls.initial().memory;
+    entries_.remove_if([&](const auto& entry) { return entry.second.initial().memory != memory; });
     entries_.emplace_front(key, calls);
     if (entries_.size() > capacity) entries_.pop_back();
     return calls;

@@ -66,7 +66,8 @@ class Exchange {
 };
 
 /// Constraints by their tools and choice: an agent asks with the same ones again and again, and a
-/// constraint that has been used knows its states and masks.
+/// constraint that has been used knows its states and masks. Those of one memory alone are kept, so
+/// that all of them together take what the index's budget says.
 class ConstraintCache {
  public:
   /// The constraint of a request; ApiError for documents that give none, or where it is cancelled.
