@@ -19,6 +19,7 @@
 
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/draft/any_drafter.hpp>
@@ -497,6 +498,38 @@ TEST_CASE("an answer that the request ends has the tokens until then and makes n
   }
   CHECK(stopped > 20);
   CHECK(in_drafts > 5);
+}
+
+TEST_CASE("EngineSpeculator: a mask past its limits ends its own response with the error") {
+  std::size_t failed = 0;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    td::EngineRequest poor = random_request("poor", random);
+    td::EngineRequest rich = poor;
+    rich.id                = "rich";
+    rich.max_turns = poor.max_turns = 1;
+    const td::VocabularyIndex index(masks().vocabulary(), td::VocabularyIndex::default_budget,
+                                    {.steps = 1});
+    poor.calls = td::ToolCallFSM{
+        index, rich.calls.tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
+    Engine engine{model, nullptr, render};
+    std::optional<td::EngineReply> of_poor, of_rich;
+    engine.submit(poor, {.on_reply = [&](td::EngineReply r) { of_poor = std::move(r); }});
+    engine.submit(rich, {.on_reply = [&](td::EngineReply r) { of_rich = std::move(r); }});
+    engine.run();
+    REQUIRE(of_poor);
+    REQUIRE(of_rich);
+    CHECK_FALSE(of_rich->error);
+    REQUIRE(of_rich->turns.size() == 1);
+    CHECK(of_rich->turns[0].output.tokens == converse(model, rich)[0].output.tokens);
+    if (!of_poor->error) continue;
+    CHECK(of_poor->error->code() == td::Errc::limit_exceeded);
+    CHECK(of_poor->turns.empty());
+    ++failed;
+  }
+  CHECK(failed > 6);
 }
 
 TEST_CASE("requests that cannot be answered are refused when they come in") {
