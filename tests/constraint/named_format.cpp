@@ -53,7 +53,9 @@ TEST_CASE("What readers take for a call's end: no value of a named format holds 
     "properties": {"o": {"type": "object", "properties": {"k": {"type": "string"}}}}}}])");
   const VocabularyIndex index(test::byte_vocabulary());
   std::size_t tried = 0;
-  for (const auto& [name, end] : ends) {
+  for (const auto& entry : ends) {
+    const std::string& name = entry.first;
+    const std::string& end  = entry.second;
     CAPTURE(name, end);
     const auto known = std::find_if(named_formats().begin(), named_formats().end(),
                                     [&](const NamedFormat& format) { return format.name == name; });
