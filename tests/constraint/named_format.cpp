@@ -84,6 +84,20 @@ TEST_CASE("What readers take for a call's end: no value of a named format holds 
   CHECK(tried >= 12);
 }
 
+TEST_CASE("A property whose name is a call's end: the format refuses it with its place") {
+  const VocabularyIndex index(test::byte_vocabulary());
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"o": {"type": "object", "properties": {"a</tool_call>": {}}}}}}])");
+  try {
+    (void)format_named("hermes").constrain(index, tools, {.choice = ToolChoice::required});
+    FAIL("must throw");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::unsupported_name);
+    CHECK(error.where() == "#/0/parameters/properties/o/properties/a<~1tool_call>");
+  }
+  CHECK_NOTHROW(format_named("json").constrain(index, tools, {.choice = ToolChoice::required}));
+}
+
 TEST_CASE("A name that no format has gets the names that there are") {
   CHECK(format_names().find("python, hermes, ") == 0);
   CHECK(format_names().find(" or tooldec") != std::string::npos);

@@ -78,7 +78,7 @@ std::string random_text(Random& random, std::uint32_t min, std::uint32_t max) {
                                                "null",
                                                "<|call|>",
                                                "[TOOL_CALLS]",
-                                               "</tool_call>",
+                                               "</tool_call",
                                                "\t",
                                                "=",
                                                "<arg_key>",
@@ -88,7 +88,9 @@ std::string random_text(Random& random, std::uint32_t min, std::uint32_t max) {
   for (std::uint32_t left = length; left > 0;) {
     const std::string& piece = pieces[below(random, static_cast<std::uint32_t>(pieces.size()))];
     const auto size          = static_cast<std::uint32_t>(slow::code_points(piece).size());
-    const bool closes = piece == ">" && text.ends_with("</parameter");  // which XML cannot hold
+    // Elements cannot hold these as text; that JSON escapes them tests/constraint/named_format.cpp tells.
+    const bool closes =
+        piece == ">" && (text.ends_with("</parameter") || text.ends_with("</tool_call"));
     if (size > left || closes) continue;
     text += piece;
     left -= size;

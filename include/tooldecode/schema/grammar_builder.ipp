@@ -108,7 +108,12 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members&
   set.every_spelling = text_.every_spelling();
   for (std::size_t i = 0; i < form.members.size(); ++i) {
     const auto& [name, id, required] = form.members[i];
-    NodeId content                   = value(id);
+    if (!written.plain && text_.holds_excluded(name)) {
+      throw Error(Errc::unsupported_name, "/properties/" + escape_pointer(name),
+                  "the call format cannot write the name \"" + name +
+                      "\": its readers take that for an end");
+    }
+    NodeId content = value(id);
     if (written.first_tag && documented[i] < written.tags)
       content = grammar_.tagged(*written.first_tag + documented[i], content);
     if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);

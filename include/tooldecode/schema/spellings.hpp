@@ -61,6 +61,9 @@ class Spellings {
   /// A string of a format; one lexeme for the whole process.
   [[nodiscard]] NodeId format(const std::string& name, const text::TextDfa& texts);
 
+  /// Whether a text holds excluded bytes; a key that does has no form, as named keys have no escapes.
+  [[nodiscard]] bool holds_excluded(const std::string& text) const;
+
   /// A key as a string, in its plainest form: one text for each quote.
   [[nodiscard]] std::vector<std::string> key(const std::string& name) const;
 

@@ -123,11 +123,14 @@ TOOLDECODE_INLINE NodeId Spellings::format(const std::string& name, const text::
 }
 
 TOOLDECODE_INLINE std::vector<std::string> Spellings::key(const std::string& name) const {
-  if (syntax_ == text::ValueSyntax::json) {
-    return {escape_excluded(text::StringEscape::quoted(name, syntax_, '"'), excluded_)};
-  }
+  if (syntax_ == text::ValueSyntax::json) return {text::StringEscape::quoted(name, syntax_, '"')};
   return {text::StringEscape::quoted(name, syntax_, '"'),
           text::StringEscape::quoted(name, syntax_, '\'')};
+}
+
+TOOLDECODE_INLINE bool Spellings::holds_excluded(const std::string& text) const {
+  return std::any_of(excluded_.begin(), excluded_.end(),
+                     [&](const std::string& one) { return text.find(one) != std::string::npos; });
 }
 
 TOOLDECODE_INLINE std::vector<text::DfaPointer> Spellings::other_keys(const text::TextDfa* texts,
