@@ -4,7 +4,6 @@
 
 Requests that two readers may read differently, clients that are slow or do not read, and answers under way at a signal.
 """
-import argparse
 import concurrent.futures
 import contextlib
 import gzip
@@ -306,16 +305,9 @@ def test_drain_of_building():
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--only", default="")
-    parser.parse_args(namespace=serve.ARGUMENTS)
-    for name, test in list(globals().items()):
-        if name.startswith("test_") and serve.ARGUMENTS.only in name:
-            start = time.monotonic()
-            test()
-            print(f"{name}: passed in {time.monotonic() - start:.1f} s", flush=True)
+    serve.arguments().parse_args(namespace=serve.ARGUMENTS)
+    serve.run_tests(globals())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

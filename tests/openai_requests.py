@@ -3,10 +3,8 @@ enforced, arguments, histories.
 
     python tests/openai_requests.py PROGRAM [--only NAME]
 """
-import argparse
 import json
 import math
-import time
 
 import serve
 from serve import GOODBYE, JSON_TYPE, TABLE, TOOLS, WEATHER, Server, joined, request, without_ids
@@ -298,20 +296,8 @@ def test_histories():
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--only", default="")
-    parser.parse_args(namespace=serve.ARGUMENTS)
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or serve.ARGUMENTS.only not in name:
-            continue
-        start = time.monotonic()
-        if test.__code__.co_argcount == 0:
-            test()
-        else:
-            with Server() as server:
-                test(server)
-        print(f"{name}: passed in {time.monotonic() - start:.1f} s", flush=True)
+    serve.arguments().parse_args(namespace=serve.ARGUMENTS)
+    serve.run_tests(globals())
 
 
 if __name__ == "__main__":

@@ -1428,28 +1428,39 @@ def test_openai(server):
             raise AssertionError(change)
 
 
-def main():
+def arguments():
+    """The options of a script of tests, which are put into ARGUMENTS."""
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("--stream-seconds", type=float, default=4)
-    parser.add_argument("--malformed", type=int, default=2000)
     parser.add_argument("--only", default="")
-    parser.parse_args(namespace=ARGUMENTS)
-    try:
-        import openai as _  # pylint: disable=import-outside-toplevel
-        skipped = []
-    except ImportError:
-        skipped = ["test_openai"]
-    for name, test in list(globals().items()):
+    return parser
+
+
+def run_tests(names, *options, skipped=()):
+    """Runs the tests among a module's names, those that take a server with one of these options."""
+    for name, test in list(names.items()):
         if not name.startswith("test_") or name in skipped or ARGUMENTS.only not in name:
             continue
         start = time.monotonic()
         if test.__code__.co_argcount == 0:
             test()
         else:
-            with Server("--timeout", "600") as server:
+            with Server(*options) as server:
                 test(server)
         print(f"{name}: passed in {time.monotonic() - start:.1f} s", flush=True)
+
+
+def main():
+    parser = arguments()
+    parser.add_argument("--stream-seconds", type=float, default=4)
+    parser.add_argument("--malformed", type=int, default=2000)
+    parser.parse_args(namespace=ARGUMENTS)
+    try:
+        import openai as _  # pylint: disable=import-outside-toplevel
+        skipped = []
+    except ImportError:
+        skipped = ["test_openai"]
+    run_tests(globals(), "--timeout", "600", skipped=skipped)
     if skipped:
         print("SKIPPED: the package openai is not installed; all else passed")
         sys.exit(77)
