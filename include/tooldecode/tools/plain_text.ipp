@@ -85,7 +85,9 @@ TOOLDECODE_INLINE NodeId PlainText::value(schema::Reader& reader, schema::FormId
 TOOLDECODE_INLINE std::string PlainText::pattern_of(const std::string& delimiter,
                                                     const std::vector<std::string>& excluded) {
   std::string pattern = tools::pattern_of(delimiter);
-  for (const std::string& text : excluded) pattern += '|' + tools::pattern_of(text);
+  for (const std::string& text : excluded) {
+    if (text != delimiter) pattern += '|' + tools::pattern_of(text);
+  }
   return pattern;
 }
 
