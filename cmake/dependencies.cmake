@@ -43,12 +43,9 @@ if(NOT CMAKE_VERSION VERSION_LESS 3.25)
 endif()
 set(BUILD_TESTING OFF)
 set(EIGEN_BUILD_DOC OFF)
-set(JSON_Install ON)      # an installed tooldecode finds it again
 set(without)
 tooldecode_dependency(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0
                       libeigen3-dev eigen eigen3 3.4)
-tooldecode_dependency(nlohmann_json https://github.com/nlohmann/json.git v3.11.3
-                      nlohmann-json3-dev nlohmann_json nlohmann-json 3.10)
 
 if(TOOLDECODE_DEVELOPER)
   if(TOOLDECODE_TESTS)
@@ -57,6 +54,8 @@ if(TOOLDECODE_DEVELOPER)
     set(BENCHMARK_ENABLE_INSTALL OFF)
     tooldecode_dependency(Catch2 https://github.com/catchorg/Catch2.git v3.5.4
                           catch2 catch2 catch2)
+    tooldecode_dependency(nlohmann_json https://github.com/nlohmann/json.git v3.11.3
+                          nlohmann-json3-dev nlohmann_json nlohmann-json 3.10)
     tooldecode_dependency(benchmark https://github.com/google/benchmark.git v1.8.4
                           libbenchmark-dev benchmark benchmark)
   endif()

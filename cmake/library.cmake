@@ -47,7 +47,7 @@ set_target_properties(tooldecode_header_only PROPERTIES EXPORT_NAME header_only)
 target_compile_features(tooldecode_header_only INTERFACE cxx_std_20)
 target_include_directories(tooldecode_header_only INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(tooldecode_header_only INTERFACE Eigen3::Eigen nlohmann_json::nlohmann_json)
+target_link_libraries(tooldecode_header_only INTERFACE Eigen3::Eigen)
 
 tooldecode_sources(sources impl.hpp)
 add_library(tooldecode STATIC ${sources})

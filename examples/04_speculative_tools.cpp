@@ -16,8 +16,6 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace td = tooldecode;
 
 namespace {

@@ -28,7 +28,7 @@ for ((i = 1; i <= $#; ++i)); do
 done
 
 say "1/3 packages"
-install_packages g++ cmake make ninja-build pkg-config libeigen3-dev nlohmann-json3-dev libpcre2-dev libcli11-dev \
+install_packages g++ cmake make ninja-build pkg-config libeigen3-dev libpcre2-dev libcli11-dev \
   libcpp-httplib-dev zlib1g-dev
 engine=()
 case $model in

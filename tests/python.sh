@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source cmake/install_packages.sh
-install_packages g++ ninja-build ccache libeigen3-dev nlohmann-json3-dev libpcre2-dev python3-venv python3-dev
+install_packages g++ ninja-build ccache libeigen3-dev libpcre2-dev python3-venv python3-dev
 
 folder=$PWD/build/python
 mkdir -p "$folder"

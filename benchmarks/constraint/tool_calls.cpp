@@ -15,6 +15,7 @@
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -25,7 +26,7 @@
 namespace {
 
 using namespace tooldecode;
-using Json  = nlohmann::ordered_json;
+using Json  = tooldecode::JsonValue;
 using Clock = std::chrono::steady_clock;
 
 std::string read_all(const std::filesystem::path& path) {
@@ -61,7 +62,7 @@ struct World {
         cache(tokenizer.vocabulary()) {
     std::istringstream lines(read_all(shared("bfcl/simple_python.jsonl")));
     for (std::string line; std::getline(lines, line);) {
-      const Json row = Json::parse(line);
+      const Json row = tooldecode::text::parse_json(line);
       if (row.value("call_valid", false) == false) continue;
       const std::vector<ToolCall> calls{
           {row["call_json"]["name"].get<std::string>(), row["call_json"]["arguments"]}};
@@ -262,7 +263,8 @@ int main(int argc, char** argv) {
   if (path.empty()) return 0;
   const Json record = program::run_record();
   std::ofstream file(path);
-  file << Json{{"made_by", record}, {"microseconds", keeper.microseconds()}}.dump(1) << '\n';
+  file << Json{{"made_by", record}, {"microseconds", keeper.microseconds()}}.text({.indent = 1})
+       << '\n';
   if (file.flush()) return 0;
   std::fprintf(stderr, "%s: cannot be written\n", path.c_str());
   return 1;

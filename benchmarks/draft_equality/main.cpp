@@ -33,6 +33,8 @@
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
@@ -40,7 +42,6 @@
 #include <tooldecode/vocabulary/token_counts.hpp>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <program/files.hpp>
 #include <program/progress.hpp>
 #include <program/run_record.hpp>
@@ -48,7 +49,7 @@
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
+using Json   = tooldecode::JsonValue;
 using Tokens = std::vector<td::TokenId>;
 using Head   = td::FrequencyRankedHead;
 
@@ -80,9 +81,10 @@ std::vector<Prompt> read_prompts(const std::string& file) {
   std::map<std::string, std::vector<Prompt>> domains;
   std::istringstream lines(program::read_file(file));
   for (std::string line; std::getline(lines, line);) {
-    const Json row = Json::parse(line);
-    domains[row.at("domain")].push_back(
-        {row.at("domain"), row.at("tokens"), row.value("functions", Json())});
+    const Json row            = tooldecode::text::parse_json(line);
+    const std::string& domain = row.at("domain").string();
+    domains[domain].push_back({domain, row.at("tokens").get<std::vector<tooldecode::TokenId>>(),
+                               row.value("functions", Json())});
   }
   // Domains take turns, so that all have answers wherever there are tokens enough.
   std::vector<Prompt> prompts;
@@ -281,7 +283,7 @@ int run(const Options& options) {
                      {"plain", to_json(equality.plain())},
                      {"drafted", to_json(equality.drafted())}};
     std::ofstream file(options.json);
-    file << whole.dump(1) << '\n';
+    file << whole.text({.indent = 1}) << '\n';
     if (!file.flush()) throw std::runtime_error(options.json + ": cannot be written");
   }
   return equality.all().different == 0 ? 0 : 1;

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <program/files.hpp>
 #include <program/model_assistant.hpp>
 #include <program/prefilled_model.hpp>
@@ -31,7 +31,7 @@
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
+using Json   = tooldecode::JsonValue;
 using program::DraftSettings;
 using program::Speculation;
 using PrefilledModel = program::PrefilledModel<td::LlamaModel>;
@@ -286,7 +286,7 @@ int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
   }
   std::cout << '\n' << mismatches << " answers differ from plain decoding\n";
   report["made_by"] = program::run_record();
-  if (!json.empty()) std::ofstream(json) << report.dump(1) << '\n';
+  if (!json.empty()) std::ofstream(json) << report.text({.indent = 1}) << '\n';
   return mismatches == 0 ? 0 : 1;
 }
 

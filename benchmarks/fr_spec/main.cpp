@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
+
 #include "report.hpp"
 #include <CLI/CLI.hpp>
 #include <program/files.hpp>
@@ -31,10 +33,11 @@ std::vector<Prompt> read_prompts(const Options& options) {
   std::map<std::string, std::size_t> place;
   std::istringstream lines(program::read_file(options.prompts));
   for (std::string line; std::getline(lines, line);) {
-    const Json row           = Json::parse(line);
-    const std::string domain = row.at("domain");
+    const Json row           = tooldecode::text::parse_json(line);
+    const std::string domain = row.at("domain").string();
     if (options.limit != 0 && place[domain] == options.limit) continue;
-    prompts.push_back({domain, row.at("tokens"), row.value("functions", Json()), place[domain]++});
+    prompts.push_back({domain, row.at("tokens").get<std::vector<tooldecode::TokenId>>(),
+                       row.value("functions", Json()), place[domain]++});
   }
   // Domains take turns, so that as much is known of each wherever the time is over.
   std::ranges::stable_sort(prompts, {}, &Prompt::place);
@@ -59,14 +62,14 @@ int run(const Options& options) {
   }
   progress.finish();
   Json found               = report(options, bench, domains);
-  const std::size_t differ = found.at("answers_that_differ");
+  const std::size_t differ = found.at("answers_that_differ").get<std::size_t>();
   if (!options.plots.empty()) draw(found, options.plots);
   if (!options.json.empty()) {
     Json whole{{"question", "what a pruned draft head costs and saves"},
                {"made_by", program::run_record()}};
     whole.update(found);
     std::ofstream file(options.json);
-    file << whole.dump(1) << '\n';
+    file << whole.text({.indent = 1}) << '\n';
     if (!file.flush()) throw std::runtime_error(options.json + ": cannot be written");
   }
   return differ == 0 ? 0 : 1;

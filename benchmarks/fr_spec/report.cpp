@@ -266,7 +266,7 @@ Json report_products() {
   std::vector<std::string> line;
   for (const Json& row : rows) {
     if (row["k"] == row["vocabulary_size"])
-      line = {row["shape_of"], std::to_string(row["states"].get<std::size_t>())};
+      line = {row["shape_of"].string(), std::to_string(row["states"].get<std::size_t>())};
     line.push_back(fixed(row["ms"].get<double>(), 2) + " (" +
                    fixed(row["times_faster"].get<double>(), 1) + ")");
     if (line.size() == 7) print_line(line);
@@ -347,9 +347,10 @@ void draw(const Json& report, const std::string& folder) {
     if (row["layer"] != "EAGLE" || row["context"].get<bool>()) continue;
     for (std::size_t d = 0; d < row["domains"].size(); ++d) {
       const Json& domain = row["domains"][d];
-      if (lengths.series.size() <= d) lengths.series.push_back({.name = domain["domain"]});
+      if (lengths.series.size() <= d) lengths.series.push_back({.name = domain["domain"].string()});
       lengths.series[d].points.push_back(
-          {row["k"], domain["acceptance_length"], domain["ci95"][0], domain["ci95"][1]});
+          {row["k"].get<double>(), domain["acceptance_length"].get<double>(),
+           domain["ci95"][0].get<double>(), domain["ci95"][1].get<double>()});
     }
   }
   write("fr_spec_acceptance.svg", lengths);
@@ -364,8 +365,8 @@ void draw(const Json& report, const std::string& folder) {
     std::replace(series.name.begin(), series.name.end(), '_', ' ');
     for (const Json& row : report["rounds"]) {
       if (row["layer"] != "EAGLE" || row["k"].is_null() || row["context"].get<bool>()) continue;
-      const double ms = row["ms"][part];
-      series.points.push_back({row["k"], ms, ms, ms});
+      const auto ms = row["ms"][part].get<double>();
+      series.points.push_back({row["k"].get<double>(), ms, ms, ms});
     }
     rounds.series.push_back(std::move(series));
   }

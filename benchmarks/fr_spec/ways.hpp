@@ -6,12 +6,11 @@
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace fr_spec {
 
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 struct TreeShape {
   std::size_t depth, width, budget;

@@ -21,5 +21,5 @@ inline std::string json_grammar(const tooldecode::ToolSet& tools) {
          {"additionalProperties", false}});
   }
   const program::Json schema = calls.size() == 1 ? calls[0] : program::Json{{"anyOf", calls}};
-  return json_schema_to_grammar(common_json::parse(schema.dump()));
+  return json_schema_to_grammar(common_json::parse(schema.text()));
 }

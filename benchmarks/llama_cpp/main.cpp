@@ -21,12 +21,12 @@
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/classify.hpp>
 
 #include <CLI/CLI.hpp>
 #include <llama_cpp/chain.hpp>
 #include <llama_cpp/json_grammar.hpp>
-#include <nlohmann/json.hpp>
 #include <program/command_line.hpp>
 #include <program/gguf_assistant.hpp>
 #include <program/models.hpp>
@@ -39,7 +39,7 @@
 namespace {
 
 namespace td    = tooldecode;
-using Json      = nlohmann::ordered_json;
+using Json      = tooldecode::JsonValue;
 using Clock     = std::chrono::steady_clock;
 using Assistant = program::GgufAssistant;
 using Prefilled = program::PrefilledModel<td::LlamaCppModel>;
@@ -297,7 +297,7 @@ void run_all(const Options& options, const Assistant& assistant) {
                       {"same_texts", same},
                       {"left_out", left_out.count()},
                       {"contenders", list}};
-    std::ofstream(options.json) << report.dump(2) << '\n';
+    std::ofstream(options.json) << report.text({.indent = 2}) << '\n';
   }
 }
 

@@ -20,9 +20,9 @@
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/model/llama_weights.hpp>
 #include <tooldecode/model/safetensors.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <program/command_line.hpp>
 #include <program/gguf_assistant.hpp>
 #include <program/models.hpp>
@@ -36,7 +36,7 @@
 namespace {
 
 namespace td   = tooldecode;
-using Json     = nlohmann::ordered_json;
+using Json     = tooldecode::JsonValue;
 using Tokens   = std::vector<td::TokenId>;
 using Embedded = program::EmbeddedAssistant;
 using Real     = program::GgufAssistant;
@@ -241,7 +241,8 @@ int main(int argc, char** argv) {
       Json list = Json::array();
       for (const Comparison& c : comparisons) list.push_back(to_json(c));
       std::ofstream(options.json)
-          << Json{{"made_by", program::run_record()}, {"comparisons", list}}.dump(2) << '\n';
+          << Json{{"made_by", program::run_record()}, {"comparisons", list}}.text({.indent = 2})
+          << '\n';
     }
     return std::ranges::all_of(comparisons, [](const auto& c) { return c.different.empty(); }) ? 0
                                                                                                : 1;

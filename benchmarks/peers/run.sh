@@ -13,7 +13,7 @@
 # that those reached are a fair sample. Times are without what an empty call of the same kind takes. Ours is a new
 # constraint for each row, on one VocabularyIndex, made before; llguidance has one tokenizer; XGrammar a new compiler for
 # each schema and, in a row of its own, one compiler that keeps what it has compiled. Each has one thread.
-# Needs Python 3.10, g++ 12, Eigen, nlohmann-json, PCRE2 and zlib.
+# Needs Python 3.10, g++ 12, Eigen, PCRE2 and zlib.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -28,11 +28,12 @@
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/run_record.hpp>
 #include <unistd.h>
 #include <zlib.h>
@@ -42,7 +43,7 @@ namespace {
 using namespace tooldecode;
 using namespace tooldecode::text;
 using namespace tooldecode::tools;
-using Json  = nlohmann::ordered_json;
+using Json  = tooldecode::JsonValue;
 using Clock = std::chrono::steady_clock;
 
 std::string read_all(const std::string& path) {
@@ -75,11 +76,11 @@ void for_rows(const std::string& path, Use use) {
 
 void write_tokens(const std::string& rows, const Tokenizer& tokenizer) {
   for_rows(rows, [&](std::size_t, std::string_view line) {
-    Json row = Json::parse(line);
+    Json row = tooldecode::text::parse_json(line);
     for (Json& test : row["tests"]) {
       test["tokens"] = tokenizer.encode(test["text"].get<std::string>());
     }
-    std::cout << row.dump() << '\n';
+    std::cout << row.text() << '\n';
   });
 }
 
@@ -235,7 +236,7 @@ Json measure(const Json& row, Engine& engine) {
   try {
     if (row.contains("replaced")) {
       const auto index       = row["replaced"].get<std::size_t>();
-      const std::string tool = row["tools"][index].dump();
+      const std::string tool = row["tools"][index].text();
       return measure(row, engine, [&](const VocabularyIndex&) {
         return engine.library.machine(
             std::make_shared<const ToolSet>(engine.tools.with(index, parse_json(tool))),
@@ -243,7 +244,7 @@ Json measure(const Json& row, Engine& engine) {
       });
     }
     if (row.contains("tools")) {
-      const std::string tools = row["tools"].dump();
+      const std::string tools = row["tools"].text();
       if (row.value("untimed", false)) {
         engine.tools = ToolSet::parse(tools);
         return measure(row, engine, [&](const VocabularyIndex&) {
@@ -255,7 +256,7 @@ Json measure(const Json& row, Engine& engine) {
             .machine(std::make_shared<const ToolSet>(ToolSet::parse(tools)), ToolChoice::required);
       });
     }
-    const std::string schema = row["schema"].dump();
+    const std::string schema = row["schema"].text();
     return measure(row, engine, [&](const VocabularyIndex& cache) {
       return build_schema(cache, schema, engine.written);
     });
@@ -276,7 +277,7 @@ void run(const std::string& workload, const std::string& rows, const Tokenizer& 
          std::size_t first) {
   std::optional<Json> warm;
   for_rows(std::filesystem::path(rows).replace_filename("warm.jsonl"),
-           [&](std::size_t, std::string_view line) { warm = Json::parse(line); });
+           [&](std::size_t, std::string_view line) { warm = tooldecode::text::parse_json(line); });
   const auto start = Clock::now();
   (void)measure(*warm, *std::make_unique<Engine>(tokenizer, "warm"));
   const auto vocabulary_ms = static_cast<double>(nanoseconds(start)) / 1e6;
@@ -289,13 +290,13 @@ void run(const std::string& workload, const std::string& rows, const Tokenizer& 
               {"vocabulary_ms", vocabulary_ms}}
       << std::endl;
   for_rows(rows, [&](std::size_t number, std::string_view line) {
-    const Json row        = Json::parse(line);
+    const Json row        = tooldecode::text::parse_json(line);
     const bool is_untimed = row.value("untimed", false);
     if (number < first && !is_untimed) return;
     Json result = measure(row, engine);
     if (is_untimed) result = {{"untimed", true}};
     result["row"] = number;
-    std::cout << result.dump(-1, ' ', true, Json::error_handler_t::replace) << std::endl;
+    std::cout << result.text({.ascii = true}) << std::endl;
   });
 }
 
@@ -303,7 +304,7 @@ void run(const std::string& workload, const std::string& rows, const Tokenizer& 
 void run_threads(const std::string& rows, const Tokenizer& tokenizer) {
   std::optional<Json> row;
   for_rows(rows, [&](std::size_t number, std::string_view line) {
-    if (number == 0) row = Json::parse(line);
+    if (number == 0) row = tooldecode::text::parse_json(line);
   });
   const ToolCallFSM calls = make_library(VocabularyIndex(tokenizer.vocabulary()), {})
                                 .machine(ToolSet::from_json((*row)["tools"]), ToolChoice::required);

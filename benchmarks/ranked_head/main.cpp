@@ -19,16 +19,16 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include "contender.hpp"
-#include <nlohmann/json.hpp>
 #include <program/run_record.hpp>
 
 namespace {
 
 using namespace ranked_head;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 constexpr std::size_t vocabulary     = 131'072;
 constexpr std::size_t max_f32_rows   = 32'768;  // 512 MiB at H = 4096
@@ -224,7 +224,7 @@ int main(int count, char** arguments) {
                                         {"one_state_least_share", min_share},
                                         {"ten_states_to_one", one > 0 ? ten / one : 0.0},
                                         {"results", results}}
-                                       .dump(1)
+                                       .text({.indent = 1})
                                 << '\n';
   }
 }

@@ -49,7 +49,7 @@ inline std::string output_of(const tooldecode::ToolCall& call) {
 
 /// A call that is not the one that will be made.
 inline tooldecode::ToolCall spoilt(tooldecode::ToolCall call, std::size_t how) {
-  call.arguments->front() = "no " + std::to_string(how);
+  call.arguments.front() = "no " + std::to_string(how);
   return call;
 }
 

@@ -101,7 +101,7 @@ struct Rates {
     if (shared_tokens == 0) {
       const Json hello{{"messages", {{{"role", "user"}, {"content", "Hi"}}}}};
       static_cast<void>(seconds_of(endpoint, hello, 1, usage));
-      shared_tokens = usage.at("prompt_tokens");
+      shared_tokens = usage.at("prompt_tokens").get<std::size_t>();
     }
     const double cold   = seconds_of(endpoint, request, 1, usage);
     const double read   = usage.at("prompt_tokens").get<double>();
@@ -347,7 +347,7 @@ std::vector<std::string> rows_of(const Summary& of) {
              count(&Counts::late),
              count(&Counts::errors),
              of.same(way)}
-            .dump());
+            .text());
   }
   return rows;
 }
@@ -367,7 +367,7 @@ void write_transcript(std::ostream& out, const GuessedTask& task, const Compared
     line["runs"][name_of(ways[way])] = {
         {"seconds", rounded(run.total.count())}, {"hits", run.hits()}, {"calls", calls}};
   }
-  out << line.dump() << std::endl;
+  out << line.text() << std::endl;
 }
 
 // Runs the tasks that fit into the time, each by all policies, which take turns at being first.
@@ -471,7 +471,7 @@ int guessed(const GuessedOptions& options) {
                   {"overhead_s", rounded(known.overhead.count())},
                   {"max_tokens", setup.max_tokens},
                   {"seed", setup.seed}};
-  std::cout << '\n' << parameters.dump(1) << "\n\n";
+  std::cout << '\n' << parameters.text({.indent = 1}) << "\n\n";
   Claims claims;
   check(all, parts[1], parts[2], claims);
   if (!options.out.empty()) {

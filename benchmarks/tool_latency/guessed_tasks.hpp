@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include "guessing_agent.hpp"
@@ -54,12 +55,12 @@ inline std::vector<AskedTool> read_asked_tools() {
   std::map<std::string, std::size_t> places;
   std::vector<AskedTool> tools;
   for (std::string line; std::getline(lines, line);) {
-    const Json row = Json::parse(line);
+    const Json row = tooldecode::text::parse_json(line);
     if (row.at("choice") != "auto" || row.at("calls").size() != 1) continue;
     const auto name            = row.at("calls")[0].at("name").get<std::string>();
     const auto [place, is_new] = places.try_emplace(name, tools.size());
     if (is_new) tools.push_back({document_of(row), {}});
-    tools[place->second].questions.push_back(row.at("messages").back().at("content"));
+    tools[place->second].questions.push_back(row.at("messages").back().at("content").string());
   }
   std::stable_sort(tools.begin(), tools.end(), [](const AskedTool& a, const AskedTool& b) {
     return a.questions.size() > b.questions.size();

@@ -46,7 +46,7 @@ inline constexpr std::string_view next_question = "The next question: ";
 /// The dialogue up to a question: two examples of a thought and a call, then the question.
 inline Json messages_of(const std::string& question) {
   const auto example = [](const char* id, const char* thought, const char* tool, Json arguments) {
-    const Json function{{"name", tool}, {"arguments", arguments.dump()}};
+    const Json function{{"name", tool}, {"arguments", arguments.text()}};
     return Json{
         {"role", "assistant"},
         {"content", thought},
@@ -196,7 +196,7 @@ class GuessingAgent {
                               .call       = turn.reply.calls[0],
                               .output     = turn.results[0].output});
       if (const auto usage = last.response.find("usage"); usage != last.response.end()) {
-        result.calls.back().tokens = usage->at("completion_tokens");
+        result.calls.back().tokens = usage->at("completion_tokens").get<std::size_t>();
       }
       for (const Json& message : last.messages) request["messages"].push_back(message);
       request["messages"].push_back({{"role", "tool"},
@@ -214,7 +214,7 @@ class GuessingAgent {
     // The dialogue of the first question, and a call and its result for each that was answered.
     const Json& messages = request.at("messages");
     if (messages.size() >= messages_of("").size() + 2 * max_calls_) return {};
-    const std::string& said = messages.back().at("content").get_ref<const std::string&>();
+    const std::string& said = messages.back().at("content").string();
     const auto found        = said.find(next_question);
     const auto begin        = SteadyClock::now();
     const auto question     = std::string_view(said).substr(found + next_question.size());

@@ -18,7 +18,7 @@ namespace tool_latency {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 constexpr std::array columns{
     "agents",   "tool_latency_s", "policy",          "speculators",     "acceptance",
@@ -35,7 +35,7 @@ void add_row(std::vector<std::string>& rows, const Point& point) {
            rounded(o.seconds / static_cast<double>(s.workload.turns * s.workload.sessions)),
            rounded(o.hit_rate()), rounded(share(o.resident, o.turns)),
            rounded(share(o.wasted(), o.turns)), rounded(share(o.speculated, o.turns))}
-          .dump());
+          .text());
 }
 
 // All latencies for one speculator, and all numbers of speculators at 1 s.

@@ -21,6 +21,7 @@
 
 #include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include "agent.hpp"
 #include "commands.hpp"
@@ -181,7 +182,7 @@ void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
   std::set<std::string> names;
   Json documents = Json::array();
   for (std::string line; task.questions.size() < count && std::getline(lines, line);) {
-    const Json row = Json::parse(line);
+    const Json row = tooldecode::text::parse_json(line);
     if (row.at("format") != "python" || row.at("calls").size() != 1) continue;
     const bool is_new =
         std::none_of(row.at("tools").begin(), row.at("tools").end(), [&](const Json& tool) {
@@ -190,7 +191,7 @@ void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
     if (!is_new) continue;
     Question question{.messages = row.at("messages"), .tools = row.at("tools")};
     const auto call = endpoint.client.complete(task.request(question), endpoint.stop());
-    if (call.calls.size() != 1 || call.calls[0].arguments.json().empty()) continue;
+    if (call.calls.size() != 1 || call.calls[0].arguments.empty()) continue;
     question.call    = call.calls[0];
     question.output  = output_of(question.call);
     const auto reply = endpoint.client.complete(
@@ -371,7 +372,7 @@ std::vector<std::string> rows_of(const std::vector<RealPoint>& points) {
           rounded(saved.value), rounded(saved.error), rounded(share(s.hits(), s.speculated())),
           rounded(share(s.resident(), s.turns.size())), rounded(share(s.wasted(), s.turns.size())),
           rounded(s.generation()), rounded(s.guess()), rounded(s.tool()), rounded(s.rest())}
-                         .dump());
+                         .text());
     }
   }
   return rows;

@@ -14,7 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/json_value.hpp>
+
 #include <program/run_record.hpp>
 
 namespace tool_latency {
@@ -68,24 +69,24 @@ class Claims {
     all_ = all_ && holds;
   }
   [[nodiscard]] bool all_hold() const { return all_; }
-  [[nodiscard]] const nlohmann::ordered_json& report() const { return report_; }
+  [[nodiscard]] const tooldecode::JsonValue& report() const { return report_; }
 
  private:
-  nlohmann::ordered_json report_ = nlohmann::ordered_json::array();
-  bool all_                      = true;
+  tooldecode::JsonValue report_ = tooldecode::JsonValue::array();
+  bool all_                     = true;
 };
 
 /// Writes who made it, what was asked, what was claimed and found, the points, a line each, and what
 /// else there is.
-inline void write_results(const std::string& path, const nlohmann::ordered_json& parameters,
-                          const nlohmann::ordered_json& claims,
-                          const nlohmann::ordered_json& columns,
+inline void write_results(const std::string& path, const tooldecode::JsonValue& parameters,
+                          const tooldecode::JsonValue& claims, const tooldecode::JsonValue& columns,
                           const std::vector<std::string>& rows,
-                          const nlohmann::ordered_json& others = nlohmann::ordered_json::object()) {
+                          const tooldecode::JsonValue& others = tooldecode::JsonValue::object()) {
   std::ofstream file = open_file(path);
-  file << "{\n\"made_by\": " << program::run_record().dump(1)
-       << ",\n\"parameters\": " << parameters.dump(1) << ",\n\"claims\": " << claims.dump(1)
-       << ",\n\"columns\": " << columns.dump() << ",\n\"points\": [\n";
+  file << "{\n\"made_by\": " << program::run_record().text({.indent = 1})
+       << ",\n\"parameters\": " << parameters.text({.indent = 1})
+       << ",\n\"claims\": " << claims.text({.indent = 1}) << ",\n\"columns\": " << columns.text()
+       << ",\n\"points\": [\n";
   std::string separator;
   for (const std::string& row : rows) {
     file << separator << row;
@@ -93,7 +94,7 @@ inline void write_results(const std::string& path, const nlohmann::ordered_json&
   }
   file << "\n]";
   for (const auto& [name, value] : others.items()) {
-    file << ",\n\"" << name << "\": " << value.dump();
+    file << ",\n\"" << name << "\": " << value.text();
   }
   file << "\n}\n";
 }

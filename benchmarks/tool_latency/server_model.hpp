@@ -90,8 +90,8 @@ class ServerModel {
       models.submit = [this](const Json& request, const tooldecode::ToolCall& call,
                              const tooldecode::ToolResult& result, std::stop_token stop) {
         constexpr double keep_alive = 60;
-        endpoint_->client.cache_output(request.at("response_id"), call, result.output, keep_alive,
-                                       std::move(stop));
+        endpoint_->client.cache_output(request.at("response_id").string(), call, result.output,
+                                       keep_alive, std::move(stop));
         return true;
       };
     } else {

@@ -60,8 +60,8 @@ double SpeedupMap::share_above(std::size_t tool, double speedup) const {
   return share(above, (steps - 1) * steps);
 }
 
-nlohmann::ordered_json SpeedupMap::to_json() const {
-  using Json = nlohmann::ordered_json;
+tooldecode::JsonValue SpeedupMap::to_json() const {
+  using Json = tooldecode::JsonValue;
   std::vector<double> axis;
   for (std::size_t i = 0; i <= steps; ++i) axis.push_back(rounded(grid(i)));
   Json panels = Json::array();

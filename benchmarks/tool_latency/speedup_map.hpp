@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tool_latency {
 
@@ -31,7 +31,7 @@ class SpeedupMap {
   /// Of a panel's points with g > 0, α > 0 and g < G, the share that is at least so fast.
   [[nodiscard]] double share_above(std::size_t tool, double speedup) const;
 
-  [[nodiscard]] nlohmann::ordered_json to_json() const;
+  [[nodiscard]] tooldecode::JsonValue to_json() const;
   [[nodiscard]] std::string to_svg() const;
 
  private:

@@ -99,7 +99,7 @@ class AgentTools {
       const auto server = std::make_shared<McpServer>(command, patience);
       for (const Json& document : server->tools()) {
         if (document.is_object() && document.value("name", Json()).is_string()) {
-          servers_.emplace(document["name"], server);
+          servers_.emplace(document["name"].string(), server);
         }
         documents.push_back(document);
       }
@@ -237,8 +237,8 @@ void run_agent(const AgentOptions& options) {
     models.submit = [&](const Json& body, const td::ToolCall& call, const td::ToolResult& result,
                         const std::stop_token& stop) {
       constexpr double keep_alive = 60;
-      return engines.cache_output(body.at("response_id"), call, output_text(result), keep_alive,
-                                  stop);
+      return engines.cache_output(body.at("response_id").string(), call, output_text(result),
+                                  keep_alive, stop);
     };
   } else {
     models.main = [&](const Json& body, const std::stop_token& stop) {
@@ -280,7 +280,7 @@ void run_agent(const AgentOptions& options) {
   const Json whole = report.json(speculate.submissions(), engines.counts(), body["messages"]);
   trace.write(whole);
   if (options.json) {
-    std::cout << whole.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << whole.text({.indent = 2}) << '\n';
   } else {
     report.print_summary(std::cout, speculate.submissions(), engines.counts());
   }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
+
 #include <program/answer_file.hpp>
 
 namespace program {
@@ -18,7 +20,7 @@ AnswerFile::AnswerFile(const std::string& path, const Json& settings,
                        std::vector<std::string> methods, bool resumes)
     : methods_(std::move(methods)) {
   if (path.empty()) return;
-  std::string kept = settings.dump() + '\n';
+  std::string kept = settings.text() + '\n';
   if (resumes && std::ifstream(path).good()) kept += read(path, settings);
   file_.open(path, std::ios::binary);
   if (!(file_ << kept << std::flush)) {
@@ -46,7 +48,7 @@ void AnswerFile::add(const std::string& row, std::span<const std::string> texts,
                     {"passes", results[i].passes},
                     {"tokens", results[i].tokens},
                     {"prompt_seconds", results[i].prompt_seconds}};
-    lines += line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    lines += line.text() + '\n';
   }
   const std::lock_guard lock(mutex_);
   file_ << lines << std::flush;
@@ -65,14 +67,15 @@ std::string AnswerFile::read(const std::string& path, const Json& settings) {
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line) && !lines.eof();) {
     try {
-      const Json entry = Json::parse(line);
+      const Json entry = tooldecode::text::parse_json(line);
       if (++number > 1) {
         take(entry, line);
       } else if (entry != settings) {
         throw tooldecode::Error(tooldecode::Errc::invalid_option, "--resume",
                                 path + " was written with other settings, " + line);
       }
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const tooldecode::Error& error) {
+      if (error.code() != tooldecode::Errc::malformed_json) throw;
       throw tooldecode::Error(tooldecode::Errc::malformed_json, path + ':' + std::to_string(number),
                               error.what());
     }
@@ -84,11 +87,13 @@ std::string AnswerFile::read(const std::string& path, const Json& settings) {
 }
 
 void AnswerFile::take(const Json& entry, const std::string& line) {
-  const Result result{class_named(entry.at("class")), entry.at("seconds"), entry.at("passes"),
-                      entry.at("tokens"), entry.value("prompt_seconds", 0.0)};
+  const auto number = [&](const char* key) { return entry.at(key).get<double>(); };
+  const auto count  = [&](const char* key) { return entry.at(key).get<std::size_t>(); };
+  const Result result{class_named(entry.at("class").string()), number("seconds"), count("passes"),
+                      count("tokens"), entry.value("prompt_seconds", 0.0)};
   const auto method = std::ranges::find(methods_, entry.at("method").get<std::string>());
   if (method == methods_.end()) return;
-  Known& known = known_[entry.at("id")];
+  Known& known = known_[entry.at("id").string()];
   known.results.resize(methods_.size());
   known.results[static_cast<std::size_t>(method - methods_.begin())] = result;
   known.lines += line + '\n';

@@ -17,7 +17,6 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/classify.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/scores.hpp>

@@ -82,7 +82,7 @@ Json AnswerTrace::json() const {
   std::string text;  // all turns, without what was read between them
   for (const Json& token : tokens_) {
     if (!token.contains("end") && token["kind"] != "cached") {
-      text += token["text"].get_ref<const std::string&>();
+      text += token["text"].string();
     }
   }
   Json result{{"name", name_}, {"text", std::move(text)}, {"finish", finish_}};
@@ -139,7 +139,7 @@ std::string AnswerTrace::hexadecimal(std::string_view bytes) {
 }
 
 void AnswerTrace::append(Json& token, const std::string& rest) {
-  if (!rest.empty()) token["text"] = token["text"].get_ref<const std::string&>() + rest;
+  if (!rest.empty()) token["text"] = token["text"].string() + rest;
 }
 
 void AnswerTrace::span(std::string what, std::string category,

@@ -275,7 +275,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
       report[column.name].update(drafts_json(column.answer.output));
     }
   }
-  std::cout << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  std::cout << report.text({.indent = 2}) << '\n';
 }
 
 void run_call(const CallOptions& options) {

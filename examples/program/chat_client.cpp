@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <httplib.h>
 #include <program/chat_client.hpp>
@@ -98,7 +98,7 @@ void ChatClient::send(const std::string& path, const Json& body, std::stop_token
   const auto result = client.send(request);
   if (status != 0 && status != 200) {
     std::string why   = "status " + std::to_string(status);
-    const Json answer = Json::parse(refusal, nullptr, false);
+    const Json answer = tooldecode::text::find_json(refusal).value_or(Json());
     if (answer.is_object() && answer.contains("error") && answer["error"].is_object()) {
       why += ": " + answer["error"].value("message", "");
     }
@@ -126,9 +126,9 @@ std::vector<tooldecode::ToolCall> read_calls(const Json& list) {
   std::vector<tooldecode::ToolCall> calls;
   for (const Json& call : list) {
     const Json& function  = call.at("function");
-    const auto& arguments = function.at("arguments").get_ref<const std::string&>();
+    const auto& arguments = function.at("arguments").string();
     calls.push_back({function.at("name").get<std::string>(),
-                     tooldecode::tools::parse_json(arguments.empty() ? "{}" : arguments)});
+                     tooldecode::text::parse_json(arguments.empty() ? "{}" : arguments)});
   }
   return calls;
 }
@@ -198,7 +198,7 @@ void StreamedMessage::add_call(Json part) {
   if (index == list_.size()) {
     list_.push_back(std::move(part));
   } else if (part.contains("function") && part["function"].contains("arguments")) {
-    auto& known = list_[index].at("function").at("arguments").get_ref<std::string&>();
+    auto& known = list_[index].at("function").at("arguments").string();
     known += part["function"]["arguments"].get<std::string>();
   }
 }
@@ -272,7 +272,7 @@ ChatReply ChatClient::follow(Json request, const StreamListener& listener, std::
       is_stream = true;
       line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ', 5)));
       if (line == "[DONE]") return is_whole = true;
-      if (!message.add(tooldecode::tools::parse_json(line))) return false;
+      if (!message.add(tooldecode::text::parse_json(line))) return false;
     }
     if (is_stream) text.erase(0, begin);
     if (text.size() > max_body) throw std::runtime_error("a line of the stream has no end");
@@ -336,7 +336,7 @@ ChatReply ChatClient::read_completion(const std::string& text) const {
 Json ChatClient::read_object(const std::string& text) const {
   Json answer;
   try {
-    answer = tooldecode::tools::parse_json(text);
+    answer = tooldecode::text::parse_json(text);
   } catch (const tooldecode::Error&) {  // said below
   }
   if (!answer.is_object()) throw EngineError(url_ + ": the answer is not a JSON object", 0);

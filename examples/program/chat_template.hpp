@@ -93,8 +93,8 @@ class ChatTemplate {
       jinja::context context(source_);
       Json own{{"bos_token", begin_}, {"eos_token", end_}};
       for (const auto& [name, value] : variables) own[name] = value;
-      jinja::global_from_json(context, common_json::parse(own.dump()), false);
-      jinja::global_from_json(context, common_json::parse(input.dump()), true);
+      jinja::global_from_json(context, common_json::parse(own.text()), false);
+      jinja::global_from_json(context, common_json::parse(input.text()), true);
       jinja::runtime runtime(context);
       const auto text = jinja::runtime::gather_string_parts(runtime.execute(program_));
       for (const auto& part : text->as_string().parts) parts.push_back({part.val, part.is_input});
@@ -142,7 +142,7 @@ class ChatTemplate {
     }
   };
   // Arguments are an object for some templates and its text for others.
-  for (const Json& arguments : {call.arguments.json(), Json(call.arguments.text())}) {
+  for (const Json& arguments : {call.arguments, Json(call.arguments.text())}) {
     const Json written{{"id", "call00001"},
                        {"type", "function"},
                        {"function", {{"name", call.name}, {"arguments", arguments}}}};

@@ -21,9 +21,9 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/check_totals.hpp>
@@ -106,13 +106,13 @@ std::vector<CheckedText> specified_texts(const Json& row, const Json& id) {
   if (!row.contains("tests") || !row["tests"].is_array()) {
     throw td::Error(td::Errc::malformed_document, "", "a row has a text or tests");
   }
-  const std::string prefix = (id.is_string() ? id.get<std::string>() : id.dump()) + '#';
+  const std::string prefix = (id.is_string() ? id.get<std::string>() : id.text()) + '#';
   std::vector<CheckedText> texts;
   for (const Json& test : row["tests"]) {
     auto text = test.is_object() ? find_text(test, "text") : std::nullopt;
     if (!text && test.is_object() && test.contains("data")) {
       const Json& data = test["data"];
-      text = td::text::ExactNumber::is_in(data) ? td::tools::write_json(data) : data.dump();
+      text = td::text::ExactNumber::is_in(data) ? td::text::write_json(data) : data.text();
     }
     if (!text) throw td::Error(td::Errc::malformed_document, "", "a test has a text or data");
     texts.push_back({prefix + std::to_string(texts.size()), *std::move(text),
@@ -187,7 +187,7 @@ class Check {
     if (options_.calls && verdict["accepted"] == true) {
       verdict["calls"] = Json::array();
       for (const td::ToolCall& call : format.parse(text.text, tools)) {
-        verdict["calls"].push_back({{"name", call.name}, {"arguments", call.arguments.json()}});
+        verdict["calls"].push_back({{"name", call.name}, {"arguments", call.arguments}});
       }
     }
     return verdict;
@@ -290,7 +290,7 @@ class Check {
                  {"forced_tokens", 0}};
     if (error.code() != td::Errc::unsupported_keyword &&
         error.code() != td::Errc::unsupported_pattern && !totals_.bad_input) {
-      totals_.bad_input = id.dump() + ": " + verdict["reason"].get<std::string>();
+      totals_.bad_input = id.text() + ": " + verdict["reason"].get<std::string>();
     }
     return verdict;
   }
@@ -318,7 +318,7 @@ void run_check(const CheckOptions& options) {
       if (line.empty()) continue;
       Json row;
       try {
-        row = td::tools::parse_exact_json(line);
+        row = td::text::parse_exact_json(line);
       } catch (const td::Error& error) {
         throw td::Error(error.code(), path + ":" + std::to_string(number), error.what());
       }
@@ -328,7 +328,7 @@ void run_check(const CheckOptions& options) {
       }
       for (Json& verdict : check.check_row(row)) {
         if (options.timing) verdict["peak_bytes"] = peak_memory_bytes();
-        std::cout << verdict.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        std::cout << verdict.text() << '\n';
       }
       if (Clock::now() - shown > std::chrono::seconds(2)) {
         shown = Clock::now();

@@ -40,11 +40,11 @@ tooldecode::ToolCall read_call(const Fields& entry) {
   tooldecode::ToolCall call{.name = function.text("name")};
   const std::string& arguments = function.text("arguments");
   try {
-    call.arguments = tooldecode::tools::parse_json(arguments.empty() ? "{}" : arguments);
+    call.arguments = tooldecode::text::parse_json(arguments.empty() ? "{}" : arguments);
   } catch (const tooldecode::Error& error) {
     function.fail("arguments", "must be JSON: " + std::string(error.what()));
   }
-  if (!call.arguments.json().is_object()) function.fail("arguments", "must be an object, as text");
+  if (!call.arguments.is_object()) function.fail("arguments", "must be an object, as text");
   return call;
 }
 

@@ -40,7 +40,7 @@ ChatReply EngineCluster::complete(const Json& request, const std::stop_token& st
 
 ChatReply EngineCluster::follow(const Json& request, const StreamListener& listener,
                                 const std::stop_token& stop) {
-  const std::string& name = request.at("response_id").get_ref<const std::string&>();
+  const std::string& name = request.at("response_id").string();
   const Under under(*this, name);
   return ask(
       [&](const ChatClient& client, std::size_t attempt) {

@@ -19,7 +19,6 @@
 #include <tooldecode/tools/argument_types.hpp>
 #include <tooldecode/tools/classify.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/answer_file.hpp>
 #include <program/answer_trace.hpp>
 #include <program/assistant.hpp>
@@ -229,7 +228,7 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
                         {"seed", report.seed},
                         {"left_out", report.left_out},
                         {"methods", to_json(report)}};
-    write_file(options.json, document.dump(2) + '\n');
+    write_file(options.json, document.text({.indent = 2}) + '\n');
   }
   if (!options.plot.empty()) write_file(options.plot, draw_svg(to_plot(report)));
 }

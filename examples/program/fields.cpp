@@ -17,7 +17,7 @@
 namespace program {
 
 std::string json_text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.text();
 }
 
 ApiError::ApiError(int status, const char* code, std::string param, const std::string& message)
@@ -105,7 +105,7 @@ const Json& Fields::at(std::string_view key) const {
 const std::string& Fields::text(std::string_view key) const {
   const Json& value = at(key);
   if (!value.is_string()) fail(key, "must be a string", "invalid_type");
-  return value.get_ref<const std::string&>();
+  return value.string();
 }
 
 bool Fields::flag(std::string_view key) const {

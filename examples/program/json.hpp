@@ -2,5 +2,11 @@
 /// Json: the JSON of the whole program.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <program/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
+
+namespace program {
+
+/// JSON whose objects keep their order.
+using Json = tooldecode::JsonValue;
+
+}  // namespace program

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   program::CommandLine line("tooldecode", "tooldecode: constrained decoding of tool calls",
                             std::string(tooldecode::version));
   line.printing_flag(
-      "--made-by", [] { return program::run_record().dump(1); },
+      "--made-by", [] { return program::run_record().text({.indent = 1}); },
       "Print commit, machine, compiler and versions, as files of results have them");
   program::add_agent(line);
   program::add_call(line);

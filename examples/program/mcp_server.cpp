@@ -49,7 +49,7 @@ McpServer::McpServer(const std::string& command, std::chrono::milliseconds patie
     const Json page  = ask("tools/list", parameters);
     const auto tools = page.find("tools");
     if (tools == page.end() || !tools->is_array()) refuse("tools/list: answers without tools");
-    tools_.insert(tools_.end(), tools->begin(), tools->end());
+    for (const Json& tool : *tools) tools_.push_back(tool);
     const auto cursor = page.find("nextCursor");
     if (cursor == page.end() || !cursor->is_string()) break;
     parameters["cursor"] = *cursor;  // a server without end is stopped by the timer
@@ -88,11 +88,12 @@ void McpServer::refuse(const std::string& what) const {
 }
 
 std::string McpServer::failure_of(const Json& answer) {
-  if (const auto missing = answer.find("missing"); missing != answer.end()) return *missing;
+  if (const auto missing = answer.find("missing"); missing != answer.end())
+    return missing->string();
   const auto error = answer.find("error");
   if (error == answer.end()) return "answers with neither result nor error";
   if (!error->is_object() || !error->value("message", Json()).is_string()) return json_text(*error);
-  return (*error)["message"];
+  return (*error)["message"].string();
 }
 
 std::string McpServer::text_of(const Json& result) {
@@ -197,7 +198,7 @@ void McpServer::take(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == line.npos) return;
   Json message;
   try {
-    message = tooldecode::tools::parse_json(line);
+    message = tooldecode::text::parse_json(line);
   } catch (const tooldecode::Error&) {  // said below, as of any other that is no message
   }
   if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0") {

@@ -20,8 +20,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/version.hpp>
 
 #include <poll.h>

@@ -249,7 +249,7 @@ namespace program {
 
 Json parse_exact_body(std::string_view body) {
   try {
-    return tooldecode::tools::parse_exact_json(body);
+    return tooldecode::text::parse_exact_json(body);
   } catch (const tooldecode::Error& error) {
     throw ApiError(400, "invalid_json", "",
                    "the body is not JSON as required: " + std::string(error.what()));
@@ -262,7 +262,7 @@ Json parse_body(std::string_view body) {
     throw ApiError(400, "invalid_type", "", "the body must be a JSON object");
   }
   // Only schemas have numbers of any size.
-  for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
+  for (auto& [key, value] : object.items()) {
     const bool has_schemas = key == "tools" || key == "response_format";
     if (!has_schemas) value = tooldecode::text::ExactNumber::rounded(std::move(value));
   }
@@ -343,7 +343,7 @@ CachedOutput read_cached_output(const Json& object, std::string place) {
   const auto output = object.find("output");  // null is a value like any other
   if (output == object.end()) entry.fail("output", "is required", "missing_required_parameter");
   cached.output =
-      output->is_string() ? output->get<std::string>() : tooldecode::tools::write_json(*output);
+      output->is_string() ? output->get<std::string>() : tooldecode::text::write_json(*output);
   return cached;
 }
 

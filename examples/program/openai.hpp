@@ -17,9 +17,9 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 #include <program/dialogue.hpp>
 #include <program/fields.hpp>

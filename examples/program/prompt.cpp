@@ -17,7 +17,7 @@ std::string type_text(const Json& schema) {
     std::string text;
     for (const auto& item : list) {
       if (!text.empty()) text += '|';
-      text += quoted || !item.is_string() ? item.dump() : item.get<std::string>();
+      text += quoted || !item.is_string() ? item.text() : item.get<std::string>();
     }
     return text;
   };
@@ -51,7 +51,7 @@ std::string signature(const tooldecode::Tool& tool) {
     if (std::find(required.begin(), required.end(), name) == required.end()) text += '?';
     text += ": " + type_text(schema);
     if (schema.is_object() && schema.contains("default") && !schema["default"].is_null()) {
-      text += " = " + schema["default"].dump();
+      text += " = " + schema["default"].text();
     }
   }
   return text + "): " + tool.description;

@@ -15,7 +15,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <program/json_fwd.hpp>
+#include <program/json.hpp>
 
 namespace program {
 

@@ -219,7 +219,7 @@ void print_json(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, 
   for (const HeldOut& row : held_out) {
     report["held_out"].push_back({{"text", row.text}, {"coverage", to_json(row.coverage)}});
   }
-  std::cout << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  std::cout << report.text({.indent = 2}) << '\n';
 }
 
 // The long tail: how much of the text the first k tokens make up, and how rare the k-th is.

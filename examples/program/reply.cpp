@@ -107,9 +107,8 @@ Json ReplyWriter::calls(std::size_t choice, std::size_t turn,
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto& [name, arguments] = calls[i];
     list.push_back(call(choice, turn, i, name,
-                        is_custom(name)
-                            ? arguments.json().at(std::string(tooldecode::tools::custom_input))
-                            : Json(written[i])));
+                        is_custom(name) ? arguments.at(std::string(tooldecode::tools::custom_input))
+                                        : Json(written[i])));
   }
   return list;
 }

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/version.hpp>
 
 #include <program/json.hpp>
@@ -98,13 +99,13 @@ std::string command_line() {
       if (word.starts_with(folder)) word.replace(0, folder.size(), name);
     }
     if (word.find_first_of(" '\"*$\\") != std::string::npos) {
-      word = Json(word).dump(-1, ' ', false, Json::error_handler_t::replace);
+      word = Json(word).text();
     }
     command += (command.empty() ? "" : " ") + word;
   }
   if (command.empty()) return "unknown";
   // A name that is not UTF-8 must not end a run whose results are to be written.
-  return Json::parse(Json(command).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return tooldecode::text::parse_json(Json(command).text()).string();
 }
 
 }  // namespace

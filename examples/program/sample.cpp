@@ -17,7 +17,7 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/text/exact_number.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/command_line.hpp>
@@ -118,7 +118,7 @@ std::vector<Json> read_rows(const SampleOptions& options) {
   for (const std::string& path : options.rows) {
     std::istringstream lines(read_file(path, options.max_inflated));
     for (std::string line; std::getline(lines, line);) {
-      if (!line.empty()) rows.push_back(td::tools::parse_exact_json(line));
+      if (!line.empty()) rows.push_back(td::text::parse_exact_json(line));
     }
   }
   return rows;
@@ -139,7 +139,7 @@ void draw_all(const SampleOptions& options, const Draw& draw) {
       continue;
     }
     ++done;
-    std::cout << row->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << row->text() << '\n';
     if (done % 1000 == 0) std::cerr << "  " << done << " of " << options.count << " ...\n";
   }
   std::cerr << done << " texts, " << unfinished << " more did not end in " << options.max_tokens
@@ -168,7 +168,7 @@ void run_sample(const SampleOptions& options) {
         throw td::Error(td::Errc::malformed_document, "rows", "a row has a spec");
       }
       specs.push_back(row["spec"].is_string() && !is_lark
-                          ? td::tools::parse_exact_json(row["spec"].get<std::string>())
+                          ? td::text::parse_exact_json(row["spec"].get<std::string>())
                           : row["spec"]);
     }
     if (specs.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has a spec");

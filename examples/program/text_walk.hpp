@@ -36,7 +36,7 @@ inline double microseconds_since(std::chrono::steady_clock::time_point start) {
 /// A byte of a text as a person reads it.
 inline std::string quoted_byte(std::string_view text, std::size_t at) {
   if (at >= text.size()) return "the end of the text";
-  return Json(std::string(1, text[at])).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return Json(std::string(1, text[at])).text({.ascii = true});
 }
 
 /// The verdict on one text as fields of JSON: every token must be in the mask, and a complete text

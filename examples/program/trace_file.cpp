@@ -80,7 +80,7 @@ void TraceFile::replace(const std::string& path, const std::string& text) {
 }
 
 std::string TraceFile::text_of(const Json& trace, int indent) {
-  return trace.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return trace.text({.indent = indent});
 }
 
 std::string TraceFile::page_of(const Json& trace) {

@@ -3,7 +3,7 @@
 ///
 /// Five things make a mask: a Vocabulary, a ToolSet, a call format (PythonCall, JsonCall, ...), the
 /// ToolCallFSM of the three, and its State, a value of 8 bytes. JSON Schema, regular expressions,
-/// grammars and lists of texts are constrained alike. Needs nlohmann-json alone: no Eigen, no model.
+/// grammars and lists of texts are constrained alike. Needs no other library: no Eigen, no model.
 /// Tokenizers are read by <tooldecode/vocabulary/load_vocabulary.hpp>, which needs PCRE2 too.
 #pragma once
 

@@ -53,7 +53,6 @@
 #include <tooldecode/core/build_budget.ipp>
 #include <tooldecode/core/byte_trie.ipp>
 #include <tooldecode/core/error.ipp>
-#include <tooldecode/core/json_value.ipp>
 #include <tooldecode/core/read_file.ipp>
 #include <tooldecode/core/thread_pool.ipp>
 #include <tooldecode/decode/batch_loop.ipp>
@@ -166,6 +165,7 @@
 #include <tooldecode/text/dfa_lengths.ipp>
 #include <tooldecode/text/exact_number.ipp>
 #include <tooldecode/text/exponent_rows.ipp>
+#include <tooldecode/text/json_value.ipp>
 #include <tooldecode/text/magnitude_rows.ipp>
 #include <tooldecode/text/number_bounds.ipp>
 #include <tooldecode/text/number_lexeme.ipp>
@@ -184,6 +184,9 @@
 #include <tooldecode/text/utf8.ipp>
 #include <tooldecode/text/utf8_lexeme.ipp>
 #include <tooldecode/text/utf8_stream.ipp>
+#include <tooldecode/text/value_reader.ipp>
+#include <tooldecode/text/value_text.ipp>
+#include <tooldecode/text/value_writer.ipp>
 #include <tooldecode/text/without_match.ipp>
 #include <tooldecode/tools/argument_types.ipp>
 #include <tooldecode/tools/call_format.ipp>
@@ -213,8 +216,6 @@
 #include <tooldecode/tools/tool_call.ipp>
 #include <tooldecode/tools/tool_set.ipp>
 #include <tooldecode/tools/turning_text.ipp>
-#include <tooldecode/tools/value_reader.ipp>
-#include <tooldecode/tools/value_writer.ipp>
 #include <tooldecode/tools/xml_call.ipp>
 #include <tooldecode/tools/xml_call_families.ipp>
 #include <tooldecode/verify/position_noise.ipp>

@@ -9,7 +9,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 
 struct MyFormat {
-  static constexpr auto language = tooldecode::tools::ValueReader::Language::json;
+  static constexpr auto language = tooldecode::text::ValueReader::Language::json;
   std::string trigger() const { return "<"; }
   bool only_at_start() const { return false; }
   std::vector<tooldecode::CallOpening> openings(tooldecode::Grammar&, const tooldecode::ToolSet&,

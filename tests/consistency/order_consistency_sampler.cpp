@@ -100,7 +100,7 @@ TEST_CASE("Answers conform, and the calls in them are the winners") {
         ++voted;
         disputed += parameter.choices.size() > 1;
         const auto& winner = parameter.choices.front().value;
-        CHECK(winner.has_value() == calls[i].arguments.json().contains(parameter.key));
+        CHECK(winner.has_value() == calls[i].arguments.contains(parameter.key));
         CHECK(parameter.agreement() > 0);
         CHECK(parameter.agreement() <= 1);
       }

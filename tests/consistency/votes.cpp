@@ -5,15 +5,15 @@
 #include <vector>
 
 #include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/text/json_value.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 struct Said {
   std::string key;

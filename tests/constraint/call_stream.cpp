@@ -8,15 +8,15 @@
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
@@ -59,7 +59,7 @@ void join(const std::vector<StreamEvent>& events, Joined& all) {
         break;
       case Kind::call_end:
         REQUIRE(event.call + 1 == all.calls.size());
-        all.calls.back().arguments = tools::parse_json(all.arguments.back());
+        all.calls.back().arguments = text::parse_json(all.arguments.back());
         ++all.ended;
         break;
       case Kind::answer_end:
@@ -216,7 +216,7 @@ TEST_CASE("Messages of Harmony are text or reasoning by their channel") {
 TEST_CASE("An answer that is a value of a schema is its text") {
   const ToolCallFSM calls{
       test::byte_vocabulary(), documents(), JsonCall::hermes(),
-      ChoiceOptions{.text_schema = nlohmann::ordered_json::parse(R"({"type": "object"})")}};
+      ChoiceOptions{.text_schema = tooldecode::text::parse_json(R"({"type": "object"})")}};
   const std::string value = R"({"a": "<tool_call>"})";
   CHECK(stream(calls, value, single_bytes(value)).text == value);
 }

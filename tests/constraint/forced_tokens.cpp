@@ -13,8 +13,9 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <support/catch.hpp>
@@ -24,7 +25,7 @@ using namespace tooldecode;
 using namespace tooldecode::text;
 using namespace tooldecode::tools;
 using namespace tooldecode::vocabulary;
-using Json   = nlohmann::ordered_json;
+using Json   = tooldecode::JsonValue;
 using Tokens = std::vector<TokenId>;
 
 namespace {
@@ -168,7 +169,7 @@ TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes", "[p
     for (const std::uint32_t whitespace : {0U, 40U}) {
       std::size_t positions = 0, known = 0, calls = 0;
       for (std::size_t i = 0; i < rows.size(); i += 2) {
-        const Json row = Json::parse(rows[i].dump());
+        const Json row = tooldecode::text::parse_json(rows[i].text());
         if (!row["call_json"].is_object()) continue;
         Json schema;
         for (const Json& function : row["functions"]) {

@@ -10,8 +10,9 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -20,7 +21,7 @@ using namespace tooldecode;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 // A closed object of members that have few values each, and all of its texts in any order.
 struct Sample {
@@ -183,8 +184,9 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
     }
   }
   // Of a value nothing but its double is known: the shortest number that reads as it.
-  const JsonSchemaConstraint value(cache, Json::parse(R"({"const": 18446744073709551617})"),
-                                   {.every_spelling = true});
+  const JsonSchemaConstraint value(
+      cache, tooldecode::text::parse_json(R"({"const": 18446744073709551617})"),
+      {.every_spelling = true});
   CHECK(slow::accepts(value, "18446744073709552000"));
   CHECK(slow::accepts(value, "1.8446744073709552e+19"));
   check_refused(R"({"const": [1e-5000]})", Errc::limit_exceeded, "#/const");
@@ -373,7 +375,7 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
   const Vocabulary vocabulary = test::byte_vocabulary();
   for (const Row& row : rows) {
     INFO(row.schema);
-    const JsonSchemaConstraint closed(vocabulary, Json::parse(row.schema),
+    const JsonSchemaConstraint closed(vocabulary, tooldecode::text::parse_json(row.schema),
                                       {.rules = {.close_objects = true}});
     const auto accepts = [&](const std::string& text) {
       std::optional<GrammarConstraint::State> state = closed.initial();

@@ -8,11 +8,11 @@
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>

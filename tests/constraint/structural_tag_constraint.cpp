@@ -6,8 +6,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
 
@@ -20,7 +21,7 @@ TEST_CASE("Masks of a structural tag are those of its texts written out") {
      "tags": [{"begin": "<f>", "content": {"type": "regex", "pattern": "[12]"}, "end": ["</f>", ""]}]},
     {"type": "const_string", "value": "."}]}})";
   // The same without what has too many texts to be written out.
-  nlohmann::ordered_json few                       = nlohmann::ordered_json::parse(tag);
+  tooldecode::JsonValue few                        = tooldecode::text::parse_json(tag);
   few["format"]["elements"][0]                     = {{"type", "regex"}, {"pattern", "b?"}};
   few["format"]["elements"][1]["stop_after_first"] = true;
   slow::Language texts;

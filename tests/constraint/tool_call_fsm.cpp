@@ -4,14 +4,15 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
@@ -125,7 +126,7 @@ TEST_CASE("What conforms can be read: no number beyond double, a repeated free k
   CHECK(conforms("n=" + std::string(200, '9')));
   CHECK_FALSE(conforms("n=" + std::string(400, '9')));
   CHECK(conforms("o={'': 1, 'a': 2, '': 3}"));
-  CHECK(calls.parse("[f(o={'': 1, '': 3})]")[0].arguments.json().dump() == R"({"o":{"":3}})");
+  CHECK(calls.parse("[f(o={'': 1, '': 3})]")[0].arguments.text() == R"({"o":{"":3}})");
 }
 
 TEST_CASE("A single call has its leading keys supplied in their order, then any optional ones") {
@@ -179,7 +180,7 @@ TEST_CASE("Structural tokens write every call but its values") {
 
 TEST_CASE(
     "Where texts have a schema an answer is a value of it or calls, and nothing beside them") {
-  const auto schema = nlohmann::ordered_json::parse(
+  const auto schema = tooldecode::text::parse_json(
       R"({"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}},
           "required": ["city"], "additionalProperties": false})");
   const ToolCall call{.name = "get", .arguments = {{"city", "Oslo"}}};
@@ -193,9 +194,9 @@ TEST_CASE(
     CHECK_FALSE(calls.find_refusal(value));
     CHECK(calls.parse(value).empty());
     // What would open a call in free text is a string here.
-    nlohmann::ordered_json holding{{"city", written + "\n" + std::string(format.trigger())}};
-    CHECK_FALSE(calls.find_refusal(write_json(holding)));
-    CHECK(calls.parse(write_json(holding)).empty());
+    tooldecode::JsonValue holding{{"city", written + "\n" + std::string(format.trigger())}};
+    CHECK_FALSE(calls.find_refusal(text::write_json(holding)));
+    CHECK(calls.parse(text::write_json(holding)).empty());
     for (const std::string& text :
          {std::string("sunny"), std::string(), "Well: " + written, written + value, value + written,
           value + value, " " + value, std::string(R"({"n": 2, "city": "Oslo"})"),
@@ -217,8 +218,8 @@ TEST_CASE(
                            documents(),
                            format,
                            {.choice = ToolChoice::none, .whitespace = 0, .text_schema = schema}};
-    CHECK_FALSE(none.find_refusal(write_json(holding)));
-    CHECK(none.parse(write_json(holding)).empty());
+    CHECK_FALSE(none.find_refusal(text::write_json(holding)));
+    CHECK(none.parse(text::write_json(holding)).empty());
     CHECK(none.parse(written).empty());
     CHECK(none.find_refusal(written));
     const ToolCallFSM required{
@@ -256,7 +257,7 @@ TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforc
       const ToolCallFSM calls{bytes(),
                               with_tools ? documents() : ToolSet{},
                               format,
-                              {.text_schema = nlohmann::ordered_json::parse(schema)}};
+                              {.text_schema = tooldecode::text::parse_json(schema)}};
       return std::string();
     } catch (const Error& error) {
       return std::string(name(error.code())) + ' ' + error.where();

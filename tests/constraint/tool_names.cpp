@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_names.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
@@ -10,7 +11,6 @@
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
@@ -34,11 +34,11 @@ const td::VocabularyIndex& index() {
 }
 
 td::ToolSet tools(const std::vector<std::string>& names) {
-  auto documents = nlohmann::ordered_json::array();
+  auto documents = tooldecode::JsonValue::array();
   for (const std::string& name : names) {
     documents.push_back({{"name", name}, {"parameters", {{"type", "object"}}}});
   }
-  return td::ToolSet::parse(documents.dump());
+  return td::ToolSet::parse(documents.text());
 }
 
 Tokens bytes(std::string_view text) {

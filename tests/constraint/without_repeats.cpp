@@ -13,18 +13,18 @@
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <properties/random_walk.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -235,7 +235,7 @@ TEST_CASE("Masks without repeats are those of all answers that repeat no call") 
       Json::array({tool("f", {{"a", {{"enum", {true, false}}, {"default", false}}}})}),
   };
   for (const Json& set : sets) {
-    INFO(set.dump());
+    INFO(set.text());
     const ToolSet tools = ToolSet::from_json(set);
     judge_all(
         ToolCallFSM(cache, tools, PythonCall{}, {.choice = ToolChoice::required, .max_calls = 3}));
@@ -251,7 +251,7 @@ TEST_CASE("In every format no call is repeated, nothing else is lost, and every 
       INFO(format.name << ", seed " << seed);
       std::mt19937 random(seed);
       const Json documents = few_calls(random);
-      INFO(documents.dump());
+      INFO(documents.text());
       const ToolSet tools = ToolSet::from_json(documents);
       ChoiceOptions options{.choice = seed % 3 == 0 ? ToolChoice::automatic : ToolChoice::required};
       options.max_calls  = 2 + random() % 4;
@@ -285,7 +285,7 @@ TEST_CASE("However few completions are tried, no call is repeated and every walk
     std::mt19937 random(seed);
     const Json documents      = few_calls(random);
     const NamedFormat& format = named_formats()[seed % 5];
-    INFO(format.name << ", seed " << seed << ", " << documents.dump());
+    INFO(format.name << ", seed " << seed << ", " << documents.text());
     const ToolCallFSM calls = format.constrain(cache, ToolSet::from_json(documents),
                                                {.choice = ToolChoice::required, .max_calls = 3});
     judge_walks(calls, random, tally, {.max_texts = 1 + seed % 4});

@@ -10,6 +10,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
@@ -134,7 +136,7 @@ ws      ::= ([ \t\n\r] ws)?
   std::mt19937 random(1);
   std::size_t good = 0, bad = 0;
   for (std::string line; std::getline(lines, line) && good < 40; ++good) {
-    if (good % 2 == 1) line = nlohmann::json::parse(line).dump(2);
+    if (good % 2 == 1) line = tooldecode::text::parse_json(line).text({.indent = 2});
     REQUIRE(judge(json, line) == accepted);
     for (int i = 0; i < 20; ++i) {
       std::string changed  = line;

@@ -19,13 +19,13 @@
 #include <vector>
 
 #include <tooldecode/execute/client_speculator.hpp>
+#include <tooldecode/text/json_value.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -47,7 +47,7 @@ ToolCall call(const std::string& tool, int key, int session = 0) {
   return {tool, Json{{"session", session}, {"key", key}}};
 }
 int key_of(const ToolCall& c) {
-  return c.arguments->at("key");
+  return c.arguments.at("key").get<int>();
 }
 
 void block_until(const std::stop_token& stop) {
@@ -677,7 +677,7 @@ TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result 
   {
     ToolExecutor executor(
         [&](const ToolCall& c, std::stop_token stop) -> ToolResult {
-          Ledger& ledger = ledgers[c.arguments->at("session").get<std::size_t>()];
+          Ledger& ledger = ledgers[c.arguments.at("session").get<std::size_t>()];
           const int key  = key_of(c);
           for (int i = 0; i < 4 * key && !stop.stop_requested(); ++i) std::this_thread::yield();
           const std::lock_guard lock(ledger.mutex);
@@ -875,7 +875,7 @@ class Universe {
   }
 
   ToolResult run(const ToolCall& c, const std::stop_token& stop) {
-    World& world  = worlds_[c.arguments->at("session").get<std::size_t>()];
+    World& world  = worlds_[c.arguments.at("session").get<std::size_t>()];
     const int key = key_of(c);
     wait();
     if (c.name == "none") return {ToolStatus::failed, "no such tool"};

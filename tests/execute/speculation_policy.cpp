@@ -4,12 +4,12 @@
 #include <vector>
 
 #include <tooldecode/execute/speculation_policy.hpp>
+#include <tooldecode/text/json_value.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -28,8 +28,8 @@ ToolCall call(double cost) {
   return {"read", Json{{"cost", cost}}};
 }
 
-const auto cost_of = [](const ToolCall& c) { return c.arguments->at("cost").get<double>(); };
-const auto time_of = [](const ToolCall& c) { return Seconds(cost_of(c)); };
+const auto cost_of         = [](const ToolCall& c) { return c.arguments.at("cost").get<double>(); };
+const auto time_of         = [](const ToolCall& c) { return Seconds(cost_of(c)); };
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace

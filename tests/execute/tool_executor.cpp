@@ -18,13 +18,14 @@
 #include <vector>
 
 #include <tooldecode/execute/tool_executor.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -75,7 +76,7 @@ ToolStatus status_of(Execution execution) {
 TEST_CASE("a call's result is what the runtime says, exceptions included") {
   ToolExecutor executor(
       [](const ToolCall& c, std::stop_token) -> ToolResult {
-        const int a = c.arguments->at("a");
+        const int a = c.arguments.at("a").get<int>();
         if (a == 1) throw std::runtime_error("no luck");
         if (a == 2) throw 2;
         if (a == 3) return {ToolStatus::failed, "three"};
@@ -118,11 +119,11 @@ TEST_CASE("equal calls run once, whichever way they are written") {
         return std::to_string(++runs);
       },
       tools);
-  auto first = executor.start({"f", Json::parse(R"({"a": 1, "b": 2})")});
+  auto first = executor.start({"f", tooldecode::text::parse_json(R"({"a": 1, "b": 2})")});
   gate.wait_for(1);
-  auto second = executor.start({"f", Json::parse(R"({"b": 2.0, "a": 1})")});
-  auto third  = executor.start({"f", Json::parse(R"({"a": 1})")});
-  auto other  = executor.start({"f", Json::parse(R"({"a": 1, "b": 3})")});
+  auto second = executor.start({"f", tooldecode::text::parse_json(R"({"b": 2.0, "a": 1})")});
+  auto third  = executor.start({"f", tooldecode::text::parse_json(R"({"a": 1})")});
+  auto other  = executor.start({"f", tooldecode::text::parse_json(R"({"a": 1, "b": 3})")});
   gate.wait_for(2);
   gate.open(2);
   CHECK(first.get() == second.get());
@@ -132,7 +133,7 @@ TEST_CASE("equal calls run once, whichever way they are written") {
   CHECK(runs == 2);
   // What is over is not joined.
   gate.open();
-  CHECK(executor.start({"f", Json::parse(R"({"a": 1})")}).get().output == "3");
+  CHECK(executor.start({"f", tooldecode::text::parse_json(R"({"a": 1})")}).get().output == "3");
 }
 
 TEST_CASE("calls with effects run each by itself, one after the other") {
@@ -388,7 +389,7 @@ TEST_CASE("a runtime that calls back holds a place, but no thread") {
   std::optional<ToolExecutor> executor;
   executor.emplace(
       [&](const ToolCall& c, std::stop_token, ToolDone done) {
-        const int a = c.arguments->at("a");
+        const int a = c.arguments.at("a").get<int>();
         if (a == 9) {
           done({ToolStatus::ok, "before"});
           throw std::runtime_error("after");
@@ -428,7 +429,7 @@ TEST_CASE("many threads: equal calls never meet, and each result belongs to its 
   {
     ToolExecutor executor(
         [&](const ToolCall& c, std::stop_token stop) -> ToolResult {
-          const int a = c.arguments->at("a");
+          const int a = c.arguments.at("a").get<int>();
           if (++inside[a] > 1) ++met;
           if (++total > static_cast<int>(pool)) ++crowded;
           for (int i = 0; i < 20 * a && !stop.stop_requested(); ++i) std::this_thread::yield();

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include <tooldecode/nlohmann.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
@@ -10,8 +13,6 @@
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
 #include <fuzz/fuzz.hpp>
@@ -73,10 +74,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   using Json = nlohmann::ordered_json;
   values(
-      text, [](std::string_view json) { return parse_json(json); },
-      [](const Json& value) { return write_json(value); });
+      text, [](std::string_view json) { return text::parse_json(json); },
+      [](const Json& value) { return text::write_json(value); });
   values(
-      text, [](std::string_view python) { return parse_python_literal(python); },
-      [](const Json& value) { return write_python_literal(value); });
+      text, [](std::string_view python) { return text::parse_python_literal(python); },
+      [](const Json& value) { return text::write_python_literal(value); });
   return 0;
 }

@@ -22,7 +22,7 @@ void read(std::string_view text, Read read_body) {
     read_body(program::parse_exact_body(text));
   } catch (const program::ApiError& error) {
     fuzz::demand(error.status() >= 400 && error.status() < 500, "not the client's fault", text);
-    const auto told = program::Json::parse(program::json_text(error.json()));
+    const auto told = text::parse_json(program::json_text(error.json()));
     fuzz::demand(!told["error"]["message"].get<std::string>().empty(), "no message", text);
   }
 }
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto all = program::parse_cached_outputs(body);
     fuzz::demand(all.size() == (body.is_array() ? body.size() : 1), "some are lost", text);
     for (const program::CachedOutput& cached : all) {
-      fuzz::demand(cached.any_arguments || cached.call.arguments.json().is_object(),
+      fuzz::demand(cached.any_arguments || cached.call.arguments.is_object(),
                    "arguments are no object", text);
     }
   });

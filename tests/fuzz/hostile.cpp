@@ -13,7 +13,7 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
 #include <support/catch.hpp>
@@ -22,7 +22,6 @@ using namespace tooldecode;
 using namespace tooldecode::ebnf;
 using namespace tooldecode::grammar;
 using namespace tooldecode::text;
-using namespace tooldecode::tools;
 
 namespace {
 

@@ -7,21 +7,19 @@
 #include <string_view>
 
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
-#include <nlohmann/json.hpp>
 #include <support/slow_validator.hpp>
 
 namespace {
 
 using namespace tooldecode;
 using namespace tooldecode::text;
-using namespace tooldecode::tools;
 
 // What the slow validator says; true of what it cannot judge.
-bool conforms(const nlohmann::ordered_json& value, const nlohmann::ordered_json& schema) {
+bool conforms(const JsonValue& value, const JsonValue& schema) {
   try {
     return slow::conforms(value, schema, schema);
   } catch (const std::exception&) {
@@ -29,7 +27,7 @@ bool conforms(const nlohmann::ordered_json& value, const nlohmann::ordered_json&
   }
 }
 
-void walk(const nlohmann::ordered_json& schema, const SchemaOptions& options, std::uint32_t seed) {
+void walk(const JsonValue& schema, const SchemaOptions& options, std::uint32_t seed) {
   Grammar grammar;
   SchemaCompiler compiler(grammar, schema, options);
   const NodeId root     = compiler.value(schema, "#");
@@ -39,7 +37,7 @@ void walk(const nlohmann::ordered_json& schema, const SchemaOptions& options, st
   const bool json = options.syntax == ValueSyntax::json;
   // The validator's patterns backtrack, some of them forever.
   const bool judged =
-      fuzz::judges_schemas && schema.dump().find("\"pattern\"") == std::string::npos;
+      fuzz::judges_schemas && schema.text().find("\"pattern\"") == std::string::npos;
   for (int i = 0; i < 4; ++i) {
     const auto text = fuzz::random_text(constraint.automaton(), random);
     if (!text) continue;

@@ -9,7 +9,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
@@ -19,7 +19,6 @@ namespace {
 
 using namespace tooldecode;
 using namespace tooldecode::text;
-using namespace tooldecode::tools;
 
 void walk(const TextDfa& pattern, ValueSyntax syntax, std::mt19937& random) {
   Grammar grammar;

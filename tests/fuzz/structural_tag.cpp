@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     Grammar grammar;
     const NodeId root =
-        tools::build_structural_tag(grammar, tools::parse_exact_json(text), &vocabulary);
+        tools::build_structural_tag(grammar, text::parse_exact_json(text), &vocabulary);
     const auto constraint = fuzz::constraint_of(grammar, root);
     fuzz::walk_masks(constraint, random);
     for (int i = 0; i < 4; ++i) {

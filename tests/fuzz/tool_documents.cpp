@@ -36,7 +36,7 @@ void walk(const F& format, const ToolSet& tools, const ChoiceOptions& options, s
       const auto tool = tools.find(call.name);
       fuzz::demand(tool.has_value(), "a call to no tool", *text);
       for (const std::string& name : required_names(tools[*tool])) {
-        fuzz::demand(call.arguments.json().contains(name), "a required argument is missing", *text);
+        fuzz::demand(call.arguments.contains(name), "a required argument is missing", *text);
       }
     }
     const auto again = fuzz::must_read(

@@ -29,13 +29,13 @@ expect("the build type is Release and not '${cached_CMAKE_BUILD_TYPE}'" cached_C
 
 foreach(package
     "Catch2=catch2=TOOLDECODE_TESTS"
+    "nlohmann_json=nlohmann-json3-dev=TOOLDECODE_TESTS"
     "benchmark=libbenchmark-dev=TOOLDECODE_TESTS"
     "CLI11=libcli11-dev=TOOLDECODE_DEVELOPER"
     "httplib=libcpp-httplib-dev=TOOLDECODE_DEVELOPER"
     "ZLIB=zlib1g-dev=TOOLDECODE_DEVELOPER"
     "PCRE2=libpcre2-dev=TOOLDECODE_DEVELOPER"
-    "Eigen3=libeigen3-dev="
-    "nlohmann_json=nlohmann-json3-dev=")
+    "Eigen3=libeigen3-dev=")
   string(REPLACE "=" ";" package "${package}")
   list(POP_FRONT package name debian option)
   configure(${ROOT} developer -DCMAKE_DISABLE_FIND_PACKAGE_${name}=ON)

@@ -10,8 +10,6 @@
 
 #include <tooldecode/constrain.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace td = tooldecode;
 
 const void* address_seen_by_second();
@@ -43,7 +41,7 @@ bool link() {
   //! [library]
   const td::VocabularyIndex index{vocabulary};  // one per vocabulary, for everything over it
   const td::ToolLibrary library{index, td::JsonCall::hermes()};
-  const td::ToolSet changed = tools.with(1, nlohmann::ordered_json::parse(R"(
+  const td::ToolSet changed = tools.with(1, td::parse_json_value(R"(
       {"name": "third", "parameters": {"type": "object"}})"));  // shares the other tools
   const td::ToolCallFSM request = library.machine(changed, td::ToolChoice::required);
   //! [library]

@@ -31,16 +31,15 @@
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
-#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/failing_memory.hpp>
 #include <support/random_model.hpp>

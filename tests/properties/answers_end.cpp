@@ -14,10 +14,10 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/random_grammar.hpp>
 #include <support/random_model.hpp>
@@ -63,8 +63,8 @@ struct Ends {
   static const GrammarConstraint& constraint_of(const ToolCallFSM& one) { return one.grammar(); }
 };
 
-nlohmann::ordered_json random_schema(std::mt19937& random, int depth) {
-  using Json = nlohmann::ordered_json;
+tooldecode::JsonValue random_schema(std::mt19937& random, int depth) {
+  using Json = tooldecode::JsonValue;
   switch (depth == 0 ? random() % 5 : random() % 9) {
     case 0:
       return {{"type", "string"}, {"minLength", random() % 3}};

@@ -11,17 +11,17 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 #include <tooldecode/verify/walk.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
 #include <support/random_tools.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 

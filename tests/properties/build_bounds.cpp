@@ -14,16 +14,16 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::grammar;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 

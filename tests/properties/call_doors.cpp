@@ -26,7 +26,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -443,7 +443,7 @@ TEST_CASE("Hostile names come back as they are, or no constraint is made of them
         ToolCall call{.name = tool.name};
         for (const std::string& key : argument_names(tool)) {
           if (!format.in_order && below(random, 3) == 0) continue;
-          call.arguments.json()[key] = below(random, 20);
+          call.arguments[key] = below(random, 20);
         }
         calls.push_back(std::move(call));
       }

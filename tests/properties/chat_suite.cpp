@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
@@ -23,7 +24,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -81,8 +82,9 @@ std::string bytes_of(const std::string& hexadecimal) {
 ToolSet tools_of(const Json& row) {
   Json documents = Json::array();
   for (const Json& tool : row.at("tools")) {
-    documents.push_back({{"name", tool.at("name")},
-                         {"parameters", Json::parse(tool.at("parameters").get<std::string>())}});
+    documents.push_back(
+        {{"name", tool.at("name")},
+         {"parameters", tooldecode::text::parse_json(tool.at("parameters").get<std::string>())}});
   }
   return ToolSet::from_json(documents);
 }
@@ -115,8 +117,8 @@ std::optional<std::string> difference(const Family& family, const Json& row,
 
   std::vector<ToolCall> expected;
   for (const Json& call : row.at("calls")) {
-    expected.push_back(
-        {call.at("name").get<std::string>(), Json::parse(call.at("arguments").get<std::string>())});
+    expected.push_back({call.at("name").get<std::string>(),
+                        tooldecode::text::parse_json(call.at("arguments").get<std::string>())});
   }
   std::vector<ToolCall> calls;
   try {
@@ -165,7 +167,7 @@ TEST_CASE("Chats of the families that have a format are read and admitted") {
   std::istringstream lines(test::read_text(path));
   for (std::string line; std::getline(lines, line);) {
     if (line.find("\"kind\": \"chat\"") == std::string::npos) continue;
-    const Json row  = Json::parse(line);
+    const Json row  = tooldecode::text::parse_json(line);
     const auto& all = families();
     const auto name = row.at("template").get<std::string>();
     const auto one  = std::find_if(all.begin(), all.end(), [&](const Family& family) {
@@ -175,7 +177,7 @@ TEST_CASE("Chats of the families that have a format are read and admitted") {
       ++counts["of other families"];
       continue;
     }
-    const std::string text = bytes_of(row.at("input"));
+    const std::string text = bytes_of(row.at("input").string());
     CAPTURE(name, text);
     const auto found      = difference(*one, row, text, cache);
     const auto convention = convention_of(row, text);

@@ -10,8 +10,9 @@
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/cross_check.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -43,7 +44,7 @@ struct Faulty {
 
   JsonSchemaConstraint schema{
       VocabularyIndex{all_tokens()},
-      nlohmann::ordered_json::parse(R"({"type": "object", "properties": {"name": {"type": "null"}},
+      tooldecode::text::parse_json(R"({"type": "object", "properties": {"name": {"type": "null"}},
                                         "required": ["name"], "additionalProperties": false})")};
   Fault fault = Fault::none;
   State place = *schema.advance_bytes(schema.initial(), "{\"");

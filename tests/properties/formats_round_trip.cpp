@@ -12,13 +12,13 @@
 #include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
 #include <support/catch.hpp>
@@ -27,7 +27,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -41,7 +41,8 @@ std::uint32_t below(Random& random, std::uint32_t n) {
 ToolSet tools_of(Random& random) {
   Json documents = Json::array();
   for (const Tool& tool : test::random_tools(random)) documents.push_back(tool.document);
-  documents.push_back(Json::parse(R"({"name": "all.kinds", "parameters": {"type": "object",
+  documents.push_back(
+      tooldecode::text::parse_json(R"({"name": "all.kinds", "parameters": {"type": "object",
     "properties": {
       "text": {"type": "string"},
       "nullable": {"anyOf": [{"type": "string", "maxLength": 40}, {"type": "null"}]},
@@ -100,8 +101,7 @@ std::string random_text(Random& random, std::uint32_t min, std::uint32_t max) {
 
 Json random_value(const Json& schema, const Json& root, Random& random) {
   if (schema.contains("$ref")) {
-    return random_value(root.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))),
-                        root, random);
+    return random_value(*root.find_at(schema["$ref"].get<std::string>().substr(1)), root, random);
   }
   if (schema.contains("enum")) {
     return schema["enum"][below(random, static_cast<std::uint32_t>(schema["enum"].size()))];
@@ -171,11 +171,10 @@ ToolCall random_call(const Tool& tool, bool in_order, Random& random) {
   }
   ToolCall call{.name = tool.name};
   for (const std::string& key : keys) {
-    call.arguments.json()[key] =
-        random_value(tool.parameters.json()["properties"][key], tool.parameters, random);
+    call.arguments[key] = random_value(tool.parameters["properties"][key], tool.parameters, random);
   }
   if (!in_order && tool.name == "all.kinds" && below(random, 2) == 0) {
-    call.arguments.json()["more_"] = random_text(random, 0, 5);
+    call.arguments["more_"] = random_text(random, 0, 5);
   }
   return call;
 }
@@ -343,7 +342,8 @@ std::vector<ToolCall> streamed(const ToolCallFSM& calls, const std::string& text
       if (event.kind == StreamEvent::Kind::call_begin) result.push_back({.name = event.text});
       if (event.kind == StreamEvent::Kind::arguments) arguments += event.text;
       if (event.kind == StreamEvent::Kind::call_end) {
-        ValueReader reader(arguments, ValueReader::Language::json, Errc::malformed_call);
+        text::ValueReader reader(arguments, text::ValueReader::Language::json,
+                                 Errc::malformed_call);
         reader.allow_repeated_keys();
         result.back().arguments = reader.value();
         arguments.clear();
@@ -369,7 +369,7 @@ bool is_accepted(const ToolCallFSM& calls, const std::string& text) {
     const auto tool = calls.tools().find(call.name);
     REQUIRE(tool);
     const Json& schema = calls.tools()[*tool].parameters;
-    INFO(call.arguments.json().dump());
+    INFO(call.arguments.text());
     if (!slow::conforms(call.arguments, schema, schema)) FAIL("accepted, and does not conform");
   }
   return true;
@@ -410,17 +410,17 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
   copy                = calls;
   const auto required = required_names(tool);
   if (!required.empty()) {
-    copy[which].arguments.json().erase(
+    copy[which].arguments.erase(
         required[below(random, static_cast<std::uint32_t>(required.size()))]);
     write("a missing argument", copy, true);
   }
   std::vector<std::string> words{calls[which].name};
-  for (const auto& [key, value] : calls[which].arguments.json().items()) {
+  for (const auto& [key, value] : calls[which].arguments.items()) {
     words.push_back(key);
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
-      copy                              = calls;
-      copy[which].arguments.json()[key] = other;
+      copy                       = calls;
+      copy[which].arguments[key] = other;
       if (slow::conforms(copy[which].arguments, tool.parameters, tool.parameters)) continue;
       write("a wrong type", copy, false);
     }
@@ -471,8 +471,8 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         // Keys that no document names are bare in this format.
         if (format.name == "gemma-4") {
           for (ToolCall& call : calls) {
-            if (call.arguments.json().contains("free") && !call.arguments.json()["free"].empty()) {
-              call.arguments.json()["free"] = {{"key_7", *call.arguments.json()["free"].begin()}};
+            if (call.arguments.contains("free") && !call.arguments["free"].empty()) {
+              call.arguments["free"] = {{"key_7", *call.arguments["free"].begin()}};
             }
           }
         }
@@ -524,7 +524,7 @@ TEST_CASE("What is said of all arguments, or of one, is enforced or refused by n
     std::string keyword, content;
     std::vector<Json> wrong, right;
   };
-  const auto object = [](const char* text) { return Json::parse(text); };
+  const auto object = [](const char* text) { return tooldecode::text::parse_json(text); };
   const std::vector<Case> cases{
       {"anyOf",
        R"([{"required": ["a"]}, {"required": ["b"]}])",
@@ -608,11 +608,11 @@ TEST_CASE("What is said of all arguments, or of one, is enforced or refused by n
       };
       for (const Json& arguments : one.wrong) {
         const bool can_write = !format.in_order || arguments.empty() || arguments.contains("a");
-        if (can_write && accepts(arguments)) FAIL("accepts " << arguments.dump());
+        if (can_write && accepts(arguments)) FAIL("accepts " << arguments.text());
       }
       for (const Json& arguments : one.right) {
         const bool can_write = !format.in_order || arguments.empty() || arguments.contains("a");
-        if (can_write && !accepts(arguments)) FAIL("refuses " << arguments.dump());
+        if (can_write && !accepts(arguments)) FAIL("refuses " << arguments.text());
       }
     }
   }

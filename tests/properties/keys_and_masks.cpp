@@ -16,11 +16,11 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
@@ -33,7 +33,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 using Text = std::u32string;
 
 std::string utf8_of(const Text& text) {
@@ -298,7 +298,7 @@ TEST_CASE("Every spelling of a key is that key, and counts are of different keys
     const bool python = make.below(3) == 0;
     const Json schema = make.schema(rules);
     Grammar grammar;
-    INFO("seed " << seed << ", schema " << schema.dump());
+    INFO("seed " << seed << ", schema " << schema.text());
     std::optional<Automaton> automaton;
     try {
       SchemaOptions options;
@@ -359,7 +359,7 @@ TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never e
     KeyMaker make{std::mt19937(seed)};
     const Rules rules = make.rules();
     const Json schema = make.schema(rules);
-    INFO("seed " << seed << ", schema " << schema.dump());
+    INFO("seed " << seed << ", schema " << schema.text());
     SchemaOptions options;
     if (seed % 3 == 0) options.syntax = ValueSyntax::python;
     options.documented_order = seed % 5 == 0;

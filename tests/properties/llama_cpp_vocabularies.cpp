@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <tooldecode/core/read_file.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/cache.hpp>
 
 namespace td = tooldecode;
@@ -95,7 +95,7 @@ TEST_CASE("vocabularies of llama.cpp are read and write its ids", "[published]")
     const auto ids   = shipped_ids(path.string() + ".out");
     REQUIRE(texts.size() == ids.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      INFO(nlohmann::json(texts[i]).dump());
+      INFO(tooldecode::JsonValue(texts[i]).text());
       if (std::string(name) == "bert-bge") {
         CHECK_THROWS_AS(tokenizer.encode(texts[i]), td::Error);
         continue;

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <properties/random_walk.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
@@ -132,13 +132,13 @@ std::vector<ToolSet> bounded_tools() {
   std::vector<ToolSet> sets;
   for (unsigned i = 0; i < 60; ++i) {
     const unsigned bound = i % 12;
-    const nlohmann::ordered_json text{
+    const tooldecode::JsonValue text{
         {"type", "string"}, {"minLength", bound / 3}, {"maxLength", bound}};
-    const nlohmann::ordered_json list{
+    const tooldecode::JsonValue list{
         {"type", "array"}, {"items", text}, {"minItems", 1}, {"maxItems", 1 + i % 4}};
-    const nlohmann::ordered_json number{{"type", "integer"}, {"minimum", -7}, {"maximum", 10 * i}};
-    const nlohmann::ordered_json code{{"type", "string"}, {"pattern", "^[a-z]{2,5}-[0-9]+$"}};
-    sets.push_back(ToolSet::from_json(nlohmann::ordered_json{
+    const tooldecode::JsonValue number{{"type", "integer"}, {"minimum", -7}, {"maximum", 10 * i}};
+    const tooldecode::JsonValue code{{"type", "string"}, {"pattern", "^[a-z]{2,5}-[0-9]+$"}};
+    sets.push_back(ToolSet::from_json(tooldecode::JsonValue{
         {"name", "bounded_" + std::to_string(i)},
         {"parameters",
          {{"type", "object"},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tooldecode/schema/reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/catch.hpp>
@@ -13,7 +14,7 @@
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -88,15 +89,15 @@ Json random_schema(Random& random, bool plain, unsigned depth = 0) {
 }
 
 Json definitions() {
-  return Json::parse(R"({"word": {"type": "string", "maxLength": 1},
+  return tooldecode::text::parse_json(R"({"word": {"type": "string", "maxLength": 1},
                          "maybe": {"type": "integer", "nullable": true}})");
 }
 
 const std::vector<Json>& values() {
-  static const std::vector<Json> all = Json::parse(
+  static const Json all = tooldecode::text::parse_json(
       R"([null, true, false, 1, 2, "a", "b", "cc", [], [null], [1, "a"], {}, {"a": null},
           {"a": 1}, [[null]]])");
-  return all;
+  return all.list();
 }
 
 }  // namespace
@@ -113,7 +114,7 @@ TEST_CASE("A schema that is nullable has its values, and null") {
     whole["$defs"]    = bases["$defs"];
     schema::Reader reader(root, {.nullable = true});
     test::FormJudge judge(reader.forms);
-    CAPTURE(seed, root.dump());
+    CAPTURE(seed, root.text());
     for (const Json& value : values()) {
       bool admitted = false;
       try {
@@ -122,7 +123,7 @@ TEST_CASE("A schema that is nullable has its values, and null") {
         if (error.code() != Errc::unsupported_keyword) FAIL(error.what());
         break;
       }
-      if (admitted != slow::conforms(value, spelt, whole)) FAIL(value.dump());
+      if (admitted != slow::conforms(value, spelt, whole)) FAIL(value.text());
       nulls += value.is_null() && admitted;
       ++judged;
     }
@@ -146,7 +147,7 @@ TEST_CASE("A tool's argument that is nullable has its values, and null") {
     const Json spelt    = without_nullable(document["parameters"]);
     schema::Reader reader(tools[0].parameters);
     test::FormJudge judge(reader.forms);
-    CAPTURE(seed, argument.dump(), tools[0].parameters.json().dump());
+    CAPTURE(seed, argument.text(), tools[0].parameters.text());
     for (const Json& value : values()) {
       bool admitted = false;
       try {
@@ -155,7 +156,7 @@ TEST_CASE("A tool's argument that is nullable has its values, and null") {
         if (error.code() != Errc::unsupported_keyword) FAIL(error.what());
         break;
       }
-      if (admitted != slow::conforms({{"x", value}}, spelt, spelt)) FAIL(value.dump());
+      if (admitted != slow::conforms({{"x", value}}, spelt, spelt)) FAIL(value.text());
       nulls += value.is_null() && admitted;
     }
   }

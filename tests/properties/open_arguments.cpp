@@ -12,7 +12,7 @@
 #include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
@@ -21,7 +21,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -38,7 +38,8 @@ const VocabularyIndex& cache() {
 
 // One that says much of its arguments, and one beside it that is strict.
 ToolSet tools_of(bool strict) {
-  Json documents         = Json::parse(R"([{"name": "loose", "parameters": {"type": "object",
+  Json documents =
+      tooldecode::text::parse_json(R"([{"name": "loose", "parameters": {"type": "object",
     "properties": {
       "size": {"type": "integer", "minimum": 3, "maximum": 4},
       "place": {"type": "string", "enum": ["a", "b"]},
@@ -127,7 +128,7 @@ std::vector<ToolCall> streamed(const ToolCallFSM& calls, const std::string& text
     if (event.kind == StreamEvent::Kind::call_begin) result.push_back({.name = event.text});
     if (event.kind == StreamEvent::Kind::arguments) arguments += event.text;
     if (event.kind == StreamEvent::Kind::call_end) {
-      result.back().arguments = parse_json(std::exchange(arguments, {}));
+      result.back().arguments = text::parse_json(std::exchange(arguments, {}));
     }
   }
   return result;
@@ -151,7 +152,7 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
     for (int round = 0; written < 60; ++round) {
       REQUIRE(round < 600);
       const ToolCall call{"loose", random_arguments(format, tools, random)};
-      CAPTURE(format.name, round, call.arguments.json().dump());
+      CAPTURE(format.name, round, call.arguments.text());
       std::string text;
       try {
         text = format.write(std::vector{call}, tools);

@@ -15,12 +15,13 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/data.hpp>
 
 namespace tooldecode::test {
@@ -63,8 +64,8 @@ inline void add_tool_sets(const std::filesystem::path& path, const char* key,
   std::set<std::string> known;
   std::istringstream lines(read_text(path));
   for (std::string line; std::getline(lines, line);) {
-    const auto row = nlohmann::ordered_json::parse(line);
-    if (known.insert(row.at(key).dump()).second) sets.push_back(ToolSet::from_json(row.at(key)));
+    const auto row = tooldecode::text::parse_json(line);
+    if (known.insert(row.at(key).text()).second) sets.push_back(ToolSet::from_json(row.at(key)));
   }
 }
 

@@ -41,7 +41,7 @@ Output bytes_one_by_one(const std::string& text, std::optional<TokenId> end = {}
 
 std::vector<std::string> members(const Json& answer, const char* key) {
   std::vector<std::string> texts;
-  for (const Json& token : answer["tokens"]) texts.push_back(token[key]);
+  for (const Json& token : answer["tokens"]) texts.push_back(token[key].string());
   return texts;
 }
 
@@ -62,14 +62,15 @@ TEST_CASE("Spans of a thread of a timeline nest, whatever overlaps on its track"
     std::map<int, std::vector<std::pair<double, double>>> threads;
     std::set<std::string> seen;
     for (const Json& event : events) {
-      if (event["name"] == "thread_name") names[event["tid"]] = event["args"]["name"];
+      if (event["name"] == "thread_name")
+        names[event["tid"].get<int>()] = event["args"]["name"].string();
       if (event["ph"] != "X") continue;
-      REQUIRE(seen.insert(event["name"]).second);
-      REQUIRE(event["dur"] >= 0.0);
-      REQUIRE(event["ts"] >= 0.0);
+      REQUIRE(seen.insert(event["name"].string()).second);
+      REQUIRE(event["dur"].get<double>() >= 0.0);
+      REQUIRE(event["ts"].get<double>() >= 0.0);
       const double begin  = event["ts"].get<double>() * 1000,
                    length = event["dur"].get<double>() * 1000;
-      threads[event["tid"]].emplace_back(begin, begin + length);
+      threads[event["tid"].get<int>()].emplace_back(begin, begin + length);
     }
     REQUIRE(seen.size() == count);
     REQUIRE(names.size() == threads.size());
@@ -99,7 +100,7 @@ TEST_CASE("A track whose spans nest or follow one another is one thread, by its 
                                      {"answer", "behind", "cache", at(30), at(31)}});
   std::vector<std::string> names;
   for (const Json& event : events) {
-    if (event["name"] == "thread_name") names.push_back(event["args"]["name"]);
+    if (event["name"] == "thread_name") names.push_back(event["args"]["name"].string());
     if (event["ph"] == "X") CHECK(event["tid"] == 1);
   }
   CHECK(names == std::vector<std::string>{"answer"});

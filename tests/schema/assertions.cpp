@@ -1,19 +1,20 @@
 #include <string>
 
 #include <tooldecode/schema/assertions.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
 using namespace tooldecode::text;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 std::string error_of(const char* text, const auto& read) {
-  const Json schema         = Json::parse(text);
+  const Json schema         = tooldecode::text::parse_json(text);
   const std::string pointer = "#/p";
   try {
     (void)read(Assertions(schema, SchemaDraft::draft2020, pointer));
@@ -28,7 +29,7 @@ std::string error_of(const char* text, const auto& read) {
 TEST_CASE("Bounds, also with draft 4's exclusive flags") {
   const std::string pointer = "#";
   const auto bounds         = [&](const char* text) {
-    const Json schema = Json::parse(text);
+    const Json schema = tooldecode::text::parse_json(text);
     return Assertions(schema, SchemaDraft::draft4, pointer).numbers().bounds;
   };
   const auto flagged = bounds(R"({"minimum": 1, "exclusiveMinimum": true, "maximum": 2.5})");
@@ -73,9 +74,11 @@ TEST_CASE("An integer of draft 4 is digits alone; bounds and lengths are exact")
   CHECK(numbers(integer, SchemaDraft::draft4).kinds == NumberKinds::digits);
   CHECK(numbers(integer, SchemaDraft::draft6).kinds == NumberKinds::integers);
   CHECK(numbers({{"type", "number"}}, SchemaDraft::draft4).kinds == NumberKinds::any);
-  const auto exact = [](const char* text) { return ExactNumber::keep(text, Json::parse(text)); };
-  const auto form  = numbers({{"minimum", exact("18446744073709551617")}, {"maximum", 5e-324}},
-                             SchemaDraft::draft2020);
+  const auto exact = [](const char* text) {
+    return ExactNumber::keep(text, tooldecode::text::parse_json(text));
+  };
+  const auto form = numbers({{"minimum", exact("18446744073709551617")}, {"maximum", 5e-324}},
+                            SchemaDraft::draft2020);
   CHECK(form.bounds.minimum->value.plain() == "18446744073709551617");
   CHECK(form.bounds.maximum->value == Decimal::parse("5e-324"));
   const Json lengths{{"minLength", 3.0}, {"maxLength", exact("18446744073709551617")}};

@@ -2,13 +2,14 @@
 #include <string>
 
 #include <tooldecode/schema/document.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 TEST_CASE("References are resolved as RFC 3986, section 5.4, lists them") {
   const auto at = [](const char* reference) {
@@ -35,7 +36,7 @@ TEST_CASE("References are resolved as RFC 3986, section 5.4, lists them") {
 }
 
 TEST_CASE("References name pointers, anchors and embedded resources") {
-  const Json root = Json::parse(R"({"$id": "http://h/root", "$defs": {
+  const Json root = tooldecode::text::parse_json(R"({"$id": "http://h/root", "$defs": {
       "a/b~": {"$anchor": "one", "const": 1},
       "inner": {"$id": "inner", "$defs": {"x": {"const": 2}}, "items": {"$anchor": "one"}}}})");
   const Document document(root);
@@ -77,7 +78,8 @@ TEST_CASE("Documents given beside the schema can be referred to") {
 }
 
 TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor") {
-  const Json root = Json::parse(R"({"$schema": "http://json-schema.org/draft-07/schema#",
+  const Json root =
+      tooldecode::text::parse_json(R"({"$schema": "http://json-schema.org/draft-07/schema#",
       "definitions": {"a": {"$id": "#here"}, "b": {"$id": "other", "$ref": "#here"}}})");
   const Document document(root);
   CHECK(document[{}].draft == SchemaDraft::draft7);
@@ -86,7 +88,8 @@ TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor")
 }
 
 TEST_CASE("What looks like a name inside a constant is none") {
-  const Json root = Json::parse(R"({"const": {"$anchor": "a"}, "x-own": {"$id": "b"}})");
+  const Json root =
+      tooldecode::text::parse_json(R"({"const": {"$anchor": "a"}, "x-own": {"$id": "b"}})");
   const Document document(root);
   CHECK_THROWS_AS(document.find("#a", {}, "#"), Error);
   CHECK_THROWS_AS(document.find("b", {}, "#"), Error);

@@ -4,12 +4,13 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -36,7 +37,7 @@ std::string refusal(const Json& document, const schema::DocumentRules& rules) {
 }  // namespace
 
 TEST_CASE("A relaxed reading lists what it leaves out, a strict one refuses it") {
-  const Json document = Json::parse(
+  const Json document = tooldecode::text::parse_json(
       R"({"properties": {"a": {"type": "array", "uniqueItems": true}, "b": {"type": "string"}}})");
   CHECK(refusal(document, {}) == "unsupported_keyword #/properties/a/uniqueItems");
   const auto left_out = relaxed(document, {});
@@ -46,24 +47,25 @@ TEST_CASE("A relaxed reading lists what it leaves out, a strict one refuses it")
 }
 
 TEST_CASE("References leave a document for those that the rules bring") {
-  const Json document = Json::parse(R"({"$ref": "http://h/other#/$defs/x"})");
+  const Json document = tooldecode::text::parse_json(R"({"$ref": "http://h/other#/$defs/x"})");
   CHECK(refusal(document, {}) != "taken");
   schema::DocumentRules rules;
-  rules.documents["http://h/other"] = Json::parse(R"({"$defs": {"x": {"const": 1}}})");
+  rules.documents["http://h/other"] =
+      tooldecode::text::parse_json(R"({"$defs": {"x": {"const": 1}}})");
   CHECK(refusal(document, rules) == "taken");
   CHECK(relaxed(document, rules).empty());
 }
 
 TEST_CASE("OpenAPI's nullable counts where the rules say so") {
-  const Json document =
-      Json::parse(R"({"type": "null", "not": {"nullable": true, "type": "string"}})");
+  const Json document = tooldecode::text::parse_json(
+      R"({"type": "null", "not": {"nullable": true, "type": "string"}})");
   CHECK(refusal(document, {}) == "taken");
   CHECK(refusal(document, {.nullable = true}) == "unsatisfiable_schema #");
 }
 
 TEST_CASE("The draft of the rules holds where a document names none") {
-  const Json document =
-      Json::parse(R"({"$ref": "#/$defs/x", "minimum": "none", "$defs": {"x": {"const": 1}}})");
+  const Json document = tooldecode::text::parse_json(
+      R"({"$ref": "#/$defs/x", "minimum": "none", "$defs": {"x": {"const": 1}}})");
   CHECK(refusal(document, {.draft = schema::SchemaDraft::draft7}) ==
         "taken");  // alone in its place
   CHECK(refusal(document, {}) == "malformed_schema #/minimum");

@@ -53,7 +53,7 @@ TEST_CASE("What excludes many members has parts of few, and is the same set") {
   for (const ObjectForm& one : forms[inverse].objects) members += one.members.size();
   CHECK(members <= 400);
   test::FormJudge judge(forms);
-  nlohmann::ordered_json value = nlohmann::ordered_json::object();
+  tooldecode::JsonValue value = tooldecode::JsonValue::object();
   for (int i = 0; i < 200; i += 2) value["p" + std::to_string(i)] = "x";
   CHECK(judge(form, value));
   CHECK_FALSE(judge(inverse, value));

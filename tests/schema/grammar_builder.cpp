@@ -10,8 +10,9 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/slow_matcher.hpp>
 
@@ -19,13 +20,13 @@ using namespace tooldecode;
 using namespace tooldecode::grammar;
 using namespace tooldecode::schema;
 using namespace tooldecode::text;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 struct Values {
   explicit Values(const char* schema, ValueSyntax syntax = ValueSyntax::json)
-      : root(Json::parse(schema)),
+      : root(tooldecode::text::parse_json(schema)),
         reader(root),
         text(grammar, syntax, 0),
         values(grammar, reader, text, false),
@@ -155,7 +156,7 @@ TEST_CASE("Conditions on which keys are there hold for every set of keys, in eve
     schema["additionalProperties"] = open;
     if (draw(4) == 0) schema["minProperties"] = draw(keys + 1);
     if (draw(4) == 0) schema["maxProperties"] = draw(keys + 1);
-    INFO("seed " << seed << ", round " << round << ": " << schema.dump());
+    INFO("seed " << seed << ", round " << round << ": " << schema.text());
     std::vector<std::set<std::string>> sets;
     for (std::uint32_t bits = 0; bits < 1U << keys; ++bits) {
       sets.emplace_back();

@@ -9,6 +9,7 @@
 
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
 #include <support/slow_matcher.hpp>
@@ -24,7 +25,7 @@ using tooldecode::SchemaCompiler;
 using tooldecode::SchemaOptions;
 using tooldecode::grammar::Automaton;
 using tooldecode::text::ValueSyntax;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 // A compiled schema; a schema that no value satisfies accepts nothing.
 class Compiled {
@@ -61,13 +62,13 @@ class Compiled {
 };
 
 Compiled json(std::string_view schema, SchemaOptions options = {}) {
-  return Compiled(Json::parse(schema), options);
+  return Compiled(tooldecode::text::parse_json(schema), options);
 }
 
 // "code place" of the error that a schema gets.
 std::string error_of(std::string_view schema, bool arguments = false) {
   try {
-    const Compiled compiled(Json::parse(schema), {}, arguments);
+    const Compiled compiled(tooldecode::text::parse_json(schema), {}, arguments);
     return compiled.accepts("") ? "" : "none";
   } catch (const Error& error) {
     return std::string(name(error.code())) + ' ' + error.where();
@@ -119,7 +120,7 @@ TEST_CASE("Schemas that nothing satisfies are refused, optional parts of that ki
         R"({"type":"array","items":false,"minItems":1})",
         R"({"type":"string","pattern":"^a{3}$","maxLength":2})"}) {
     INFO(schema);
-    const Json parsed = Json::parse(schema);
+    const Json parsed = tooldecode::text::parse_json(schema);
     Grammar grammar;
     SchemaCompiler compiler(grammar, parsed);
     try {
@@ -200,10 +201,11 @@ TEST_CASE("Python literals and keyword arguments", "[json_schema]") {
     INFO(text);
     CHECK_FALSE(any.accepts(text));
   }
-  const Compiled call(Json::parse(R"({"type":"object","properties":{"a":{"type":"integer"},
+  const Compiled call(
+      tooldecode::text::parse_json(R"({"type":"object","properties":{"a":{"type":"integer"},
       "ab":{"enum":["x's","é"]},"año":{"type":"boolean"}},"required":["a"],
       "additionalProperties":false})"),
-                      python, true);
+      python, true);
   CHECK(call.accepts("a=1"));
   CHECK(call.accepts("ab='é', a = 1"));
   CHECK(call.accepts("ab='\\xe9',a=1"));
@@ -213,8 +215,9 @@ TEST_CASE("Python literals and keyword arguments", "[json_schema]") {
   CHECK_FALSE(call.accepts("a=1, a=2"));
   CHECK_FALSE(call.accepts("a=1, b=2"));
   CHECK_FALSE(call.accepts("'a'=1"));
-  const Compiled open(Json::parse(R"({"type":"object","properties":{"ab":{"type":"integer"}}})"),
-                      python, true);
+  const Compiled open(
+      tooldecode::text::parse_json(R"({"type":"object","properties":{"ab":{"type":"integer"}}})"),
+      python, true);
   CHECK(open.accepts(""));
   CHECK(open.accepts("a='x', abc=None, ab=3"));
   CHECK_FALSE(open.accepts("ab='x'"));
@@ -364,7 +367,7 @@ TEST_CASE("Random schemas judge random values as a validator does", "[json_schem
     ++compiled;
     for (int i = 0; i < 40; ++i) {
       const Json value       = random.value(2);
-      const std::string text = value.dump();
+      const std::string text = value.text();
       const bool conforms    = tooldecode::slow::conforms(value, schema, schema);
       ++(conforms ? valid : invalid);
       if (grammar->accepts(text) == conforms) continue;

@@ -5,7 +5,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -23,7 +23,7 @@ std::size_t merged(FormAlgebra& forms, const std::vector<ObjectForm>& objects) {
     for (int i = 0, rest = code; i < 3; ++i, rest /= 4) {
       if (rest % 4 != 3) object[std::string(1, static_cast<char>('a' + i))] = values[rest % 4];
     }
-    INFO(object.dump());
+    INFO(object.text());
     CHECK(judge(before, object) == judge(after, object));
   }
   return left;

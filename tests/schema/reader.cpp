@@ -1,20 +1,21 @@
 #include <string>
 
 #include <tooldecode/schema/reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
 #include <support/form_judge.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 bool admits(const char* schema, const char* value, DocumentRules rules = {}) {
-  const Json root = Json::parse(schema);
+  const Json root = tooldecode::text::parse_json(schema);
   Reader reader(root, std::move(rules));
-  return test::FormJudge(reader.forms)(reader.form(root, "#"), Json::parse(value));
+  return test::FormJudge(reader.forms)(reader.form(root, "#"), tooldecode::text::parse_json(value));
 }
 
 }  // namespace
@@ -100,13 +101,14 @@ TEST_CASE("OpenAPI's nullable admits null where the rules say so, in any draft")
 }
 
 TEST_CASE("A relaxed reading leaves out what has no form, and lists it") {
-  const Json root = Json::parse(R"({"type": "object", "not": {"additionalProperties":
+  const Json root =
+      tooldecode::text::parse_json(R"({"type": "object", "not": {"additionalProperties":
                                     {"type": "null"}}, "$ref": "http://elsewhere/"})");
   Reader strict(root);
   CHECK_THROWS_AS(strict.forms[strict.form(root, "#")], Error);
   Reader relaxed(root, {.relax = true});
   test::FormJudge judge(relaxed.forms);
-  CHECK(judge(relaxed.form(root, "#"), Json::parse(R"({"a": null})")));
+  CHECK(judge(relaxed.form(root, "#"), tooldecode::text::parse_json(R"({"a": null})")));
   CHECK_FALSE(judge(relaxed.form(root, "#"), Json(1)));
   REQUIRE(relaxed.relaxations().size() == 2);
   CHECK(relaxed.relaxations()[0].pointer == "#/$ref");

@@ -3,9 +3,10 @@
 #include <vector>
 
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/pattern_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/slow_matcher.hpp>
 
@@ -14,7 +15,7 @@ namespace {
 using tooldecode::Grammar;
 using tooldecode::schema::Spellings;
 using tooldecode::text::ValueSyntax;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 std::vector<std::string> spellings(const Json& value, ValueSyntax syntax) {
   Grammar grammar;
@@ -51,7 +52,7 @@ TEST_CASE("Scalars have the texts that both languages' writers give them", "[sch
 TEST_CASE("A constant array or object is written in its order, with the separators between",
           "[schema_text]") {
   Grammar grammar;
-  const auto value = nlohmann::ordered_json::parse(R"({"b": [1, true], "a": {}})");
+  const auto value = tooldecode::text::parse_json(R"({"b": [1, true], "a": {}})");
   Spellings loose(grammar, ValueSyntax::json);
   Spellings canonical(grammar, ValueSyntax::python, 0);
   const auto accepts = [&](tooldecode::NodeId node, const char* bytes) {

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/value_reader.hpp>
+
 #include <program/paths.hpp>
 #include <support/catch.hpp>
 #include <zlib.h>
@@ -61,11 +62,11 @@ inline std::string read_text(const std::filesystem::path& path) {
 }
 
 /// One JSON value per non-empty line.
-inline std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
-  std::vector<nlohmann::json> rows;
+inline std::vector<JsonValue> read_jsonl(const std::filesystem::path& path) {
+  std::vector<JsonValue> rows;
   std::istringstream lines(read_text(path));
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) rows.push_back(nlohmann::json::parse(line));
+    if (!line.empty()) rows.push_back(text::parse_json_file(line));
   }
   return rows;
 }

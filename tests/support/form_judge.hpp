@@ -8,6 +8,8 @@
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -16,22 +18,22 @@ namespace tooldecode::test {
 /// Judges values by the definition of each alternative.
 class FormJudge {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = tooldecode::JsonValue;
 
   explicit FormJudge(schema::FormAlgebra& forms) : forms_(forms) {}
 
   bool operator()(schema::FormId id, const Json& value) {
     const schema::Form& form = forms_[id];
     switch (value.type()) {
-      case Json::value_t::null:
+      case Json::Type::null:
         return form.null;
-      case Json::value_t::boolean:
+      case Json::Type::boolean:
         return value.get<bool>() ? form.truth : form.falsehood;
-      case Json::value_t::string:
+      case Json::Type::string:
         return meets(form.texts, value);
-      case Json::value_t::array:
+      case Json::Type::array:
         return meets(form.arrays, value);
-      case Json::value_t::object:
+      case Json::Type::object:
         return meets(form.objects, value);
       default:
         return meets(form.numbers, value);
@@ -49,12 +51,12 @@ class FormJudge {
            (bounds.max == text::Occurrences::unbounded || count <= bounds.max);
   }
   bool conforms(const schema::NumberForm& form, const Json& value) {
-    const text::Decimal number   = text::Decimal::parse(text::ExactNumber::text(value));
+    const text::Decimal number   = text::Decimal::parse(value.text());
     const auto& min              = form.bounds.minimum;
     const auto& max              = form.bounds.maximum;
     const int low                = min ? text::compare(number, min->value) : 1;
     const int high               = max ? text::compare(number, max->value) : -1;
-    const std::string text       = text::ExactNumber::text(value);
+    const std::string text       = value.text();
     const bool is_digits         = text.find_first_of(".eE") == text.npos;
     const text::NumberKinds kind = !number.is_integral() ? text::NumberKinds::fractions
                                    : is_digits           ? text::NumberKinds::digits
@@ -89,7 +91,7 @@ class FormJudge {
     }
     for (std::size_t i = 0; form.unique && i < value.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (nlohmann::json::parse(value[i].dump()) == nlohmann::json::parse(value[j].dump())) {
+        if (nlohmann::json::parse(value[i].text()) == nlohmann::json::parse(value[j].text())) {
           return false;
         }
       }

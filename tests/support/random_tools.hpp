@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::test {
 
@@ -33,7 +32,7 @@ inline Vocabulary call_vocabulary() {
 
 /// One to three tools of up to five parameters, whose values take few tokens.
 inline ToolSet random_tools(std::mt19937& random) {
-  using Json       = nlohmann::ordered_json;
+  using Json       = tooldecode::JsonValue;
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   Json documents   = Json::array();
   for (std::uint32_t t = 0, count = 1 + below(3); t < count; ++t) {

@@ -6,7 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <regex>
+#include <stdexcept>
 #include <string>
+
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -33,10 +37,10 @@ namespace tooldecode::slow {
 /// Validates the keywords that SchemaCompiler supports, straight from their definitions.
 ///
 /// Only pointer references are followed, and patterns go to std::wregex.
-[[nodiscard]] inline bool conforms(const nlohmann::ordered_json& value,
-                                   const nlohmann::ordered_json& schema,
-                                   const nlohmann::ordered_json& root) {
-  using Json = nlohmann::ordered_json;
+[[nodiscard]] inline bool conforms(const tooldecode::JsonValue& value,
+                                   const tooldecode::JsonValue& schema,
+                                   const tooldecode::JsonValue& root) {
+  using Json = tooldecode::JsonValue;
   if (schema.is_boolean()) return schema.get<bool>();
   const auto has   = [&](const char* keyword) { return schema.contains(keyword); };
   const auto count = [&](const char* keyword) {
@@ -45,12 +49,14 @@ namespace tooldecode::slow {
   const auto integral = [&] {
     return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
   };
-  const auto is = [&](const std::string& type) {
+  const auto is = [&](const JsonValue& type) {
     return type == "integer" ? integral() : type == value.type_name();
   };
   if (has("$ref")) {
-    const auto pointer = schema["$ref"].get<std::string>().substr(1);
-    if (!conforms(value, root.at(Json::json_pointer(pointer)), root)) return false;
+    const auto pointer           = schema["$ref"].get<std::string>().substr(1);
+    const JsonValue* const meant = root.find_at(pointer);
+    if (!meant) throw std::out_of_range("a reference to another document");
+    if (!conforms(value, *meant, root)) return false;
   }
   if (has("type")) {
     const Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
@@ -58,7 +64,7 @@ namespace tooldecode::slow {
   }
   // Objects are equal whatever the order of their members.
   const auto equal = [](const Json& a, const Json& b) {
-    return nlohmann::json::parse(a.dump()) == nlohmann::json::parse(b.dump());
+    return nlohmann::json::parse(a.text()) == nlohmann::json::parse(b.text());
   };
   if (has("const") && !equal(value, schema["const"])) return false;
   if (has("enum") && std::none_of(schema["enum"].begin(), schema["enum"].end(),

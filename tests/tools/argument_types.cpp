@@ -5,16 +5,17 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/argument_types.hpp>
 #include <tooldecode/tools/json_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -60,7 +61,7 @@ TEST_CASE("of an argument's schema its type is left") {
   CHECK_FALSE(types[1].read_only);
   CHECK(argument_names(tool) == argument_names(documents()[0]));
   CHECK(required_names(tool) == required_names(documents()[0]));
-  const Json& properties = tool.parameters.json()["properties"];
+  const Json& properties = tool.parameters["properties"];
   const auto types_of    = [&](const char* key) {
     std::vector<std::string> found;
     if (!properties[key].contains("type")) return found;
@@ -89,7 +90,7 @@ TEST_CASE("references that lead nowhere, or round, say no type") {
   const ToolSet types = with_types_only(set);
   for (const char* key : {"a", "b", "c"}) {
     CAPTURE(key);
-    CHECK(types[0].parameters.json()["properties"][key] == Json::object());
+    CHECK(types[0].parameters["properties"][key] == Json::object());
   }
 }
 
@@ -121,7 +122,7 @@ TEST_CASE("a tool that is not strict stays so, and keeps its types as documentat
       "type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}}})");
   const ToolSet types = with_types_only(tools);
   CHECK_FALSE(types[0].strict);
-  CHECK(types[0].parameters.json()["properties"]["a"] == Json::object());
+  CHECK(types[0].parameters["properties"]["a"] == Json::object());
   CHECK(documented_parameters(types[0])["properties"]["a"] ==
-        Json::parse(R"({"type": ["integer"]})"));
+        tooldecode::text::parse_json(R"({"type": ["integer"]})"));
 }

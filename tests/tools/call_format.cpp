@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/json_call.hpp>
@@ -20,7 +21,7 @@
 using namespace tooldecode;
 using namespace tooldecode::grammar;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -63,14 +64,14 @@ std::vector<Row> rows_of(const std::filesystem::path& path, const char* tools) {
   std::vector<Row> rows;
   std::istringstream lines(test::read_text(path));
   for (std::string line; std::getline(lines, line);) {
-    const Json row = Json::parse(line);
+    const Json row = tooldecode::text::parse_json(line);
     if (!row.contains("call_valid") || row["call_valid"] != true || row["call_json"].is_null()) {
       continue;
     }
-    Row result{row["id"], ToolSet::from_json(row[tools]), {}};
+    Row result{row["id"].string(), ToolSet::from_json(row[tools]), {}};
     const Json& json = row["call_json"];
     for (const Json& call : json.is_array() ? json : Json::array({json})) {
-      result.calls.push_back({call["name"], call["arguments"]});
+      result.calls.push_back({call["name"].string(), call["arguments"]});
     }
     rows.push_back(std::move(result));
   }
@@ -82,20 +83,20 @@ std::vector<Row> rows_of(const std::filesystem::path& path, const char* tools) {
 std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& tool) {
   std::map<std::string, ToolCall> wrong;
   wrong["unknown tool"] = {call.name + "_x", call.arguments};
-  if (tool.parameters.json()["additionalProperties"] == false) {
-    wrong["unknown key"]                                  = call;
-    wrong["unknown key"].arguments.json()["no_such_key_"] = 1;
+  if (tool.parameters["additionalProperties"] == false) {
+    wrong["unknown key"]                           = call;
+    wrong["unknown key"].arguments["no_such_key_"] = 1;
   }
-  for (const Json& name : tool.parameters.json().value("required", Json::array())) {
-    if (!call.arguments.json().contains(name.get<std::string>())) continue;
+  for (const Json& name : tool.parameters.value("required", Json::array())) {
+    if (!call.arguments.contains(name.get<std::string>())) continue;
     wrong["missing key"] = call;
-    wrong["missing key"].arguments.json().erase(name.get<std::string>());
+    wrong["missing key"].arguments.erase(name.get<std::string>());
   }
-  for (const auto& [key, value] : call.arguments.json().items()) {
+  for (const auto& [key, value] : call.arguments.items()) {
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
-      ToolCall changed              = call;
-      changed.arguments.json()[key] = other;
+      ToolCall changed       = call;
+      changed.arguments[key] = other;
       if (!slow::conforms(changed.arguments, tool.parameters, tool.parameters)) {
         wrong["wrong type of " + key] = changed;
       }

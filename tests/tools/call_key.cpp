@@ -7,14 +7,15 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/string_sets.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -35,10 +36,10 @@ const ToolSet& documents() {
 }
 
 std::string key(std::string_view arguments) {
-  return call_key({"f", Json::parse(arguments)}, &documents()[0]);
+  return call_key({"f", tooldecode::text::parse_json(arguments)}, &documents()[0]);
 }
 std::string bare_key(std::string_view arguments) {
-  return call_key({"f", Json::parse(arguments)}, nullptr);
+  return call_key({"f", tooldecode::text::parse_json(arguments)}, nullptr);
 }
 
 }  // namespace
@@ -140,7 +141,7 @@ TEST_CASE("The key for any arguments begins those of a tool's calls, and no othe
   for (const std::string name : {"f", "a b", "two\nlines", "f\n"}) {
     CAPTURE(name);
     for (const char* arguments : {"{}", R"({"a": "\n"})", R"({"b": [1, null]})"}) {
-      const std::string key = call_key({name, Json::parse(arguments)}, nullptr);
+      const std::string key = call_key({name, tooldecode::text::parse_json(arguments)}, nullptr);
       CHECK(any_arguments_part(key) == any_arguments_key(name));
       CHECK(any_arguments_part(key) != any_arguments_key(name + 'x'));
     }

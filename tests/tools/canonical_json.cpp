@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 

@@ -7,17 +7,18 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -35,7 +36,8 @@ struct Row {
 std::vector<Json> read_rows(const std::filesystem::path& path) {
   std::vector<Json> rows;
   std::istringstream lines(test::read_text(path));
-  for (std::string line; std::getline(lines, line);) rows.push_back(Json::parse(line));
+  for (std::string line; std::getline(lines, line);)
+    rows.push_back(tooldecode::text::parse_json(line));
   return rows;
 }
 
@@ -79,7 +81,7 @@ Row row_with_answers(const Json& source) {
       if (std::all_of(allowed.begin(), allowed.end(), [](const Json& v) { return v == ""; })) {
         continue;
       }
-      call.arguments.json()[key] = first_allowed(allowed, true);
+      call.arguments[key] = first_allowed(allowed, true);
     }
     row.calls.push_back(call);
   }
@@ -127,7 +129,7 @@ void check_correct(const Row& row) {
   }
 }
 
-const Json tools_text = Json::parse(R"([
+const Json tools_text = tooldecode::text::parse_json(R"([
   {"name": "f", "parameters": {"type": "object", "required": ["a"], "properties":
     {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"type": "object"}}}},
   {"name": "g", "inputSchema": {"type": "object", "properties": {"x": {"type": "array"}}}}])");
@@ -225,7 +227,7 @@ TEST_CASE("matching finds as many correct pairs as any order does") {
       for (int value = 0; value < 4; ++value) {
         if (random() % 2 == 0) expected[i].arguments[0].allowed.push_back(value);
       }
-      calls[i].arguments.json()["a"] = random() % 4;
+      calls[i].arguments["a"] = random() % 4;
     }
     std::vector<std::size_t> order(n);
     for (std::size_t i = 0; i < n; ++i) order[i] = i;
@@ -234,7 +236,7 @@ TEST_CASE("matching finds as many correct pairs as any order does") {
       bool all = true;
       for (std::size_t i = 0; i < n; ++i) {
         const auto& allowed = expected[order[i]].arguments[0].allowed;
-        all = all && std::count(allowed.begin(), allowed.end(), calls[i].arguments.json()["a"]) > 0;
+        all = all && std::count(allowed.begin(), allowed.end(), calls[i].arguments["a"]) > 0;
       }
       fits = fits || all;
     } while (std::next_permutation(order.begin(), order.end()));
@@ -324,12 +326,14 @@ TEST_CASE("the leaderboard's rules") {
   for (const auto& [schema, allowed, given, correct] : cases) {
     const Json document{
         {"name", "f"},
-        {"parameters", {{"type", "dict"}, {"properties", {{"a", Json::parse(schema)}}}}}};
-    const auto tools    = ToolSet::from_json(document);
-    const auto expected = ExpectedCall::from_bfcl({{"f", {{"a", Json::parse(allowed)}}}});
+        {"parameters",
+         {{"type", "dict"}, {"properties", {{"a", tooldecode::text::parse_json(schema)}}}}}};
+    const auto tools = ToolSet::from_json(document);
+    const auto expected =
+        ExpectedCall::from_bfcl({{"f", {{"a", tooldecode::text::parse_json(allowed)}}}});
     ToolCall call{"f"};
-    call.arguments.json()["a"] = Json::parse(given);
-    const Verdict verdict      = classify({&expected, 1}, std::vector{call}, tools);
+    call.arguments["a"]   = tooldecode::text::parse_json(given);
+    const Verdict verdict = classify({&expected, 1}, std::vector{call}, tools);
     INFO(schema << " allows " << allowed << ", given " << given << "; " << message(verdict));
     CHECK(verdict.error == (correct ? ErrorClass::correct : ErrorClass::value));
   }
@@ -339,7 +343,7 @@ TEST_CASE("the leaderboard's optional arguments") {
   const auto tools = ToolSet::parse(R"({"name": "f", "parameters": {"type": "dict", "properties":
     {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}})");
   const auto error = [&](const char* answer, const char* text) {
-    const auto expected = ExpectedCall::from_bfcl(Json::parse(answer));
+    const auto expected = ExpectedCall::from_bfcl(tooldecode::text::parse_json(answer));
     return classify({&expected, 1}, text, python, tools).error;
   };
   CHECK(error(R"({"f": {"a": ["x"], "b": [1, ""]}})", "[f(a='x')]") == ErrorClass::correct);
@@ -352,7 +356,7 @@ TEST_CASE("the leaderboard's optional arguments") {
   for (const char* answer :
        {"[]", "{}", R"({"f": 1})", R"({"f": {}, "g": {}})", R"({"f": {"a": 1}})"}) {
     INFO(answer);
-    CHECK_THROWS_AS(ExpectedCall::from_bfcl(Json::parse(answer)), Error);
+    CHECK_THROWS_AS(ExpectedCall::from_bfcl(tooldecode::text::parse_json(answer)), Error);
   }
 }
 
@@ -382,10 +386,9 @@ TEST_CASE("every allowed value is correct", "[published]") {
         for (const Json& allowed : argument.allowed) {
           Row changed = row;
           if (allowed != "") {
-            changed.calls[i].arguments.json()[argument.key] =
-                first_allowed(Json::array({allowed}), true);
+            changed.calls[i].arguments[argument.key] = first_allowed(Json::array({allowed}), true);
           } else {
-            changed.calls[i].arguments.json().erase(argument.key);
+            changed.calls[i].arguments.erase(argument.key);
             const auto& tool    = row.tools[*row.tools.find(row.calls[i].name)];
             const auto required = required_names(tool);
             if (std::count(required.begin(), required.end(), argument.key) > 0) continue;
@@ -423,7 +426,7 @@ TEST_CASE("API-Bank's calls are correct, as texts and as typed values") {
       Row row = row_with_text(source, "apis", expect_exactly);
       // The values are all texts in call_python, and typed in call_json.
       const auto texts = row.calls;
-      row.calls        = {{source["call_json"]["name"], source["call_json"]["arguments"]}};
+      row.calls        = {{source["call_json"]["name"].string(), source["call_json"]["arguments"]}};
       check_correct(row);
       row.expected = {ExpectedCall::exactly(texts.front())};
       row.calls    = texts;
@@ -438,13 +441,13 @@ TEST_CASE("calls of several turns are correct") {
   Json documents = Json::array();
   std::set<std::string> names;
   for (const Json& function : read_rows(functions)) {
-    if (names.insert(function["name"]).second) documents.push_back(function);
+    if (names.insert(function["name"].string()).second) documents.push_back(function);
   }
   const auto tools = ToolSet::from_json(documents);
   for (const Json& source : read_rows(path)) {
     for (const Json& turn : source["calls_python"]) {
       std::string text;
-      Row row{source["id"], tools, {}};
+      Row row{source["id"].string(), tools, {}};
       for (const Json& call : turn) {
         const auto parsed = python.parse('[' + call.get<std::string>() + ']', tools);
         row.calls.push_back(parsed.at(0));
@@ -505,7 +508,7 @@ class Mutator {
 
   ToolCall call_to_any_tool() {
     ToolCall call{row_.tools.empty() ? word() : row_.tools[below(row_.tools.size())].name};
-    if (below(2) == 0) call.arguments.json()[word()] = 1;
+    if (below(2) == 0) call.arguments[word()] = 1;
     return call;
   }
   std::vector<ToolCall> other_selection() {
@@ -565,14 +568,14 @@ class Mutator {
       names = required_names(row_.tools[*tool]);
       known = argument_names(row_.tools[*tool]);
     }
-    for (const auto& [key, value] : call.arguments.json().items()) {
+    for (const auto& [key, value] : call.arguments.items()) {
       if (std::count(known.begin(), known.end(), key) == 0) names.push_back(key);
     }
     return names;
   }
   std::string other_keys() {
     const std::size_t chosen        = below(calls_.size());
-    Json& arguments                 = calls_[chosen].arguments.json();
+    Json& arguments                 = calls_[chosen].arguments;
     std::vector<std::string> needed = required_of(calls_[chosen]), given;
     std::erase_if(needed, [&](const std::string& key) { return !arguments.contains(key); });
     for (const auto& [key, value] : arguments.items()) given.push_back(key);
@@ -588,7 +591,7 @@ class Mutator {
     } else if (kind == 2 && !given.empty() && is_python_) {
       key_              = given.front();
       std::string text  = write({calls_[chosen]});
-      const auto repeat = ", " + key_ + "=" + write_python_literal(arguments[key_]);
+      const auto repeat = ", " + key_ + "=" + text::write_python_literal(arguments[key_]);
       text.insert(text.size() - 2, repeat);
       calls_.erase(calls_.begin() + static_cast<std::ptrdiff_t>(chosen));
       std::string rest = write(calls_);
@@ -602,8 +605,7 @@ class Mutator {
   void other_value() {
     std::vector<std::pair<std::size_t, std::string>> places;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
-      for (const auto& [key, value] : calls_[i].arguments.json().items())
-        places.emplace_back(i, key);
+      for (const auto& [key, value] : calls_[i].arguments.items()) places.emplace_back(i, key);
     }
     const auto [call, key] = pick(places);
     key_                   = key;
@@ -614,9 +616,9 @@ class Mutator {
         std::none_of(expected.begin(), expected.end(),
                      [&, &k = key](const auto& a) { return a.key == k && a.optional; });
     if (is_free && std::count(needed.begin(), needed.end(), key) == 0 && below(3) == 0) {
-      calls_[call].arguments.json().erase(key);
+      calls_[call].arguments.erase(key);
     } else {
-      change(calls_[call].arguments.json()[key]);
+      change(calls_[call].arguments[key]);
     }
   }
   void change(Json& value) {
@@ -651,7 +653,7 @@ class Mutator {
 
 bool has_argument(const Row& row) {
   return std::any_of(row.calls.begin(), row.calls.end(),
-                     [](const ToolCall& call) { return !call.arguments.json().empty(); });
+                     [](const ToolCall& call) { return !call.arguments.empty(); });
 }
 
 void check_mutations(const std::vector<Row>& rows, unsigned rounds) {
@@ -695,7 +697,7 @@ TEST_CASE("mutations of right calls are of exactly their class", "[published]") 
   for (const char* file : {"bfcl/irrelevance.jsonl", "bfcl/live_irrelevance.jsonl.gz"}) {
     TOOLDECODE_REQUIRE_SHARED(path, file);
     for (const Json& source : read_rows(path)) {
-      rows.push_back({source["id"], ToolSet::from_json(source["functions"]), {}});
+      rows.push_back({source["id"].string(), ToolSet::from_json(source["functions"]), {}});
     }
   }
   for (const char* file : {"apibank/level1.jsonl", "apibank/level2.jsonl"}) {

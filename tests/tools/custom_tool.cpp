@@ -1,22 +1,23 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 std::string error_of(const std::string& format) {
   try {
-    static_cast<void>(
-        custom_parameters(Json::parse(R"({"name": "f", "format": )" + format + '}'), "#/0/custom"));
+    static_cast<void>(custom_parameters(
+        tooldecode::text::parse_json(R"({"name": "f", "format": )" + format + '}'), "#/0/custom"));
   } catch (const Error& error) {
     return std::string(name(error.code())) + ' ' + error.where();
   }
@@ -40,7 +41,7 @@ TEST_CASE("A custom tool takes one text, in either API's form") {
     CHECK(tools[0].description == "d");
     CHECK(tools[0].form == DocumentForm::custom);
     CHECK(tools[0].strict);
-    CHECK(tools[0].parameters == Json::parse(R"({"type": "object", "properties":
+    CHECK(tools[0].parameters == tooldecode::text::parse_json(R"({"type": "object", "properties":
         {"input": {"type": "string", "pattern": "^(?:a|b)$"}}, "required": ["input"],
         "additionalProperties": false})"));
     CHECK(tools.notes().empty());
@@ -50,7 +51,7 @@ TEST_CASE("A custom tool takes one text, in either API's form") {
         R"({"type": "custom", "custom": {"name": "f", "format": {"type": "text"}}})"}) {
     INFO(text);
     const ToolSet tools = ToolSet::parse(text);
-    CHECK(tools[0].parameters.json()["properties"]["input"] == Json{{"type", "string"}});
+    CHECK(tools[0].parameters["properties"]["input"] == Json{{"type", "string"}});
   }
 }
 
@@ -80,7 +81,7 @@ TEST_CASE("What is wrong with a custom tool is named with its place") {
   const std::string place = " #/0/custom/format/grammar/definition";
   const auto regex        = [](const std::string& definition) {
     return error_of(R"({"type": "grammar", "grammar": {"syntax": "regex", "definition": )" +
-                           Json(definition).dump() + "}}");
+                           Json(definition).text() + "}}");
   };
   CHECK(regex("^a(b|c)*$") == "none");
   CHECK(regex("a(") == "malformed_pattern" + place);

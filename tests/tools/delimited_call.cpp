@@ -2,17 +2,17 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 

@@ -2,14 +2,16 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -22,7 +24,7 @@ struct Read {
 Read read_property(std::string_view schema, LenientReadings lenient = {}) {
   Read result;
   Json parameters{{"type", "object"},
-                  {"properties", {{"p", Json::parse(schema)}}},
+                  {"properties", {{"p", tooldecode::text::parse_json(schema)}}},
                   {"additionalProperties", false}};
   result.schema =
       DocumentReader("f", result.notes, lenient).parameters(parameters, "#")["properties"]["p"];
@@ -37,12 +39,13 @@ std::vector<Reading> readings_of(const std::vector<Note>& notes) {
 
 Read read_parameters(std::string_view schema) {
   Read result;
-  result.schema = DocumentReader("f", result.notes).parameters(Json::parse(schema), "#");
+  result.schema =
+      DocumentReader("f", result.notes).parameters(tooldecode::text::parse_json(schema), "#");
   return result;
 }
 
 bool same(const Json& a, std::string_view b) {
-  return nlohmann::json(a) == nlohmann::json::parse(b);
+  return canonical_json(a) == canonical_json(tooldecode::text::parse_json(b));
 }
 
 }  // namespace
@@ -179,7 +182,7 @@ TEST_CASE("one reading at a time") {
   for (const Row& row : rows) {
     INFO(row.document);
     const Read read = read_property(row.document, LenientReadings::all());
-    INFO(read.schema.dump());
+    INFO(read.schema.text());
     CHECK(same(read.schema, row.schema));
     for (const Note& note : read.notes) {
       CHECK(note.tool == "f");
@@ -223,7 +226,7 @@ TEST_CASE("what contradicts JSON Schema is noted and keeps its meaning") {
   for (const Row& row : rows) {
     INFO(row.document);
     const Read read = read_property(row.document);
-    INFO(read.schema.dump());
+    INFO(read.schema.text());
     CHECK(same(read.schema, row.schema));
     CHECK(readings_of(read.notes) == row.readings);
   }
@@ -258,7 +261,7 @@ TEST_CASE("readings apply at every depth") {
     };
     const Read read =
         read_property(wrap(R"({"type": "float", "default": null})"), LenientReadings::all());
-    INFO(around << read.schema.dump());
+    INFO(around << read.schema.text());
     CHECK(same(read.schema, wrap(R"({"type": ["number", "null"], "default": null})")));
     CHECK(read.notes.size() == 2);
   }

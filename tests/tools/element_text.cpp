@@ -2,17 +2,17 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_text.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -23,7 +23,7 @@ std::string written(const ElementStyle& style, const Json& value) {
 }
 
 Json read(const ElementStyle& style, std::string_view text) {
-  ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   return ElementText(style).read(reader);
 }
 

@@ -5,22 +5,23 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_values.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 class Elements {
  public:
   Elements(const char* style, const char* schema, SchemaOptions options = {})
-      : schema_(Json::parse(schema)) {
+      : schema_(tooldecode::text::parse_json(schema)) {
     Grammar grammar;
     const ElementStyle* const found = find_element_style(style);
     REQUIRE(found != nullptr);

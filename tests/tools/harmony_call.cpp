@@ -1,16 +1,16 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 

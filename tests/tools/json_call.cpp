@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/json_call.hpp>
 
 #include <support/catch.hpp>
@@ -11,7 +12,7 @@
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -29,7 +30,8 @@ std::string error_of(std::string_view text) {
 }  // namespace
 
 TEST_CASE("Hermes calls, written as Qwen's template writes them") {
-  const std::vector<ToolCall> calls{{"f", Json::parse(R"({"a": 1, "b": ["é", null]})")}, {"m.g"}};
+  const std::vector<ToolCall> calls{
+      {"f", tooldecode::text::parse_json(R"({"a": 1, "b": ["é", null]})")}, {"m.g"}};
   const std::string text =
       "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"b\": [\"é\", null]}}\n</tool_call>\n"
       "<tool_call>\n{\"name\": \"m.g\", \"arguments\": {}}\n</tool_call>";
@@ -157,7 +159,7 @@ TEST_CASE("broken Hermes calls are errors with the byte") {
 TEST_CASE("of a key that an object has twice the last value counts") {
   const std::string text =
       "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"a\": 2}}\n</tool_call>";
-  CHECK(JsonCall::hermes().parse(text, {})[0].arguments.json().dump() == R"({"a":2})");
+  CHECK(JsonCall::hermes().parse(text, {})[0].arguments.text() == R"({"a":2})");
 }
 
 TEST_CASE("published calls survive writing and reading") {
@@ -168,8 +170,8 @@ TEST_CASE("published calls survive writing and reading") {
     for (const auto& row : test::read_jsonl(path)) {
       const auto& json = row["call_json"];
       std::vector<ToolCall> calls;
-      for (const auto& call : json.is_array() ? json : nlohmann::json::array({json})) {
-        calls.push_back({call["name"], Json(call["arguments"])});
+      for (const auto& call : json.is_array() ? json : tooldecode::JsonValue::array({json})) {
+        calls.push_back({call["name"].string(), Json(call["arguments"])});
       }
       INFO(row["id"]);
       CHECK(hermes.parse(hermes.write(calls), {}) == calls);
@@ -180,8 +182,8 @@ TEST_CASE("published calls survive writing and reading") {
 }
 
 TEST_CASE("mutated Hermes texts give values or errors, and what is written reads back") {
-  const std::vector<ToolCall> seeds{{"f", Json::parse(R"({"a": {"x": [1, "\n"]}, "b": -2.5})")},
-                                    {"g"}};
+  const std::vector<ToolCall> seeds{
+      {"f", tooldecode::text::parse_json(R"({"a": {"x": [1, "\n"]}, "b": -2.5})")}, {"g"}};
   const std::string seed_text     = hermes.write(seeds);
   const std::string_view alphabet = "<>{}[]\",:\\ \n/ae0-\xff";
   int read                        = 0;

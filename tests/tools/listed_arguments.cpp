@@ -1,13 +1,13 @@
 #include <string>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 TEST_CASE("An argument's schema is its property's, or that of any other") {
   const ToolSet tools        = ToolSet::parse(R"([
@@ -15,10 +15,10 @@ TEST_CASE("An argument's schema is its property's, or that of any other") {
                                  "additionalProperties": {"type": "null"}}},
     {"name": "g"}])");
   const ArgumentSchema known = argument_schema(tools[0], "a/b");
-  CHECK(*known.schema == nlohmann::ordered_json{{"type", "integer"}});
+  CHECK(*known.schema == tooldecode::JsonValue{{"type", "integer"}});
   CHECK(known.pointer == "#/0/parameters/properties/a~1b");
   const ArgumentSchema other = argument_schema(tools[0], "c");
-  CHECK(*other.schema == nlohmann::ordered_json{{"type", "null"}});
+  CHECK(*other.schema == tooldecode::JsonValue{{"type", "null"}});
   CHECK(other.pointer == "#/0/parameters/additionalProperties");
   CHECK(*argument_schema(tools[1], "c").schema == false);
 }

@@ -3,14 +3,14 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
@@ -15,7 +16,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -30,11 +31,11 @@ std::string error_of(std::string_view text, const ToolSet& tools = {}) {
   return "none";
 }
 
-std::vector<ToolCall> calls_of(const nlohmann::json& row) {
+std::vector<ToolCall> calls_of(const tooldecode::JsonValue& row) {
   std::vector<ToolCall> calls;
   const auto& json = row["call_json"];
-  for (const auto& call : json.is_array() ? json : nlohmann::json::array({json})) {
-    calls.push_back({call["name"], Json(call["arguments"])});
+  for (const auto& call : json.is_array() ? json : tooldecode::JsonValue::array({json})) {
+    calls.push_back({call["name"].string(), Json(call["arguments"])});
   }
   return calls;
 }
@@ -42,7 +43,8 @@ std::vector<ToolCall> calls_of(const nlohmann::json& row) {
 }  // namespace
 
 TEST_CASE("call lists are read as Python reads them") {
-  const std::vector<ToolCall> expected{{"f", Json::parse(R"({"a": 1, "b": "x"})")}, {"m.g"}};
+  const std::vector<ToolCall> expected{{"f", tooldecode::text::parse_json(R"({"a": 1, "b": "x"})")},
+                                       {"m.g"}};
   for (const std::string text :
        {"[f(a=1, b='x'), m.g()]", " \n[f(a=1,b=\"x\"),m.g()]\n",
         "[ f ( a = 1 , b = 'x' , ) ,\n m.g( ) ]", "[f(b='x', a=1.0), m.g()]"}) {
@@ -54,16 +56,15 @@ TEST_CASE("call lists are read as Python reads them") {
   CHECK(python.parse("There is no call [f()] here", {}).empty());
   CHECK(python.parse("", {}).empty());
   const auto nested = python.parse("[f(a=[1, {'k=': (2, None)}], b='a=1, (]')]", {});
-  CHECK(nested[0].arguments.json().dump() == R"({"a":[1,{"k=":[2,null]}],"b":"a=1, (]"})");
+  CHECK(nested[0].arguments.text() == R"({"a":[1,{"k=":[2,null]}],"b":"a=1, (]"})");
 }
 
 TEST_CASE("positional arguments take the documented names") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "sort", "parameters": {"type": "object",
            "properties": {"file": {"type": "string"}, "down": {"type": "boolean"}}}}])");
-  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.json().dump() ==
-        R"({"file":"a=b.pdf"})");
-  CHECK(python.parse("[sort('x', down=True)]", tools)[0].arguments.json().dump() ==
+  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.text() == R"({"file":"a=b.pdf"})");
+  CHECK(python.parse("[sort('x', down=True)]", tools)[0].arguments.text() ==
         R"({"file":"x","down":true})");
   CHECK(error_of("[sort('x', file='y')]", tools) == "malformed_call byte 11");
   CHECK(error_of("[sort(file='y', True)]", tools) == "malformed_call byte 16");
@@ -81,8 +82,7 @@ TEST_CASE("documented names may hold what ends other names") {
   const auto calls = python.parse(text, tools);
   REQUIRE(calls.size() == 2);
   CHECK(calls[0].name == "GET /users/{id} ");
-  CHECK(calls[0].arguments.json().dump() ==
-        R"({"date from":"x","ids[]":[1],"a=b":2,"a":3,"":4," x":5})");
+  CHECK(calls[0].arguments.text() == R"({"date from":"x","ids[]":[1],"a=b":2,"a":3,"":4," x":5})");
   CHECK(calls[1].name == "GET /users/{id}");
   CHECK(python.write(calls) == text);
 }
@@ -124,14 +124,14 @@ TEST_CASE("published canonical calls: text to values and back", "[published]") {
     for (const auto& row : test::read_jsonl(path)) {
       if (!row.contains("call_json") || row["call_json"].is_null()) continue;
       INFO(row["id"]);
-      const std::string text = row["call_python"];
+      const std::string text = row["call_python"].string();
       const ToolSet tools    = ToolSet::from_json(Json(row[strings_only ? "apis" : "functions"]));
       const auto calls       = python.parse(text, tools);
       const auto expected    = calls_of(row);
       ++rows;
       if (strings_only) {  // there the text has every value as a string
         REQUIRE(calls.size() == 1);
-        CHECK(calls[0].arguments.json().size() == expected[0].arguments.json().size());
+        CHECK(calls[0].arguments.size() == expected[0].arguments.size());
         CHECK(python.write(calls) == text);
         ++texts;
       } else {
@@ -154,8 +154,8 @@ TEST_CASE("calls of multi-turn dialogues, positional ones among them") {
   Json all = Json::array();
   std::istringstream lines(test::read_text(functions));
   for (std::string line; std::getline(lines, line);) {
-    const Json row = parse_json(line);
-    if (known.insert(row["name"]).second) all.push_back(row);
+    const Json row = text::parse_json(line);
+    if (known.insert(row["name"].string()).second) all.push_back(row);
   }
   const ToolSet tools = ToolSet::from_json(all);
   int parsed          = 0;
@@ -167,8 +167,8 @@ TEST_CASE("calls of multi-turn dialogues, positional ones among them") {
         REQUIRE(read.size() == 1);
         const auto tool = tools.find(read[0].name);
         REQUIRE(tool);
-        for (const auto& [key, value] : read[0].arguments.json().items()) {
-          CHECK(tools[*tool].parameters.json()["properties"].contains(key));
+        for (const auto& [key, value] : read[0].arguments.items()) {
+          CHECK(tools[*tool].parameters["properties"].contains(key));
         }
         ++parsed;
       }

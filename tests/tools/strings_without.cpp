@@ -3,18 +3,19 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/strings_without.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 bool accepts(const char* schema, std::string_view text) {
-  const Json document = Json::parse(schema);
+  const Json document = tooldecode::text::parse_json(schema);
   Grammar values, grammar;
   const NodeId value = SchemaCompiler(values, document, {}).value(document, "#");
   const NodeId root  = grammar.append(values, value, tools::StringsWithout({"<|end|>", "<|sep|>"}));

@@ -8,14 +8,15 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -39,7 +40,7 @@ bool accepts(const grammar::Automaton& machine, std::string_view text) {
   return state && machine.is_accepting(*state);
 }
 bool accepts(const char* format, std::string_view text) {
-  return accepts(machine_of(Json::parse(format)), text);
+  return accepts(machine_of(tooldecode::text::parse_json(format)), text);
 }
 std::string error_of(const Json& document, const Vocabulary* tokens = &vocabulary()) {
   try {
@@ -51,7 +52,7 @@ std::string error_of(const Json& document, const Vocabulary* tokens = &vocabular
   return "none";
 }
 std::string error_of(const char* format) {
-  return error_of(Json{{"format", Json::parse(format)}});
+  return error_of(Json{{"format", tooldecode::text::parse_json(format)}});
 }
 
 // What a format means, said once more and slowly: the places where a text of it that begins at one
@@ -70,7 +71,8 @@ class SlowFormat {
       Places all;
       for (std::size_t to = from; to <= text_.size(); ++to) {
         const std::string read = text_.substr(from, to - from);
-        if (format.contains("max_chars") && read.size() > format["max_chars"]) break;
+        if (format.contains("max_chars") && read.size() > format["max_chars"].get<std::size_t>())
+          break;
         if (holds(read, texts(format, "excludes")) || holds(read, closing)) break;
         all.insert(to);
       }
@@ -90,35 +92,35 @@ class SlowFormat {
     if (type == "star") return repeated(format["content"], from, 0, text_.size() + 1, closing);
     if (type == "plus") return repeated(format["content"], from, 1, text_.size() + 1, closing);
     if (type == "repeat") {
-      const int max = format["max"];
+      const int max = format["max"].get<int>();
       return repeated(
-          format["content"], from, format["min"],
+          format["content"], from, format["min"].get<std::size_t>(),
           max < 0 ? text_.size() + format["min"].get<std::size_t>() : static_cast<std::size_t>(max),
           closing);
     }
     if (type == "tag") return behind(format, after(format["begin"].get<std::string>(), {from}));
     if (type == "tags_with_separator") {
       Places all, last;
-      if (!format["at_least_one"]) all.insert(from);
+      if (!format["at_least_one"].get<bool>()) all.insert(from);
       for (last = tags(format, {from}); !last.empty();) {
         const std::size_t known = all.size();
         all.insert(last.begin(), last.end());
-        if (format["stop_after_first"] || all.size() == known) break;
+        if (format["stop_after_first"].get<bool>() || all.size() == known) break;
         last =
             tags(format, after(format["separator"].get<std::string>(), all_of(all, from, format)));
       }
       return all;
     }
     if (type == "triggered_tags") {
-      const bool once = format["stop_after_first"];
-      if (!format["at_least_one"]) return turning(format, from, closing, !once);
+      const bool once = format["stop_after_first"].get<bool>();
+      if (!format["at_least_one"].get<bool>()) return turning(format, from, closing, !once);
       const Places first = tags(format, {from});
       if (once) return first;
       Places all;
       for (const std::size_t at : first) all.merge(turning(format, at, closing, true));
       return all;
     }
-    return turning(format, from, {}, format["loop"], closing);
+    return turning(format, from, {}, format["loop"].get<bool>(), closing);
   }
 
  private:
@@ -171,7 +173,7 @@ class SlowFormat {
   // Places where a separator may follow: where some tag has ended.
   static Places all_of(const Places& all, std::size_t from, const Json& format) {
     Places tagged = all;
-    if (!format["at_least_one"]) tagged.erase(from);  // no tag is an empty text
+    if (!format["at_least_one"].get<bool>()) tagged.erase(from);  // no tag is an empty text
     return tagged;
   }
   Places turning(const Json& format, std::size_t from, const Texts& closing, bool again,
@@ -315,7 +317,7 @@ TEST_CASE("Texts of random formats are those that the formats mean") {
       const std::string code = reason.substr(0, reason.find(' '));
       // A trigger in another one, a tag that begins with two, texts that cannot be.
       if (code != "unsupported_keyword" && code != "malformed_document") {
-        INFO(format.dump());
+        INFO(format.text());
         REQUIRE(code == "unsatisfiable_schema");
       }
       ++refused;
@@ -326,7 +328,7 @@ TEST_CASE("Texts of random formats are those that the formats mean") {
     for (const std::string& text : texts) {
       const bool expected = SlowFormat(text).ends(format, 0, {}).count(text.size()) != 0;
       if (accepts(machine, text) != expected) {
-        FAIL("seed " << seed << ", " << format.dump() << ", text " << text << " expected "
+        FAIL("seed " << seed << ", " << format.text() << ", text " << text << " expected "
                      << expected);
       }
       accepted += expected;
@@ -408,7 +410,7 @@ TEST_CASE("Tokens are those of the vocabulary") {
 
 TEST_CASE("The older form is triggered tags of values") {
   const Json document =
-      Json::parse(R"({"type": "structural_tag", "triggers": ["<f"], "structures": [
+      tooldecode::text::parse_json(R"({"type": "structural_tag", "triggers": ["<f"], "structures": [
     {"begin": "<f=a>", "schema": {"type": "integer"}, "end": "</f>"},
     {"begin": "<f=b>", "schema": "{\"type\": \"string\"}", "end": "</f>"}]})");
   Grammar grammar;

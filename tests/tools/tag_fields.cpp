@@ -1,20 +1,21 @@
 #include <string>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tag_fields.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using tools::TagFields;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 template <class Read>
 std::string error_of(const char* document, const Read& read) {
-  const Json json = Json::parse(document);
+  const Json json = tooldecode::text::parse_json(document);
   try {
     TagFields fields(json, "#/x");
     read(fields);
@@ -28,7 +29,7 @@ std::string error_of(const char* document, const Read& read) {
 }  // namespace
 
 TEST_CASE("Fields are read as what they must be") {
-  const Json json = Json::parse(
+  const Json json = tooldecode::text::parse_json(
       R"({"text": "a", "flag": true, "count": 3, "list": [1], "texts": ["a", "b"], "none": null})");
   TagFields fields(json, "#");
   CHECK(fields.text("text") == "a");
@@ -67,7 +68,9 @@ TEST_CASE("What is wrong with a field has its place") {
 }
 
 TEST_CASE("Formats that end nowhere") {
-  const auto nowhere = [](const char* text) { return tools::ends_nowhere(Json::parse(text)); };
+  const auto nowhere = [](const char* text) {
+    return tools::ends_nowhere(tooldecode::text::parse_json(text));
+  };
   CHECK(nowhere(R"({"type": "any_text"})"));
   CHECK(nowhere(R"({"type": "optional", "content": {"type": "star"}})"));
   CHECK(nowhere(R"({"type": "or", "elements": [{"type": "token"}, {"type": "any_tokens"}]})"));

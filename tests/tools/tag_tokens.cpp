@@ -3,15 +3,15 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tag_tokens.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 

@@ -3,18 +3,19 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
 ToolCall call(std::string_view arguments) {
-  return {"f", Json::parse(arguments)};
+  return {"f", tooldecode::text::parse_json(arguments)};
 }
 
 }  // namespace
@@ -54,9 +55,9 @@ TEST_CASE("the canonical text does not depend on the order of keys") {
     for (int i = 0; i < 8; ++i) members.emplace_back(std::string(1, static_cast<char>('a' + i)), i);
     ToolCall a{"f"}, b{"f"};
     std::shuffle(members.begin(), members.end(), random);
-    for (const auto& [key, value] : members) a.arguments.json()[key] = value;
+    for (const auto& [key, value] : members) a.arguments[key] = value;
     std::shuffle(members.begin(), members.end(), random);
-    for (const auto& [key, value] : members) b.arguments.json()[key] = static_cast<double>(value);
+    for (const auto& [key, value] : members) b.arguments[key] = static_cast<double>(value);
     CAPTURE(seed);
     CHECK(a.canonical_text() == b.canonical_text());
     CHECK(a == b);

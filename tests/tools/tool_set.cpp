@@ -9,17 +9,19 @@
 
 #include <tooldecode/nlohmann.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::text;
 using namespace tooldecode::tools;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -91,7 +93,7 @@ TEST_CASE("every form of a document") {
       {R"([{"name": "w", "input_parameters": {"city": {"type": "str"}}, "json_schema": $}])",
        DocumentForm::api_bank, "#/0/json_schema", false},
   };
-  const auto expected = nlohmann::json::parse(
+  const auto expected = tooldecode::text::parse_json(
       R"({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
           "additionalProperties": false})");
   for (const Row& row : rows) {
@@ -102,7 +104,7 @@ TEST_CASE("every form of a document") {
     CHECK(tools[0].form == row.form);
     CHECK(tools[0].parameters_pointer == row.pointer);
     CHECK(tools[0].read_only == row.read_only);
-    CHECK(nlohmann::json(tools[0].parameters) == expected);
+    CHECK(canonical_json(tools[0].parameters) == canonical_json(expected));
     CHECK(tools.find("w") == 0u);
     CHECK_FALSE(tools.find("x"));
     CHECK_FALSE(tools.notes().empty());
@@ -117,7 +119,7 @@ TEST_CASE("tools without parameters take no arguments") {
         R"({"name": "f", "input_parameters": {}})", R"({"name": "f", "output_schema": {}})"}) {
     INFO(text);
     const ToolSet tools = ToolSet::parse(text);
-    CHECK(tools[0].parameters.json()["additionalProperties"] == false);
+    CHECK(tools[0].parameters["additionalProperties"] == false);
     CHECK(tools[0].parameters["properties"].empty());
   }
   CHECK(ToolSet::parse("[]").empty());
@@ -131,19 +133,19 @@ TEST_CASE(
       R"([{"name": "f", "input_parameters": {"a": {"type": "int"}, "b": {"type": "str"},
            "c": {"type": "list[str]"}}, "defaults": {"b": "None", "c": "[]"}}])",
       {}, LenientReadings::all());
-  CHECK(nlohmann::json(tools[0].parameters) ==
-        nlohmann::json::parse(
+  CHECK(canonical_json(tools[0].parameters) ==
+        canonical_json(tooldecode::text::parse_json(
             R"({"type": "object", "properties": {"a": {"type": "integer"},
           "b": {"type": ["string", "null"], "default": null},
           "c": {"type": "array", "items": {"type": "string"}}},
-          "required": ["a"], "additionalProperties": false})"));
+          "required": ["a"], "additionalProperties": false})")));
 }
 
 TEST_CASE("documents of Bedrock and Gemini are read") {
-  const Json schema = Json::parse(
+  const Json schema = tooldecode::text::parse_json(
       R"({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
           "additionalProperties": false})");
-  const std::string own = schema.dump();
+  const std::string own = schema.text();
   for (const std::string& text :
        {R"({"toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": )" + own +
             "}}}]}}",
@@ -210,7 +212,7 @@ TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
     const ToolSet tools = ToolSet::parse(text);
     CHECK_FALSE(tools[0].strict);
     CHECK(tools[0].parameters ==
-          Json::parse(R"({"type": "object", "properties": {"b": {}, "a": {}}})"));
+          tooldecode::text::parse_json(R"({"type": "object", "properties": {"b": {}, "a": {}}})"));
     CHECK(argument_names(tools[0]) == std::vector<std::string>{"b", "a"});
     CHECK(required_names(tools[0]).empty());
     CHECK(tools.notes().empty());
@@ -225,10 +227,10 @@ TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
                                          R"("parameters": )" + schema + "}");
     CHECK(tools[0].strict);
     CHECK(required_names(tools[0]) == std::vector<std::string>{"a", "c"});
-    CHECK(&documented_parameters(tools[0]) == &tools[0].parameters.json());
+    CHECK(&documented_parameters(tools[0]) == &tools[0].parameters);
   }
   const ToolSet silent = ToolSet::parse(R"({"name": "f", "strict": false})");
-  CHECK(silent[0].parameters->value("additionalProperties", Json(true)) == true);
+  CHECK(silent[0].parameters.value("additionalProperties", Json(true)) == true);
   CHECK(error_of(R"([{"function": {"name": "f", "strict": "no"}}])") ==
         "malformed_document #/0/function/strict");
   CHECK(error_of(R"([{"name": "f", "strict": false, "parameters": {"type": "string"}}])") ==
@@ -271,8 +273,8 @@ TEST_CASE("Sets made from a set share its tools") {
 
 TEST_CASE("One tool is replaced by another document's") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "a"}, {"name": "b"}, {"name": "c"}])");
-  const ToolSet more  = tools.with(
-      1, Json::parse(with_parameters(R"({"name": "d", "description": "x", "parameters": $})")));
+  const ToolSet more  = tools.with(1, tooldecode::text::parse_json(with_parameters(
+                                         R"({"name": "d", "description": "x", "parameters": $})")));
   REQUIRE(more.size() == 3);
   CHECK(more[1].name == "d");
   CHECK(more[1].description == "x");
@@ -289,7 +291,8 @@ TEST_CASE("One tool is replaced by another document's") {
   CHECK(same[1].description == "new");
   CHECK(same.find("b") == 1u);
   CHECK(same.share(1) != tools.share(1));
-  CHECK(tools.with(0, Json::parse(R"({"tools": [{"name": "z"}]})"))[0].name == "z");
+  CHECK(tools.with(0, tooldecode::text::parse_json(R"({"tools": [{"name": "z"}]})"))[0].name ==
+        "z");
 
   const auto error = [&](const Json& document) {
     try {
@@ -301,7 +304,8 @@ TEST_CASE("One tool is replaced by another document's") {
   };
   CHECK(error(Json{{"name", "c"}}) == "duplicate_tool");
   CHECK(error(Json::array()) == "malformed_document");
-  CHECK(error(Json::parse(R"([{"name": "x"}, {"name": "y"}])")) == "malformed_document");
+  CHECK(error(tooldecode::text::parse_json(R"([{"name": "x"}, {"name": "y"}])")) ==
+        "malformed_document");
   CHECK(error(Json{{"name", ""}}) == "malformed_document");
 }
 
@@ -379,7 +383,7 @@ TEST_CASE("BFCL documents mean the same as their published conversion", "[publis
     for (const auto& row : test::read_jsonl(path)) {
       INFO(row["id"]);
       Json converted = Json::array(), original = Json::array();
-      for (const Json function : row["functions"]) {
+      for (const Json& function : row["functions"]) {
         converted.push_back(function);
         original.push_back(
             {{"name", function["name"]}, {"parameters", function["original_parameters"]}});
@@ -388,7 +392,7 @@ TEST_CASE("BFCL documents mean the same as their published conversion", "[publis
       const ToolSet b = ToolSet::from_json(original);
       REQUIRE(a.size() == b.size());
       for (std::size_t i = 0; i < a.size(); ++i) {
-        CHECK(nlohmann::json(a[i].parameters) == nlohmann::json(b[i].parameters));
+        CHECK(canonical_json(a[i].parameters) == canonical_json(b[i].parameters));
       }
       for (const Note& note : b.notes()) ++notes[note.reading];
       functions += static_cast<int>(a.size());
@@ -418,14 +422,16 @@ TEST_CASE("API-Bank documents mean the same as their published conversion", "[pu
     const ToolSet b = ToolSet::from_json(Json::array({bare}), {}, LenientReadings::all());
     // Two take **kwargs, and which parameters those are stands in the published schema only; a
     // default of None stands in `defaults` only.
-    auto expected = nlohmann::json(a[0].parameters), actual = nlohmann::json(b[0].parameters);
+    auto expected = tooldecode::JsonValue(a[0].parameters),
+         actual   = tooldecode::JsonValue(b[0].parameters);
     if (row["name"] == "ForgotPassword" || row["name"] == "Translate") continue;
     for (auto& property : actual["properties"]) {
       if (property.erase("default") != 0) property["type"] = property["type"][0];
     }
-    std::sort(actual["required"].begin(), actual["required"].end());
-    std::sort(expected["required"].begin(), expected["required"].end());
-    CHECK(actual == expected);
+    const auto by_text = [](const auto& x, const auto& y) { return x.string() < y.string(); };
+    std::ranges::sort(actual["required"].list(), by_text);
+    std::ranges::sort(expected["required"].list(), by_text);
+    CHECK(canonical_json(actual) == canonical_json(expected));
     ++compared;
   }
   CHECK(compared == 73);
@@ -434,7 +440,7 @@ TEST_CASE("API-Bank documents mean the same as their published conversion", "[pu
 TEST_CASE("every shared inventory is read") {
   int tools = 0;
   std::string refused;
-  const auto count = [&](const nlohmann::json& functions) {
+  const auto count = [&](const tooldecode::JsonValue& functions) {
     try {
       tools += static_cast<int>(ToolSet::from_json(Json(functions)).size());
     } catch (const Error& e) {
@@ -454,7 +460,7 @@ TEST_CASE("every shared inventory is read") {
     count(test::read_jsonl(path));
   }
   TOOLDECODE_REQUIRE_SHARED(path, "bfcl/multi_turn_functions.jsonl");
-  for (const auto& row : test::read_jsonl(path)) count(nlohmann::json::array({row}));
+  for (const auto& row : test::read_jsonl(path)) count(tooldecode::JsonValue::array({row}));
   CHECK(tools > 3000);
   // Two rows of ToolBench have two tools with one name.
   CHECK(refused == "duplicate_tool #/1/name; duplicate_tool #/6/name; ");
@@ -469,7 +475,7 @@ TEST_CASE("Documents that were not parsed here nest as deep as those that were")
       FAIL("an array of arrays is no tool");
     } catch (const Error& e) {
       CHECK(e.code() == (depth > 200 ? Errc::limit_exceeded : Errc::malformed_document));
-      CHECK(error_of(document.dump()).starts_with(name(e.code())));
+      CHECK(error_of(document.text()).starts_with(name(e.code())));
     }
   }
 }
@@ -481,16 +487,16 @@ TEST_CASE("Numbers of parameters are exact, what is shown of a document is plain
       "x": {"type": "number", "maximum": "18446744073709551617"}}}})";
   const ToolSet set      = ToolSet::parse(text);
   const auto& properties = set[0].parameters["properties"];
-  CHECK(ExactNumber::text(properties["id"]["minimum"]) == "18446744073709551617");
-  CHECK(ExactNumber::text(properties["id"]["enum"][1]) == "18446744073709551618");
+  CHECK(properties["id"]["minimum"].text() == "18446744073709551617");
+  CHECK(properties["id"]["enum"][1].text() == "18446744073709551618");
   CHECK(properties["id"]["type"] == "integer");  // the enum has nothing else
-  CHECK(ExactNumber::text(properties["x"]["maximum"]) == "18446744073709551617");
-  CHECK(set[0].document == Json::parse(text));
+  CHECK(properties["x"]["maximum"].text() == "18446744073709551617");
+  CHECK(set[0].document == tooldecode::text::parse_json(text));
   Json arguments = Json::object();
   fill_defaults(arguments, set[0].parameters);
-  CHECK(arguments == Json::parse(R"({"id": 18446744073709551618})"));
+  CHECK(arguments == tooldecode::text::parse_json(R"({"id": 18446744073709551618})"));
   // A document that others have read has doubles.
-  const ToolSet rounded = ToolSet::from_json(Json::parse(text));
+  const ToolSet rounded = ToolSet::from_json(tooldecode::text::parse_json(text));
   CHECK_FALSE(ExactNumber::is_in(rounded[0].parameters["properties"]["id"]));
 }
 
@@ -504,7 +510,7 @@ TEST_CASE("Names of arguments are told where `required` holds other things than 
                            {"parameters",
                             {{"type", "object"},
                              {"properties", {{"a", Json::object()}}},
-                             {"required", Json::parse(required)}}}}}}};
+                             {"required", tooldecode::text::parse_json(required)}}}}}}};
     const ToolSet tools = ToolSet::from_json(document);
     CHECK(argument_names(tools[0]) == std::vector<std::string>{"a"});
     CHECK(required_names(tools[0]).size() == (required[0] == '[' ? 1 : 0));

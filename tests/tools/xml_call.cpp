@@ -6,14 +6,14 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
-#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
-using Json = nlohmann::ordered_json;
+using Json = tooldecode::JsonValue;
 
 namespace {
 
@@ -45,8 +45,8 @@ int refused(const XmlCall& format, const std::string& text,
 Json argument(const XmlCall& format, const std::string& text, const ToolSet& set = documents()) {
   const auto calls = format.parse(text, set);
   REQUIRE(calls.size() == 1);
-  REQUIRE(calls[0].arguments.json().size() == 1);
-  return *calls[0].arguments.json().begin();
+  REQUIRE(calls[0].arguments.size() == 1);
+  return *calls[0].arguments.begin();
 }
 
 std::string error_of(const XmlCall& format, std::string_view text) {

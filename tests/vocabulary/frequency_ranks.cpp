@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <support/catch.hpp>
@@ -272,10 +273,10 @@ TEST_CASE("a malformed file is an error that names the place") {
                 [&] { return FrequencyRanks::parse(bad.dump()); });
   }
   check_error(td::Errc::malformed_file, "#/format", [] { return FrequencyRanks::parse("[]"); });
-  check_error(td::Errc::malformed_json, "byte 2", [] { return FrequencyRanks::parse("{]"); });
-  check_error(td::Errc::malformed_json, "f: byte 1",
+  check_error(td::Errc::malformed_json, "byte 1", [] { return FrequencyRanks::parse("{]"); });
+  check_error(td::Errc::malformed_json, "f: byte 0",
               [] { return FrequencyRanks::parse("", "f: "); });
-  check_error(td::Errc::malformed_json, "#", [] { return FrequencyRanks::parse("[1e999]"); });
+  check_error(td::Errc::malformed_json, "byte 1", [] { return FrequencyRanks::parse("[1e999]"); });
 }
 
 TEST_CASE("the embedded model's ranks are of its own vocabulary and domain") {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
 
 #include <support/data.hpp>

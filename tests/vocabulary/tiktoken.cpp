@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/vocabulary/tiktoken.hpp>
 
 #include <support/data.hpp>

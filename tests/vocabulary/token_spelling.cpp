@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/vocabulary/token_spelling.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
 #include <support/data.hpp>
@@ -52,7 +53,7 @@ json spaced(bool metaspace = false) {
 TEST_CASE("the embedded model's tokenizer gives the ids of the reference implementation") {
   const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(tiny());
   std::size_t count             = 0;
-  for (const json& row : td::test::read_jsonl(td::test::own_data("vocab/tiny_cases.jsonl"))) {
+  for (const json row : td::test::read_jsonl(td::test::own_data("vocab/tiny_cases.jsonl"))) {
     const auto text = row.at("text").get<std::string>();
     const auto ids  = row.at("ids").get<Ids>();
     INFO(json(text).dump());

@@ -35,7 +35,6 @@ class TooldecodeRecipe(ConanFile):
 
     def requirements(self):
         self.requires("eigen/[>=3.4 <4]", transitive_headers=True)
-        self.requires("nlohmann_json/[>=3.10 <4]", transitive_headers=True)
         if self.options.vocabulary:
             self.requires("pcre2/[>=10.40 <11]", transitive_headers=True, transitive_libs=True)
 
@@ -72,7 +71,7 @@ class TooldecodeRecipe(ConanFile):
         core = self.cpp_info.components["core"]
         core.set_property("cmake_target_name", "tooldecode::tooldecode")
         core.set_property("pkg_config_name", "tooldecode")
-        core.requires = ["eigen::eigen", "nlohmann_json::nlohmann_json"]
+        core.requires = ["eigen::eigen"]
         core.libs = ["tooldecode"]
         core.defines = ["TOOLDECODE_COMPILED"]
         core.bindirs = []

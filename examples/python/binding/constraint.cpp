@@ -13,8 +13,8 @@
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/thread_pool.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 
 #include "handles.hpp"
 #include "mask_memory.hpp"
@@ -200,8 +200,8 @@ nb::object calls_of(const std::vector<ToolCall>& calls) {
   const nb::object loads = nb::module_::import_("json").attr("loads");
   nb::list all;
   for (const ToolCall& call : calls) {
-    all.append(type(nb::str(call.name.data(), call.name.size()),
-                    loads(tools::write_json(call.arguments))));
+    all.append(
+        type(nb::str(call.name.data(), call.name.size()), loads(text::write_json(call.arguments))));
   }
   return all;
 }
@@ -359,7 +359,7 @@ void bind_constraint(nb::module_& module) {
             std::vector<ToolCall> all;
             for (const nb::handle call : calls) {
               all.push_back({nb::cast<std::string>(nb::object(call[0])),
-                             tools::parse_exact_json(json_text(nb::object(call[1])))});
+                             text::parse_exact_json(json_text(nb::object(call[1])))});
             }
             return self.calls().write(all);
           },

@@ -16,7 +16,7 @@
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include "handles.hpp"
 #include <nanobind/nanobind.h>
@@ -89,7 +89,7 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
   }
   if (!text_schema.is_none()) {
     try {
-      options.text_schema = tools::parse_exact_json(json_text(text_schema));
+      options.text_schema = text::parse_exact_json(json_text(text_schema));
     } catch (const Error& error) {
       throw error.within("text_schema");
     }

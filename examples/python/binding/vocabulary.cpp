@@ -10,6 +10,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/read_file.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -24,7 +25,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::python {
 namespace {
@@ -105,14 +105,14 @@ VocabularyHandle from_huggingface(const nb::object& tokenizer, EndTokens end_tok
     throw Error(Errc::malformed_vocabulary, "tokenizer",
                 "must be a tokenizers.Tokenizer, or of transformers with one inside");
   }
-  const auto text       = nb::cast<std::string>(fast.attr("to_str")());
-  nlohmann::json config = nlohmann::json::object();
+  const auto text  = nb::cast<std::string>(fast.attr("to_str")());
+  JsonValue config = JsonValue::object();
   for (const char* name : {"bos_token", "eos_token", "pad_token"}) {
     const nb::object token = nb::getattr(tokenizer, name, nb::none());
     if (!token.is_none()) config[name] = nb::cast<std::string>(nb::str(token));
   }
   const nb::gil_scoped_release release;
-  const std::string names = config.dump();
+  const std::string names = config.text();
   return finish(vocabulary::parse_tokenizer_json(text, {.tokenizer_config = names}),
                 {std::move(end_tokens), size, memory_bytes});
 }

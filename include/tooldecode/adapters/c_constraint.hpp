@@ -35,14 +35,13 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::c_interface {
 
@@ -193,7 +192,7 @@ class Specification {
     }
     if (fields_.text_schema.size > 0) {
       try {
-        options.text_schema = tools::parse_exact_json(view(fields_.text_schema, "text_schema"));
+        options.text_schema = text::parse_exact_json(view(fields_.text_schema, "text_schema"));
       } catch (const Error& error) {
         throw error.within("text_schema");
       }

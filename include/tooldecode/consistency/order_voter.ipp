@@ -35,8 +35,6 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::consistency {
 
 /// One answer in the making.
@@ -242,7 +240,7 @@ class OrderVoter::Answer {
     decided.call = call_of_keys(documented);
     const bool is_won =
         std::all_of(orders.required().begin(), orders.required().end(),
-                    [&](const std::string& key) { return decided.call.arguments->contains(key); });
+                    [&](const std::string& key) { return decided.call.arguments.contains(key); });
     const OrderBranch& first = running.branches().front();
     const bool is_first =
         first.is_complete && call_of(decided.candidates.front(), name) == decided.call;

@@ -17,10 +17,9 @@
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::consistency {
 
@@ -58,7 +57,7 @@ class ToolOrders {
   [[nodiscard]] Candidate read(std::size_t order, const OrderBranch& branch) const;
 
  private:
-  [[nodiscard]] std::optional<nlohmann::ordered_json> read_value(std::string_view text) const;
+  [[nodiscard]] std::optional<JsonValue> read_value(std::string_view text) const;
 
   std::string name_;
   std::vector<std::string> names_, required_;

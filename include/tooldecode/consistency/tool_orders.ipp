@@ -21,8 +21,6 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::consistency {
 
 TOOLDECODE_INLINE ToolOrders::ToolOrders(const ToolCallFSM& calls, std::size_t tool,
@@ -68,7 +66,7 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
                    .is_complete     = branch.is_complete,
                    .log_probability = branch.closing_log_probability,
                    .tokens          = branch.tokens};
-  const auto note = [&](const std::string& key, const nlohmann::ordered_json& value) {
+  const auto note = [&](const std::string& key, const JsonValue& value) {
     const auto written =
         std::find_if(branch.values.begin(), branch.values.end(),
                      [&](const OrderBranch::Value& v) { return names_[v.argument] == key; });
@@ -81,7 +79,7 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
     std::string text = opening_ + branch.text;
     text += whole_.forced(*whole_.advance_bytes(whole_.initial(), text));
     const auto calls = whole_.parse(text);
-    for (const auto& [key, value] : calls.front().arguments.json().items()) note(key, value);
+    for (const auto& [key, value] : calls.front().arguments.items()) note(key, value);
     return result;
   }
   const auto unfinished = branch.calls.find_argument(branch.state);
@@ -92,8 +90,7 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
   return result;
 }
 
-TOOLDECODE_INLINE std::optional<nlohmann::ordered_json> ToolOrders::read_value(
-    std::string_view text) const {
+TOOLDECODE_INLINE std::optional<JsonValue> ToolOrders::read_value(std::string_view text) const {
   for (const std::string_view part : {text, text.substr(0, text.size() - 1)}) {
     try {
       return whole_.parse_value(part);

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

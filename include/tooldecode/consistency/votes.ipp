@@ -17,8 +17,6 @@
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode {
 
 TOOLDECODE_INLINE double ParameterVote::agreement() const noexcept {

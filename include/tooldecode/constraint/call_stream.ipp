@@ -20,8 +20,8 @@
 #include <tooldecode/grammar/byte_labels.hpp>
 #include <tooldecode/text/stop_finder.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_marks.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
@@ -193,8 +193,8 @@ TOOLDECODE_INLINE void CallStream::end_argument(Events& events) {
   const auto [key, value] =
       calls_.shared_->format.read_argument(calls_.tools()[tool_], given_, before_, argument_);
   std::string text = given_++ == 0 ? "{" : ", ";
-  tools::append_json_string(text, key);
-  text += ": " + tools::write_json(value);
+  text::append_json_string(text, key);
+  text += ": " + text::write_json(value);
   add(Kind::arguments, text, events);
   before_.clear();
   if (old_ > 0) ended_ = std::move(argument_);

@@ -10,8 +10,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode {
 
@@ -29,7 +28,7 @@ namespace tooldecode {
 /// \par Source      JSON Schema draft 2020-12
 class JsonSchemaConstraint : public GrammarConstraint {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   JsonSchemaConstraint(VocabularyIndex cache, const Json& schema, SchemaOptions options = {});
 

@@ -12,16 +12,13 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode {
 
 namespace detail {
 
-inline std::pair<Grammar, NodeId> values_of(const nlohmann::ordered_json& schema,
-                                            SchemaOptions options) {
+inline std::pair<Grammar, NodeId> values_of(const JsonValue& schema, SchemaOptions options) {
   Grammar grammar;
   const NodeId root = SchemaCompiler(grammar, schema, std::move(options)).value(schema, "#");
   return {std::move(grammar), root};
@@ -38,7 +35,7 @@ TOOLDECODE_INLINE JsonSchemaConstraint::JsonSchemaConstraint(VocabularyIndex cac
 TOOLDECODE_INLINE JsonSchemaConstraint JsonSchemaConstraint::parse(VocabularyIndex cache,
                                                                    std::string_view schema,
                                                                    SchemaOptions options) {
-  return {std::move(cache), tools::parse_exact_json(schema), std::move(options)};
+  return {std::move(cache), text::parse_exact_json(schema), std::move(options)};
 }
 
 TOOLDECODE_INLINE JsonSchemaConstraint::JsonSchemaConstraint(const BuildBudget& /*budget*/,

@@ -13,9 +13,7 @@
 #include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -24,7 +22,7 @@ namespace detail {
 // The values of a schema in a grammar of their own, in the order and with the spaces that
 // llguidance has by default.
 inline ebnf::RootedGrammar lark_json_values(std::string_view text, const LarkOptions& options) {
-  const auto schema = tools::parse_exact_json(text);
+  const auto schema = text::parse_exact_json(text);
   if (!schema.is_object() && !schema.is_boolean()) {
     throw Error(Errc::malformed_schema, "#", "a schema is an object, true or false");
   }

@@ -9,9 +9,8 @@
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -27,7 +26,7 @@ namespace tooldecode {
 /// \par Source      XGrammar 0.2
 class StructuralTagConstraint : public GrammarConstraint {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   StructuralTagConstraint(VocabularyIndex cache, const Json& tag,
                           const StructuralTagOptions& options = {});

@@ -11,10 +11,8 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -24,7 +22,7 @@ TOOLDECODE_INLINE StructuralTagConstraint::StructuralTagConstraint(
 
 TOOLDECODE_INLINE StructuralTagConstraint StructuralTagConstraint::parse(
     VocabularyIndex cache, std::string_view tag, const StructuralTagOptions& options) {
-  return {std::move(cache), tools::parse_exact_json(tag), options};
+  return {std::move(cache), text::parse_exact_json(tag), options};
 }
 
 TOOLDECODE_INLINE StructuralTagConstraint::StructuralTagConstraint(

@@ -27,14 +27,12 @@
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -139,7 +137,7 @@ TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
   }
   for (const Tool& tool : tools()) {
     ToolCall call{.name = tool.name};
-    for (const std::string& key : argument_names(tool)) call.arguments.json()[key] = nullptr;
+    for (const std::string& key : argument_names(tool)) call.arguments[key] = nullptr;
     const auto more = text.encode(write(std::span(&call, 1)));
     tokens.insert(tokens.end(), more.begin(), more.end());
   }
@@ -177,7 +175,7 @@ TOOLDECODE_INLINE std::string ToolCallFSM::write(std::span<const ToolCall> calls
 }
 
 TOOLDECODE_INLINE JsonValue ToolCallFSM::parse_value(std::string_view text) const {
-  tools::ValueReader reader(text, shared_->format.language(), Errc::malformed_call);
+  text::ValueReader reader(text, shared_->format.language(), Errc::malformed_call);
   reader.allow_repeated_keys();
   return reader.value();
 }

@@ -80,7 +80,7 @@ TOOLDECODE_INLINE ToolNames::Read ToolNames::read(const ToolCallFSM& calls,
   }
   // What stands around names: calls to two tools that differ in nothing but that.
   const auto write = [&](const std::string& name) {
-    const ToolCall call{.name = name, .arguments = nlohmann::ordered_json::object()};
+    const ToolCall call{.name = name, .arguments = JsonValue::object()};
     return calls.write(std::span(&call, 1));
   };
   const std::string a = write("a"), b = write("b");

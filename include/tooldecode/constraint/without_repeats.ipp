@@ -222,13 +222,13 @@ class WithoutRepeats::Texts {
     if (!argument || tool == nullptr) return false;
     const auto names = argument_names(*tool);
     if (*argument >= names.size()) return false;
-    fill_defaults(last.arguments.json(), tool->parameters);
-    for (const auto& [key, value] : now.arguments.json().items()) {
+    fill_defaults(last.arguments, tool->parameters);
+    for (const auto& [key, value] : now.arguments.items()) {
       if (key == names[*argument]) break;
       ToolCall one{.name = now.name}, other{.name = now.name};
-      one.arguments.json()[key] = value;
-      if (!last.arguments.json().contains(key)) return true;
-      other.arguments.json()[key] = last.arguments.json()[key];
+      one.arguments[key] = value;
+      if (!last.arguments.contains(key)) return true;
+      other.arguments[key] = last.arguments[key];
       if (!are_same(one, other)) return true;
     }
     return false;

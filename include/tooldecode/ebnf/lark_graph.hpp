@@ -24,12 +24,11 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -121,8 +120,8 @@ class LarkGraph {
 
   Id json(const Expression& one);
   // The bytes that values of a schema may begin with, as far as its type tells.
-  static text::ByteSet begins(const nlohmann::json& schema);
-  static bool may_end_in_number(const nlohmann::json& schema);
+  static text::ByteSet begins(const JsonValue& schema);
+  static bool may_end_in_number(const JsonValue& schema);
 
   const LarkParts& parts_;
   GrammarTokens tokens_;

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
@@ -29,9 +28,8 @@
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -268,10 +266,11 @@ TOOLDECODE_INLINE std::int64_t LarkGraph::number(const std::string& digits, std:
 
 TOOLDECODE_INLINE LarkGraph::Id LarkGraph::json(const Expression& one) {
   if (!parts_.json_values) refuse("%json needs a reader of schemas", one.at);
-  const auto schema = nlohmann::json::parse(one.text, nullptr, false);
-  if (schema.is_discarded()) {
+  const auto found = text::find_json(one.text);
+  if (!found) {
     throw Error(Errc::malformed_json, place(one.at), "a schema that is no JSON");
   }
+  const JsonValue& schema = *found;
   if (schema.is_object() && schema.contains("x-guidance")) {
     refuse("the options of \"x-guidance\" are not supported", one.at);
   }
@@ -289,25 +288,25 @@ TOOLDECODE_INLINE LarkGraph::Id LarkGraph::json(const Expression& one) {
   }
 }
 
-TOOLDECODE_INLINE text::ByteSet LarkGraph::begins(const nlohmann::json& schema) {
-  const auto of = [](const nlohmann::json& type) -> std::string_view {
-    if (core::is_string(type, "object")) return "{";
-    if (core::is_string(type, "array")) return "[";
-    if (core::is_string(type, "string")) return "\"";
-    if (core::is_string(type, "boolean")) return "tf";
-    if (core::is_string(type, "null")) return "n";
-    if (core::is_string(type, "integer") || core::is_string(type, "number")) return "-0123456789";
+TOOLDECODE_INLINE text::ByteSet LarkGraph::begins(const JsonValue& schema) {
+  const auto of = [](const JsonValue& type) -> std::string_view {
+    if (type == "object") return "{";
+    if (type == "array") return "[";
+    if (type == "string") return "\"";
+    if (type == "boolean") return "tf";
+    if (type == "null") return "n";
+    if (type == "integer" || type == "number") return "-0123456789";
     return "{[\"tfn-0123456789";
   };
   if (!schema.is_object() || !schema.contains("type")) return text::ByteSet::of(of({}));
-  const nlohmann::json& type = schema["type"];
+  const JsonValue& type = schema["type"];
   if (!type.is_array()) return text::ByteSet::of(of(type));
   text::ByteSet all;
   for (const auto& each : type) all |= text::ByteSet::of(of(each));
   return all;
 }
 
-TOOLDECODE_INLINE bool LarkGraph::may_end_in_number(const nlohmann::json& schema) {
+TOOLDECODE_INLINE bool LarkGraph::may_end_in_number(const JsonValue& schema) {
   return begins(schema).contains('0');
 }
 

@@ -12,8 +12,7 @@
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
 #include <tooldecode/text/code_points.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -16,8 +16,7 @@
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
 #include <tooldecode/text/code_points.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -188,9 +187,9 @@ TOOLDECODE_INLINE void LarkReader::import(std::size_t begin) {
 }
 
 TOOLDECODE_INLINE void LarkReader::options(std::size_t begin) {
-  const std::size_t at    = at_;
-  const std::string text  = json();
-  const nlohmann::json it = nlohmann::json::parse(text, nullptr, false);
+  const std::size_t at   = at_;
+  const std::string text = json();
+  const JsonValue it     = text::find_json(text).value_or(JsonValue());
   if (!it.is_object()) fail("the options of %llguidance are a JSON object", at);
   for (const auto& [key, value] : it.items()) {
     if (!value.is_boolean()) fail("the option '" + key + "' of %llguidance is not a flag", at);

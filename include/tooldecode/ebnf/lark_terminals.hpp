@@ -15,12 +15,11 @@
 #include <tooldecode/ebnf/lark_pattern.hpp>
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::ebnf {
 

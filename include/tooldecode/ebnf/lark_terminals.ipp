@@ -22,8 +22,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -215,7 +214,7 @@ TOOLDECODE_INLINE void LarkTerminals::write_substring(const LarkExpression& expr
 
 TOOLDECODE_INLINE std::vector<std::u32string> LarkTerminals::chunks_of(
     const LarkExpression& expression) {
-  const auto json = nlohmann::json::parse(expression.text, nullptr, false);
+  const auto json = text::find_json(expression.text).value_or(JsonValue());
   if (!json.is_object()) fail("%regex needs a JSON object", expression.at);
   if (json.size() != 1) fail("%regex needs one field", expression.at);
   const std::string& field = json.begin().key();
@@ -224,14 +223,14 @@ TOOLDECODE_INLINE std::vector<std::u32string> LarkTerminals::chunks_of(
   if (field == "substring_chunks" && value.is_array()) {
     for (const auto& chunk : value) {
       if (!chunk.is_string()) fail("the chunks of %regex are texts", expression.at);
-      chunks.push_back(text::decode_utf8(chunk.get_ref<const std::string&>()));
+      chunks.push_back(text::decode_utf8(chunk.string()));
     }
     return chunks;
   }
   if ((field != "substring_chars" && field != "substring_words") || !value.is_string()) {
     fail("%regex has no such field, or it is of another type", expression.at);
   }
-  const std::u32string all = text::decode_utf8(value.get_ref<const std::string&>());
+  const std::u32string all = text::decode_utf8(value.string());
   // Words are runs of letters, digits and underscores, of white space, or of other characters.
   static const text::CodePointSet word = unicode_word() | *text::unicode_property("No");
   int before                           = -1;

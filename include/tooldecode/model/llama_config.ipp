@@ -14,11 +14,10 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/llama_config.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -27,7 +26,7 @@ namespace detail {
 /// Reads values of one JSON object and names the place of what is wrong.
 class ConfigReader {
  public:
-  using Json = nlohmann::json;
+  using Json = JsonValue;
 
   ConfigReader(std::string_view text, std::string place);
 
@@ -70,14 +69,7 @@ namespace tooldecode::detail {
 
 TOOLDECODE_INLINE ConfigReader::ConfigReader(std::string_view text, std::string place)
     : place_(std::move(place)) {
-  try {
-    json_ = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw Error(Errc::malformed_json, place_ + ": byte " + std::to_string(error.byte),
-                "is not JSON");
-  } catch (const Json::exception&) {
-    throw Error(Errc::malformed_json, place_, "has a number out of range");
-  }
+  json_ = text::parse_json_file(text, place_ + ": ");
   if (!json_.is_object()) throw Error(Errc::malformed_file, place_, "must be an object");
 }
 
@@ -122,7 +114,7 @@ TOOLDECODE_INLINE bool ConfigReader::flag(const char* key) const {
 TOOLDECODE_INLINE void ConfigReader::require(const char* key, const Json& supported,
                                              const std::string& said) const {
   if (const Json& value = at(key); !value.is_null() && value != supported) {
-    unsupported(key, value, said.empty() ? supported.dump() : said);
+    unsupported(key, value, said.empty() ? supported.text() : said);
   }
 }
 
@@ -139,7 +131,7 @@ TOOLDECODE_INLINE void ConfigReader::fail(const std::string& key, const Json& va
 }
 
 TOOLDECODE_INLINE std::string ConfigReader::shown(const Json& value) {
-  return value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80);
+  return value.text({.ascii = true}).substr(0, 80);
 }
 
 TOOLDECODE_INLINE std::vector<float> llama3_rope_factors(const ConfigReader& reader,
@@ -175,7 +167,7 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) {
   const detail::ConfigReader reader(text, std::move(place));
-  const bool is_qwen2 = core::is_string(reader.at("model_type"), "qwen2");
+  const bool is_qwen2 = reader.at("model_type") == "qwen2";
   if (!is_qwen2) reader.require("model_type", "llama", "\"llama\" or \"qwen2\"");
   reader.require("hidden_act", "silu");
   reader.require("use_sliding_window", false);
@@ -219,8 +211,8 @@ TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::str
     bool is_llama3 = false;
     for (const char* type : {"rope_type", "type"}) {
       const auto found = rope.find(type);
-      if (found == rope.end() || core::is_string(*found, "default")) continue;
-      if (!core::is_string(*found, "llama3")) {
+      if (found == rope.end() || *found == "default") continue;
+      if (*found != "llama3") {
         reader.unsupported(std::string(key) + "/" + type, *found, "\"default\" or \"llama3\"");
       }
       is_llama3 = true;

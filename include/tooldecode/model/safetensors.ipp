@@ -22,8 +22,8 @@
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/safetensors.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -34,7 +34,7 @@ class SafeTensors::HeaderReader {
   void read();
 
  private:
-  using Json = nlohmann::json;
+  using Json = JsonValue;
 
   static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> widths{{{"BOOL", 1},
                                                                                     {"U8", 1},
@@ -132,12 +132,11 @@ TOOLDECODE_INLINE const SafeTensors::Tensor& SafeTensors::find(
 }
 
 TOOLDECODE_INLINE std::string SafeTensors::place_of(std::string_view tensor) const {
-  return place_ + ": tensor " +
-         nlohmann::json(tensor).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return place_ + ": tensor " + JsonValue(tensor).text({.ascii = true});
 }
 
 TOOLDECODE_INLINE std::string SafeTensors::written(std::span<const std::size_t> shape) {
-  return nlohmann::json(std::vector<std::size_t>(shape.begin(), shape.end())).dump();
+  return JsonValue(std::vector<std::size_t>(shape.begin(), shape.end())).text();
 }
 
 TOOLDECODE_INLINE void SafeTensors::HeaderReader::read() {
@@ -162,28 +161,14 @@ TOOLDECODE_INLINE void SafeTensors::HeaderReader::read() {
   check_ranges();
 }
 
-TOOLDECODE_INLINE nlohmann::json SafeTensors::HeaderReader::parse() const {
-  // The parser keeps the last of equal keys; which tensor is meant would be a guess.
-  std::map<std::string, bool, std::less<>> seen;
-  std::string repeated;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key &&
-        !seen.emplace(parsed.get<std::string>(), true).second) {
-      repeated = parsed.get<std::string>();
-    }
-    return true;
-  };
+TOOLDECODE_INLINE JsonValue SafeTensors::HeaderReader::parse() const {
+  // A name that is there twice is an error: which tensor is meant would be a guess.
+  const char* const begin = std::as_const(file_.bytes_).data() + sizeof(std::uint64_t);
+  const std::string_view text(begin, file_.data_begin_ - sizeof(std::uint64_t));
   try {
-    Json header = Json::parse(std::as_const(file_.bytes_).data() + sizeof(std::uint64_t),
-                              file_.data(), watch);
-    if (!repeated.empty())
-      throw Error(Errc::malformed_file, file_.place_of(repeated), "is there twice");
-    return header;
-  } catch (const Json::parse_error& error) {
-    throw Error(Errc::malformed_json, file_.place_ + ": byte " + std::to_string(error.byte + 7),
-                "the header is not JSON");
-  } catch (const Json::exception&) {
-    throw Error(Errc::malformed_json, file_.place_, "has a header with a number out of range");
+    return text::parse_json(text);
+  } catch (const Error& error) {
+    throw Error(error.code(), file_.place_, "the header is not JSON: " + std::string(error.what()));
   }
 }
 
@@ -215,7 +200,7 @@ TOOLDECODE_INLINE SafeTensors::Tensor SafeTensors::HeaderReader::read_tensor(
                                   [&](const auto& entry) { return entry.first == tensor.type; });
   if (width == widths.end()) {
     throw Error(Errc::unknown_format, file_.place_of(name),
-                "has the unknown type " + Json(tensor.type).dump(-1, ' ', true));
+                "has the unknown type " + Json(tensor.type).text({.ascii = true}));
   }
   const std::size_t limit = tensor.end - tensor.begin;
   const bool is_empty =

@@ -13,15 +13,14 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/exact_number.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {
 
 /// Whether OpenAPI's `nullable` says that null is a value of a schema too.
 ///
 /// \par Errors      Error{malformed_schema} with the keyword's pointer
-[[nodiscard]] bool is_nullable(const nlohmann::ordered_json& schema, const std::string& pointer);
+[[nodiscard]] bool is_nullable(const JsonValue& schema, const std::string& pointer);
 
 /// The keywords of a schema that its draft knows.
 ///
@@ -30,7 +29,7 @@ namespace tooldecode::schema {
 /// \par Errors      Error{malformed_schema, limit_exceeded} with the keyword's pointer
 class Assertions {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   Assertions(const Json& schema, SchemaDraft draft, const std::string& pointer);
 

@@ -12,18 +12,14 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/schema/assertions.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::schema {
 
-TOOLDECODE_INLINE bool is_nullable(const nlohmann::ordered_json& schema,
-                                   const std::string& pointer) {
+TOOLDECODE_INLINE bool is_nullable(const JsonValue& schema, const std::string& pointer) {
   const auto flag = schema.find("nullable");
   if (flag == schema.end()) return false;
   if (!flag->is_boolean()) {
@@ -64,22 +60,22 @@ TOOLDECODE_INLINE Assertions::Types Assertions::types() const {
   if (type == nullptr) return {true, true, true, true, true, true, true};
   Types result;
   const auto add = [&](const Json& name) {
-    if (core::is_string(name, "null")) {
+    if (name == "null") {
       result.null = true;
-    } else if (core::is_string(name, "boolean")) {
+    } else if (name == "boolean") {
       result.boolean = true;
-    } else if (core::is_string(name, "integer")) {
+    } else if (name == "integer") {
       result.integer = true;
-    } else if (core::is_string(name, "number")) {
+    } else if (name == "number") {
       result.number = result.integer = true;
-    } else if (core::is_string(name, "string")) {
+    } else if (name == "string") {
       result.string = true;
-    } else if (core::is_string(name, "array")) {
+    } else if (name == "array") {
       result.array = true;
-    } else if (core::is_string(name, "object")) {
+    } else if (name == "object") {
       result.object = true;
     } else {
-      malformed("type", "no such type: " + name.dump());
+      malformed("type", "no such type: " + name.text());
     }
   };
   if (type->is_array()) {
@@ -102,7 +98,7 @@ TOOLDECODE_INLINE NumberForm Assertions::numbers() const {
     const text::Decimal& divisor =
         form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
     if (divisor.is_zero() || divisor.negative) {
-      malformed("multipleOf", text::ExactNumber::text(*multiple) + ": must be above 0");
+      malformed("multipleOf", multiple->text() + ": must be above 0");
     }
   }
   return form;
@@ -134,7 +130,7 @@ TOOLDECODE_INLINE std::vector<std::string> Assertions::names(const Json& list,
     if (!name.is_string()) {
       throw Error(Errc::malformed_schema, place, "must be an array of names");
     }
-    const auto& text = name.get_ref<const std::string&>();
+    const auto& text = name.string();
     if (known.insert(text).second) result.push_back(text);
   }
   return result;
@@ -169,7 +165,7 @@ TOOLDECODE_INLINE bool Assertions::is_set(const char* keyword) const {
 TOOLDECODE_INLINE text::Decimal Assertions::decimal(const Json& number, const char* keyword) const {
   if (!text::ExactNumber::is_number(number)) malformed(keyword, "must be a number");
   try {
-    return text::Decimal::parse(text::ExactNumber::text(number));
+    return text::Decimal::parse(number.text());
   } catch (const Error& error) {
     throw error.under(place(keyword));
   }

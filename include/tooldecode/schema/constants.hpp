@@ -10,8 +10,7 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/text/exact_number.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {
 
@@ -24,7 +23,7 @@ namespace tooldecode::schema {
 /// \par Errors      Error{limit_exceeded} for values that nest too deeply or numbers too long
 class Constants {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   explicit Constants(FormAlgebra& forms) : forms_(forms) {}
 

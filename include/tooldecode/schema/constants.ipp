@@ -16,8 +16,6 @@
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE Form Constants::operator()(const std::vector<Json>& values) {
@@ -25,23 +23,23 @@ TOOLDECODE_INLINE Form Constants::operator()(const std::vector<Json>& values) {
   std::vector<std::pair<std::string_view, std::uint32_t>> listed;
   for (const Json& value : values) {
     switch (value.type()) {
-      case Json::value_t::null:
+      case Json::Type::null:
         all.null = true;
         break;
-      case Json::value_t::boolean:
+      case Json::Type::boolean:
         (value.get<bool>() ? all.truth : all.falsehood) = true;
         break;
-      case Json::value_t::string:
-        listed.emplace_back(value.get_ref<const std::string&>(), 0);
+      case Json::Type::string:
+        listed.emplace_back(value.string(), 0);
         break;
-      case Json::value_t::array: {
+      case Json::Type::array: {
         ArrayForm form{.rest = nothing_form};
         for (const Json& item : value) form.prefix.push_back(constant(item));
         form.length.min = form.length.max = static_cast<std::uint32_t>(value.size());
         all.arrays.push_back(std::move(form));
         break;
       }
-      case Json::value_t::object: {
+      case Json::Type::object: {
         ObjectForm form;
         form.others.clear();
         for (const auto& [name, item] : value.items()) {
@@ -51,8 +49,7 @@ TOOLDECODE_INLINE Form Constants::operator()(const std::vector<Json>& values) {
         break;
       }
       default: {
-        const text::NumberBounds::Bound bound{text::Decimal::parse(text::ExactNumber::text(value)),
-                                              false};
+        const text::NumberBounds::Bound bound{text::Decimal::parse(value.text()), false};
         all.numbers.push_back({.bounds = {bound, bound}});
       }
     }

@@ -18,8 +18,7 @@
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {
 
@@ -36,7 +35,7 @@ namespace tooldecode::schema {
 /// \par Source      JSON Schema 2020-12, Core, sections 8 and 9; RFC 3986; RFC 6901
 class Document {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   struct Resource;
   using ResourceId = core::Id<Resource>;

@@ -21,8 +21,6 @@
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE std::string resolve_uri(std::string_view base, std::string_view reference) {
@@ -208,8 +206,8 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   read_names(schema, id, pointer, is_root);
   id = resource_of(schema, id);
   for (const auto& item : schema.items()) {
-    const std::string& name = item.key();
-    const Json& content     = item.value();
+    const std::string& name = item.first;
+    const Json& content     = item.second;
     const auto keyword      = find_keyword(name);
     if (!keyword || !content.is_structured()) continue;
     const auto below = [&](const Json& child, const std::string& part) {

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {
 

@@ -22,6 +22,7 @@
 #include <tooldecode/schema/object_keys.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::schema {
@@ -57,7 +58,7 @@ class GrammarBuilder {
   [[nodiscard]] NodeId members(ObjectForm form, const Members& written);
 
  private:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
   struct Made {
     std::optional<NodeId> node;
   };

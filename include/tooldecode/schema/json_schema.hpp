@@ -10,10 +10,9 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/document_rules.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/number_limits.hpp>
 #include <tooldecode/text/value_syntax.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -79,12 +78,13 @@ inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 /// \par Source      JSON Schema drafts 4 to 2020-12; RFC 8259
 class SchemaCompiler {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// \param root  the document that references point into; it outlives the compiler
   SchemaCompiler(Grammar& grammar, const Json& root, SchemaOptions options = {});
-  SchemaCompiler(const SchemaCompiler&)            = delete;
-  SchemaCompiler& operator=(const SchemaCompiler&) = delete;
+  SchemaCompiler(Grammar& grammar, Json&& root, SchemaOptions options = {}) = delete;
+  SchemaCompiler(const SchemaCompiler&)                                     = delete;
+  SchemaCompiler& operator=(const SchemaCompiler&)                          = delete;
   ~SchemaCompiler();
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.

@@ -18,8 +18,6 @@
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode {
 
 class SchemaCompiler::Parts {
@@ -91,11 +89,11 @@ class SchemaCompiler::Parts {
     std::vector<std::string_view> names;
     const auto properties = root_.find("properties"), required = root_.find("required");
     if (properties != root_.end() && properties->is_object()) {
-      for (const auto& property : properties->items()) names.push_back(property.key());
+      for (const auto& property : properties->items()) names.push_back(property.first);
     }
     if (required != root_.end() && required->is_array()) {
       for (const Json& name : *required) {
-        if (name.is_string()) names.push_back(name.get_ref<const std::string&>());
+        if (name.is_string()) names.push_back(name.string());
       }
     }
     std::sort(names.begin(), names.end());

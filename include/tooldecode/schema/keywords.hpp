@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include <tooldecode/core/config.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {
 
@@ -54,7 +53,7 @@ struct Keyword {
 [[nodiscard]] std::optional<SchemaDraft> find_draft(std::string_view uri);
 
 /// Whether a number has no fractional part, however it is written.
-[[nodiscard]] bool is_integral(const nlohmann::ordered_json& number);
+[[nodiscard]] bool is_integral(const JsonValue& number);
 
 /// Text without the %XX escapes of a URI.
 [[nodiscard]] std::string unescape_uri(std::string_view text);

@@ -16,8 +16,6 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/keywords.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE bool Keyword::is_in(SchemaDraft draft) const noexcept {
@@ -172,7 +170,7 @@ TOOLDECODE_INLINE std::optional<SchemaDraft> find_draft(std::string_view uri) {
   return at->second;
 }
 
-TOOLDECODE_INLINE bool is_integral(const nlohmann::ordered_json& number) {
+TOOLDECODE_INLINE bool is_integral(const JsonValue& number) {
   return !number.is_number_float() || std::trunc(number.get<double>()) == number.get<double>();
 }
 

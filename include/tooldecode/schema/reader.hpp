@@ -23,8 +23,7 @@
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/object_keys.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::schema {
 
@@ -41,7 +40,7 @@ namespace tooldecode::schema {
 /// \par Source      JSON Schema 2020-12, 2019-09, drafts 7, 6 and 4
 class Reader final : private FormSource {
  public:
-  using Json     = nlohmann::ordered_json;
+  using Json     = JsonValue;
   using Location = Document::Location;
 
   explicit Reader(const Json& root, DocumentRules rules = {});

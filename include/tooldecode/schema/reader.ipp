@@ -27,8 +27,6 @@
 #include <tooldecode/schema/object_keys.hpp>
 #include <tooldecode/schema/reader.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE Reader::Reader(const Json& root, DocumentRules rules)
@@ -193,7 +191,7 @@ TOOLDECODE_INLINE Reader::Location Reader::dynamic_target(const Location& place,
   const bool recursive               = std::string_view(keyword) == "$recursiveRef";
   std::string name;
   for (const auto& [anchor, schema] : resource.dynamic) {
-    const auto& text = (*place.schema)[keyword].get_ref<const std::string&>();
+    const auto& text = (*place.schema)[keyword].string();
     if (schema == found.schema && text.ends_with('#' + anchor)) name = anchor;
   }
   if (recursive ? !resource.is_recursive : name.empty()) return found;
@@ -244,7 +242,7 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role r
   with("enum", [&] {
     const Json& list = *site.has.find("enum");
     if (!list.is_array()) site.has.malformed("enum", "must be an array");
-    all = forms.intersection(all, constants_(list.get_ref<const Json::array_t&>()));
+    all = forms.intersection(all, constants_(list.list()));
   });
   with("allOf", [&] {
     for (const FormId id : branches(site, "allOf", role)) and_form(id);
@@ -515,7 +513,7 @@ TOOLDECODE_INLINE ObjectForm Reader::object(const Site& site) {
     const Json* map = site.has.find_map(keyword);
     if (map == nullptr) continue;
     for (const auto& [name, needed] : map->items()) {
-      if (needed.is_string()) form.dependent.emplace_back(name, needed);
+      if (needed.is_string()) form.dependent.emplace_back(name, needed.string());
       const bool may_be_schema = std::string_view(keyword) == "dependencies";
       if (may_be_schema && !needed.is_array()) continue;
       for (const auto& other : Assertions::names(needed, site.has.place(keyword))) {

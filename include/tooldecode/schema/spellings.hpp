@@ -15,10 +15,9 @@
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::schema {
 
@@ -29,7 +28,7 @@ namespace tooldecode::schema {
 /// \par Threads     one at a time per Grammar
 class Spellings {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
   /// \param every_spelling  see KeyedSet

@@ -26,8 +26,6 @@
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/without_match.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE Spellings::Spellings(Grammar& grammar, text::ValueSyntax syntax,
@@ -51,7 +49,7 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& valu
   }
   std::vector<std::string> texts;
   if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
+    const auto& text = value.string();
     const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
       return c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';
     });
@@ -59,8 +57,7 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& valu
     if (plain) return {'"' + text + '"', '\'' + text + '\''};
     for (const bool ascii : {false, true}) {
       if (!python) {
-        texts.push_back(
-            escape_excluded(value.dump(-1, ' ', ascii, Json::error_handler_t::replace), excluded_));
+        texts.push_back(escape_excluded(value.text({.ascii = ascii}), excluded_));
         continue;
       }
       for (const char quote : {'\'', '"'}) {
@@ -69,11 +66,11 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& valu
       }
     }
   } else {
-    texts.push_back(value.dump());
+    texts.push_back(value.text());
     if (is_integral(value) && std::abs(value.get<double>()) < 0x1p53) {
       const Json integer(static_cast<std::int64_t>(value.get<double>()));
-      texts.push_back(integer.dump());
-      if (value.is_number_float()) texts.push_back(integer.dump() + ".0");
+      texts.push_back(integer.text());
+      if (value.is_number_float()) texts.push_back(integer.text() + ".0");
     }
   }
   std::sort(texts.begin(), texts.end());
@@ -194,12 +191,10 @@ TOOLDECODE_INLINE NodeId Spellings::separator(char mark) {
 
 TOOLDECODE_INLINE NodeId Spellings::structure(const Json& value) {
   std::vector<NodeId> parts{grammar_.literal(value.is_array() ? "[" : "{"), space_};
-  bool first = true;
-  for (const auto& [key, member] : value.items()) {
-    if (!first) parts.push_back(comma_);
-    first = false;
-    if (value.is_object()) parts.insert(parts.end(), {constant(Json(key)), colon_});
-    parts.push_back(constant(member));
+  for (auto at = value.begin(); at != value.end(); ++at) {
+    if (at != value.begin()) parts.push_back(comma_);
+    if (value.is_object()) parts.insert(parts.end(), {constant(Json(at.key())), colon_});
+    parts.push_back(constant(*at));
   }
   parts.insert(parts.end(), {space_, grammar_.literal(value.is_array() ? "]" : "}")});
   return grammar_.sequence(std::move(parts));

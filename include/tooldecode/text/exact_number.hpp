@@ -10,8 +10,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/decimal.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::text {
 
@@ -27,37 +26,27 @@ std::optional<Integer> find_integer(const std::string& text) {
 
 }  // namespace detail
 
-/// The value of a number's text in JSON, as nlohmann reads it: an integer of 64 bits where it is
-/// one and fits, else the nearest double; nothing where that is infinite.
-///
-/// By itself: for the sake of this alone nlohmann's parser would be compiled.
+/// The value of a number's text in JSON: an integer of 64 bits where it is one and fits, else the
+/// nearest double; nothing where that is infinite.
 ///
 /// \par Complexity  O(digits)
 /// \par Errors      std::bad_alloc
-[[nodiscard]] std::optional<nlohmann::ordered_json> find_number(std::string text);
+[[nodiscard]] std::optional<JsonValue> find_number(std::string text);
 
-/// What stands in a document for the number 18446744073709551617: a binary value, of a type of its
-/// own, that has the number's text. It is no string, which a schema could mean, and dumps as none;
-/// `write_json` and `canonical_json` write the number.
+/// Numbers of documents such as 18446744073709551617: JsonValue::exact, which schemas read and
+/// writers write as they stand.
 ///
 /// \par Complexity  O(digits)
 struct ExactNumber {
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
-  static constexpr std::uint8_t subtype = 'n';
-
-  /// The value of a number's text: as nlohmann reads it where that is the same number.
-  ///
-  /// \param read  what nlohmann has read
+  /// The value of a number's text: what find_number read where that is the same number.
   [[nodiscard]] static Json keep(std::string text, Json read);
-  [[nodiscard]] static bool is(const Json& value);
-  /// The text of a number of either kind.
-  [[nodiscard]] static std::string text(const Json& value);
-  /// Whether a value is a number of either kind.
+  /// Whether a value is a number, exact or not.
   [[nodiscard]] static bool is_number(const Json& value);
-  /// Whether a document has such a number.
+  /// Whether a document has an exact number.
   [[nodiscard]] static bool is_in(const Json& value);
-  /// The same document with every number as nlohmann reads it: rounded.
+  /// The same document with every number as find_number reads it: rounded.
   [[nodiscard]] static Json rounded(Json value);
 
  private:

@@ -17,16 +17,13 @@
 #include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::text {
 
-TOOLDECODE_INLINE std::optional<nlohmann::ordered_json> find_number(std::string text) {
-  using Json = nlohmann::ordered_json;
+TOOLDECODE_INLINE std::optional<JsonValue> find_number(std::string text) {
   if (text.starts_with('-')) {
-    if (const auto value = detail::find_integer<std::int64_t>(text)) return Json(*value);
+    if (const auto value = detail::find_integer<std::int64_t>(text)) return JsonValue(*value);
   } else if (const auto value = detail::find_integer<std::uint64_t>(text)) {
-    return Json(*value);
+    return JsonValue(*value);
   }
   // strtod's decimal point is the locale's.
   if (const char* point = std::localeconv()->decimal_point; *point != '\0') {
@@ -34,7 +31,7 @@ TOOLDECODE_INLINE std::optional<nlohmann::ordered_json> find_number(std::string 
   }
   const double value = std::strtod(text.c_str(), nullptr);
   if (!std::isfinite(value)) return std::nullopt;
-  return Json(value);
+  return JsonValue(value);
 }
 
 TOOLDECODE_INLINE ExactNumber::Json ExactNumber::keep(std::string text, Json read) {
@@ -42,26 +39,15 @@ TOOLDECODE_INLINE ExactNumber::Json ExactNumber::keep(std::string text, Json rea
   if (!read.is_number_float()) return read;
   if (text.size() <= 15 && text.find_first_of("eE") == text.npos) return read;
   try {
-    if (Decimal::parse(text) == Decimal::parse(read.dump())) return read;
+    if (Decimal::parse(text) == Decimal::parse(read.text())) return read;
   } catch (const Error&) {
     // more digits than a schema may have, which is for the schema's keyword to say
   }
-  return Json::binary(Json::binary_t::container_type(text.begin(), text.end()), subtype);
-}
-
-TOOLDECODE_INLINE bool ExactNumber::is(const Json& value) {
-  return value.is_binary() && value.get_binary().has_subtype() &&
-         value.get_binary().subtype() == subtype;
-}
-
-TOOLDECODE_INLINE std::string ExactNumber::text(const Json& value) {
-  if (!is(value)) return value.dump();
-  const auto& bytes = value.get_binary();
-  return {bytes.begin(), bytes.end()};
+  return Json::exact(std::move(text));
 }
 
 TOOLDECODE_INLINE bool ExactNumber::is_in(const Json& value) {
-  if (!value.is_structured()) return is(value);
+  if (!value.is_structured()) return value.is_exact();
   return std::any_of(value.begin(), value.end(), [](const Json& one) { return is_in(one); });
 }
 
@@ -71,19 +57,15 @@ TOOLDECODE_INLINE ExactNumber::Json ExactNumber::rounded(Json value) {
 }
 
 TOOLDECODE_INLINE void ExactNumber::round(Json& value) {
-  if (is(value)) {
-    value = find_number(text(value)).value_or(Json());
+  if (value.is_exact()) {
+    value = find_number(value.string()).value_or(Json());
   } else if (value.is_structured()) {
     for (Json& member : value) round(member);
   }
 }
 
-}  // namespace tooldecode::text
-
-namespace tooldecode::text {
-
 TOOLDECODE_INLINE bool ExactNumber::is_number(const Json& value) {
-  return value.is_number() || is(value);
+  return value.is_number() || value.is_exact();
 }
 
 }  // namespace tooldecode::text

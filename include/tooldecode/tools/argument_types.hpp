@@ -7,17 +7,16 @@
 #include <set>
 #include <string>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
 namespace detail {
 
 /// The JSON types that a schema says a value has; none where it does not say.
-std::set<std::string> types_of(const nlohmann::ordered_json& schema,
-                               const nlohmann::ordered_json& root, std::size_t depth = 0);
+std::set<std::string> types_of(const JsonValue& schema, const JsonValue& root,
+                               std::size_t depth = 0);
 
 }  // namespace detail
 

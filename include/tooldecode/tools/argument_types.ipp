@@ -11,14 +11,11 @@
 #include <tooldecode/tools/argument_types.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools::detail {
 
-TOOLDECODE_INLINE std::set<std::string> types_of(const nlohmann::ordered_json& schema,
-                                                 const nlohmann::ordered_json& root,
+TOOLDECODE_INLINE std::set<std::string> types_of(const JsonValue& schema, const JsonValue& root,
                                                  std::size_t depth) {
-  using Json                      = nlohmann::ordered_json;
+  using Json                      = JsonValue;
   constexpr std::size_t max_depth = 32;  // references may go round
   if (!schema.is_object() || depth == max_depth) return {};
   const auto type_of = [](const Json& value) -> std::string {
@@ -39,13 +36,11 @@ TOOLDECODE_INLINE std::set<std::string> types_of(const nlohmann::ordered_json& s
     return types;
   }
   if (const auto target = schema.find("$ref"); target != schema.end() && target->is_string()) {
-    const auto& text = target->get_ref<const std::string&>();
+    const auto& text = target->string();
     if (!text.starts_with("#/")) return {};
-    try {
-      return types_of(root.at(Json::json_pointer(text.substr(1))), root, depth + 1);
-    } catch (const Json::exception&) {
-      return {};  // an error once the whole schema is read
-    }
+    const Json* const meant = root.find_at(std::string_view(text).substr(1));
+    if (!meant) return {};  // an error once the whole schema is read
+    return types_of(*meant, root, depth + 1);
   }
   for (const char* key : {"anyOf", "oneOf"}) {
     const auto branches = schema.find(key);
@@ -65,7 +60,7 @@ TOOLDECODE_INLINE std::set<std::string> types_of(const nlohmann::ordered_json& s
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE ToolSet with_types_only(const ToolSet& tools) {
-  using Json     = nlohmann::ordered_json;
+  using Json     = JsonValue;
   Json documents = Json::array();
   for (const Tool& tool : tools) {
     Json properties    = Json::object();

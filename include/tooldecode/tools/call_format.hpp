@@ -16,15 +16,15 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -112,7 +112,7 @@ concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
                               std::span<const std::size_t> chosen, const ChoiceOptions& options,
                               std::span<const ToolCall> calls, std::string_view text) {
-                       { F::language } -> std::convertible_to<tools::ValueReader::Language>;
+                       { F::language } -> std::convertible_to<text::ValueReader::Language>;
                        { format.trigger() } -> std::convertible_to<std::string_view>;
                        { format.only_at_start() } -> std::convertible_to<bool>;
                        {
@@ -132,11 +132,11 @@ consteval bool is_call_format() {
     static_assert(detail::never<F>,
                   "CallFormat: make it copyable: machines keep a copy of their format");
   } else if constexpr (!requires {
-                         { F::language } -> std::convertible_to<tools::ValueReader::Language>;
+                         { F::language } -> std::convertible_to<text::ValueReader::Language>;
                        }) {
     static_assert(
         detail::never<F>,
-        "CallFormat: add 'static constexpr auto language = tools::ValueReader::Language::json;', or python");
+        "CallFormat: add 'static constexpr auto language = text::ValueReader::Language::json;', or python");
   } else if constexpr (!requires(const F& format) {
                          { format.trigger() } -> std::convertible_to<std::string_view>;
                        }) {
@@ -219,7 +219,7 @@ class AnyFormat {
   // NOLINTNEXTLINE(google-explicit-constructor): any format is one
   AnyFormat(F format) : held_(std::make_shared<const Held<F>>(std::move(format))) {}
 
-  [[nodiscard]] ValueReader::Language language() const { return held_->language(); }
+  [[nodiscard]] text::ValueReader::Language language() const { return held_->language(); }
   /// What it says of answers with these tools.
   [[nodiscard]] tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                                       std::span<const std::size_t> chosen,
@@ -243,8 +243,8 @@ class AnyFormat {
 
  private:
   struct Interface {
-    virtual ~Interface()                                         = default;
-    [[nodiscard]] virtual ValueReader::Language language() const = 0;
+    virtual ~Interface()                                               = default;
+    [[nodiscard]] virtual text::ValueReader::Language language() const = 0;
     [[nodiscard]] virtual tooldecode::detail::AnswerParts parts(Grammar&, const ToolSet&,
                                                                 std::span<const std::size_t>,
                                                                 const ChoiceOptions&) const   = 0;
@@ -265,7 +265,7 @@ class AnyFormat {
 
     explicit Held(F chosen) : format(std::move(chosen)) {}
 
-    ValueReader::Language language() const override { return F::language; }
+    text::ValueReader::Language language() const override { return F::language; }
     tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                           std::span<const std::size_t> chosen,
                                           const ChoiceOptions& options) const override {

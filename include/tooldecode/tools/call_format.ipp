@@ -20,15 +20,13 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::detail {
 

@@ -5,9 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -20,7 +19,7 @@ struct Tool;
 /// array say is not followed. A default is taken as it stands, null included.
 ///
 /// \par Complexity  O(size of the arguments + properties listed)
-void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ordered_json& schema);
+void fill_defaults(JsonValue& arguments, const JsonValue& schema);
 
 /// The key that stands for the calls of a tool whatever their arguments: what the keys of all of
 /// them begin with, and of no other tool's.

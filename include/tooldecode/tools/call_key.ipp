@@ -11,12 +11,9 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode {
 
-TOOLDECODE_INLINE void fill_defaults(nlohmann::ordered_json& arguments,
-                                     const nlohmann::ordered_json& schema) {
+TOOLDECODE_INLINE void fill_defaults(JsonValue& arguments, const JsonValue& schema) {
   if (!arguments.is_object() || !schema.is_object()) return;
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return;
@@ -42,7 +39,7 @@ TOOLDECODE_INLINE std::string_view any_arguments_part(std::string_view key) {
 TOOLDECODE_INLINE std::string call_key(const ToolCall& call, const Tool* tool) {
   // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.
   if (!tool) return any_arguments_key(call.name) + canonical_json(call.arguments);
-  nlohmann::ordered_json arguments = call.arguments;
+  JsonValue arguments = call.arguments;
   fill_defaults(arguments, documented_parameters(*tool));
   return any_arguments_key(call.name) + canonical_json(arguments);
 }

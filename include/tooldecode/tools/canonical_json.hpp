@@ -5,8 +5,7 @@
 #include <string>
 
 #include <tooldecode/core/config.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode {
 
@@ -21,9 +20,7 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_call} for numbers that are not finite and for strings that are
 ///                  not UTF-8
 /// \par Source      RFC 8785 (JSON Canonicalization Scheme); ECMA-262, Number::toString
-[[nodiscard]] std::string canonical_json(const nlohmann::ordered_json& value);
-/// The same of a value that sorts its members.
-[[nodiscard]] std::string canonical_json(const nlohmann::json& value);
+[[nodiscard]] std::string canonical_json(const JsonValue& value);
 
 }  // namespace tooldecode
 

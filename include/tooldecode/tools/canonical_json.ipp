@@ -12,10 +12,8 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
-#include <tooldecode/tools/value_writer.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::detail {
 
@@ -25,7 +23,7 @@ TOOLDECODE_INLINE unsigned utf16_rank(char c) noexcept {
 }
 
 TOOLDECODE_INLINE void append_ecmascript_number(std::string& text, double value) {
-  auto [digits, exponent] = tools::shortest_digits(value);
+  auto [digits, exponent] = text::shortest_digits(value);
   if (value < 0) text.push_back('-');
   const auto count = static_cast<int>(digits.size());
   if (exponent < -6 || exponent >= 21) {
@@ -61,12 +59,11 @@ namespace tooldecode {
 
 namespace detail {
 
-template <class Json>
-void append_canonical(std::string& text, const Json& value) {
+TOOLDECODE_INLINE void append_canonical(std::string& text, const JsonValue& value) {
   switch (value.type()) {
-    case Json::value_t::number_float:
-      return append_canonical_number(text, value.template get<double>());
-    case Json::value_t::array: {
+    case JsonValue::Type::floating:
+      return append_canonical_number(text, value.get<double>());
+    case JsonValue::Type::array: {
       text.push_back('[');
       std::string_view separator;
       for (const auto& item : value) {
@@ -76,8 +73,8 @@ void append_canonical(std::string& text, const Json& value) {
       text.push_back(']');
       return;
     }
-    case Json::value_t::object: {
-      std::vector<std::pair<const std::string*, const Json*>> members;
+    case JsonValue::Type::object: {
+      std::vector<std::pair<const std::string*, const JsonValue*>> members;
       for (const auto& [key, member] : value.items()) members.emplace_back(&key, &member);
       std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
         return std::lexicographical_compare(
@@ -88,7 +85,7 @@ void append_canonical(std::string& text, const Json& value) {
       std::string_view separator;
       for (const auto& [key, member] : members) {
         text.append(std::exchange(separator, ","));
-        tools::append_json_string(text, *key);
+        text::append_json_string(text, *key);
         text.push_back(':');
         append_canonical(text, *member);
       }
@@ -96,25 +93,16 @@ void append_canonical(std::string& text, const Json& value) {
       return;
     }
     default:  // strings, words and integers are written in one way only
-      text.append(tools::write_json(value));
+      text.append(text::write_json(value));
   }
-}
-
-template <class Json>
-std::string canonical_text(const Json& value) {
-  std::string text;
-  append_canonical(text, value);
-  return text;
 }
 
 }  // namespace detail
 
-TOOLDECODE_INLINE std::string canonical_json(const nlohmann::ordered_json& value) {
-  return detail::canonical_text(value);
-}
-
-TOOLDECODE_INLINE std::string canonical_json(const nlohmann::json& value) {
-  return detail::canonical_text(value);
+TOOLDECODE_INLINE std::string canonical_json(const JsonValue& value) {
+  std::string text;
+  detail::append_canonical(text, value);
+  return text;
 }
 
 }  // namespace tooldecode

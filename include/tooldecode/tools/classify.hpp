@@ -13,12 +13,11 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -48,7 +47,7 @@ enum class Matching : std::uint8_t {
 /// it: "" for one that may be left out, lists of allowed values for the members of an object.
 struct ExpectedArgument {
   std::string key;
-  std::vector<nlohmann::ordered_json> allowed;
+  std::vector<JsonValue> allowed;
   bool optional = false;
 };
 
@@ -57,7 +56,7 @@ struct ExpectedArgument {
 /// \par Complexity  linear in the call or the entry
 /// \par Errors      Error{malformed_document} from `from_bfcl` for an entry of another form
 struct ExpectedCall {
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   std::string name;
   std::vector<ExpectedArgument> arguments{};
@@ -83,8 +82,7 @@ namespace detail {
 
 // The JSON pointer of the first place where two lists differ.
 template <class F>
-std::optional<std::string> find_list_difference(const nlohmann::ordered_json& given,
-                                                const nlohmann::ordered_json& expected,
+std::optional<std::string> find_list_difference(const JsonValue& given, const JsonValue& expected,
                                                 F item_difference) {
   const std::size_t shared = std::min(given.size(), expected.size());
   for (std::size_t i = 0; i < shared; ++i) {
@@ -97,13 +95,11 @@ std::optional<std::string> find_list_difference(const nlohmann::ordered_json& gi
 }
 
 // The JSON pointer of the first place where two values differ.
-std::optional<std::string> find_difference(const nlohmann::ordered_json& given,
-                                           const nlohmann::ordered_json& expected);
+std::optional<std::string> find_difference(const JsonValue& given, const JsonValue& expected);
 
 // Nothing where one of the values does not differ; else the first place that is inside a value.
 template <class F>
-std::optional<std::string> nearest(const std::vector<nlohmann::ordered_json>& allowed,
-                                   F difference_from) {
+std::optional<std::string> nearest(const std::vector<JsonValue>& allowed, F difference_from) {
   std::optional<std::string> first;
   for (const auto& value : allowed) {
     std::optional<std::string> place = difference_from(value);
@@ -115,7 +111,7 @@ std::optional<std::string> nearest(const std::vector<nlohmann::ordered_json>& al
 
 // The leaderboard's comparison of one argument with its allowed values.
 class BfclArgument {
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
   using DifferencePath =
       std::optional<std::string>;  // of a difference; nothing where there is none
 
@@ -145,9 +141,9 @@ class BfclArgument {
 };
 
 // A parameter's schema as the document spells it; null where the tool does not document it.
-nlohmann::ordered_json documented(const Tool* tool, const std::string& key);
+JsonValue documented(const Tool* tool, const std::string& key);
 
-std::string shown(const nlohmann::ordered_json& value);
+std::string shown(const JsonValue& value);
 
 // One call against one that was expected, both to the same tool.
 Verdict compare(const ExpectedCall& expected, const ToolCall& call, const Tool* tool);

@@ -13,19 +13,16 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode {
 
 TOOLDECODE_INLINE ExpectedCall ExpectedCall::exactly(const ToolCall& call) {
   ExpectedCall result{call.name};
-  for (const auto& [key, value] : call.arguments.json().items()) {
+  for (const auto& [key, value] : call.arguments.items()) {
     result.arguments.push_back({key, {value}});
   }
   return result;
@@ -42,8 +39,8 @@ TOOLDECODE_INLINE ExpectedCall ExpectedCall::from_bfcl(const Json& entry) {
                   "must be a list of allowed values");
     }
     ExpectedArgument argument{key, {allowed.begin(), allowed.end()}};
-    argument.optional = std::any_of(allowed.begin(), allowed.end(),
-                                    [](const Json& one) { return core::is_string(one, ""); });
+    argument.optional =
+        std::any_of(allowed.begin(), allowed.end(), [](const Json& one) { return one == ""; });
     if (allowed.empty()) argument.allowed.push_back(Json::array());
     result.arguments.push_back(std::move(argument));
   }
@@ -54,8 +51,8 @@ TOOLDECODE_INLINE ExpectedCall ExpectedCall::from_bfcl(const Json& entry) {
 
 namespace tooldecode::detail {
 
-TOOLDECODE_INLINE std::optional<std::string> find_difference(
-    const nlohmann::ordered_json& given, const nlohmann::ordered_json& expected) {
+TOOLDECODE_INLINE std::optional<std::string> find_difference(const JsonValue& given,
+                                                             const JsonValue& expected) {
   if (given.is_number() && expected.is_number()) {
     // Without rounding: 2^53 + 1 is not the double next to it.
     const bool same = canonical_json(given) == canonical_json(expected);
@@ -81,7 +78,7 @@ TOOLDECODE_INLINE std::optional<std::string> find_difference(
 TOOLDECODE_INLINE BfclArgument::BfclArgument(const std::vector<Json>& allowed, const Json& schema)
     : allowed_(allowed) {
   for (const Json& value : allowed) {
-    if (core::is_string(value, "")) continue;
+    if (value == "") continue;
     listed_ = kind(value);
     break;
   }
@@ -103,7 +100,7 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::difference(const Js
     if (own == Kind::text) return loosely_equal(given, value) ? DifferencePath() : "";
     if (own == Kind::object) return value.is_object() ? object_difference(given, value) : "";
     // "", which says that the list may be left out, reads as an empty list.
-    return list_difference(given, core::is_string(value, "") ? Json::array() : value);
+    return list_difference(given, value == "" ? Json::array() : value);
   });
 }
 
@@ -125,7 +122,7 @@ TOOLDECODE_INLINE std::optional<BfclArgument::Kind> BfclArgument::declared(const
       {"dict", Kind::object},
   };
   for (const auto& [name, kind] : names) {
-    if (core::is_string(schema["type"], name)) return kind;
+    if (schema["type"] == name) return kind;
   }
   return std::nullopt;
 }
@@ -134,8 +131,8 @@ TOOLDECODE_INLINE bool BfclArgument::items_conform(const Json& given) const {
   if (!given.is_array() || !items_) return true;
   return std::any_of(allowed_.begin(), allowed_.end(), [&](const Json& value) {
     if (!value.is_array()) return true;
-    const auto typed = std::find_if(value.begin(), value.end(),
-                                    [](const Json& v) { return !core::is_string(v, ""); });
+    const auto typed =
+        std::find_if(value.begin(), value.end(), [](const Json& v) { return v != ""; });
     return std::all_of(given.begin(), given.end(), [&](const Json& item) {
       return kind(item) == *items_ || (typed != value.end() && kind(item) == kind(*typed));
     });
@@ -153,8 +150,7 @@ TOOLDECODE_INLINE std::string BfclArgument::standard(std::string_view text) {
 
 TOOLDECODE_INLINE bool BfclArgument::loosely_equal(const Json& given, const Json& value) {
   if (!given.is_string() || !value.is_string()) return !find_difference(given, value);
-  return standard(given.get_ref<const std::string&>()) ==
-         standard(value.get_ref<const std::string&>());
+  return standard(given.string()) == standard(value.string());
 }
 
 TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::list_difference(
@@ -177,35 +173,32 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::object_difference(c
     if (found == value.end() || !lists(*found, member)) return tools::extend_pointer("", key);
   }
   for (const auto& [key, choices] : value.items()) {
-    const bool optional = std::any_of(choices.begin(), choices.end(),
-                                      [](const Json& one) { return core::is_string(one, ""); });
+    const bool optional =
+        std::any_of(choices.begin(), choices.end(), [](const Json& one) { return one == ""; });
     if (!given.contains(key) && !optional) return tools::extend_pointer("", key);
   }
   return std::nullopt;
 }
 
-TOOLDECODE_INLINE nlohmann::ordered_json documented(const Tool* tool, const std::string& key) {
-  using Json    = nlohmann::ordered_json;
-  using Pointer = Json::json_pointer;
+TOOLDECODE_INLINE JsonValue documented(const Tool* tool, const std::string& key) {
   if (!tool) return nullptr;
-  const Pointer property = Pointer("/properties") / key;
+  const std::string property = tools::extend_pointer("/properties", key);
   for (const auto& [schema, prefix] :
-       {std::pair<const Json*, const char*>{&tool->document.json(), "/function/parameters"},
-        {&tool->document.json(), "/parameters"},
-        {&tool->parameters.json(), ""}}) {
-    const Pointer at = Pointer(prefix) / property;
-    if (schema->contains(at)) return schema->at(at);
+       {std::pair<const JsonValue*, const char*>{&tool->document, "/function/parameters"},
+        {&tool->document, "/parameters"},
+        {&tool->parameters, ""}}) {
+    if (const JsonValue* found = schema->find_at(prefix + property)) return *found;
   }
   return nullptr;
 }
 
-TOOLDECODE_INLINE std::string shown(const nlohmann::ordered_json& value) {
-  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+TOOLDECODE_INLINE std::string shown(const JsonValue& value) {
+  return value.text();
 }
 
 TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& call,
                                   const Tool* tool) {
-  if (!call.arguments.json().is_object()) {
+  if (!call.arguments.is_object()) {
     return {ErrorClass::key, 0, "", "", "the arguments are no object"};
   }
   const auto find = [&](const std::string& key) {
@@ -219,7 +212,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
       result = {error, 0, key, "", difference};
     }
   };
-  for (const auto& [key, value] : call.arguments.json().items()) {
+  for (const auto& [key, value] : call.arguments.items()) {
     if (find(key) != expected.arguments.end()) continue;
     const bool known = !documented(tool, key).is_null();
     note(!known, key,
@@ -228,7 +221,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
   std::vector<std::string> required;
   if (tool) required = required_names(*tool);
   for (const ExpectedArgument& argument : expected.arguments) {
-    if (call.arguments.json().contains(argument.key)) continue;
+    if (call.arguments.contains(argument.key)) continue;
     const bool must  = std::find(required.begin(), required.end(), argument.key) != required.end();
     const bool known = !documented(tool, argument.key).is_null();
     if (must || (!known && !argument.optional)) {
@@ -238,7 +231,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
     }
   }
   if (result.error != ErrorClass::correct) return result;
-  for (const auto& [key, value] : call.arguments.json().items()) {
+  for (const auto& [key, value] : call.arguments.items()) {
     const ExpectedArgument& argument = *find(key);
     const auto place                 = expected.matching == Matching::bfcl
                                            ? BfclArgument(argument.allowed, documented(tool, key)).difference(value)

@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/document_readings.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -18,7 +17,7 @@ inline constexpr std::string_view custom_input = "input";
 
 /// Whether a tool's document is a custom tool's. One of the type `custom` with a schema is
 /// Anthropic's form of a function.
-[[nodiscard]] bool is_custom_tool(const nlohmann::ordered_json& document);
+[[nodiscard]] bool is_custom_tool(const JsonValue& document);
 
 /// The schema of a custom tool's arguments: an object of one string, which matches the grammar from
 /// its first character to its last.
@@ -33,8 +32,7 @@ inline constexpr std::string_view custom_input = "input";
 /// \par Complexity  as compile_whole_pattern
 /// \par Errors      Error{malformed_document}; Error{unsupported_keyword} for the syntax `lark`;
 ///                  those of compile_whole_pattern with the pointer of the definition
-[[nodiscard]] nlohmann::ordered_json custom_parameters(const nlohmann::ordered_json& body,
-                                                       const std::string& pointer);
+[[nodiscard]] JsonValue custom_parameters(const JsonValue& body, const std::string& pointer);
 
 }  // namespace tooldecode::tools
 

@@ -6,27 +6,23 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools {
 
-TOOLDECODE_INLINE bool is_custom_tool(const nlohmann::ordered_json& document) {
+TOOLDECODE_INLINE bool is_custom_tool(const JsonValue& document) {
   const auto type = document.find("type");
-  if (type == document.end() || !core::is_string(*type, "custom")) return false;
+  if (type == document.end() || *type != "custom") return false;
   for (const char* key : {"input_schema", "inputSchema", "parameters", "function"}) {
     if (document.contains(key) && !document[key].is_null()) return false;
   }
   return true;
 }
 
-TOOLDECODE_INLINE nlohmann::ordered_json custom_parameters(const nlohmann::ordered_json& body,
-                                                           const std::string& pointer) {
-  using Json = nlohmann::ordered_json;
+TOOLDECODE_INLINE JsonValue custom_parameters(const JsonValue& body, const std::string& pointer) {
+  using Json = JsonValue;
   Json text{{"type", "string"}};
   const auto schema = [&] {
     const std::string key(custom_input);
@@ -50,7 +46,7 @@ TOOLDECODE_INLINE nlohmann::ordered_json custom_parameters(const nlohmann::order
     if (value == nullptr || !value->is_string()) {
       throw Error(Errc::malformed_document, extend_pointer(place, key), "must be a text");
     }
-    return value->get_ref<const std::string&>();
+    return value->string();
   };
   const std::string& type = text_of(*format, "type");
   if (type == "text") return schema();

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -49,7 +49,7 @@ struct DelimitedCall {
   tools::TextFrame response{};  ///< what may stand around text
 
   /// What values are written in.
-  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
+  static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// Calls are of the type `function`, their arguments a block of Markdown.
   [[nodiscard]] static DelimitedCall deepseek_v3();
@@ -106,13 +106,13 @@ struct DelimitedCall {
       const ChoiceOptions& options) const;
 
   // Whether the calls end here, and with them their section.
-  [[nodiscard]] bool is_over(tools::ValueReader& reader) const;
+  [[nodiscard]] bool is_over(text::ValueReader& reader) const;
 
   // A name up to a delimiter: that of a tool as it stands, else without what may stand around it.
-  [[nodiscard]] std::string parse_name(tools::ValueReader& reader, const ToolSet& tools) const;
+  [[nodiscard]] std::string parse_name(text::ValueReader& reader, const ToolSet& tools) const;
 
   // A call behind what opens it.
-  [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools) const;
+  [[nodiscard]] ToolCall parse_call(text::ValueReader& reader, const ToolSet& tools) const;
 };
 static_assert(CallFormat<DelimitedCall>);
 

@@ -18,6 +18,8 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
@@ -26,8 +28,6 @@
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
 
@@ -119,7 +119,7 @@ TOOLDECODE_INLINE std::string DelimitedCall::write(std::span<const ToolCall> cal
     text += calls[i].name;
     if (numbered) text += ':' + std::to_string(i);
     text += middle;
-    text += schema::escape_excluded(tools::write_json(calls[i].arguments),
+    text += schema::escape_excluded(text::write_json(calls[i].arguments),
                                     tools::closing_delimiters({end, section_end}));
     text += end;
   }
@@ -131,7 +131,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> DelimitedCall::parse(std::string_view te
   std::vector<ToolCall> calls;
   const auto first = find_first(text, tools);
   if (!first) return calls;
-  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
   reader.skip(*first);
   const bool has_section = reader.accept(section_begin);
@@ -273,12 +273,12 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
   return result;
 }
 
-TOOLDECODE_INLINE bool DelimitedCall::is_over(tools::ValueReader& reader) const {
+TOOLDECODE_INLINE bool DelimitedCall::is_over(text::ValueReader& reader) const {
   if (section_end.empty() || (lenient && reader.at_end())) return reader.at_end();
   return reader.accept(section_end);
 }
 
-TOOLDECODE_INLINE std::string DelimitedCall::parse_name(tools::ValueReader& reader,
+TOOLDECODE_INLINE std::string DelimitedCall::parse_name(text::ValueReader& reader,
                                                         const ToolSet& tools) const {
   const std::string_view delimiter = name_end();
   const std::size_t at             = reader.position();
@@ -308,13 +308,13 @@ TOOLDECODE_INLINE std::string DelimitedCall::parse_name(tools::ValueReader& read
   return std::string(name);
 }
 
-TOOLDECODE_INLINE ToolCall DelimitedCall::parse_call(tools::ValueReader& reader,
+TOOLDECODE_INLINE ToolCall DelimitedCall::parse_call(text::ValueReader& reader,
                                                      const ToolSet& tools) const {
   std::string name = parse_name(reader, tools);
   reader.skip_space();
   const std::size_t start = reader.position();
   ToolCall call{std::move(name), reader.value()};
-  if (!call.arguments.json().is_object()) reader.fail_at(start, "the arguments are an object");
+  if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
   reader.skip_space();
   const std::string_view close = tools::trimmed(end);
   if (!reader.accept(close) && !lenient) reader.expect(close);

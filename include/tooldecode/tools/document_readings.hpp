@@ -44,9 +44,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/document_note.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -61,7 +60,7 @@ namespace tooldecode::tools {
 ///                  Error{malformed_document} where parameters are not an object's schema
 class DocumentReader {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   DocumentReader(std::string tool, std::vector<Note>& notes, LenientReadings lenient = {})
       : tool_(std::move(tool)), notes_(notes), lenient_(lenient) {}

@@ -16,15 +16,12 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/string_format.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/document_readings.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::tools {
 
@@ -37,7 +34,7 @@ TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
   if (schema.contains("type") && !schema["type"].is_null()) {
     map_type(schema, pointer);
     const Json type   = schema.value("type", Json());
-    const bool object = core::is_string(type, "object") || (type.is_array() && has(type, "object"));
+    const bool object = type == "object" || (type.is_array() && has(type, "object"));
     if (!object) {
       throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
                   "must be \"object\": a call has an object of arguments");
@@ -61,7 +58,7 @@ TOOLDECODE_INLINE bool DocumentReader::has(const Json& array, const Json& value)
 
 TOOLDECODE_INLINE std::unordered_set<std::string> DocumentReader::names_of(const Json& object) {
   std::unordered_set<std::string> names;
-  for (const auto& member : object.items()) names.insert(member.key());
+  for (const auto& member : object.items()) names.insert(member.first);
   return names;
 }
 
@@ -93,16 +90,16 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
 TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::string& pointer,
                                                      Surroundings place) {
   const bool combined = place.combined || has_applicator(schema);
-  for (const auto& member : schema.items()) {
-    const std::string& key = member.key();
-    Json& value            = member.value();
+  for (auto& [name, content] : schema.items()) {
+    const std::string& key = name;  // which a lambda takes
+    Json& value            = content;
     const auto at          = [&] { return extend_pointer(pointer, key); };
     const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
     const auto read_map    = [&](Surroundings inside) {
       if (!value.is_object()) return;  // the schema compiler says what is wrong
-      for (const auto& child : value.items()) {
-        if (key == "dependencies" && !child.value().is_object()) continue;
-        read(child.value(), extend_pointer(at(), child.key()), inside);
+      for (auto& child : value.items()) {
+        if (key == "dependencies" && !child.second.is_object()) continue;
+        read(child.second, extend_pointer(at(), child.first), inside);
       }
     };
     const auto read_list = [&](Surroundings inside) {
@@ -147,16 +144,16 @@ TOOLDECODE_INLINE void DocumentReader::drop_optional(Json& schema, const std::st
 TOOLDECODE_INLINE void DocumentReader::hoist_required(Json& schema, const std::string& pointer) {
   if (!schema.contains("properties") || !schema["properties"].is_object()) return;
   std::vector<std::string> names;
-  for (const auto& property : schema["properties"].items()) {
-    Json& value = property.value();
+  for (auto& property : schema["properties"].items()) {
+    Json& value = property.second;
     if (!value.is_object() || !value.contains("required") || !value["required"].is_boolean()) {
       continue;
     }
     const bool required = value["required"].get<bool>();
     value.erase("required");
-    if (required) names.push_back(property.key());
+    if (required) names.push_back(property.first);
     note(Reading::required_flag,
-         extend_pointer(extend_pointer(pointer, "properties"), property.key()),
+         extend_pointer(extend_pointer(pointer, "properties"), property.first),
          required ? "\"required\": true names the property as required in its object"
                   : "\"required\": false is dropped");
   }
@@ -166,7 +163,7 @@ TOOLDECODE_INLINE void DocumentReader::hoist_required(Json& schema, const std::s
   if (!required.is_array()) return;
   std::unordered_set<std::string> known;
   for (const Json& name : required) {
-    if (name.is_string()) known.insert(name.get_ref<const std::string&>());
+    if (name.is_string()) known.insert(name.string());
   }
   for (const std::string& name : names) {
     if (known.insert(name).second) required.push_back(name);
@@ -180,7 +177,7 @@ TOOLDECODE_INLINE void DocumentReader::read_number_texts(Json& schema, const std
     if (!schema.contains(key) || !schema[key].is_string()) continue;
     const std::string text = schema[key].get<std::string>();
     try {
-      const Json number = parse_exact_json(text);
+      const Json number = text::parse_exact_json(text);
       if (!text::ExactNumber::is_number(number)) continue;
       schema[key] = number;
     } catch (const Error&) {
@@ -219,7 +216,7 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::meaning_of
     std::transform(name.begin(), name.begin() + 5, begin.begin(), lower);
     const bool is_list =
         (begin == "list(" && name.ends_with(")")) || (begin == "list[" && name.ends_with("]"));
-    if (!is_list || lists == ValueReader::max_depth) break;
+    if (!is_list || lists == text::ValueReader::max_depth) break;
     name = name.substr(5, name.size() - 6);
   }
   auto meaning = meaning_of_item(std::string(name));
@@ -232,39 +229,36 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::meaning_of
 TOOLDECODE_INLINE bool DocumentReader::is_own_type(const Json& type) {
   constexpr std::array<std::string_view, 7> names{"string", "integer", "boolean", "object",
                                                   "array",  "number",  "null"};
-  return type.is_string() &&
-         std::find(names.begin(), names.end(), type.get_ref<const std::string&>()) != names.end();
+  return type.is_string() && std::find(names.begin(), names.end(), type.string()) != names.end();
 }
 
 TOOLDECODE_INLINE void DocumentReader::map_type(Json& schema, const std::string& pointer) {
   if (is_own_type(schema["type"])) return;
   const Json before = schema["type"];
   if (before.is_string()) {
-    const auto meaning = meaning_of(before.get_ref<const std::string&>());
+    const auto meaning = meaning_of(before.string());
     if (!meaning || meaning->value("type", Json()) == before) return;
     schema.erase("type");
     for (const auto& member : meaning->items()) {
-      if (!schema.contains(member.key())) schema[member.key()] = member.value();
+      if (!schema.contains(member.first)) schema[member.first] = member.second;
     }
     note(Reading::type_name, extend_pointer(pointer, "type"),
          "type \"" + before.get<std::string>() + "\" is read as " +
-             (meaning->empty() ? std::string("any value") : meaning->dump()));
+             (meaning->empty() ? std::string("any value") : meaning->text()));
   } else if (before.is_array()) {
     Json types = Json::array();
     std::unordered_set<std::string> known;  // as their JSON
     for (const Json& name : before) {
-      const auto meaning =
-          name.is_string() ? meaning_of(name.get_ref<const std::string&>()) : std::nullopt;
-      const bool plain = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
-      const Json type  = plain ? (*meaning)["type"] : name;
-      const bool is_new =
-          known.insert(type.dump(-1, ' ', false, Json::error_handler_t::replace)).second;
+      const auto meaning = name.is_string() ? meaning_of(name.string()) : std::nullopt;
+      const bool plain   = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
+      const Json type    = plain ? (*meaning)["type"] : name;
+      const bool is_new  = known.insert(type.text()).second;
       if (is_new) types.push_back(type);
     }
     if (types == before) return;
     schema["type"] = types;
     note(Reading::type_name, extend_pointer(pointer, "type"),
-         "type " + before.dump() + " is read as " + types.dump());
+         "type " + before.text() + " is read as " + types.text());
   }
 }
 
@@ -273,22 +267,17 @@ TOOLDECODE_INLINE bool DocumentReader::is_of_type(const Json& value, const Json&
     return std::any_of(type.begin(), type.end(),
                        [&](const Json& one) { return is_of_type(value, one); });
   }
-  if (core::is_string(type, "integer")) {
-    return text::ExactNumber::is_number(value) &&
-           text::Decimal::parse(text::ExactNumber::text(value)).is_integral();
+  if (type == "integer") {
+    return text::ExactNumber::is_number(value) && text::Decimal::parse(value.text()).is_integral();
   }
-  return (core::is_string(type, "string") && value.is_string()) ||
-         (core::is_string(type, "number") && text::ExactNumber::is_number(value)) ||
-         (core::is_string(type, "boolean") && value.is_boolean()) ||
-         (core::is_string(type, "null") && value.is_null()) ||
-         (core::is_string(type, "array") && value.is_array()) ||
-         (core::is_string(type, "object") && value.is_object());
+  return (type == "string" && value.is_string()) ||
+         (type == "number" && text::ExactNumber::is_number(value)) ||
+         (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
+         (type == "array" && value.is_array()) || (type == "object" && value.is_object());
 }
 
 TOOLDECODE_INLINE void DocumentReader::move_array_enum(Json& schema, const std::string& pointer) {
-  if (!schema.contains("enum") || !schema.contains("type") ||
-      !core::is_string(schema["type"], "array"))
-    return;
+  if (!schema.contains("enum") || !schema.contains("type") || schema["type"] != "array") return;
   const Json members = schema["enum"];
   if (!members.is_array() || members.empty() ||
       std::any_of(members.begin(), members.end(), [](const Json& m) { return m.is_array(); })) {
@@ -308,12 +297,11 @@ TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::stri
   const auto outside  = std::find_if(members.begin(), members.end(),
                                      [&](const Json& member) { return !is_of_type(member, type); });
   if (outside == members.end()) return;
-  const std::string value =
-      text::ExactNumber::is(*outside) ? text::ExactNumber::text(*outside) : outside->dump();
+  const std::string value = outside->is_exact() ? outside->text() : outside->text();
   note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
        lenient_.enum_over_type
-           ? "type " + type.dump() + " is dropped: the enum has " + value
-           : "type " + type.dump() + " excludes " + value + ", which the enum has");
+           ? "type " + type.text() + " is dropped: the enum has " + value
+           : "type " + type.text() + " excludes " + value + ", which the enum has");
   if (lenient_.enum_over_type) schema.erase("type");
 }
 
@@ -372,7 +360,7 @@ TOOLDECODE_INLINE bool DocumentReader::has_free_reference(const Json& value) {
       return true;
     }
     if (key == "$ref" && member.is_string()) {
-      const auto& target = member.get_ref<const std::string&>();
+      const auto& target = member.string();
       if (!target.starts_with("#/$defs/") && !target.starts_with("#/definitions/")) return true;
     }
     if (has_free_reference(member)) return true;
@@ -394,9 +382,9 @@ TOOLDECODE_INLINE void DocumentReader::note_unknown(const Json& schema,
                                                     const std::string& pointer) {
   for (const auto& [key, value] : schema.items()) {
     if (key == "format" && value.is_string()) {
-      if (text::is_standard_format(value.get_ref<const std::string&>())) continue;
+      if (text::is_standard_format(value.string())) continue;
       note(Reading::unknown_format, extend_pointer(pointer, key),
-           "the format " + value.dump() + " is not known and not enforced");
+           "the format " + value.text() + " is not known and not enforced");
       continue;
     }
     if (schema::find_keyword(key)) continue;
@@ -439,14 +427,14 @@ TOOLDECODE_INLINE void DocumentReader::describe_required(Json& schema, const std
   const auto names = names_of(schema["properties"]);
   std::vector<std::string> unknown;
   for (const Json& name : *required) {
-    if (name.is_string() && !names.contains(name.get_ref<const std::string&>())) {
+    if (name.is_string() && !names.contains(name.string())) {
       unknown.push_back(name.get<std::string>());
     }
   }
   for (const std::string& name : unknown) {
     schema["properties"][name] = true;
     note(Reading::unknown_required, extend_pointer(pointer, "required"),
-         "the required name " + Json(name).dump() + " is no property: it has any value");
+         "the required name " + Json(name).text() + " is no property: it has any value");
   }
 }
 
@@ -461,11 +449,11 @@ TOOLDECODE_INLINE void DocumentReader::drop_unknown_required(Json& schema,
   Json kept        = Json::array();
   const auto names = names_of(schema["properties"]);
   for (const Json& name : schema["required"]) {
-    if (!name.is_string() || names.contains(name.get_ref<const std::string&>())) {
+    if (!name.is_string() || names.contains(name.string())) {
       kept.push_back(name);
     } else {
       note(Reading::unknown_required, extend_pointer(pointer, "required"),
-           "the required name " + name.dump() + " is no property and dropped");
+           "the required name " + name.text() + " is no property and dropped");
     }
   }
   schema["required"] = std::move(kept);

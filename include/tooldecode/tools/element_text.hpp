@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <string>
 
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/element_style.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -20,24 +19,24 @@ namespace tooldecode::tools {
 /// \par Errors      Error{malformed_call} from `append` for a string that holds what ends it, for a
 ///                  key that cannot be told from what stands around it, and for numbers that are
 ///                  not finite; from `read` with the byte; Error{limit_exceeded} past
-///                  ValueReader::max_depth
+///                  text::ValueReader::max_depth
 class ElementText {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   explicit ElementText(const ElementStyle& style) : style_(style) {}
 
   void append(std::string& text, const Json& value) const { append(text, value, 0); }
   /// The value at the cursor, which then stands before what closes the element.
-  [[nodiscard]] Json read(ValueReader& reader) const;
+  [[nodiscard]] Json read(text::ValueReader& reader) const;
 
  private:
   void append(std::string& text, const Json& value, std::size_t depth) const;
-  [[nodiscard]] Json read(ValueReader& reader, std::size_t depth) const;
-  [[nodiscard]] std::string string(ValueReader& reader) const;
-  [[nodiscard]] Json list(ValueReader& reader, std::size_t depth) const;
-  [[nodiscard]] Json object(ValueReader& reader, std::size_t depth) const;
-  [[nodiscard]] std::string key(ValueReader& reader) const;
+  [[nodiscard]] Json read(text::ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] std::string string(text::ValueReader& reader) const;
+  [[nodiscard]] Json list(text::ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] Json object(text::ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] std::string key(text::ValueReader& reader) const;
   [[nodiscard]] const std::string& kind(ElementKind kind) const;
   static ElementKind kind_of(const Json& value);
   static void check_depth(std::size_t depth);
@@ -50,5 +49,4 @@ class ElementText {
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/tools/element_text.ipp>
 
-#include <nlohmann/json.hpp>
 #endif

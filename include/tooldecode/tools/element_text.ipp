@@ -11,12 +11,10 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_text.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::tools {
 
@@ -28,7 +26,7 @@ TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
   }
   text += style_.before_value;
   if (value.is_string()) {
-    const auto& string            = value.get_ref<const std::string&>();
+    const auto& string            = value.string();
     std::vector<std::string> ends = style_.ends_of_values();
     ends.push_back(style_.after_text);
     for (const std::string& end : ends) {
@@ -39,7 +37,7 @@ TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
     return;
   }
   if (!style_.nests() || !value.is_structured()) {
-    text += schema::escape_excluded(write_json(value), style_.ends_of_values());
+    text += schema::escape_excluded(text::write_json(value), style_.ends_of_values());
     return;
   }
   bool first          = true;
@@ -70,7 +68,7 @@ TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
   text += style_.after_object;
 }
 
-TOOLDECODE_INLINE ElementText::Json ElementText::read(ValueReader& reader,
+TOOLDECODE_INLINE ElementText::Json ElementText::read(text::ValueReader& reader,
                                                       std::size_t depth) const {
   check_depth(depth);
   std::string_view named;
@@ -100,7 +98,7 @@ TOOLDECODE_INLINE ElementText::Json ElementText::read(ValueReader& reader,
   return value;
 }
 
-TOOLDECODE_INLINE std::string ElementText::string(ValueReader& reader) const {
+TOOLDECODE_INLINE std::string ElementText::string(text::ValueReader& reader) const {
   reader.expect(style_.before_text);
   const std::string& end   = style_.after_text.empty() ? style_.after_value : style_.after_text;
   const std::size_t length = reader.rest().find(end);
@@ -112,7 +110,7 @@ TOOLDECODE_INLINE std::string ElementText::string(ValueReader& reader) const {
   return std::string(text);
 }
 
-TOOLDECODE_INLINE ElementText::Json ElementText::list(ValueReader& reader,
+TOOLDECODE_INLINE ElementText::Json ElementText::list(text::ValueReader& reader,
                                                       std::size_t depth) const {
   const std::string& end = style_.after_list.empty() ? style_.after_value : style_.after_list;
   reader.expect(style_.before_list);
@@ -130,7 +128,7 @@ TOOLDECODE_INLINE ElementText::Json ElementText::list(ValueReader& reader,
   return result;
 }
 
-TOOLDECODE_INLINE ElementText::Json ElementText::object(ValueReader& reader,
+TOOLDECODE_INLINE ElementText::Json ElementText::object(text::ValueReader& reader,
                                                         std::size_t depth) const {
   const std::string& end = style_.after_object.empty() ? style_.after_value : style_.after_object;
   reader.expect(style_.before_object);
@@ -149,7 +147,7 @@ TOOLDECODE_INLINE ElementText::Json ElementText::object(ValueReader& reader,
   return result;
 }
 
-TOOLDECODE_INLINE std::string ElementText::key(ValueReader& reader) const {
+TOOLDECODE_INLINE std::string ElementText::key(text::ValueReader& reader) const {
   const std::size_t length = reader.rest().find(style_.after_key);
   if (length == std::string_view::npos) reader.fail("expected '" + style_.after_key + "'");
   const std::string_view written = reader.rest().substr(0, length);
@@ -167,7 +165,7 @@ TOOLDECODE_INLINE ElementKind ElementText::kind_of(const Json& value) {
 }
 
 TOOLDECODE_INLINE void ElementText::check_depth(std::size_t depth) {
-  if (depth <= ValueReader::max_depth) return;
+  if (depth <= text::ValueReader::max_depth) return;
   throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
 }
 
@@ -183,7 +181,7 @@ TOOLDECODE_INLINE const std::string& ElementText::kind(ElementKind kind) const {
 
 namespace tooldecode::tools {
 
-TOOLDECODE_INLINE ElementText::Json ElementText::read(ValueReader& reader) const {
+TOOLDECODE_INLINE ElementText::Json ElementText::read(text::ValueReader& reader) const {
   return read(reader, 0);
 }
 

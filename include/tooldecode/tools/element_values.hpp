@@ -14,11 +14,10 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/keyed_elements.hpp>
 #include <tooldecode/tools/plain_text.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -38,7 +37,7 @@ namespace tooldecode::tools {
 /// \par Source      see element_styles
 class ElementValues {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// \param schema  the document that references point into; it outlives this
   ElementValues(Grammar& grammar, const Json& schema, const ElementStyle& style,

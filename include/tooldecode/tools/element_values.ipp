@@ -27,8 +27,6 @@
 #include <tooldecode/tools/element_values.hpp>
 #include <tooldecode/tools/keyed_elements.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& schema,

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -35,7 +35,7 @@ namespace tooldecode {
 /// \par Source      OpenAI, harmony response format
 struct HarmonyCall {
   /// What values are written in.
-  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
+  static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// The analysis as a block that precedes an answer.
   [[nodiscard]] static tools::ReasoningDelimiters analysis();
@@ -64,7 +64,7 @@ struct HarmonyCall {
                                                "<|return|>"};
 
   static std::vector<std::string> text_of_delimiters();
-  static bool is_at_delimiter(const tools::ValueReader& reader);
+  static bool is_at_delimiter(const text::ValueReader& reader);
 
   static void refuse(const Tool& tool);
 
@@ -76,8 +76,8 @@ struct HarmonyCall {
   static NodeId any_type(Grammar& grammar);
 
   // Reads up to a message; gives who it is for.
-  static std::optional<std::string_view> parse_header(tools::ValueReader& reader, bool is_first);
-  static std::string_view word(tools::ValueReader& reader);
+  static std::optional<std::string_view> parse_header(text::ValueReader& reader, bool is_first);
+  static std::string_view word(text::ValueReader& reader);
 };
 static_assert(CallFormat<HarmonyCall>);
 

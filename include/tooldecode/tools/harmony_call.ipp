@@ -16,6 +16,8 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
@@ -24,8 +26,6 @@
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
 
@@ -46,7 +46,7 @@ TOOLDECODE_INLINE std::string HarmonyCall::write(std::span<const ToolCall> calls
   for (const ToolCall& call : calls) {
     if (!text.empty()) text += "<|start|>assistant";
     ((text += trigger()) += call.name) += " <|constrain|>json<|message|>";
-    text += tools::write_json(call.arguments) + "<|call|>";
+    text += text::write_json(call.arguments) + "<|call|>";
   }
   return text;
 }
@@ -54,7 +54,7 @@ TOOLDECODE_INLINE std::string HarmonyCall::write(std::span<const ToolCall> calls
 TOOLDECODE_INLINE std::vector<ToolCall> HarmonyCall::parse(std::string_view text,
                                                            const ToolSet& /*tools*/) {
   std::vector<ToolCall> calls;
-  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
   const std::size_t space = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   if (text.substr(space).starts_with("<|start|>")) reader.skip(space);
@@ -65,7 +65,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> HarmonyCall::parse(std::string_view text
       if (!tools::is_name(name)) reader.fail("expected the name of a tool before the message");
       const std::size_t start = reader.position();
       ToolCall call{std::string(name), reader.value()};
-      if (!call.arguments.json().is_object()) reader.fail_at(start, "the arguments are an object");
+      if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
       calls.push_back(std::move(call));
       reader.skip_space();
     } else {
@@ -162,7 +162,7 @@ TOOLDECODE_INLINE std::vector<std::string> HarmonyCall::text_of_delimiters() {
   return {std::begin(delimiters), std::end(delimiters)};
 }
 
-TOOLDECODE_INLINE bool HarmonyCall::is_at_delimiter(const tools::ValueReader& reader) {
+TOOLDECODE_INLINE bool HarmonyCall::is_at_delimiter(const text::ValueReader& reader) {
   return std::any_of(std::begin(delimiters), std::end(delimiters),
                      [&](const char* delimiter) { return reader.rest().starts_with(delimiter); });
 }
@@ -202,7 +202,7 @@ TOOLDECODE_INLINE NodeId HarmonyCall::any_type(Grammar& grammar) {
 }
 
 TOOLDECODE_INLINE std::optional<std::string_view> HarmonyCall::parse_header(
-    tools::ValueReader& reader, bool is_first) {
+    text::ValueReader& reader, bool is_first) {
   if (reader.accept("<|start|>")) {
     reader.expect("assistant");
   } else if (is_first) {
@@ -240,7 +240,7 @@ TOOLDECODE_INLINE std::optional<std::string_view> HarmonyCall::parse_header(
   return recipient;
 }
 
-TOOLDECODE_INLINE std::string_view HarmonyCall::word(tools::ValueReader& reader) {
+TOOLDECODE_INLINE std::string_view HarmonyCall::word(text::ValueReader& reader) {
   const std::string_view rest = reader.rest();
   const std::size_t length =
       std::min({rest.find_first_of(" \t\r\n\v\f"), rest.find("<|"), rest.size()});

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -51,7 +51,7 @@ struct JsonCall {
   tools::TextFrame response{};              ///< what may stand around text
 
   /// What values are written in.
-  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
+  static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>`, each.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
@@ -114,12 +114,12 @@ struct JsonCall {
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
-  [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const;
+  [[nodiscard]] ToolCall parse_call(text::ValueReader& reader) const;
   // What precedes the name in a call's object, and the name's key.
   [[nodiscard]] NodeId before_name(Grammar& grammar, const ChoiceOptions& options) const;
   [[nodiscard]] const std::string& before_last() const;
   // Calls between one pair of delimiters, to the end of the text.
-  void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const;
+  void parse_all(text::ValueReader& reader, std::vector<ToolCall>& calls) const;
 };
 static_assert(CallFormat<JsonCall>);
 

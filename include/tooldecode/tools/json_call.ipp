@@ -16,6 +16,8 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
@@ -23,8 +25,6 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
 
@@ -111,10 +111,10 @@ TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) c
     text += '{';
     if (!number.empty()) text += '"' + number + "\": \"" + std::to_string(written++) + "\", ";
     if (!name.empty()) text += '"' + name + "\": ";
-    tools::append_json_string(text, call.name);
+    text::append_json_string(text, call.name);
     if (!name.empty()) text += ", \"" + arguments + '"';
     text += ": " +
-            schema::escape_excluded(tools::write_json(call.arguments),
+            schema::escape_excluded(text::write_json(call.arguments),
                                     tools::closing_delimiters({end})) +
             '}';
     if (!between) text += before_last() + end;
@@ -126,7 +126,7 @@ TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) c
 TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
                                                         const ToolSet& /*tools*/) const {
   std::vector<ToolCall> calls;
-  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
   if (begin.empty()) {
     reader.skip_space();
@@ -237,7 +237,7 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
     };
     std::string spelled;
     spelled.reserve(tool.name.size() + 2);
-    tools::append_json_string(spelled, tool.name);
+    text::append_json_string(spelled, tool.name);
     result.emplace_back(std::move(spelled), grammar.part(static_cast<std::uint32_t>(i), argument));
   }
   return result;
@@ -257,7 +257,7 @@ TOOLDECODE_INLINE NodeId JsonCall::before_name(Grammar& grammar,
   return grammar.sequence({counted, grammar.literal('"' + name + '"'), text.colon()});
 }
 
-TOOLDECODE_INLINE ToolCall JsonCall::parse_call(tools::ValueReader& reader) const {
+TOOLDECODE_INLINE ToolCall JsonCall::parse_call(text::ValueReader& reader) const {
   reader.skip_space();
   const std::size_t at = reader.position();
   auto object          = reader.value();
@@ -281,7 +281,7 @@ TOOLDECODE_INLINE ToolCall JsonCall::parse_call(tools::ValueReader& reader) cons
   return {object[name].get<std::string>(), std::move(object[arguments])};
 }
 
-TOOLDECODE_INLINE void JsonCall::parse_all(tools::ValueReader& reader,
+TOOLDECODE_INLINE void JsonCall::parse_all(text::ValueReader& reader,
                                            std::vector<ToolCall>& calls) const {
   const std::string_view ending = tools::trimmed(end);
   const auto is_over            = [&] {

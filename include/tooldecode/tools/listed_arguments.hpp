@@ -8,16 +8,15 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
 /// An argument's schema and where it stands; of one that is not documented, that of any other.
 struct ArgumentSchema {
-  const nlohmann::ordered_json* schema;
+  const JsonValue* schema;
   std::string pointer;
 };
 

@@ -12,29 +12,27 @@
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE ArgumentSchema argument_schema(const Tool& tool, const std::string& key) {
-  static const nlohmann::ordered_json any = true;
-  const auto listed                       = tool.parameters.json().find("properties");
-  if (listed != tool.parameters.json().end() && listed->contains(key)) {
+  static const JsonValue any = true;
+  const auto listed          = tool.parameters.find("properties");
+  if (listed != tool.parameters.end() && listed->contains(key)) {
     return {&(*listed)[key],
             tool.parameters_pointer + "/properties/" + schema::escape_pointer(key)};
   }
-  const auto extra = tool.parameters.json().find("additionalProperties");
-  return {extra == tool.parameters.json().end() ? &any : &*extra,
+  const auto extra = tool.parameters.find("additionalProperties");
+  return {extra == tool.parameters.end() ? &any : &*extra,
           tool.parameters_pointer + "/additionalProperties"};
 }
 
 TOOLDECODE_INLINE ArgumentSchema plain_argument_schema(const Tool& tool, const std::string& key) {
-  static const nlohmann::ordered_json text{{"type", "string"}};
-  static const nlohmann::ordered_json nullable{{"type", {"string", "null"}}};
+  static const JsonValue text{{"type", "string"}};
+  static const JsonValue nullable{{"type", {"string", "null"}}};
   ArgumentSchema argument = argument_schema(tool, key);
   if (tool.strict) return argument;
-  const auto listed = tool.documented.json().find("properties");
-  if (listed == tool.documented.json().end() || !listed->contains(key)) return argument;
+  const auto listed = tool.documented.find("properties");
+  if (listed == tool.documented.end() || !listed->contains(key)) return argument;
   const auto form = find_plain_form((*listed)[key], tool.documented);
   if (form == PlainForm::text) argument.schema = &text;
   if (form == PlainForm::nullable) argument.schema = &nullable;
@@ -53,7 +51,7 @@ TOOLDECODE_INLINE bool says_nothing_of_all(std::string_view keyword) {
 
 TOOLDECODE_INLINE void check_listed_arguments(SchemaCompiler& compiler, const Tool& tool) {
   static_cast<void>(compiler.value(tool.parameters, tool.parameters_pointer));
-  for (const auto& [keyword, content] : tool.parameters.json().items()) {
+  for (const auto& [keyword, content] : tool.parameters.items()) {
     const auto known = schema::find_keyword(keyword);
     if (!known || known->shape == schema::KeywordShape::annotation || says_nothing_of_all(keyword))
       continue;

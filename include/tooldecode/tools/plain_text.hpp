@@ -15,12 +15,11 @@
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/tools/delimiter.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -36,8 +35,8 @@ enum class PlainForm : std::uint8_t {
 [[nodiscard]] PlainForm plain_form(const schema::Form& form);
 
 /// The same of a schema in a document; nothing where Reader refuses it.
-[[nodiscard]] std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
-                                                       const nlohmann::ordered_json& root);
+[[nodiscard]] std::optional<PlainForm> find_plain_form(const JsonValue& schema,
+                                                       const JsonValue& root);
 
 /// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the delimiter behind it.
 ///

@@ -23,8 +23,6 @@
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE PlainForm plain_form(const schema::Form& form) {
@@ -35,8 +33,8 @@ TOOLDECODE_INLINE PlainForm plain_form(const schema::Form& form) {
   return form.null ? PlainForm::nullable : PlainForm::text;
 }
 
-TOOLDECODE_INLINE std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
-                                                           const nlohmann::ordered_json& root) {
+TOOLDECODE_INLINE std::optional<PlainForm> find_plain_form(const JsonValue& schema,
+                                                           const JsonValue& root) {
   try {
     schema::Reader reader(root);
     const schema::FormId form = reader.form(schema, "#");

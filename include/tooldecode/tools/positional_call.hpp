@@ -11,12 +11,11 @@
 
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -39,7 +38,7 @@ struct PositionalCall {
   bool is_delimiter = true;  ///< `begin` opens a call whatever follows; else the name has to
 
   /// What values are written in.
-  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
+  static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// `<square>(16)=`.
   [[nodiscard]] static PositionalCall toolken() { return {"<", ">(", ")=", false}; }

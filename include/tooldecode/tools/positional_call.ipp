@@ -14,6 +14,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
@@ -22,10 +24,6 @@
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -40,15 +38,15 @@ TOOLDECODE_INLINE std::string PositionalCall::write(std::span<const ToolCall> ca
   if (const auto known = tools.find(call.name)) {
     names = argument_names(tools[*known]);
   } else {
-    for (const auto& [key, value] : call.arguments.json().items()) names.push_back(key);
+    for (const auto& [key, value] : call.arguments.items()) names.push_back(key);
   }
   std::string text  = begin + call.name + middle;
   std::size_t given = 0;
-  for (; given < names.size() && call.arguments.json().contains(names[given]); ++given) {
+  for (; given < names.size() && call.arguments.contains(names[given]); ++given) {
     if (given > 0) text += ", ";
-    text += tools::write_json(call.arguments.json()[names[given]]);
+    text += text::write_json(call.arguments[names[given]]);
   }
-  if (given < call.arguments.json().size()) {
+  if (given < call.arguments.size()) {
     throw Error(Errc::malformed_call, call.name,
                 "arguments without keys are documented, and none before them is left out");
   }
@@ -57,7 +55,7 @@ TOOLDECODE_INLINE std::string PositionalCall::write(std::span<const ToolCall> ca
 
 TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view text,
                                                               const ToolSet& tools) const {
-  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
   const Tool* tool = nullptr;
   for (std::size_t at = text.find(begin); at != std::string_view::npos && tool == nullptr;
@@ -78,10 +76,10 @@ TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view t
   ToolCall call{.name = tool->name};
   reader.skip_space();
   while (!reader.accept(end)) {
-    const std::size_t given = call.arguments.json().size();
+    const std::size_t given = call.arguments.size();
     if (given > 0) reader.expect(",");
     if (given == names.size()) reader.fail("more arguments than documented parameters");
-    call.arguments.json()[names[given]] = reader.value();
+    call.arguments[names[given]] = reader.value();
     reader.skip_space();
   }
   reader.skip_space();
@@ -91,7 +89,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view t
 
 TOOLDECODE_INLINE std::pair<std::string, JsonValue> PositionalCall::read_argument(
     const Tool& tool, std::size_t given, std::string_view /*before*/, std::string_view text) {
-  tools::ValueReader value(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader value(text, text::ValueReader::Language::json, Errc::malformed_call);
   value.allow_repeated_keys();
   const auto names = argument_names(tool);
   if (given >= names.size()) value.fail("more arguments than documented parameters");

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -43,7 +42,7 @@ struct PythonCall {
   bool bare_at_start    = false;  ///< a list that an answer begins with needs no delimiters
 
   /// What values are written in.
-  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::python;
+  static constexpr text::ValueReader::Language language = text::ValueReader::Language::python;
 
   /// `<|tool_call_start|>[f(a=1), g()]<|tool_call_end|>`.
   [[nodiscard]] static PythonCall lfm2() { return {"<|tool_call_start|>", "<|tool_call_end|>"}; }
@@ -83,14 +82,14 @@ struct PythonCall {
   void check_name(const Tool& tool, const ToolSet& tools) const;
   static void check_arguments(const Tool& tool);
 
-  static ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools);
+  static ToolCall parse_call(text::ValueReader& reader, const ToolSet& tools);
   // Where a documented name and the delimiter behind it end; 0 where they do not come next. Space
   // before the name has been skipped.
   static std::size_t end_of(std::string_view rest, std::string_view name, char delimiter);
   // `name=` at the cursor, or nothing where a value stands alone.
-  static std::optional<std::string> keyword(tools::ValueReader& reader,
+  static std::optional<std::string> keyword(text::ValueReader& reader,
                                             std::span<const std::string> names);
-  static std::string documented_name(const tools::ValueReader& reader, const Tool* tool,
+  static std::string documented_name(const text::ValueReader& reader, const Tool* tool,
                                      std::size_t position);
 };
 static_assert(CallFormat<PythonCall>);

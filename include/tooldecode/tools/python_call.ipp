@@ -20,6 +20,8 @@
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
@@ -28,10 +30,6 @@
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -47,9 +45,9 @@ TOOLDECODE_INLINE std::string PythonCall::write(std::span<const ToolCall> calls)
     if (&call != calls.data()) text += separator;
     text += call.name + '(';
     bool first = true;
-    for (const auto& [key, value] : call.arguments.json().items()) {
+    for (const auto& [key, value] : call.arguments.items()) {
       if (!std::exchange(first, false)) text += ", ";
-      text += key + '=' + tools::write_python_literal(value);
+      text += key + '=' + text::write_python_literal(value);
     }
     text += ')';
   }
@@ -58,7 +56,7 @@ TOOLDECODE_INLINE std::string PythonCall::write(std::span<const ToolCall> calls)
 
 TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
                                                           const ToolSet& tools) const {
-  tools::ValueReader reader(text, tools::ValueReader::Language::python, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::python, Errc::malformed_call);
   reader.allow_repeated_keys();
   std::vector<ToolCall> calls;
   reader.skip_space();
@@ -92,13 +90,13 @@ TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
 
 TOOLDECODE_INLINE std::pair<std::string, JsonValue> PythonCall::read_argument(
     const Tool& tool, std::size_t /*given*/, std::string_view before, std::string_view text) {
-  tools::ValueReader key(before, tools::ValueReader::Language::python, Errc::malformed_call);
+  text::ValueReader key(before, text::ValueReader::Language::python, Errc::malformed_call);
   key.skip_space();
   key.accept(",");
   key.skip_space();
   auto name = keyword(key, argument_names(tool));
   if (!name) key.fail("expected the name of an argument");
-  tools::ValueReader value(text, tools::ValueReader::Language::python, Errc::malformed_call);
+  text::ValueReader value(text, text::ValueReader::Language::python, Errc::malformed_call);
   value.allow_repeated_keys();
   return {std::move(*name), value.value()};
 }
@@ -182,13 +180,12 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
     }
   }
   const auto says_more = [](const auto& member) {
-    const auto keyword = schema::find_keyword(member.key());
+    const auto keyword = schema::find_keyword(member.first);
     return keyword && keyword->shape != schema::KeywordShape::annotation &&
-           !tools::says_nothing_of_all(member.key());
+           !tools::says_nothing_of_all(member.first);
   };
   bool is_listed = true;
-  for (const auto& member : tool.parameters.json().items())
-    is_listed = is_listed && !says_more(member);
+  for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
   if (is_listed) return;
   // Names that are documented elsewhere are read as any other is.
   schema::Reader reader(tool.parameters, tools::parameter_rules(tool));
@@ -205,8 +202,7 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
   }
 }
 
-TOOLDECODE_INLINE ToolCall PythonCall::parse_call(tools::ValueReader& reader,
-                                                  const ToolSet& tools) {
+TOOLDECODE_INLINE ToolCall PythonCall::parse_call(text::ValueReader& reader, const ToolSet& tools) {
   ToolCall call;
   std::size_t longest = 0;
   for (const Tool& tool : tools) {
@@ -226,7 +222,7 @@ TOOLDECODE_INLINE ToolCall PythonCall::parse_call(tools::ValueReader& reader,
   const auto known       = tools.find(call.name);
   const Tool* const tool = known ? &tools[*known] : nullptr;
   const auto names       = tool != nullptr ? argument_names(*tool) : std::vector<std::string>();
-  call.arguments         = nlohmann::ordered_json::object();
+  call.arguments         = JsonValue::object();
   std::size_t position   = 0;
   bool named             = false;
   for (bool first = true;; first = false) {
@@ -245,10 +241,10 @@ TOOLDECODE_INLINE ToolCall PythonCall::parse_call(tools::ValueReader& reader,
       if (named) reader.fail_at(at, "a positional argument follows a named one");
       key = documented_name(reader, tool, position++);
     }
-    if (call.arguments.json().contains(*key)) {
+    if (call.arguments.contains(*key)) {
       reader.fail_at(at, "the argument \"" + *key + "\" is given twice");
     }
-    call.arguments.json()[*key] = reader.value();
+    call.arguments[*key] = reader.value();
   }
 }
 
@@ -261,7 +257,7 @@ TOOLDECODE_INLINE std::size_t PythonCall::end_of(std::string_view rest, std::str
 }
 
 TOOLDECODE_INLINE std::optional<std::string> PythonCall::keyword(
-    tools::ValueReader& reader, std::span<const std::string> names) {
+    text::ValueReader& reader, std::span<const std::string> names) {
   const std::string_view rest = reader.rest();
   std::size_t longest         = 0;
   std::string documented;
@@ -281,11 +277,11 @@ TOOLDECODE_INLINE std::optional<std::string> PythonCall::keyword(
   return std::string(rest.substr(0, last + 1));
 }
 
-TOOLDECODE_INLINE std::string PythonCall::documented_name(const tools::ValueReader& reader,
+TOOLDECODE_INLINE std::string PythonCall::documented_name(const text::ValueReader& reader,
                                                           const Tool* tool, std::size_t position) {
   if (tool == nullptr) reader.fail("a positional argument of a tool that is not documented");
-  if (tool->parameters.json().contains("properties")) {
-    for (const auto& [key, schema] : tool->parameters.json()["properties"].items()) {
+  if (tool->parameters.contains("properties")) {
+    for (const auto& [key, schema] : tool->parameters["properties"].items()) {
       if (position-- == 0) return key;
     }
   }

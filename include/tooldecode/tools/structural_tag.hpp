@@ -6,8 +6,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode {
 
@@ -51,7 +50,7 @@ namespace tools {
 /// \par Source      XGrammar 0.2, structural_tag.py
 ///
 /// \param vocabulary  for formats of tokens, which are refused without one
-[[nodiscard]] NodeId build_structural_tag(Grammar& grammar, const nlohmann::ordered_json& document,
+[[nodiscard]] NodeId build_structural_tag(Grammar& grammar, const JsonValue& document,
                                           const Vocabulary* vocabulary        = nullptr,
                                           const StructuralTagOptions& options = {});
 

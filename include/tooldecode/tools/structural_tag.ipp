@@ -22,6 +22,7 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_values.hpp>
@@ -31,10 +32,7 @@
 #include <tooldecode/tools/tag_fields.hpp>
 #include <tooldecode/tools/tag_tokens.hpp>
 #include <tooldecode/tools/turning_text.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::tools {
 
@@ -43,7 +41,7 @@ namespace detail {
 // Reads formats, one inside the other.
 class TagReader {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   TagReader(Grammar& grammar, const Vocabulary* vocabulary, const StructuralTagOptions& options)
       : grammar_(grammar), vocabulary_(vocabulary), tokens_(vocabulary), options_(options) {}
@@ -375,7 +373,8 @@ class TagReader {
       const std::string end = inner.text("end");
       const Json& given     = inner.get("schema");
       const std::string at  = inner.pointer("schema");
-      const Json schema = given.is_string() ? parse_exact_json(given.get<std::string>()) : given;
+      const Json schema =
+          given.is_string() ? text::parse_exact_json(given.get<std::string>()) : given;
       if (!schema.is_object() && !schema.is_boolean()) inner.fail("schema", "must be a schema");
       tags.push_back({inner.text("begin"), false,
                       grammar_.sequence({values(grammar_, schema, at, nullptr, schema_options()),
@@ -389,7 +388,7 @@ class TagReader {
   NodeId dispatch(TagFields& fields, const Ends& ends) {
     std::vector<TextTurn> turns;
     each_rule(fields, ends, [&](const Json& pattern, const std::string& place, NodeId after) {
-      if (!pattern.is_string() || pattern.get_ref<const std::string&>().empty()) {
+      if (!pattern.is_string() || pattern.string().empty()) {
         throw Error(Errc::malformed_document, place, "must be a string that is not empty");
       }
       const auto text = pattern.get<std::string>();
@@ -493,8 +492,7 @@ class TagReader {
 
 }  // namespace detail
 
-TOOLDECODE_INLINE NodeId build_structural_tag(Grammar& grammar,
-                                              const nlohmann::ordered_json& document,
+TOOLDECODE_INLINE NodeId build_structural_tag(Grammar& grammar, const JsonValue& document,
                                               const Vocabulary* vocabulary,
                                               const StructuralTagOptions& options) {
   const BuildBudget budget(options.limits);

@@ -11,8 +11,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/keywords.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::tools {
 
@@ -25,7 +24,7 @@ namespace tooldecode::tools {
 /// \par Errors      Error{malformed_document} with the JSON pointer
 class TagFields {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// \param pointer  where the object stands
   TagFields(const Json& object, std::string pointer);
@@ -59,7 +58,7 @@ class TagFields {
 };
 
 /// Whether a format has texts that nothing in it ends, so that what ends them must stand around it.
-[[nodiscard]] bool ends_nowhere(const nlohmann::ordered_json& format);
+[[nodiscard]] bool ends_nowhere(const JsonValue& format);
 
 }  // namespace tooldecode::tools
 

@@ -17,8 +17,6 @@
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/tools/tag_fields.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE TagFields::TagFields(const Json& object, std::string pointer)
@@ -82,7 +80,7 @@ TOOLDECODE_INLINE std::vector<std::string> TagFields::texts(std::string_view fie
   if (value == nullptr) return all;
   if (!value->is_array()) fail(field, "must be a list");
   for (const Json& one : *value) {
-    if (!one.is_string() || one.get_ref<const std::string&>().empty()) {
+    if (!one.is_string() || one.string().empty()) {
       throw Error(Errc::malformed_document, pointer(field) + '/' + std::to_string(all.size()),
                   "must be a string that is not empty");
     }
@@ -103,12 +101,12 @@ TOOLDECODE_INLINE void TagFields::finish() const {
   }
 }
 
-TOOLDECODE_INLINE bool ends_nowhere(const nlohmann::ordered_json& format) {
+TOOLDECODE_INLINE bool ends_nowhere(const JsonValue& format) {
   static constexpr std::string_view open[]{
       "any_text",       "any_tokens", "triggered_tags", "token_triggered_tags", "dispatch",
       "token_dispatch", "star",       "plus",           "tags_with_separator"};
   if (!format.is_object() || !format.contains("type") || !format["type"].is_string()) return false;
-  const auto& type = format["type"].get_ref<const std::string&>();
+  const auto& type = format["type"].string();
   if (std::find(std::begin(open), std::end(open), type) != std::end(open)) return true;
   if (type == "optional" || type == "repeat") {
     return format.contains("content") && ends_nowhere(format["content"]);

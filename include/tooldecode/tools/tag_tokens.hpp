@@ -10,10 +10,9 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/turning_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -34,7 +33,7 @@ using ebnf::any_tokens;
 ///                  with the JSON pointer
 class TagTokens {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// \param vocabulary  null where none is known: then every token is refused
   explicit TagTokens(const Vocabulary* vocabulary) : tokens_(vocabulary) {}

@@ -14,8 +14,6 @@
 #include <tooldecode/tools/turning_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE NodeId turning_tokens(Grammar& grammar, const std::vector<std::string>& triggers,
@@ -39,7 +37,7 @@ TOOLDECODE_INLINE std::string TagTokens::control_name(const Json& token,
 }
 
 TOOLDECODE_INLINE TokenId TagTokens::find(const Json& token, const std::string& pointer) const {
-  if (token.is_string()) return tokens_.find(token.get_ref<const std::string&>(), pointer);
+  if (token.is_string()) return tokens_.find(token.string(), pointer);
   if (token.is_number_integer()) return tokens_.find(token.get<std::int64_t>(), pointer);
   throw Error(Errc::malformed_document, pointer, "must be a token's number or its text");
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <tooldecode/core/json_value.hpp>
+#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode {
 

@@ -7,12 +7,10 @@
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode {
 
 TOOLDECODE_INLINE std::string ToolCall::canonical_text() const {
-  return canonical_json(nlohmann::ordered_json{{"name", name}, {"arguments", arguments}});
+  return canonical_json(JsonValue{{"name", name}, {"arguments", arguments}});
 }
 
 }  // namespace tooldecode

@@ -15,10 +15,8 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/json_value.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/document_note.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -50,7 +48,7 @@ struct Tool {
 
 /// The schema that a tool's document gives its arguments, whether calls are held to it or not: what
 /// a model is shown, and where defaults are.
-[[nodiscard]] const nlohmann::ordered_json& documented_parameters(const Tool& tool);
+[[nodiscard]] const JsonValue& documented_parameters(const Tool& tool);
 
 /// The keys of a tool's arguments in the order of its document; required keys that the document
 /// does not describe come last. SchemaCompiler's `argument_tag` counts in this order.
@@ -81,7 +79,7 @@ struct Tool {
 ///                  custom_parameters throws; what reading may cost is counted, see BuildLimits
 class ToolSet {
  public:
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// Visits the tools.
   class Iterator {
@@ -140,7 +138,7 @@ class ToolSet {
   void insert(std::size_t index) { index_.insert(place(tools_[index]->name), index); }
   void make_index();
 
-  // A value that was not parsed from a text by parse_json has no guarantees yet.
+  // A value that was not parsed from a text by text::parse_json has no guarantees yet.
   static void check_depth(const Json& value, std::size_t depth);
   static std::optional<std::string> find_bad_text(const Json& value);
 

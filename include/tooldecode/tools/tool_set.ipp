@@ -18,14 +18,11 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -34,7 +31,7 @@ TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits
   const BuildBudget budget(limits);
   ToolSet result;
   result.lenient_ = lenient;
-  result.read(tools::parse_exact_json(json_text));
+  result.read(text::parse_exact_json(json_text));
   return result;
 }
 
@@ -107,7 +104,7 @@ TOOLDECODE_INLINE void ToolSet::make_index() {
 }
 
 TOOLDECODE_INLINE void ToolSet::check_depth(const Json& value, std::size_t depth) {
-  if (depth > tools::ValueReader::max_depth) {
+  if (depth > text::ValueReader::max_depth) {
     throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
   }
   if (!value.is_structured()) return;  // a scalar would visit itself
@@ -115,7 +112,7 @@ TOOLDECODE_INLINE void ToolSet::check_depth(const Json& value, std::size_t depth
 }
 
 TOOLDECODE_INLINE std::optional<std::string> ToolSet::find_bad_text(const Json& value) {
-  if (value.is_string() && !text::is_utf8(value.get_ref<const std::string&>())) return "";
+  if (value.is_string() && !text::is_utf8(value.string())) return "";
   if (value.is_object()) {
     for (const auto& [key, member] : value.items()) {
       if (!text::is_utf8(key)) return "";
@@ -184,10 +181,10 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     pointer = tools::extend_pointer(pointer, "toolSpec");
   } else if (const Json* type = member(document, "type"); type && !is_custom) {
     // Tools that a provider runs have names, too, and no parameters.
-    const bool is_own = core::is_string(*type, "function") || has_parameters(document);
+    const bool is_own = *type == "function" || has_parameters(document);
     if (!is_own || !document.contains("name")) {
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
-                  type->dump() + ": must be a function that the caller runs");
+                  type->text() + ": must be a function that the caller runs");
     }
   }
   Tool tool{.name        = text(*body, "name", pointer),
@@ -246,9 +243,8 @@ TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
   for (const char* key : {"parameters", "parametersJsonSchema", "parameters_json_schema"}) {
     const Json* schema = member(body, key);
     if (!schema) continue;
-    const bool python =
-        schema->is_object() && core::is_string(schema->value("type", Json()), "dict");
-    tool.form = python ? DocumentForm::bfcl : DocumentForm::openai;
+    const bool python = schema->is_object() && schema->value("type", Json()) == "dict";
+    tool.form         = python ? DocumentForm::bfcl : DocumentForm::openai;
     return read(key, *schema);
   }
   refuse_other_parameters(body, pointer);
@@ -294,7 +290,7 @@ TOOLDECODE_INLINE bool ToolSet::is_strict(const Json& body, const std::string& p
 TOOLDECODE_INLINE ToolSet::Json ToolSet::any_arguments(const Json& documented) {
   Json properties = Json::object();
   if (const Json* listed = member(documented, "properties"); listed && listed->is_object()) {
-    for (const auto& property : listed->items()) properties[property.key()] = Json::object();
+    for (const auto& property : listed->items()) properties[property.first] = Json::object();
   }
   return Json{{"type", "object"}, {"properties", std::move(properties)}};
 }
@@ -316,7 +312,7 @@ TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, cons
     properties[name] = parameter;
     if (defaults && defaults->is_object() && defaults->contains(name)) {
       const Json& value = (*defaults)[name];  // Python source text
-      if (core::is_string(value, "None") || value.is_null()) properties[name]["default"] = nullptr;
+      if (value == "None" || value.is_null()) properties[name]["default"] = nullptr;
     } else {
       required.push_back(name);
     }
@@ -356,18 +352,16 @@ TOOLDECODE_INLINE std::string ToolSet::description(const Json& body, const std::
 TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
   std::vector<std::string> names;
   std::unordered_set<std::string> known;
-  if (const auto listed = tool.parameters.json().find("properties");
-      listed != tool.parameters.json().end()) {
+  if (const auto listed = tool.parameters.find("properties"); listed != tool.parameters.end()) {
     for (const auto& [name, schema] : listed->items()) {
       names.push_back(name);
       known.insert(name);
     }
   }
-  if (const auto listed = tool.parameters.json().find("required");
-      listed != tool.parameters.json().end()) {
+  if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
     for (const auto& name : *listed) {
       if (!name.is_string()) continue;  // an error once the schema is read
-      const auto& text = name.get_ref<const std::string&>();
+      const auto& text = name.string();
       if (known.insert(text).second) names.push_back(text);
     }
   }
@@ -375,12 +369,12 @@ TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
 }
 
 TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
-  const auto listed = tool.parameters.json().find("required");
-  if (listed == tool.parameters.json().end()) return {};
+  const auto listed = tool.parameters.find("required");
+  if (listed == tool.parameters.end()) return {};
   std::vector<std::string> names = argument_names(tool);
   std::unordered_set<std::string_view> required;
   for (const auto& name : *listed) {
-    if (name.is_string()) required.insert(name.get_ref<const std::string&>());
+    if (name.is_string()) required.insert(name.string());
   }
   std::erase_if(names, [&](const std::string& name) { return !required.contains(name); });
   return names;
@@ -390,7 +384,7 @@ TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE const nlohmann::ordered_json& documented_parameters(const Tool& tool) {
+TOOLDECODE_INLINE const JsonValue& documented_parameters(const Tool& tool) {
   return tool.strict ? tool.parameters : tool.documented;
 }
 

@@ -12,12 +12,13 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -67,10 +68,10 @@ struct XmlCall {
   std::optional<tools::ElementStyle> style{};  ///< of values that tell what they are
   tools::TextFrame response{};                 ///< what may stand around text
 
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// What values are written in, unless they are strings.
-  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
+  static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`; the
   /// model leaves out `<tool_call>` now and then.
@@ -149,11 +150,11 @@ struct XmlCall {
   [[nodiscard]] std::string with_gap(const std::string& delimiter) const;
   // What follows a call's begin and name, where calls have numbers.
   [[nodiscard]] std::string written_number(std::size_t call) const;
-  void skip_number(tools::ValueReader& reader) const;
+  void skip_number(text::ValueReader& reader) const;
   [[nodiscard]] NodeId number(Grammar& grammar) const;
   // A key up to its end: a known one as it stands.
-  [[nodiscard]] std::string key(tools::ValueReader& reader, const Tool* tool) const;
-  [[nodiscard]] Json styled_value(tools::ValueReader& reader) const;
+  [[nodiscard]] std::string key(text::ValueReader& reader, const Tool* tool) const;
+  [[nodiscard]] Json styled_value(text::ValueReader& reader) const;
   static const Tool* find(const ToolSet& tools, std::string_view name);
   // Nothing for a tool that is not documented, or not as Reader takes it.
   static std::optional<tools::PlainForm> form_of(const Tool* tool, const std::string& key);
@@ -162,9 +163,9 @@ struct XmlCall {
                     std::optional<tools::PlainForm> form) const;
 
   // A value and its closing delimiter.
-  [[nodiscard]] Json value(tools::ValueReader& reader, std::optional<tools::PlainForm> form) const;
-  [[nodiscard]] Json json(tools::ValueReader& reader) const;
-  [[nodiscard]] Json close(tools::ValueReader& reader, Json result) const;
+  [[nodiscard]] Json value(text::ValueReader& reader, std::optional<tools::PlainForm> form) const;
+  [[nodiscard]] Json json(text::ValueReader& reader) const;
+  [[nodiscard]] Json close(text::ValueReader& reader, Json result) const;
 
   NodeId arguments(Grammar& grammar, tools::PlainText& plain, const Tool& tool, NodeId between,
                    const ChoiceOptions& options) const;

@@ -19,6 +19,8 @@
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
@@ -32,8 +34,6 @@
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
 namespace tooldecode {
@@ -43,7 +43,7 @@ namespace detail {
 // Text up to the first of some delimiters: a known name as it stands, else without what may stand
 // around it.
 template <class IsKnown>
-std::string name_up_to(tools::ValueReader& reader, const std::vector<std::string_view>& delimiters,
+std::string name_up_to(text::ValueReader& reader, const std::vector<std::string_view>& delimiters,
                        const IsKnown& is_known) {
   const std::string_view rest = reader.rest();
   std::size_t length          = rest.size();
@@ -83,7 +83,7 @@ TOOLDECODE_INLINE std::string XmlCall::write(std::span<const ToolCall> calls,
     result += gap;
     const Tool* const tool = find(tools, call.name);
     bool first             = true;
-    for (const auto& [key, value] : call.arguments.json().items()) {
+    for (const auto& [key, value] : call.arguments.items()) {
       if (style && !std::exchange(first, false)) result += style->separator;
       result += before_key + (style ? style->written_key(key) : key) + after_key;
       if (style) {
@@ -107,7 +107,7 @@ TOOLDECODE_INLINE std::string XmlCall::written_number(std::size_t call) const {
   return std::to_string(call + first_number) + number_end;
 }
 
-TOOLDECODE_INLINE void XmlCall::skip_number(tools::ValueReader& reader) const {
+TOOLDECODE_INLINE void XmlCall::skip_number(text::ValueReader& reader) const {
   if (number_end.empty()) return;
   const std::size_t digits = reader.rest().find_first_not_of("0123456789");
   if (digits == 0 || digits == std::string_view::npos) reader.fail("expected the call's number");
@@ -120,7 +120,7 @@ TOOLDECODE_INLINE NodeId XmlCall::number(Grammar& grammar) const {
   return grammar.sequence({tools::call_number(grammar), tools::delimiter(grammar, number_end)});
 }
 
-TOOLDECODE_INLINE std::string XmlCall::key(tools::ValueReader& reader, const Tool* tool) const {
+TOOLDECODE_INLINE std::string XmlCall::key(text::ValueReader& reader, const Tool* tool) const {
   const auto known = tool ? argument_names(*tool) : std::vector<std::string>();
   std::string name = detail::name_up_to(reader, {after_key}, [&](const std::string& exact) {
     return std::find(known.begin(), known.end(), style ? style->read_key(exact) : exact) !=
@@ -130,7 +130,7 @@ TOOLDECODE_INLINE std::string XmlCall::key(tools::ValueReader& reader, const Too
   return style ? style->read_key(name) : name;
 }
 
-TOOLDECODE_INLINE XmlCall::Json XmlCall::styled_value(tools::ValueReader& reader) const {
+TOOLDECODE_INLINE XmlCall::Json XmlCall::styled_value(text::ValueReader& reader) const {
   Json result = tools::ElementText(*style).read(reader);
   reader.expect(after_value);
   return result;
@@ -142,7 +142,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   std::size_t first = text.find(trigger());
   if (bare) first = std::min(first, text.find(before_name));
   if (first == std::string_view::npos) return calls;
-  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   const std::string_view next = after_arguments();
   const std::vector<std::string_view> name_ends =
       after_name.empty() ? std::vector<std::string_view>{next, before_key}
@@ -175,8 +175,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
       std::string name = key(reader, tool);
       if (!before_value.empty()) reader.skip_space();
       reader.expect(before_value);
-      call.arguments.json()[name] =
-          style ? styled_value(reader) : value(reader, form_of(tool, name));
+      call.arguments[name] = style ? styled_value(reader) : value(reader, form_of(tool, name));
       reader.skip_space();
     }
     if (!after_values.empty()) {
@@ -193,7 +192,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
 
 TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
     const Tool& tool, std::size_t given, std::string_view before, std::string_view text) const {
-  tools::ValueReader key_reader(before, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader key_reader(before, text::ValueReader::Language::json, Errc::malformed_call);
   key_reader.skip_space();
   if (style && given > 0) {
     key_reader.expect(style->separator);
@@ -201,7 +200,7 @@ TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
   }
   key_reader.expect(before_key);
   std::string name = key(key_reader, &tool);
-  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   Json read = style ? styled_value(reader) : value(reader, form_of(&tool, name));
   return {std::move(name), std::move(read)};
 }
@@ -318,10 +317,10 @@ TOOLDECODE_INLINE std::optional<tools::PlainForm> XmlCall::form_of(const Tool* t
 TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& value,
                                              std::optional<tools::PlainForm> form) const {
   if (!value.is_string() || form == tools::PlainForm::json || form == tools::PlainForm::mixed) {
-    text += schema::escape_excluded(tools::write_json(value), ends_of_values());
+    text += schema::escape_excluded(text::write_json(value), ends_of_values());
     return;
   }
-  const auto& string = value.get_ref<const std::string&>();
+  const auto& string = value.string();
   for (const std::string& closing : ends_of_values()) {
     if (string.find(closing) == std::string::npos) continue;
     throw Error(Errc::malformed_call, closing,
@@ -333,7 +332,7 @@ TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& valu
   text += string;
 }
 
-TOOLDECODE_INLINE XmlCall::Json XmlCall::value(tools::ValueReader& reader,
+TOOLDECODE_INLINE XmlCall::Json XmlCall::value(text::ValueReader& reader,
                                                std::optional<tools::PlainForm> form) const {
   if (form == tools::PlainForm::json) {
     // Older templates print these with Python.
@@ -354,9 +353,9 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::value(tools::ValueReader& reader,
   if (form == tools::PlainForm::nullable && text == "null") result = nullptr;
   if (!form || form == tools::PlainForm::mixed) {
     try {
-      tools::ValueReader whole = reader;
-      result                   = json(whole);
-      reader                   = whole;
+      text::ValueReader whole = reader;
+      result                  = json(whole);
+      reader                  = whole;
       return result;
     } catch (const Error&) {
       // not JSON, so a string
@@ -366,12 +365,12 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::value(tools::ValueReader& reader,
   return result;
 }
 
-TOOLDECODE_INLINE XmlCall::Json XmlCall::json(tools::ValueReader& reader) const {
+TOOLDECODE_INLINE XmlCall::Json XmlCall::json(text::ValueReader& reader) const {
   reader.allow_repeated_keys();
   return close(reader, reader.value());
 }
 
-TOOLDECODE_INLINE XmlCall::Json XmlCall::close(tools::ValueReader& reader, Json result) const {
+TOOLDECODE_INLINE XmlCall::Json XmlCall::close(text::ValueReader& reader, Json result) const {
   reader.skip_space();
   reader.expect(after_value);
   return result;

@@ -12,38 +12,46 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::vocabulary {
 
 /// Reads members of a JSON object with errors that name their JSON pointers.
 class JsonMembers {
  public:
-  explicit JsonMembers(const nlohmann::json& object, std::string pointer = "#");
+  explicit JsonMembers(const JsonValue& object, std::string pointer = "#");
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
   [[nodiscard]] bool has(const char* key) const;
-  [[nodiscard]] const nlohmann::json& array(const char* key) const;
+  [[nodiscard]] const JsonValue& array(const char* key) const;
   /// Refuses members of other names.
   void allow(std::initializer_list<std::string_view> keys) const;
   template <class T>
   [[nodiscard]] T value(const char* key) const {
-    try {
-      const nlohmann::json& value = object_.at(key);
-      if constexpr (std::integral<T> && !std::same_as<T, bool>) {  // get would convert any number
-        const bool fits =
-            std::is_signed_v<T> ? value.is_number_integer() : value.is_number_unsigned();
-        if (!fits) {
-          fail(key, std::is_signed_v<T> ? "must be a whole number"
-                                        : "must be a whole number, 0 or more");
-        }
+    const auto found = object_.find(key);
+    bool fits        = found != object_.end();
+    if constexpr (std::same_as<T, bool>) {
+      fits = fits && found->is_boolean();
+    } else if constexpr (std::integral<T>) {  // get would convert any number
+      if (fits &&
+          !(std::is_signed_v<T> ? found->is_number_integer() : found->is_number_unsigned())) {
+        fail(key,
+             std::is_signed_v<T> ? "must be a whole number" : "must be a whole number, 0 or more");
       }
-      return value.get<T>();
-    } catch (const nlohmann::json::exception&) {
-      fail(key, "must be there, and of its type");
+    } else if constexpr (std::floating_point<T>) {
+      fits = fits && found->is_number();
+    } else if constexpr (std::same_as<T, std::string>) {
+      fits = fits && found->is_string();
+    } else {  // a list of numbers or of texts
+      fits = fits && found->is_array();
+      for (std::size_t i = 0; fits && i < found->size(); ++i) {
+        fits = std::is_arithmetic_v<typename T::value_type> ? found->at(i).is_number()
+                                                            : found->at(i).is_string();
+      }
     }
+    if (!fits) fail(key, "must be there, and of its type");
+    return found->template get<T>();
   }
   template <class T>
   [[nodiscard]] T value_or(const char* key, T otherwise) const {
@@ -51,12 +59,9 @@ class JsonMembers {
   }
 
  private:
-  const nlohmann::json& object_;
+  const JsonValue& object_;
   std::string pointer_;
 };
-
-/// A file's JSON; what is wrong with it is an Error.
-nlohmann::json parse_json_file(std::string_view text);
 
 /// The bytes of a text in base64; `place` is named where it is none.
 std::string decode_base64(std::string_view text, const std::string& place);

@@ -15,15 +15,14 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::vocabulary {
 
-TOOLDECODE_INLINE JsonMembers::JsonMembers(const nlohmann::json& object, std::string pointer)
+TOOLDECODE_INLINE JsonMembers::JsonMembers(const JsonValue& object, std::string pointer)
     : object_(object), pointer_(std::move(pointer)) {
   if (!object_.is_object()) fail("", "must be an object");
 }
@@ -36,26 +35,16 @@ TOOLDECODE_INLINE bool JsonMembers::has(const char* key) const {
   return object_.contains(key) && !object_[key].is_null();
 }
 
-TOOLDECODE_INLINE const nlohmann::json& JsonMembers::array(const char* key) const {
+TOOLDECODE_INLINE const JsonValue& JsonMembers::array(const char* key) const {
   if (!has(key) || !object_[key].is_array()) fail(key, "must be an array");
   return object_[key];
 }
 
 TOOLDECODE_INLINE void JsonMembers::allow(std::initializer_list<std::string_view> keys) const {
   for (const auto& member : object_.items()) {
-    if (std::find(keys.begin(), keys.end(), member.key()) == keys.end()) {
-      fail(member.key(), "must not be there: this form has no such member");
+    if (std::find(keys.begin(), keys.end(), member.first) == keys.end()) {
+      fail(member.first, "must not be there: this form has no such member");
     }
-  }
-}
-
-TOOLDECODE_INLINE nlohmann::json parse_json_file(std::string_view text) {
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw Error(Errc::malformed_json, "byte " + std::to_string(error.byte), "is not JSON");
-  } catch (const nlohmann::json::exception&) {
-    throw Error(Errc::malformed_json, "#", "has a number out of range");
   }
 }
 
@@ -104,10 +93,10 @@ TOOLDECODE_INLINE BytePairEncoding::Merge split_marked_merge(std::string_view te
 }
 
 TOOLDECODE_INLINE Tokenizer parse_compact_vocabulary(std::string_view json_text) {
-  const nlohmann::json root = parse_json_file(json_text);
+  const JsonValue root = text::parse_json_file(json_text);
   const JsonMembers file(root);
-  const nlohmann::json& tokens = file.array("tokens_b64");
-  const nlohmann::json& types  = file.array("token_types");
+  const JsonValue& tokens = file.array("tokens_b64");
+  const JsonValue& types  = file.array("token_types");
   if (tokens.size() != types.size())
     file.fail("token_types", std::to_string(types.size()) +
                                  " types: must be as long as tokens_b64, " +

@@ -16,9 +16,8 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 

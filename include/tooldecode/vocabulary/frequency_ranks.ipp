@@ -22,12 +22,11 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_string.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::detail {
 
@@ -193,7 +192,7 @@ TOOLDECODE_INLINE std::vector<TokenId> FrequencyRanks::always_in(const Vocabular
 }
 
 TOOLDECODE_INLINE std::string FrequencyRanks::to_json() const {
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
   Json ids = Json::array(), counts = Json::array(), shares = Json::array();
   for (std::size_t rank = 0; rank < size(); ++rank) {
     const TokenId id = table_->ids[rank];
@@ -207,25 +206,18 @@ TOOLDECODE_INLINE std::string FrequencyRanks::to_json() const {
   return Json{{"format", format_}, {"source", source()}, {"vocabulary_size", size()},
               {"total", total()},  {"coverage", shares}, {"always", always_count()},
               {"ids", ids},        {"counts", counts}}
-             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+             .text() +
          '\n';
 }
 
 TOOLDECODE_INLINE FrequencyRanks FrequencyRanks::parse(std::string_view text,
                                                        const std::string& place) {
-  using Json      = nlohmann::json;
+  using Json      = JsonValue;
   const auto fail = [&](const std::string& pointer, std::string_view what) {
     throw Error(Errc::malformed_file, place + pointer, what);
   };
-  Json file;
-  try {
-    file = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw Error(Errc::malformed_json, place + "byte " + std::to_string(error.byte), "is not JSON");
-  } catch (const Json::exception&) {
-    throw Error(Errc::malformed_json, place + "#", "has a number out of range");
-  }
-  if (!file.is_object() || !core::is_string(file.value("format", Json()), format_)) {
+  const Json file = text::parse_json_file(text, place);
+  if (!file.is_object() || file.value("format", Json()) != format_) {
     fail("#/format", std::string("must be \"") + format_ + '"');
   }
   const auto number = [&](const Json& value, const std::string& pointer, std::uint64_t max) {

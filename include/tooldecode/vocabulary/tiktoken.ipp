@@ -13,13 +13,12 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tiktoken.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::vocabulary {
 
@@ -77,13 +76,13 @@ TOOLDECODE_INLINE Tokenizer parse_tiktoken(std::string_view text, std::string_vi
 }
 
 TOOLDECODE_INLINE Tokenizer parse_tekken(std::string_view json_text) {
-  const nlohmann::json root = parse_json_file(json_text);
+  const JsonValue root = text::parse_json_file(json_text);
   const JsonMembers file(root);
   if (!file.has("config")) file.fail("config", "must be an object");
   const JsonMembers config(root["config"], "#/config");
-  const auto size              = config.value<std::size_t>("default_vocab_size");
-  const auto specials          = config.value<std::size_t>("default_num_special_tokens");
-  const nlohmann::json& listed = file.array("vocab");
+  const auto size         = config.value<std::size_t>("default_vocab_size");
+  const auto specials     = config.value<std::size_t>("default_num_special_tokens");
+  const JsonValue& listed = file.array("vocab");
   if (specials > size || size - specials > listed.size()) {
     config.fail("default_vocab_size", std::to_string(size) +
                                           ": must be from the number of special tokens, " +
@@ -102,7 +101,7 @@ TOOLDECODE_INLINE Tokenizer parse_tekken(std::string_view json_text) {
                                                           "[TOOL_CALLS]"};
   std::vector<Vocabulary::Entry> entries(specials, {"", TokenType::unused});
   if (file.has("special_tokens")) {
-    const nlohmann::json& special = file.array("special_tokens");
+    const JsonValue& special = file.array("special_tokens");
     for (std::size_t i = 0; i < special.size(); ++i) {
       const JsonMembers token(special[i], "#/special_tokens/" + std::to_string(i));
       const auto rank = token.value<std::size_t>("rank");

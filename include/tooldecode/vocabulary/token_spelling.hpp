@@ -10,10 +10,9 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::vocabulary {
 
@@ -41,7 +40,7 @@ bool is_one_character(std::string_view text) noexcept;
 class TokenSpelling {
  public:
   /// As a file's decoder has it, which stands at `pointer`.
-  [[nodiscard]] static TokenSpelling of_decoder(const nlohmann::json& decoder,
+  [[nodiscard]] static TokenSpelling of_decoder(const JsonValue& decoder,
                                                 const std::string& pointer);
   /// In the byte alphabet, as ByteLevel reads it.
   [[nodiscard]] static TokenSpelling in_alphabet();
@@ -63,8 +62,8 @@ class TokenSpelling {
   // What came before a decoder, as far as it matters.
   enum class Before : std::uint8_t { tokens, bytes, fused };
 
-  void read(const nlohmann::json& decoder, const std::string& pointer, unsigned depth);
-  void read_replace(const JsonMembers& members, const nlohmann::json& decoder,
+  void read(const JsonValue& decoder, const std::string& pointer, unsigned depth);
+  void read_replace(const JsonMembers& members, const JsonValue& decoder,
                     const std::string& pointer);
   static std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
   static std::string stripped(std::string_view text, const Step& step);
@@ -79,5 +78,4 @@ class TokenSpelling {
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/vocabulary/token_spelling.ipp>
 
-#include <nlohmann/json.hpp>
 #endif

@@ -14,8 +14,6 @@
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/token_spelling.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::vocabulary::detail {
 
 // Decoders take what Rust's from_str_radix takes.
@@ -40,7 +38,7 @@ TOOLDECODE_INLINE bool is_one_character(std::string_view text) noexcept {
 
 namespace tooldecode::vocabulary {
 
-TOOLDECODE_INLINE TokenSpelling TokenSpelling::of_decoder(const nlohmann::json& decoder,
+TOOLDECODE_INLINE TokenSpelling TokenSpelling::of_decoder(const JsonValue& decoder,
                                                           const std::string& pointer) {
   TokenSpelling result;
   result.read(decoder, pointer, 0);
@@ -94,13 +92,13 @@ TOOLDECODE_INLINE std::string TokenSpelling::write(std::string_view token) const
   return text;
 }
 
-TOOLDECODE_INLINE void TokenSpelling::read(const nlohmann::json& decoder,
-                                           const std::string& pointer, unsigned depth) {
+TOOLDECODE_INLINE void TokenSpelling::read(const JsonValue& decoder, const std::string& pointer,
+                                           unsigned depth) {
   const JsonMembers members(decoder, pointer);
   if (depth > 8) members.fail("", "decoders are nested too deeply");
   const auto type = members.value<std::string>("type");
   if (type == "Sequence") {
-    const nlohmann::json& list = members.array("decoders");
+    const JsonValue& list = members.array("decoders");
     for (std::size_t i = 0; i < list.size(); ++i) {
       read(list[i], pointer + "/decoders/" + std::to_string(i), depth + 1);
     }
@@ -158,7 +156,7 @@ TOOLDECODE_INLINE void TokenSpelling::read(const nlohmann::json& decoder,
 }
 
 TOOLDECODE_INLINE void TokenSpelling::read_replace(const JsonMembers& members,
-                                                   const nlohmann::json& decoder,
+                                                   const JsonValue& decoder,
                                                    const std::string& pointer) {
   if (!decoder.contains("pattern")) members.fail("pattern", "is missing");
   const JsonMembers pattern(decoder["pattern"], pointer + "/pattern");

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
@@ -21,8 +23,6 @@
 #include <tooldecode/vocabulary/token_spelling.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace tooldecode::vocabulary {
 
 namespace detail {
@@ -30,7 +30,7 @@ namespace detail {
 class TokenizerJson {
  public:
   TokenizerJson(std::string_view text, const TokenizerFiles& files)
-      : root_(parse_json_file(text)), files_(files) {}
+      : root_(text::parse_json_file(text)), files_(files) {}
 
   [[nodiscard]] Tokenizer build();
 
@@ -51,24 +51,22 @@ class TokenizerJson {
 
   void read_model_type(const JsonMembers& model);
   void read_normalizer();
-  void read_normalizer(const nlohmann::json& part, const std::string& pointer, unsigned depth = 0);
-  void read_replace(const nlohmann::json& part, const std::string& pointer);
+  void read_normalizer(const JsonValue& part, const std::string& pointer, unsigned depth = 0);
+  void read_replace(const JsonValue& part, const std::string& pointer);
   void add_other(OtherNormalizers kind);
-  void read_pre_tokenizer(const nlohmann::json& part, const std::string& pointer,
-                          unsigned depth = 0);
-  void read_split(const nlohmann::json& part, const std::string& pointer);
-  void read_metaspace(const nlohmann::json& part, const std::string& pointer);
+  void read_pre_tokenizer(const JsonValue& part, const std::string& pointer, unsigned depth = 0);
+  void read_split(const JsonValue& part, const std::string& pointer);
+  void read_metaspace(const JsonValue& part, const std::string& pointer);
   void add_split(Split split, const std::string& pointer);
   void set_mark(const std::string& mark, const std::string& pointer);
   void set_prefix(SpacePrefix prefix, const std::string& pointer);
   void read_decoder();
 
   void read_tokens();
-  void put(const nlohmann::json& id, const std::string& pointer, Vocabulary::Entry entry,
-           Origin origin);
-  void read_model_token(const std::string& content, const nlohmann::json& id,
+  void put(const JsonValue& id, const std::string& pointer, Vocabulary::Entry entry, Origin origin);
+  void read_model_token(const std::string& content, const JsonValue& id,
                         const std::string& pointer);
-  void read_added_token(const nlohmann::json& token, const std::string& pointer);
+  void read_added_token(const JsonValue& token, const std::string& pointer);
   [[nodiscard]] std::string normalized_content(const std::string& content, bool is_special,
                                                const std::string& pointer) const;
   // The text that is encoded as a token of this content; nothing where none is.
@@ -76,17 +74,17 @@ class TokenizerJson {
   [[nodiscard]] std::vector<TokenId> unread_tokens() const;
 
   [[nodiscard]] std::vector<BytePairEncoding::TokenMerge> merges(const JsonMembers& model);
-  [[nodiscard]] std::pair<std::string, std::string> merged_texts(const nlohmann::json& listed,
+  [[nodiscard]] std::pair<std::string, std::string> merged_texts(const JsonValue& listed,
                                                                  const std::string& pointer) const;
   [[nodiscard]] Tokenizer::Encoding encoding(const Vocabulary& vocabulary);
   [[nodiscard]] TextRules text_rules();
 
   // A narrower integer would turn a wrong id into a right one.
-  [[nodiscard]] TokenId checked_id(const nlohmann::json& id) const;
-  [[nodiscard]] std::optional<TokenId> find_named(const nlohmann::json& name) const;
+  [[nodiscard]] TokenId checked_id(const JsonValue& id) const;
+  [[nodiscard]] std::optional<TokenId> find_named(const JsonValue& name) const;
   [[nodiscard]] VocabularyOptions options() const;
 
-  nlohmann::json root_;
+  JsonValue root_;
   TokenizerFiles files_;
   std::string model_type_;
   bool byte_level_ = false, byte_fallback_ = false, prepends_mark_ = false;
@@ -146,5 +144,4 @@ class TokenizerJson {
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/vocabulary/tokenizer_json.ipp>
 
-#include <nlohmann/json.hpp>
 #endif

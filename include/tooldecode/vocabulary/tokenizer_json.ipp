@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
@@ -23,8 +24,6 @@
 #include <tooldecode/vocabulary/token_spelling.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::vocabulary::detail {
 
@@ -86,13 +85,13 @@ TOOLDECODE_INLINE void TokenizerJson::read_normalizer() {
   is_marked_ = normalizes_spaces_ = !mark_.empty();
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_normalizer(const nlohmann::json& part,
+TOOLDECODE_INLINE void TokenizerJson::read_normalizer(const JsonValue& part,
                                                       const std::string& pointer, unsigned depth) {
   const JsonMembers members(part, pointer);
   if (depth > 8) refuse(pointer, "normalizers are nested too deeply");
   const auto type = members.value<std::string>("type");
   if (type == "Sequence") {
-    const nlohmann::json& list = members.array("normalizers");
+    const JsonValue& list = members.array("normalizers");
     for (std::size_t i = 0; i < list.size(); ++i) {
       read_normalizer(list[i], pointer + "/normalizers/" + std::to_string(i), depth + 1);
     }
@@ -153,13 +152,13 @@ TOOLDECODE_INLINE void TokenizerJson::add_other(OtherNormalizers kind) {
   other_normalizers_ = std::max(other_normalizers_, kind);
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_replace(const nlohmann::json& part,
+TOOLDECODE_INLINE void TokenizerJson::read_replace(const JsonValue& part,
                                                    const std::string& pointer) {
   const JsonMembers members(part, pointer);
   const auto content = members.value<std::string>("content");
   if (!part.contains("pattern")) members.fail("pattern", "is missing");
-  const nlohmann::json& pattern = part["pattern"];
-  if (pattern == nlohmann::json{{"String", " "}}) {
+  const JsonValue& pattern = part["pattern"];
+  if (pattern == JsonValue{{"String", " "}}) {
     if (content == " ") return;
     if (!is_one_character(content)) {
       add_other(OtherNormalizers::unknown);
@@ -168,7 +167,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_replace(const nlohmann::json& part,
     return set_mark(content, pointer);
   }
   const bool keeps_spaces = content == " " || content == space_mark;
-  if (pattern == nlohmann::json{{"Regex", " {2,}"}} && keeps_spaces && mark_.empty() &&
+  if (pattern == JsonValue{{"Regex", " {2,}"}} && keeps_spaces && mark_.empty() &&
       prefix_ == SpacePrefix::none) {
     changes_.push_back({TextChange::Kind::collapse_spaces, {}});
     collapses_to_mark_ = content == space_mark;
@@ -199,14 +198,14 @@ TOOLDECODE_INLINE void TokenizerJson::set_prefix(SpacePrefix prefix, const std::
   prefix_ = prefix;
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_pre_tokenizer(const nlohmann::json& part,
+TOOLDECODE_INLINE void TokenizerJson::read_pre_tokenizer(const JsonValue& part,
                                                          const std::string& pointer,
                                                          unsigned depth) {
   if (depth > 8) refuse(pointer, "pre-tokenizers are nested too deeply");
   const JsonMembers members(part, pointer);
   const auto type = members.value<std::string>("type");
   if (type == "Sequence") {
-    const nlohmann::json& list = members.array("pretokenizers");
+    const JsonValue& list = members.array("pretokenizers");
     for (std::size_t i = 0; i < list.size(); ++i) {
       read_pre_tokenizer(list[i], pointer + "/pretokenizers/" + std::to_string(i), depth + 1);
     }
@@ -233,7 +232,7 @@ TOOLDECODE_INLINE void TokenizerJson::add_split(Split split, const std::string& 
   splits_.push_back(std::move(split));
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_split(const nlohmann::json& part,
+TOOLDECODE_INLINE void TokenizerJson::read_split(const JsonValue& part,
                                                  const std::string& pointer) {
   const JsonMembers members(part, pointer);
   if (!part.contains("pattern")) refuse(pointer + "/pattern", "is missing");
@@ -269,7 +268,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_split(const nlohmann::json& part,
   add_split(std::move(split), pointer);
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_metaspace(const nlohmann::json& part,
+TOOLDECODE_INLINE void TokenizerJson::read_metaspace(const JsonValue& part,
                                                      const std::string& pointer) {
   const JsonMembers members(part, pointer);
   if (byte_level_) set_unknown(pointer, "spaces are marked after bytes are spelt");
@@ -324,14 +323,14 @@ TOOLDECODE_INLINE std::optional<std::string> TokenizerJson::text_read_as(
 }
 
 TOOLDECODE_INLINE void TokenizerJson::read_tokens() {
-  const nlohmann::json& model = root_["model"];
+  const JsonValue& model = root_["model"];
   if (!model.contains("vocab")) refuse("#/model/vocab", "is missing");
-  const nlohmann::json& vocabulary = model["vocab"];
+  const JsonValue& vocabulary = model["vocab"];
   if (model_type_ == "Unigram") {
     if (!vocabulary.is_array()) refuse("#/model/vocab", "must be an array");
     for (std::size_t i = 0; i < vocabulary.size(); ++i) {
       const std::string pointer = "#/model/vocab/" + std::to_string(i);
-      const nlohmann::json& row = vocabulary[i];
+      const JsonValue& row      = vocabulary[i];
       if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !row[1].is_number()) {
         refuse(pointer, "must be a token and its score");
       }
@@ -345,13 +344,13 @@ TOOLDECODE_INLINE void TokenizerJson::read_tokens() {
     }
   }
   if (!JsonMembers(root_).has("added_tokens")) return;
-  const nlohmann::json& added = JsonMembers(root_).array("added_tokens");
+  const JsonValue& added = JsonMembers(root_).array("added_tokens");
   for (std::size_t i = 0; i < added.size(); ++i) {
     read_added_token(added[i], "#/added_tokens/" + std::to_string(i));
   }
 }
 
-TOOLDECODE_INLINE void TokenizerJson::put(const nlohmann::json& id, const std::string& pointer,
+TOOLDECODE_INLINE void TokenizerJson::put(const JsonValue& id, const std::string& pointer,
                                           Vocabulary::Entry entry, Origin origin) {
   // Gaps between ids exist, but not so many that they would fill the memory.
   const std::size_t max = 2 * root_["model"]["vocab"].size() + 65'536;
@@ -368,7 +367,7 @@ TOOLDECODE_INLINE void TokenizerJson::put(const nlohmann::json& id, const std::s
 }
 
 TOOLDECODE_INLINE void TokenizerJson::read_model_token(const std::string& content,
-                                                       const nlohmann::json& id,
+                                                       const JsonValue& id,
                                                        const std::string& pointer) {
   if (id.is_number_unsigned()) model_ids_.try_emplace(content, id.get<std::size_t>());
   std::string written = spelling_.write(content);
@@ -384,22 +383,22 @@ TOOLDECODE_INLINE void TokenizerJson::read_model_token(const std::string& conten
   // A byte's token of a model without them is made of no text.
   if (read && !same && !find_written_byte(content) && !unknown_) {
     set_unknown("#/decoder",
-                "token " + id.dump() + " is written otherwise than the text that is encoded as it");
+                "token " + id.text() + " is written otherwise than the text that is encoded as it");
   }
   put(id, pointer, {std::move(written), TokenType::normal}, {content, true, same});
 }
 
-TOOLDECODE_INLINE void TokenizerJson::read_added_token(const nlohmann::json& token,
+TOOLDECODE_INLINE void TokenizerJson::read_added_token(const JsonValue& token,
                                                        const std::string& pointer) {
   const JsonMembers members(token, pointer);
   if (!token.contains("id")) members.fail("id", "is missing");
-  const auto content       = members.value<std::string>("content");
-  const bool is_special    = members.value_or("special", false);
-  const nlohmann::json& id = token["id"];
+  const auto content    = members.value<std::string>("content");
+  const bool is_special = members.value_or("special", false);
+  const JsonValue& id   = token["id"];
   // The file's own reader would give the token another id than the file does.
   const auto known = model_ids_.find(content);
   if (known != model_ids_.end() && id != known->second) {
-    members.fail("id", id.dump() + ": must be " + std::to_string(known->second) +
+    members.fail("id", id.text() + ": must be " + std::to_string(known->second) +
                            ", which is the id of the same text in the model's vocabulary");
   }
   const bool in_model = known != model_ids_.end();
@@ -407,7 +406,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_added_token(const nlohmann::json& tok
                         id.get<std::size_t>() < origins_.size() &&
                         origins_[id.get<std::size_t>()].in_model;
   if (is_taken) {
-    members.fail("id", id.dump() + ": must not be the id of another token of the model, \"" +
+    members.fail("id", id.text() + ": must not be the id of another token of the model, \"" +
                            origins_[id.get<std::size_t>()].content + '"');
   }
   const bool is_normalized = members.value_or("normalized", false);
@@ -500,8 +499,8 @@ TOOLDECODE_INLINE Tokenizer::Encoding TokenizerJson::encoding(const Vocabulary& 
 
 TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merges(
     const JsonMembers& model) {
-  const nlohmann::json& listed = model.array("merges");
-  const auto prefix            = model.value_or<std::string>("continuing_subword_prefix", "");
+  const JsonValue& listed = model.array("merges");
+  const auto prefix       = model.value_or<std::string>("continuing_subword_prefix", "");
   std::vector<BytePairEncoding::TokenMerge> result;
   std::unordered_set<TokenId> left_out;  // what merges would make and no text is read as
   for (std::size_t i = 0; i < listed.size(); ++i) {
@@ -543,9 +542,9 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
 }
 
 TOOLDECODE_INLINE std::pair<std::string, std::string> TokenizerJson::merged_texts(
-    const nlohmann::json& listed, const std::string& pointer) const {
+    const JsonValue& listed, const std::string& pointer) const {
   if (listed.is_array() && listed.size() == 2 && listed[0].is_string() && listed[1].is_string()) {
-    return {listed[0], listed[1]};
+    return {listed[0].string(), listed[1].string()};
   }
   if (!listed.is_string()) refuse(pointer, "is no pair");
   const auto text          = listed.get<std::string>();
@@ -571,16 +570,15 @@ TOOLDECODE_INLINE TextRules TokenizerJson::text_rules() {
           .rewrites_added = rewrites};
 }
 
-TOOLDECODE_INLINE TokenId TokenizerJson::checked_id(const nlohmann::json& id) const {
+TOOLDECODE_INLINE TokenId TokenizerJson::checked_id(const JsonValue& id) const {
   const auto number = id.get<std::int64_t>();
   if (number < 0 || number >= static_cast<std::int64_t>(entries_.size())) {
-    refuse("eos_token_id", "no token has the id " + id.dump());
+    refuse("eos_token_id", "no token has the id " + id.text());
   }
   return static_cast<TokenId>(number);
 }
 
-TOOLDECODE_INLINE std::optional<TokenId> TokenizerJson::find_named(
-    const nlohmann::json& name) const {
+TOOLDECODE_INLINE std::optional<TokenId> TokenizerJson::find_named(const JsonValue& name) const {
   const std::string content = name.is_string()   ? name.get<std::string>()
                               : name.is_object() ? name.value("content", "")
                                                  : "";
@@ -598,8 +596,8 @@ TOOLDECODE_INLINE std::optional<TokenId> TokenizerJson::find_named(
 TOOLDECODE_INLINE VocabularyOptions TokenizerJson::options() const {
   VocabularyOptions result;
   if (!files_.tokenizer_config.empty()) {
-    const nlohmann::json config = parse_json_file(files_.tokenizer_config);
-    const auto named            = [&](const char* key) -> std::optional<TokenId> {
+    const JsonValue config = text::parse_json_file(files_.tokenizer_config);
+    const auto named       = [&](const char* key) -> std::optional<TokenId> {
       if (!config.is_object() || !config.contains(key)) return std::nullopt;
       return find_named(config[key]);
     };
@@ -609,10 +607,10 @@ TOOLDECODE_INLINE VocabularyOptions TokenizerJson::options() const {
   }
   bool are_listed = false;
   if (!files_.generation_config.empty()) {
-    const nlohmann::json config = parse_json_file(files_.generation_config);
+    const JsonValue config = text::parse_json_file(files_.generation_config);
     if (config.is_object() && config.contains("eos_token_id")) {
-      const nlohmann::json& ends = config["eos_token_id"];
-      for (const nlohmann::json& id : ends.is_array() ? ends : nlohmann::json::array({ends})) {
+      const JsonValue& ends = config["eos_token_id"];
+      for (const JsonValue& id : ends.is_array() ? ends : JsonValue::array({ends})) {
         if (!id.is_number_integer()) continue;
         result.end_tokens.push_back(checked_id(id));
         are_listed = true;
@@ -633,7 +631,9 @@ namespace tooldecode::vocabulary {
 TOOLDECODE_INLINE Tokenizer parse_tokenizer_json(std::string_view text, TokenizerFiles files) {
   try {
     return detail::TokenizerJson(text, files).build();
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Error& error) {
+    // a value of another type than this reader takes for granted
+    if (error.code() != Errc::malformed_json || !error.where().empty()) throw;
     throw Error(Errc::malformed_vocabulary, "#", error.what());
   }
 }

@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/utf8.hpp>
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
-
-namespace tooldecode::tools {
+namespace tooldecode::text {
 
 TOOLDECODE_INLINE void ValueReader::skip_space() noexcept {
   while (!at_end() && is_space(text_[at_])) ++at_;
@@ -73,18 +73,19 @@ TOOLDECODE_INLINE bool ValueReader::is_space(char c) const noexcept {
 TOOLDECODE_INLINE ValueReader::Json ValueReader::object() {
   const Nesting nesting(*this);
   Json result   = Json::object();
-  auto& members = result.get_ref<Json::object_t&>();
-  std::set<std::string> keys;  // where they are many
+  auto& members = result.items();
+  std::unordered_set<std::size_t> hashes;  // of keys, where they are many
   const auto is_new_key = [&](const std::string& key) {
     constexpr std::size_t few = 16;
-    if (members.size() < few) {
-      return std::none_of(members.begin(), members.end(),
-                          [&](const auto& member) { return member.first == key; });
+    const std::hash<std::string> hash;
+    if (members.size() >= few) {
+      if (hashes.empty()) {
+        for (const auto& [other, member] : members) hashes.insert(hash(other));
+      }
+      if (hashes.insert(hash(key)).second) return true;
     }
-    if (keys.empty()) {
-      for (const auto& [other, member] : members) keys.insert(other);
-    }
-    return keys.insert(key).second;
+    return std::none_of(members.begin(), members.end(),
+                        [&](const auto& member) { return member.first == key; });
   };
   expect("{");
   skip_space();
@@ -188,9 +189,9 @@ TOOLDECODE_INLINE ValueReader::Json ValueReader::number() {
   end_of_word();
   json += zeros == whole.size() ? "0" : whole.substr(zeros);
   json += tail;
-  auto read = text::find_number(json);
+  auto read = find_number(json);
   if (!read) fail_at(start, "the number is too large");
-  return keep_numbers_ ? text::ExactNumber::keep(std::move(json), std::move(*read)) : *read;
+  return keep_numbers_ ? ExactNumber::keep(std::move(json), std::move(*read)) : *read;
 }
 
 TOOLDECODE_INLINE std::string ValueReader::digits() {
@@ -232,7 +233,7 @@ TOOLDECODE_INLINE void ValueReader::append_string(std::string& result) {
                         : static_cast<unsigned char>(c) < 0x20) {
       fail("a control character must be escaped");
     } else {
-      const auto point = text::find_code_point(text_, at_);
+      const auto point = find_code_point(text_, at_);
       if (!point) fail("the string is not UTF-8");
       result.append(text_.substr(at_, point->bytes));
       skip(point->bytes);
@@ -259,7 +260,7 @@ TOOLDECODE_INLINE void ValueReader::json_escape(std::string& result) {
     value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
   }
   if (is_surrogate(value)) fail_at(start, "half of a surrogate pair");
-  text::append_utf8(result, value);
+  append_utf8(result, value);
 }
 
 TOOLDECODE_INLINE void ValueReader::python_escape(std::string& result) {
@@ -278,14 +279,14 @@ TOOLDECODE_INLINE void ValueReader::python_escape(std::string& result) {
          ++digits, ++at_) {
       value = 8 * value + static_cast<std::uint32_t>(text_[at_] - '0');
     }
-    text::append_utf8(result, value);
+    append_utf8(result, value);
   } else if (c == 'x' || c == 'u' || c == 'U') {
     skip(1);
     const std::uint32_t value = hexadecimal(c == 'x' ? 2 : c == 'u' ? 4 : 8);
-    if (value > text::CodePointSet::last_code_point || is_surrogate(value)) {
+    if (value > CodePointSet::last_code_point || is_surrogate(value)) {
       fail_at(start, "the escape is no code point");
     }
-    text::append_utf8(result, value);
+    append_utf8(result, value);
   } else if (c == 'N') {
     fail_at(start, "named characters are not supported");
   } else if (accept("\r\n") || accept("\r") || accept("\n")) {
@@ -309,34 +310,51 @@ TOOLDECODE_INLINE std::uint32_t ValueReader::hexadecimal(std::size_t digits) {
   return value;
 }
 
-TOOLDECODE_INLINE nlohmann::ordered_json parse_json(std::string_view text, Errc code) {
-  ValueReader reader(text, ValueReader::Language::json, code);
-  nlohmann::ordered_json result = reader.value();
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text");
+TOOLDECODE_INLINE JsonValue ValueReader::only_value() {
+  JsonValue result = value();
+  skip_space();
+  if (!at_end()) fail("expected the end of the text");
   return result;
 }
 
-TOOLDECODE_INLINE nlohmann::ordered_json parse_exact_json(std::string_view text, Errc code) {
+TOOLDECODE_INLINE JsonValue parse_json(std::string_view text, Errc code) {
+  return ValueReader(text, ValueReader::Language::json, code).only_value();
+}
+
+TOOLDECODE_INLINE JsonValue parse_json_file(std::string_view text, const std::string& place) {
+  ValueReader reader(text, ValueReader::Language::json, Errc::malformed_json);
+  reader.allow_repeated_keys();
+  reader.accept("\xEF\xBB\xBF");
+  try {
+    return reader.only_value();
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    throw Error(error.code(), place + error.where(),
+                "is not JSON: " + std::string(what.substr(what.find(": ") + 2)));
+  }
+}
+
+TOOLDECODE_INLINE std::optional<JsonValue> find_json(std::string_view text) {
+  try {
+    return parse_json(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+TOOLDECODE_INLINE JsonValue parse_exact_json(std::string_view text, Errc code) {
   ValueReader reader(text, ValueReader::Language::json, code);
   reader.keep_numbers();
-  nlohmann::ordered_json result = reader.value();
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text");
-  return result;
+  return reader.only_value();
 }
 
-TOOLDECODE_INLINE nlohmann::ordered_json parse_python_literal(std::string_view text) {
-  ValueReader reader(text, ValueReader::Language::python, Errc::malformed_call);
-  nlohmann::ordered_json result = reader.value();
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text");
-  return result;
+TOOLDECODE_INLINE JsonValue parse_python_literal(std::string_view text) {
+  return ValueReader(text, ValueReader::Language::python, Errc::malformed_call).only_value();
 }
 
-}  // namespace tooldecode::tools
+}  // namespace tooldecode::text
 
-namespace tooldecode::tools {
+namespace tooldecode::text {
 
 TOOLDECODE_INLINE ValueReader::Nesting::Nesting(ValueReader& reader) : reader_(reader) {
   if (++reader_.depth_ > max_depth) {
@@ -349,12 +367,12 @@ TOOLDECODE_INLINE ValueReader::Nesting::~Nesting() {
   --reader_.depth_;
 }
 
-}  // namespace tooldecode::tools
+}  // namespace tooldecode::text
 
 namespace tooldecode {
 
 TOOLDECODE_INLINE JsonValue parse_json_value(std::string_view text) {
-  return tools::parse_exact_json(text);
+  return text::parse_exact_json(text);
 }
 
 }  // namespace tooldecode

@@ -1,5 +1,5 @@
 /// \file
-/// What value_writer.hpp declares.
+/// What value_text.hpp declares.
 #pragma once
 
 #include <array>
@@ -10,17 +10,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/utf8.hpp>
-#include <tooldecode/tools/value_writer.hpp>
+#include <tooldecode/text/value_text.hpp>
 
-#include <nlohmann/json.hpp>
-
-namespace tooldecode::tools::detail {
+namespace tooldecode::text::detail {
 
 TOOLDECODE_INLINE bool is_printable(std::uint32_t point) noexcept {
   for (const auto& [first, last] : unprintable) {
@@ -33,14 +29,14 @@ TOOLDECODE_INLINE void append_hexadecimal(std::string& text, std::uint32_t value
   for (int i = digits - 1; i >= 0; --i) text.push_back("0123456789abcdef"[value >> (4 * i) & 15]);
 }
 
-TOOLDECODE_INLINE text::CodePoint checked(const std::optional<text::CodePoint>& point) {
+TOOLDECODE_INLINE CodePoint checked(const std::optional<CodePoint>& point) {
   if (!point) throw Error(Errc::malformed_call, "", "a string that is not UTF-8 cannot be written");
   return *point;
 }
 
-}  // namespace tooldecode::tools::detail
+}  // namespace tooldecode::text::detail
 
-namespace tooldecode::tools {
+namespace tooldecode::text {
 
 TOOLDECODE_INLINE ShortestDigits shortest_digits(double value) {
   std::array<char, 32> buffer{};
@@ -89,7 +85,7 @@ TOOLDECODE_INLINE void append_json_string(std::string& text, std::string_view st
     while (at < string.size() && is_plain(string[at])) ++at;
     text.append(string.substr(plain, at - plain));
     if (at == string.size()) break;
-    const text::CodePoint point = detail::checked(text::find_code_point(string, at));
+    const CodePoint point = detail::checked(find_code_point(string, at));
     if (const auto i = from.find(string[at]); point.bytes == 1 && i != std::string_view::npos) {
       text.push_back('\\');
       text.push_back(to[i]);
@@ -109,8 +105,8 @@ TOOLDECODE_INLINE void append_python_string(std::string& text, std::string_view 
   const char quote      = apostrophe && string.find('"') == std::string_view::npos ? '"' : '\'';
   text.push_back(quote);
   for (std::size_t at = 0; at < string.size();) {
-    const text::CodePoint point = detail::checked(text::find_code_point(string, at));
-    const char c                = string[at];
+    const CodePoint point = detail::checked(find_code_point(string, at));
+    const char c          = string[at];
     if (point.value == '\n' || point.value == '\r' || point.value == '\t') {
       text.append(c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
     } else if (point.value == '\\' || (point.bytes == 1 && c == quote)) {
@@ -129,102 +125,38 @@ TOOLDECODE_INLINE void append_python_string(std::string& text, std::string_view 
   text.push_back(quote);
 }
 
-}  // namespace tooldecode::tools
+}  // namespace tooldecode::text
 
-namespace tooldecode::tools {
+namespace tooldecode::text::detail {
 
-namespace detail {
+TOOLDECODE_INLINE void append_any_string(std::string& text, std::string_view string) {
+  if (is_utf8(string)) return append_json_string(text, string);
+  std::string valid;
+  for (std::size_t at = 0; at < string.size();) {
+    const auto point = find_code_point(string, at);
+    valid.append(point ? string.substr(at, point->bytes) : "\xEF\xBF\xBD");
+    at += point ? point->bytes : 1;
+  }
+  append_json_string(text, valid);
+}
 
-/// Values of both languages; they differ in words and strings only.
-struct ValueStyle {
-  std::string_view yes, no, none;
-  void (*append_string)(std::string&, std::string_view);
-};
-
-template <class Json>
-void append_value(std::string& text, const Json& value, const ValueStyle& style) {
-  switch (value.type()) {
-    case Json::value_t::boolean:
-      text.append(value.template get<bool>() ? style.yes : style.no);
-      return;
-    case Json::value_t::number_integer:
-      text.append(std::to_string(value.template get<std::int64_t>()));
-      return;
-    case Json::value_t::number_unsigned:
-      text.append(std::to_string(value.template get<std::uint64_t>()));
-      return;
-    case Json::value_t::number_float:
-      append_float(text, value.template get<double>());
-      return;
-    case Json::value_t::string:
-      style.append_string(text, value.template get_ref<const std::string&>());
-      return;
-    case Json::value_t::array: {
-      text.push_back('[');
-      std::string_view separator;
-      for (const auto& item : value) {
-        text.append(std::exchange(separator, ", "));
-        append_value(text, item, style);
-      }
-      text.push_back(']');
-      return;
+TOOLDECODE_INLINE void append_ascii_string(std::string& text, std::string_view string) {
+  std::string whole;
+  append_any_string(whole, string);
+  for (std::size_t at = 0; at < whole.size();) {
+    const auto [point, bytes] = checked(find_code_point(whole, at));
+    at += bytes;
+    if (point < 0x7F) {
+      text.push_back(static_cast<char>(point));
+      continue;
     }
-    case Json::value_t::object: {
-      text.push_back('{');
-      std::string_view separator;
-      for (const auto& [key, member] : value.items()) {
-        text.append(std::exchange(separator, ", "));
-        style.append_string(text, key);
-        text.append(": ");
-        append_value(text, member, style);
-      }
-      text.push_back('}');
-      return;
+    if (point >= 0x10000) {
+      text.append("\\u");
+      append_hexadecimal(text, 0xD800 + ((point - 0x10000) >> 10), 4);
     }
-    case Json::value_t::binary:
-      if constexpr (std::is_same_v<Json, text::ExactNumber::Json>) {
-        if (text::ExactNumber::is(value)) {
-          text.append(text::ExactNumber::text(value));
-          return;
-        }
-      }
-      [[fallthrough]];
-    default:
-      text.append(style.none);
-      return;
+    text.append("\\u");
+    append_hexadecimal(text, point >= 0x10000 ? 0xDC00 + (point & 0x3FF) : point, 4);
   }
 }
 
-}  // namespace detail
-
-namespace detail {
-
-inline constexpr ValueStyle json_style{"true", "false", "null", append_json_string};
-inline constexpr ValueStyle python_style{"True", "False", "None", append_python_string};
-
-template <class Json>
-std::string write_value(const Json& value, const ValueStyle& style) {
-  std::string text;
-  append_value(text, value, style);
-  return text;
-}
-
-}  // namespace detail
-
-TOOLDECODE_INLINE std::string write_json(const nlohmann::ordered_json& value) {
-  return detail::write_value(value, detail::json_style);
-}
-
-TOOLDECODE_INLINE std::string write_json(const nlohmann::json& value) {
-  return detail::write_value(value, detail::json_style);
-}
-
-TOOLDECODE_INLINE std::string write_python_literal(const nlohmann::ordered_json& value) {
-  return detail::write_value(value, detail::python_style);
-}
-
-TOOLDECODE_INLINE std::string write_python_literal(const nlohmann::json& value) {
-  return detail::write_value(value, detail::python_style);
-}
-
-}  // namespace tooldecode::tools
+}  // namespace tooldecode::text::detail

@@ -4,15 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/json_value.hpp>
+#include <tooldecode/text/json_value.hpp>
 
-#include <nlohmann/json_fwd.hpp>
-
-namespace tooldecode::tools {
+namespace tooldecode::text {
 
 /// A cursor over a text that reads one value after the other.
 ///
@@ -30,7 +29,7 @@ class ValueReader {
  public:
   /// Which language the values are written in.
   enum class Language : std::uint8_t { json, python };
-  using Json = nlohmann::ordered_json;
+  using Json = JsonValue;
 
   /// Arrays and objects inside each other, at most.
   static constexpr std::size_t max_depth = 200;
@@ -62,6 +61,9 @@ class ValueReader {
 
   /// Reads the value at the cursor, after white space.
   [[nodiscard]] Json value();
+
+  /// Reads the value that is the rest of the text, with white space around it.
+  [[nodiscard]] Json only_value();
 
   /// Reads the string at the cursor.
   [[nodiscard]] std::string string();
@@ -117,24 +119,30 @@ class ValueReader {
 
 /// Reads a text that is one JSON value, with white space around it and nothing else.
 ///
-/// Stricter than nlohmann's own parser: a key that an object has twice is an error, and so is
-/// nesting past ValueReader::max_depth.
-[[nodiscard]] nlohmann::ordered_json parse_json(std::string_view text,
-                                                Errc code = Errc::malformed_json);
+/// A key that an object has twice is an error, and so is nesting past ValueReader::max_depth.
+[[nodiscard]] JsonValue parse_json(std::string_view text, Errc code = Errc::malformed_json);
+
+/// Reads a file's text as parse_json does, but for a mark of byte order, which is skipped, and keys
+/// that an object has again, whose last value counts.
+///
+/// \param place  stands before "byte N" in an error
+[[nodiscard]] JsonValue parse_json_file(std::string_view text, const std::string& place = "");
+
+/// The value of a JSON text; nothing where it is none.
+[[nodiscard]] std::optional<JsonValue> find_json(std::string_view text);
 
 /// Reads a document as parse_json does, and keeps every number as it is: those that a double would
 /// round become values that schemas read, see ExactNumber.
-[[nodiscard]] nlohmann::ordered_json parse_exact_json(std::string_view text,
-                                                      Errc code = Errc::malformed_json);
+[[nodiscard]] JsonValue parse_exact_json(std::string_view text, Errc code = Errc::malformed_json);
 
 /// Reads a text that is one Python literal, with white space around it and nothing else.
-[[nodiscard]] nlohmann::ordered_json parse_python_literal(std::string_view text);
+[[nodiscard]] JsonValue parse_python_literal(std::string_view text);
 
-}  // namespace tooldecode::tools
+}  // namespace tooldecode::text
 
 namespace tooldecode {
 
-/// The value of a JSON text, as tools::parse_exact_json reads it: a schema for
+/// The value of a JSON text, as text::parse_exact_json reads it: a schema for
 /// ChoiceOptions::text_schema, say.
 ///
 /// Errors: Error{malformed_json} with the byte.
@@ -143,5 +151,5 @@ namespace tooldecode {
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/tools/value_reader.ipp>
+#include <tooldecode/text/value_reader.ipp>
 #endif
