@@ -53,6 +53,18 @@ def test_ignored(server):
     server.refused(400, "invalid_type", "reasoning_effort", request(GOODBYE, None, reasoning_effort=3))
 
 
+def test_readings(server):
+    """Where a document was not read as JSON Schema has it, the head of the answer says so, but for closed objects."""
+    body = request(WEATHER)
+    assert asked(server, body)[1]["X-Tooldecode-Readings"] is None
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
+        "a\r\nX: \u00e9": {"type": "float"}}}}}
+    for stream in (False, True):
+        _, headers, _ = asked(server, {**body, "tools": [*body["tools"], tool], "stream": stream})
+        place = f"#/{len(body['tools'])}/function/parameters/properties/a\r\nX: \u00e9"
+        assert headers["X"] is None and json.loads(headers["X-Tooldecode-Readings"]) == [place], headers.items()
+
+
 def test_names(server):
     """What is not supported is refused by its name, and so is what is not known, with the name that is meant."""
     for name, instead in (("functions", "tools"), ("function_call", "tool_choice"), ("audio", ""),

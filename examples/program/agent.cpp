@@ -38,6 +38,7 @@
 #include <program/mcp_server.hpp>
 #include <program/model_speculator.hpp>
 #include <program/models.hpp>
+#include <program/readings.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -283,6 +284,7 @@ void run_agent(const AgentOptions& options) {
     std::cout << whole.text({.indent = 2}) << '\n';
   } else {
     report.print_summary(std::cout, speculate.submissions(), engines.counts());
+    std::cout << readings_text(tools);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/models.hpp>
+#include <program/readings.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -182,12 +183,7 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
               << (output.tokens == columns[1].answer.output.tokens ? "" : "NOT ")
               << "the constrained one, token for token.\n";
   }
-  if (!tools.notes().empty()) {
-    std::cout << "\nReadings of the tool documents\n";
-    for (const td::tools::Note& note : tools.notes()) {
-      std::cout << "  " << note.tool << ' ' << note.pointer << ": " << note.text << '\n';
-    }
-  }
+  std::cout << readings_text(tools);
 }
 
 // What a model is asked that is asked nothing.

@@ -11,6 +11,7 @@
 #include <tooldecode/core/error.hpp>
 
 #include <program/chat_answer.hpp>
+#include <program/readings.hpp>
 
 namespace program {
 
@@ -86,6 +87,8 @@ std::vector<std::pair<const char*, std::string>> ChatAnswer::headers() const {
   std::vector<std::pair<const char*, std::string>> headers;
   if (!ignored.empty()) headers.emplace_back("X-Tooldecode-Ignored", ignored);
   if (!relaxed.empty()) headers.emplace_back("X-Tooldecode-Relaxed", relaxed);
+  const std::string readings = unexpected_readings(request_.tools.all);
+  if (!readings.empty()) headers.emplace_back("X-Tooldecode-Readings", readings);
   return headers;
 }
 

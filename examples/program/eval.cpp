@@ -28,6 +28,7 @@
 #include <program/models.hpp>
 #include <program/prefilled_model.hpp>
 #include <program/progress.hpp>
+#include <program/readings.hpp>
 #include <program/reports.hpp>
 #include <program/rows.hpp>
 #include <program/run_record.hpp>
@@ -222,7 +223,9 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
   if (report.groups.empty()) {
     throw td::Error(td::Errc::malformed_document, "", "no row can be used\n" + left_out.report());
   }
-  std::cout << tables(report) << left_out.report();
+  ReadingCounts readings;
+  for (const Row& row : rows) readings.add(row.tools);
+  std::cout << tables(report) << left_out.report() << readings.text();
   if (!options.json.empty()) {
     const Json document{{"made_by", run_record()},
                         {"seed", report.seed},
