@@ -222,16 +222,19 @@ void print(const Json& list) {
          "its share of a call | with the prompt | ms/call | time / grammar | time / best token first |\n"
          "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
          "---: |\n";
+  const auto number = [](const Json& value, int digits) {
+    return fixed(value.get<double>(), digits);
+  };
   const auto percent = [](const Json& share) { return fixed(100 * share.get<double>(), 1) + " %"; };
   for (const Json& c : list) {
     std::cout << "| " << c["contender"].get<std::string>() << " | " << c["calls"] << " | "
               << c["cut"] << " | " << c["conforming"] << " | " << c["right"] << " | "
-              << fixed(c["tokens_per_call"], 1) << " | " << fixed(c["passes_per_call"], 1) << " | "
-              << fixed(c["build_ms"], 2) << " | " << fixed(c["constraint_us_per_pass"], 1) << " | "
-              << percent(c["constraint_share"]) << " | "
-              << percent(c["constraint_share_with_prompt"]) << " | " << fixed(c["ms_per_call"], 1)
-              << " | " << fixed(c["time_to_grammar"], 3) << " | "
-              << fixed(c["time_to_token_first"], 3) << " |\n";
+              << number(c["tokens_per_call"], 1) << " | " << number(c["passes_per_call"], 1)
+              << " | " << number(c["build_ms"], 2) << " | "
+              << number(c["constraint_us_per_pass"], 1) << " | " << percent(c["constraint_share"])
+              << " | " << percent(c["constraint_share_with_prompt"]) << " | "
+              << number(c["ms_per_call"], 1) << " | " << number(c["time_to_grammar"], 3) << " | "
+              << number(c["time_to_token_first"], 3) << " |\n";
   }
 }
 
