@@ -61,7 +61,7 @@ def test_readings(server):
         "a\r\nX: \u00e9": {"type": "float"}}}}}
     for stream in (False, True):
         _, headers, _ = asked(server, {**body, "tools": [*body["tools"], tool], "stream": stream})
-        place = f"#/{len(body['tools'])}/function/parameters/properties/a\r\nX: \u00e9"
+        place = f"#/{len(body['tools'])}/function/parameters/properties/a\r\nX: \u00e9/type"
         assert headers["X"] is None and json.loads(headers["X-Tooldecode-Readings"]) == [place], headers.items()
 
 
