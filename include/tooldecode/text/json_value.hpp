@@ -111,22 +111,22 @@ class JsonValue {
   JsonValue() noexcept {}
   // NOLINTBEGIN(google-explicit-constructor): the same value
   JsonValue(std::nullptr_t) noexcept {}
-  template <std::same_as<bool> B>
-  JsonValue(B value) noexcept : type_(Type::boolean) {
+  template <std::same_as<bool> Boolean>
+  JsonValue(Boolean value) noexcept : type_(Type::boolean) {
     held_.boolean = value;
   }
-  template <std::integral I>
-    requires(!std::same_as<I, bool>)
-  JsonValue(I value) noexcept
-      : type_(std::is_signed_v<I> ? Type::integer : Type::unsigned_integer) {
-    if constexpr (std::is_signed_v<I>) {
+  template <std::integral Integer>
+    requires(!std::same_as<Integer, bool>)
+  JsonValue(Integer value) noexcept
+      : type_(std::is_signed_v<Integer> ? Type::integer : Type::unsigned_integer) {
+    if constexpr (std::is_signed_v<Integer>) {
       held_.integer = value;
     } else {
       held_.natural = value;
     }
   }
-  template <std::floating_point F>
-  JsonValue(F value) noexcept : type_(Type::floating) {
+  template <std::floating_point Float>
+  JsonValue(Float value) noexcept : type_(Type::floating) {
     held_.floating = static_cast<double>(value);
   }
   JsonValue(std::string value);
@@ -316,8 +316,8 @@ class JsonValue {
 
  private:
   static std::string_view place(std::string_view key) noexcept { return key; }
-  template <std::integral I>
-  static std::size_t place(I index) noexcept {
+  template <std::integral Integer>
+  static std::size_t place(Integer index) noexcept {
     return static_cast<std::size_t>(index);
   }
   [[noreturn]] void fail(const char* wanted) const;
