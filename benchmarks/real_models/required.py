@@ -43,8 +43,8 @@ def is_call(message):
     return bool(calls)
 
 
-def asked(url, question, choice):
-    body = {"messages": [{"role": "user", "content": question}], "tools": TOOLS, "tool_choice": choice,
+def asked(url, served, question, choice):
+    body = {"model": served, "messages": [{"role": "user", "content": question}], "tools": TOOLS, "tool_choice": choice,
             "temperature": 0, "max_tokens": 96}
     request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
@@ -60,15 +60,17 @@ def row_of(program, model):
         if not line.startswith("listening on "):
             raise SystemExit(f"{model}: {line}{server.stderr.read()}")
         url = line.split()[2].removesuffix("/v1").rstrip("/")
+        with urllib.request.urlopen(url + "/v1/models", timeout=60) as response:
+            served = json.load(response)["data"][0]["id"]
         row = {"model": pathlib.Path(model).stem, "answers": []}
         for choice, name in (("required", "required"), ("auto", "auto")):
             begin = time.monotonic()
-            messages = [asked(url, question, choice) for question in QUESTIONS]
+            messages = [asked(url, served, question, choice) for question in QUESTIONS]
             row[name] = sum(map(is_call, messages))
             row[name + "_seconds"] = round((time.monotonic() - begin) / len(QUESTIONS), 2)
             row["answers"] += [{"choice": choice, "question": question, "message": message}
                                for question, message in zip(QUESTIONS, messages)]
-        messages = [asked(url, question, "auto") for question in GREETINGS]
+        messages = [asked(url, served, question, "auto") for question in GREETINGS]
         row["greetings"] = sum(1 for message in messages if not message.get("tool_calls") and message["content"])
         row["answers"] += [{"choice": "auto", "question": question, "message": message}
                            for question, message in zip(GREETINGS, messages)]
