@@ -40,6 +40,7 @@ struct CallOptions {
   float temperature      = 0;
   std::uint64_t seed     = 1;
   std::size_t max_tokens = 128;
+  std::size_t whitespace = 0;
   DraftOptions drafts;
   std::size_t orders     = 0;
   bool no_repeated_calls = false;
@@ -231,6 +232,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
   choice.reasoning            = parse_reasoning(options.reasoning, format);
+  choice.whitespace           = static_cast<std::uint32_t>(options.whitespace);
   const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
   const double build          = microseconds(std::chrono::steady_clock::now() - start);
   const auto prompt           = assistant.prompt(tools, format, {{"user", options.question}});
@@ -308,6 +310,12 @@ void add_call(CommandLine& line) {
              "before the answer: no, block where it may be, or open where the prompt has "
              "opened one that is to be closed")
       .shows_default();
+  sub.option(
+         "--whitespace", options->whitespace,
+         "most bytes of white space at each place of a call's JSON where the model may write some; "
+         "0: what the format itself writes")
+      .shows_default()
+      .within(0, 64);
   sub.option("--temperature", options->temperature, "0 is greedy").shows_default();
   sub.option("--seed", options->seed, "of the sampling noise").shows_default();
   sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();

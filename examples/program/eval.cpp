@@ -54,11 +54,12 @@ struct EvalOptions {
                                    "tooldec-schema", "constrained", "tool-decoding"};
   std::vector<std::size_t> orders{1, 4, 6, 9, 12};
   std::vector<std::string> only_orders;
-  std::string json, plot, answers, row, choice;
+  std::string json, plot, answers, row, choice, format;
   std::vector<std::string> trace;
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
   std::size_t max_tokens = 160;
+  std::size_t whitespace = 0;
   bool keep_prefix       = false;
   bool resume            = false;
   std::uint64_t seed     = 1;
@@ -134,6 +135,8 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
                       {"keep_prefix", options.keep_prefix},
                       {"max_tokens", options.max_tokens},
                       {"choice", options.choice},
+                      {"format", options.format},
+                      {"whitespace", options.whitespace},
                       {"seed", options.seed}},
                      std::move(names), options.resume);
   const auto work = [&] {
@@ -183,8 +186,9 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
   LeftOut left_out;
   for (const std::string& path : options.data) read_rows(path, options.limit, rows, left_out);
   for (Row& row : rows) {
-    if (options.choice.empty()) break;
-    row.choice = parse_choice(options.choice);
+    if (!options.choice.empty()) row.choice = parse_choice(options.choice);
+    if (!options.format.empty()) row.format = &assistant.format(options.format);
+    row.choice.whitespace = static_cast<std::uint32_t>(options.whitespace);
   }
   const Shots shown =
       read_shots(options.model.shots_from, static_cast<std::size_t>(options.model.shots));
@@ -239,6 +243,7 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
 void run_eval(const EvalOptions& options) {
   if (options.resume && options.answers.empty())
     throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
+  if (!options.format.empty()) static_cast<void>(format_named(options.format));  // before the model
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
   const auto assistant = load_assistant(options.model);
   run_eval(options, *assistant, make_methods(options.methods, options.orders, options.only_orders));
@@ -280,6 +285,14 @@ void add_eval(CommandLine& line) {
   sub.option("--row", options->row, "the row of this id only");
   sub.option("--choice", options->choice,
              "auto, none, required or a tool's name, for all rows; default: what each row says");
+  sub.option("--format", options->format,
+             "call format, for all rows; default: what each row says, or Python's");
+  sub.option(
+         "--whitespace", options->whitespace,
+         "most bytes of white space at each place of a call's JSON where the model may write some; "
+         "0: what the format itself writes")
+      .shows_default()
+      .within(0, 64);
   add_trace_option(sub, options->trace, "how each token of each method's answer to one row came");
   sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();
   sub.flag("--keep-prefix", options->keep_prefix,

@@ -48,7 +48,7 @@ std::optional<Exchange::Event> Exchange::take(std::chrono::milliseconds time) {
 }
 
 tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const Format& format,
-                                             const ChatRequest& chat) {
+                                             const ChatRequest& chat, std::size_t whitespace) {
   const std::string key = key_of(chat);
   {
     const std::lock_guard lock(mutex_);
@@ -61,6 +61,7 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
   try {
     auto choice        = chat.tools.choice;
     choice.text_schema = chat.schema;
+    choice.whitespace  = static_cast<std::uint32_t>(whitespace);
     const tooldecode::BuildBudget budget({}, &cancelled_);
     const auto calls = format.constrain(assistant.masks, chat.tools.callable, choice);
     const std::lock_guard lock(mutex_);
@@ -130,7 +131,7 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
 
 ChatSession ChatService::start(const ChatRequest& chat, const std::string& client,
                                const std::function<void()>& watch) {
-  auto calls = constraints_.get(*assistant_, *format_, chat);
+  auto calls = constraints_.get(*assistant_, *format_, chat, options_.whitespace);
   ChatSession session{.unique = random_name(),
                       .text   = AnswerText(calls, chat.stops),
                       .events = std::make_shared<Exchange>()};

@@ -71,8 +71,10 @@ class Exchange {
 class ConstraintCache {
  public:
   /// The constraint of a request; ApiError for documents that give none, or where it is cancelled.
+  ///
+  /// \param whitespace  see ChoiceOptions; the same at each call
   [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
-                                            const ChatRequest& chat);
+                                            const ChatRequest& chat, std::size_t whitespace);
   /// Ends what is being built, and builds nothing any more.
   void cancel() noexcept { cancelled_ = true; }
   [[nodiscard]] const std::atomic<bool>& cancelled() const noexcept { return cancelled_; }
@@ -96,6 +98,7 @@ struct ServiceOptions {
   std::size_t prefix_cache = 16'384;  ///< tokens kept of earlier requests
   std::size_t cache_bytes  = std::size_t{64} << 20;
   double keep_alive        = 300;  ///< seconds that a tool's output is kept, unless told
+  std::size_t whitespace   = 0;    ///< see ChoiceOptions
   EarlyOptions early;              ///< of outputs for responses that are not known yet
   /// Of the model's passes: no more of a draft is verified than pays.
   tooldecode::TreeCosts costs = tooldecode::TreeCosts::flat();
