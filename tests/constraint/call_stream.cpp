@@ -171,6 +171,60 @@ TEST_CASE("Text and reasoning come without delimiters, and what may begin one wa
   CHECK(one.finish() == std::vector<StreamEvent>{{Kind::answer_end, 1, ""}});
 }
 
+TEST_CASE("Calls in fences: a tool's name makes one of a text, which must then conform") {
+  const VocabularyIndex index(test::byte_vocabulary());
+  const NamedFormat& format = format_named("qwen-2.5");
+  const ToolCallFSM calls   = format.constrain(index, documents(), {});
+  const std::string object =
+      "{\n  \"name\": \"get\",\n  \"arguments\": {\n    \"city\": \"Rome\",\n    \"days\": 2\n  }\n}";
+  const std::vector<ToolCall> one{{"get", {{"city", "Rome"}, {"days", 2}}}};
+  for (const std::string& text : {"Here:\n```json\n" + object + "\n```", object}) {
+    CAPTURE(text);
+    REQUIRE_FALSE(calls.find_refusal(text));
+    for (const auto& ends : {std::vector<std::size_t>{}, single_bytes(text)}) {
+      const Joined all = stream(calls, text, ends);
+      CHECK(all.calls == one);
+      CHECK(all.text == (text == object ? "" : "Here:\n"));
+      CHECK(all.whole);
+    }
+    const auto state = calls.advance_bytes(calls.initial(), text.substr(0, text.find("Rome")));
+    REQUIRE(state);
+    CHECK(calls.mode(*state) == ToolCallFSM::Mode::tool);
+    CHECK(calls.find_tool(*state) == 0);
+    // What does not conform is refused, in the text as well.
+    const std::size_t days = text.find("2\n");
+    CHECK(calls.find_refusal(std::string(text).replace(days, 1, "\"two\""))->at == days);
+    CHECK(calls.find_refusal(text + " So it is.")->at == text.size() + 1);
+    // Such an answer is hermes' text, and no answer where a call or a value of a schema is due.
+    CHECK(stream(format_named("hermes").constrain(index, documents(), {}), text).text == text);
+    CHECK(
+        format.constrain(index, documents(), {.choice = ToolChoice::required}).find_refusal(text));
+    const ToolCallFSM single = format.constrain(index, documents(), {.parallel = false});
+    const std::string again  = text + '\n' + (text == object ? text : text.substr(text.find('`')));
+    CHECK(single.find_refusal(again));
+    CHECK(stream(calls, again).calls.size() == 2);
+  }
+  const std::vector<std::string> texts{"```json\n{\"name\": \"Ann\"}\n```",
+                                       "{\n  \"name\": \"getter\"}",
+                                       "So: " + object,
+                                       "```python\nget()\n```",
+                                       "{",
+                                       "```json\n{\"name\": \"get"};
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    REQUIRE_FALSE(calls.find_refusal(text));
+    CHECK(stream(calls, text, single_bytes(text)).text == text);
+    CHECK(calls.parse(text).empty());
+  }
+  // The fence is written as `get` is, and `get_time` has another name.
+  CHECK(stream(calls, R"({"name":"get_time","arguments":{}})").calls ==
+        std::vector<ToolCall>{{"get_time"}});
+  // A value of a schema may begin with a brace.
+  const ToolCallFSM value = format.constrain(
+      index, documents(), {.text_schema = text::parse_json(R"({"type": "object"})")});
+  CHECK_FALSE(value.find_refusal("{}"));
+}
+
 TEST_CASE("An argument that is not JSON comes as JSON when it is complete") {
   const ToolCallFSM python{test::byte_vocabulary(), documents(), PythonCall{}};
   CallStream stream(python);

@@ -30,6 +30,25 @@ std::vector<std::string> texts_of(std::string_view letters, std::size_t length) 
 
 }  // namespace
 
+TEST_CASE("Texts behind white space are those, each behind any number of blanks") {
+  for (const std::vector<std::string>& some : std::vector<std::vector<std::string>>{
+           {"a"}, {"ab", "b"}, {"ab", "abb"}, {"a b", "a\n"}, {" a"}, {"\nb", "a"}}) {
+    const text::Dfa dfa = behind_space(some);
+    for (const std::string& text : texts_of("ab \n", 6)) {
+      const bool is_one = std::ranges::any_of(some, [&](const std::string& one) {
+        return text.ends_with(one) && text.find_first_not_of(" \n") >= text.size() - one.size();
+      });
+      if (accepts(dfa, text) != is_one) FAIL(text);
+    }
+  }
+  CHECK(accepts(behind_space({"a"}),
+                "\xC2\x85\xE2\x80\xA8\x1c"
+                "a"));
+  CHECK_FALSE(accepts(behind_space({"a"}),
+                      "\xC2"
+                      "a"));
+}
+
 TEST_CASE("Text without marks, and up to the first of some") {
   for (const std::vector<std::string>& delimiters : std::vector<std::vector<std::string>>{
            {"ab"}, {"aab"}, {"aba"}, {"aa", "b"}, {"ab", "abb"}, {"abab", "ba"}, {"bab", "aba"}}) {

@@ -122,6 +122,44 @@ TEST_CASE("Llama's calls need no mark where an answer begins with them") {
   CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == 0);
 }
 
+TEST_CASE("Qwen 2.5: a fence, or a bare object, is a call where it begins with a tool's name") {
+  const JsonCall format = JsonCall::qwen_2_5();
+  const ToolSet tools   = ToolSet::parse(
+      R"([{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+          {"name": "q\"t", "parameters": {"type": "object", "properties": {}}}])");
+  const std::vector<ToolCall> one{{"f", Json{{"a", 1}}}};
+  CHECK(format.write(one) == hermes.write(one));
+  CHECK(format.parse(hermes.write(one), tools) == one);
+  for (const std::string object :
+       {R"({"name":"f","arguments":{"a":1}})", R"({"name": "f", "arguments": {"a": 1}})",
+        "{\n  \"name\": \"f\",\n  \"arguments\": {\n    \"a\": 1\n  }\n}",
+        "{\n    \"name\": \"f\",\n    \"arguments\": {\n        \"a\": 1\n    }\n}"}) {
+    CAPTURE(object);
+    const std::string fence = "```json\n" + object + "\n```";
+    CHECK(format.parse(object, tools) == one);
+    CHECK(format.parse("\n" + object + "\n", tools) == one);
+    CHECK(format.parse("So: " + object, tools).empty());
+    CHECK(format.parse("So:\n" + fence, tools) == one);
+    CHECK(format.parse("```json\n{}\n```\n" + fence, tools) == one);
+    CHECK(format.parse(fence + "\n" + fence, tools).size() == 2);
+    CHECK(format.parse(object + "\n" + object, tools).size() == 2);
+    CHECK(format.parse(hermes.write(one), tools) == one);
+    CHECK(hermes.parse(fence, tools).empty());
+  }
+  for (const std::string text :
+       {"{\"name\": \"g\", \"arguments\": {}}", "{\"arguments\": {}, \"name\": \"f\"}",
+        "```json\n{\"name\": \"Ann\"}\n```", "```\n{\"name\": \"f\", \"arguments\": {}}\n```",
+        "```json\n{ \"name\": \"f\", \"arguments\": {}}\n```"}) {
+    CAPTURE(text);
+    CHECK(format.parse(text, tools).empty());
+  }
+  CHECK(format.parse(R"({"name": "q\"t", "arguments": {}})", tools) ==
+        std::vector<ToolCall>{{"q\"t"}});
+  CHECK_THROWS_AS(format.parse(R"({"name": "f"})", tools), Error);
+  CHECK_THROWS_AS(format.parse("```json\n{\"name\": \"f\", \"arguments\": {}}", tools), Error);
+  CHECK_THROWS_AS(format.parse(R"({"name": "f", "arguments": {}} or so)", tools), Error);
+}
+
 TEST_CASE("Mistral Nemo's calls may have a name of their own") {
   const JsonCall mistral  = JsonCall::mistral();
   const ToolSet tools     = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");

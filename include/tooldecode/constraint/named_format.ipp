@@ -49,6 +49,7 @@ TOOLDECODE_INLINE const std::vector<NamedFormat>& named_formats() {
   static const std::vector<NamedFormat> all{
       make_named_format("python", PythonCall{}),
       make_named_format("hermes", JsonCall::hermes()),
+      make_named_format("qwen-2.5", JsonCall::qwen_2_5()),
       make_named_format("llama", JsonCall::llama()),
       make_named_format("lfm2", PythonCall::lfm2()),
       make_named_format("llama-4", PythonCall::llama_4()),

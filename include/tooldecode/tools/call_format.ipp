@@ -116,7 +116,8 @@ class AnswerBuilder {
     tools::FreeText text{.barred = parts_.barred};
     for (const CallOpening& opening : parts_.openings) {
       if (opening.only_at_start) {
-        text.not_first.push_back(opening.delimiter);
+        if (opening.longer.empty()) text.not_first.push_back(opening.delimiter);
+        text.not_first.insert(text.not_first.end(), opening.longer.begin(), opening.longer.end());
         continue;
       }
       const auto delimiters =
@@ -190,8 +191,8 @@ class AnswerBuilder {
     if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
       if (!opening.longer.empty()) {  // what follows the delimiter tells of a call
-        ways.push_back(
-            grammar_.sequence({silent, grammar_.literal(opening.delimiter), opening.calls}));
+        ways.push_back(grammar_.sequence({opening.only_at_start ? space_ : silent,
+                                          grammar_.literal(opening.delimiter), opening.calls}));
       } else if (opening.only_at_start) {
         ways.push_back(grammar_.sequence(
             {space_, tools::delimiter(grammar_, opening.delimiter), in_calls(opening.calls)}));

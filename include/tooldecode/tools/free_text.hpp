@@ -43,6 +43,11 @@ struct FreeText {
 /// Source: Aho and Corasick 1975
 text::Dfa text_between(const FreeText& text);
 
+/// One of some texts, with white space before it or not.
+///
+/// \par Complexity  O(bytes of the texts x 256), but where one begins with white space
+text::Dfa behind_space(const std::vector<std::string>& texts);
+
 /// Free text as a lexeme; made once where it does not depend on tools.
 ///
 /// \par Complexity  O(bytes of the delimiters x 256), or O(log) where the text is known

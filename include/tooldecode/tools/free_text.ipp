@@ -77,6 +77,48 @@ TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
   return text::Dfa(rows);
 }
 
+TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) {
+  // What Python and JavaScript strip from a text.
+  const std::string pattern = "[\\s\\x1c-\\x1f\\x85]*";
+  const auto compiled       = [](const std::string& whole) {
+    return text::utf8_lexeme(text::compile_whole_pattern(whole));
+  };
+  const text::Dfa space = compiled(pattern);
+  const auto dead       = text::Dfa::dead;
+  if (std::ranges::any_of(texts, [&](const std::string& text) {
+        return text.empty() || space.next(0, static_cast<std::uint8_t>(text.front())) != dead;
+      })) {
+    std::string alternatives;
+    for (const std::string& text : texts) {
+      alternatives += (alternatives.empty() ? "(?:" : "|") + pattern_of(text);
+    }
+    return compiled(pattern + alternatives + ')');
+  }
+  // A trie behind the white space: there may be too many texts for a pattern.
+  std::vector<text::Dfa::Row> rows(space.size());
+  const auto insert = [&rows](text::Dfa::State at, char c) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    if (rows[at].next[byte] == text::Dfa::dead) {
+      rows[at].next[byte] = static_cast<text::Dfa::State>(rows.size());
+      rows.emplace_back();
+    }
+    return rows[at].next[byte];
+  };
+  for (const std::string& text : texts) {
+    text::Dfa::State at = 0;
+    for (const char c : text) at = insert(at, c);
+    rows[at].accepting = true;
+  }
+  const text::Dfa::Row first = rows.front();
+  for (text::Dfa::State at = 0; at < space.size(); ++at) {
+    for (unsigned b = 0; b < 256; ++b) {
+      const text::Dfa::State next = space.next(at, static_cast<std::uint8_t>(b));
+      rows[at].next[b] = next != dead ? next : space.accepting(at) ? first.next[b] : dead;
+    }
+  }
+  return text::Dfa(rows);
+}
+
 TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
   constexpr std::size_t max_known = 256;
   static std::mutex mutex;
@@ -86,11 +128,8 @@ TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
     if (const auto found = known.find(text); found != known.end()) return found->second;
   }
   text::Dfa made = text_between(text);
-  for (const std::string& delimiter : text.not_first) {
-    // What Python and JavaScript strip from a text.
-    const text::TextDfa pattern =
-        text::compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(delimiter));
-    made = without_match(made, text::utf8_lexeme(pattern), text::MatchAt::start);
+  if (!text.not_first.empty()) {
+    made = without_match(made, behind_space(text.not_first), text::MatchAt::start);
   }
   if (!text.barred.empty()) {
     const text::TextDfa pattern = text::compile_whole_pattern(text.barred);

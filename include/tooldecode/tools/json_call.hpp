@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,16 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
+
+namespace tools {
+
+/// What stands around one call, in place of a format's usual delimiters.
+struct CallFence {
+  std::string begin;  ///< precedes the object
+  std::string end;    ///< follows it
+};
+
+}  // namespace tools
 
 /// `{"name": "f", "arguments": {...}}`, with delimiters around each call or around all of them, or
 /// with none; text may precede the first delimiter, but not calls without delimiters.
@@ -49,12 +60,20 @@ struct JsonCall {
   std::string close = "]";   ///< closes it
   std::optional<std::string> before_end{};  ///< before a call's end; nothing: the separator
   tools::TextFrame response{};              ///< what may stand around text
+  /// Other ways in which models open calls where text may stand, with `begin` and `end` of their own;
+  /// what stands behind one is a call where it is an object that begins with a tool's name, in one of
+  /// the usual layouts, and text otherwise. Without a begin, only the answer's first object.
+  std::vector<tools::CallFence> fences{};
 
   /// What values are written in.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>`, each.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
+  /// As hermes; an answer that may be text may also hold calls in ```` ```json ```` blocks, or begin
+  /// with a bare call, with white space as the model likes: so does Qwen2.5-Coder, whose template is
+  /// that of Qwen2.5.
+  [[nodiscard]] static JsonCall qwen_2_5();
   /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`, the tag not needed where the answer
   /// begins with a call.
   [[nodiscard]] static JsonCall llama();
@@ -101,7 +120,9 @@ struct JsonCall {
 
   /// The calls of an answer; none where it has no opening delimiter, or does not begin with the
   /// JSON.
-  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const;
+  ///
+  /// \param tools  those whose names tell a call in `fences` from text
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
   /// The first call's object, its closing delimiter and further calls, behind the opening
   /// delimiter; or behind a brace that an answer begins with.
@@ -110,6 +131,18 @@ struct JsonCall {
                                                   const ChoiceOptions& options) const;
 
  private:
+  // Most bytes of white space at a place of a fence: a line end, and an indent of eleven levels.
+  static constexpr std::uint32_t fence_whitespace = 23;
+  // The ways in which an answer that may be text opens calls without `begin`.
+  void append_fences(std::vector<CallOpening>& openings, Grammar& grammar,
+                     const std::vector<std::pair<std::string, NodeId>>& named,
+                     const ChoiceOptions& options) const;
+  // The fence that is first in a text, and where it is.
+  [[nodiscard]] std::optional<std::pair<std::size_t, const tools::CallFence*>> find_fence(
+      std::string_view text, const ToolSet& tools) const;
+  // What a call of a tool, whose name is given as JSON, begins with in a fence, in each layout.
+  [[nodiscard]] std::vector<std::string> beginnings(const tools::CallFence& fence,
+                                                    std::string_view name_text) const;
   // The tools' names, each with what follows it in the call's object.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,

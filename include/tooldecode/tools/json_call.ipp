@@ -28,6 +28,12 @@
 
 namespace tooldecode {
 
+TOOLDECODE_INLINE JsonCall JsonCall::qwen_2_5() {
+  JsonCall format = hermes();
+  format.fences   = {{"```json\n", "\n```"}, {"", ""}};
+  return format;
+}
+
 TOOLDECODE_INLINE JsonCall JsonCall::llama() {
   return {"<|python_tag|>", "", "", "parameters", "; ", false, true};
 }
@@ -123,11 +129,54 @@ TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) c
   return text;
 }
 
+TOOLDECODE_INLINE std::vector<std::string> JsonCall::beginnings(const tools::CallFence& fence,
+                                                                std::string_view name_text) const {
+  std::vector<std::string> result;
+  for (const std::string_view space : {"", "\n  ", "\n    "}) {
+    for (const std::string_view colon : {":", ": "}) {
+      std::string beginning = fence.begin + '{';
+      beginning.append(space).append('"' + name + '"').append(colon).append(name_text);
+      result.push_back(std::move(beginning));
+    }
+  }
+  return result;
+}
+
+TOOLDECODE_INLINE std::optional<std::pair<std::size_t, const tools::CallFence*>>
+JsonCall::find_fence(std::string_view text, const ToolSet& tools) const {
+  std::optional<std::pair<std::size_t, const tools::CallFence*>> first;
+  const std::size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  for (const tools::CallFence& fence : fences) {
+    for (std::size_t at = fence.begin.empty() ? start : text.find(fence.begin);
+         at != std::string_view::npos && (!first || at < first->first);
+         at = fence.begin.empty() ? text.npos : text.find(fence.begin, at + 1)) {
+      const bool is_call = std::ranges::any_of(tools, [&](const Tool& tool) {
+        std::string spelled;
+        text::append_json_string(spelled, tool.name);
+        return std::ranges::any_of(beginnings(fence, spelled), [&](const std::string& beginning) {
+          return text.substr(at).starts_with(beginning);
+        });
+      });
+      if (is_call) first = {at, &fence};
+    }
+  }
+  return first;
+}
+
 TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
-                                                        const ToolSet& /*tools*/) const {
+                                                        const ToolSet& tools) const {
   std::vector<ToolCall> calls;
   text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
+  if (const auto fence = find_fence(text.substr(0, text.find(begin)), tools)) {
+    reader.skip(fence->first);
+    for (; !reader.at_end(); reader.skip_space()) {
+      reader.expect(fence->second->begin);
+      calls.push_back(parse_call(reader));
+      reader.expect(tools::trimmed(fence->second->end));
+    }
+    return calls;
+  }
   if (begin.empty()) {
     reader.skip_space();
     if (!reader.rest().starts_with(trigger())) return calls;
@@ -153,14 +202,19 @@ TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
 TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
                                                               const ToolSet& tools,
                                                               std::span<const std::size_t> chosen,
-                                                              const ChoiceOptions& options) const {
+                                                              const ChoiceOptions& given) const {
+  // What a fence holds is laid out as the model likes, and so is what the usual delimiters hold.
+  const bool has_fences = !fences.empty() && given.choice == ToolChoice::automatic &&
+                          !given.text_schema && !chosen.empty();
+  ChoiceOptions options = given;
+  if (has_fences) options.whitespace = std::max(given.whitespace, fence_whitespace);
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   const NodeId space = text.space();
   // With whitespace 0 the delimiters' own separators stand where whitespace may.
   const bool exact  = options.whitespace == 0;
   const NodeId gap  = exact ? grammar.literal(separator) : space;
-  const NodeId body = grammar.sequence(
-      {space, before_name(grammar, options), grammar.trie(names(grammar, tools, chosen, options))});
+  const auto named  = names(grammar, tools, chosen, options);
+  const NodeId body = grammar.sequence({space, before_name(grammar, options), grammar.trie(named)});
   const NodeId whole = grammar.sequence({grammar.literal("{"), body});
   // What the format writes, and with any white space around it.
   const auto spaced = [&](std::string_view written) {
@@ -187,8 +241,11 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
     const NodeId behind = exact ? grammar.literal(before_last()) : space;
     const NodeId call   = grammar.sequence({before, whole, behind, tools::delimiter(grammar, end)});
     const NodeId next   = grammar.sequence({gap, tools::delimiter(grammar, begin)});
-    return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
-             only_at_start()}};
+    std::vector<CallOpening> result{{std::string(trigger()),
+                                     grammar.sequence({grammar.repeat(call, count, next), last}),
+                                     only_at_start()}};
+    if (has_fences) append_fences(result, grammar, named, options);
+    return result;
   }
   const NodeId next   = spaced(*between);
   const NodeId closed = list ? spaced(close) : grammar.empty();
@@ -208,6 +265,31 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
                            : CallOpening{"{", bare(), true});
   }
   return result;
+}
+
+TOOLDECODE_INLINE void JsonCall::append_fences(
+    std::vector<CallOpening>& openings, Grammar& grammar,
+    const std::vector<std::pair<std::string, NodeId>>& named, const ChoiceOptions& options) const {
+  const NodeId blank = grammar.lexeme(text::any_whitespace(), {1, 2});
+  for (const tools::CallFence& fence : fences) {
+    CallOpening opening{.delimiter = fence.begin + '{', .only_at_start = fence.begin.empty()};
+    std::vector<std::pair<std::string, NodeId>> ways;
+    for (const auto& [spelled, rest] : named) {
+      const NodeId call = grammar.tagged(CallGrammar::tool_mode, rest);
+      for (std::string& beginning : beginnings(fence, spelled)) {
+        ways.emplace_back(beginning.substr(opening.delimiter.size()), call);
+        opening.longer.push_back(std::move(beginning));
+      }
+    }
+    const NodeId object  = grammar.trie(ways);
+    const NodeId closing = grammar.literal(fence.end);
+    const NodeId next =
+        grammar.sequence({blank, grammar.literal(opening.delimiter), object, closing});
+    opening.calls = grammar.sequence(
+        {object, closing, grammar.repeat(next, options.further_calls(), grammar.empty()),
+         grammar.optional(blank)});
+    openings.push_back(std::move(opening));
+  }
 }
 
 TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
