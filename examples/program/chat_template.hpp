@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,11 @@ class ChatTemplate {
 
   /// Whether it has a place for the documents of tools.
   [[nodiscard]] bool has_tools() const { return has_tools_; }
+
+  /// Whether a text stands in it.
+  [[nodiscard]] bool says(std::string_view text) const {
+    return source_.find(text) != std::string::npos;
+  }
 
   /// Whether it names a variable.
   [[nodiscard]] bool takes(const std::string& variable) const { return names_.contains(variable); }
@@ -150,7 +156,11 @@ class ChatTemplate {
     if (!own || own == rendered({{"content", ""}})) continue;
     for (const Format& format : tooldecode::named_formats()) {
       const auto text = format.write(std::vector{call}, tools);
-      if (own == rendered({{"content", text}})) return format.name;
+      if (own != rendered({{"content", text}})) continue;
+      // Models of this one's family have other ways to write the same calls.
+      const bool is_qwen_2_5 =
+          format.name == "hermes" && chat.says("You are Qwen, created by Alibaba");
+      return is_qwen_2_5 ? "qwen-2.5" : format.name;
     }
   }
   return std::nullopt;

@@ -29,6 +29,9 @@ ChatTemplate chat(const std::string& call) {
 TEST_CASE("The call format of a chat template is found by the call that it writes") {
   CHECK(find_format(chat("<tool_call>\n{\"name\": \"{{ call.function.name }}\", \"arguments\": "
                          "{{ call.function.arguments | tojson }}}\n</tool_call>")) == "hermes");
+  CHECK(find_format(chat("<tool_call>\n{\"name\": \"{{ call.function.name }}\", \"arguments\": "
+                         "{{ call.function.arguments | tojson }}}\n</tool_call>"
+                         "{# You are Qwen, created by Alibaba Cloud. #}")) == "qwen-2.5");
   CHECK(find_format(chat("<|python_tag|>{\"name\": \"{{ call.function.name }}\", \"parameters\": "
                          "{{ call.function.arguments | tojson }}}")) == "llama");
   CHECK(find_format(chat("<tool_call>\n<function={{ call.function.name }}>\n{%- for key, value in "

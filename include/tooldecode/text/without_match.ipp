@@ -25,6 +25,7 @@ TOOLDECODE_INLINE Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt
   if (pattern.empty() || text.empty()) return text;
   std::vector<SearchState> order{{0, {0}}};
   std::map<SearchState, Dfa::State> number{{order[0], 0}};
+  std::vector<Dfa::State> number_alone(text.size(), Dfa::dead);  // where no match has begun
   std::vector<Dfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
     BuildBudget::spend(64);
@@ -49,9 +50,13 @@ TOOLDECODE_INLINE Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt
       std::sort(next.begun.begin(), next.begun.end());
       const auto last = std::unique(next.begun.begin(), next.begun.end());
       next.begun.erase(last, next.begun.end());
-      const auto [known, fresh] = number.emplace(next, static_cast<Dfa::State>(order.size()));
-      if (fresh) order.push_back(std::move(next));
-      row.next[b] = known->second;
+      const auto fresh  = static_cast<Dfa::State>(order.size());
+      Dfa::State& known = next.begun.empty() ? number_alone[next.text]
+                                             : number.emplace(next, Dfa::dead).first->second;
+      row.next[b]       = known == Dfa::dead ? fresh : known;
+      if (known != Dfa::dead) continue;
+      known = fresh;
+      order.push_back(std::move(next));
     }
     rows.push_back(std::move(row));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -132,12 +133,11 @@ TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) c
 TOOLDECODE_INLINE std::vector<std::string> JsonCall::beginnings(const tools::CallFence& fence,
                                                                 std::string_view name_text) const {
   std::vector<std::string> result;
-  for (const std::string_view space : {"", "\n  ", "\n    "}) {
-    for (const std::string_view colon : {":", ": "}) {
-      std::string beginning = fence.begin + '{';
-      beginning.append(space).append('"' + name + '"').append(colon).append(name_text);
-      result.push_back(std::move(beginning));
-    }
+  for (const auto& [space, colon] : std::array<std::pair<std::string_view, std::string_view>, 4>{
+           {{"", ":"}, {"", ": "}, {"\n  ", ": "}, {"\n    ", ": "}}}) {
+    std::string beginning = fence.begin + '{';
+    beginning.append(space).append('"' + name + '"').append(colon).append(name_text);
+    result.push_back(std::move(beginning));
   }
   return result;
 }
