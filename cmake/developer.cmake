@@ -47,7 +47,7 @@ mark_as_advanced(TOOLDECODE_CCACHE)
 if(TOOLDECODE_CCACHE AND UNIX)
   set(launcher ${PROJECT_BINARY_DIR}/ccache)  # a file, which is easier to hand on than a list
   file(WRITE ${launcher} "#!/bin/sh
-export CCACHE_BASEDIR='${PROJECT_SOURCE_DIR}' CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+export CCACHE_BASEDIR='${PROJECT_SOURCE_DIR}' CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros
 exec '${TOOLDECODE_CCACHE}' \"$@\"
 ")
   file(CHMOD ${launcher} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
@@ -62,13 +62,6 @@ exec '${TOOLDECODE_CCACHE}' \"$@\"
     endif()
   endforeach()
 endif()
-
-# As target_precompile_headers(), and a cache of objects still works.
-function(tooldecode_precompile_headers target)
-  target_precompile_headers(${target} ${ARGN})
-  target_compile_options(${target} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
-endfunction()
 
 if(TOOLDECODE_CUDA)
   add_library(tooldecode_cuda_developer INTERFACE)

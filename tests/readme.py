@@ -339,6 +339,15 @@ def compile_time_table() -> str:
     return table(["unit", "processor time", "its front end", "peak memory", "times nlohmann's", "aim"], rows)
 
 
+def required_table() -> str:
+    """Of how many questions each model calls, and of how many greetings it does not."""
+    found = results("required")
+    questions, greetings = found["questions"], found["greetings"]
+    return table(["model", "a call required", "a call left to the model", "greetings and the like without a call"],
+                 [[row["model"], f"{row['required']} of {questions}", f"{row['auto']} of {questions}",
+                   f"{row['greetings']} of {greetings}"] for row in found["rows"]])
+
+
 def engines_table() -> str:
     """Medians that an engine's interface gives; all cells are in the file."""
     measured = results("engines")["results"]
@@ -359,7 +368,7 @@ def engines_table() -> str:
 
 TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_sampled": fr_spec_sampled,
           "fr_spec_rounds": fr_spec_rounds,
-          "fr_spec_coverage": fr_spec_coverage, "compile_time": compile_time_table, "engines": engines_table,
+          "fr_spec_coverage": fr_spec_coverage, "required": required_table, "compile_time": compile_time_table, "engines": engines_table,
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table,

@@ -23,6 +23,8 @@ def faults(path):
         return ["has no made_by"]
     found = [f"{field}: {record.get(field)!r}" for field, shape in SHAPES.items()
              if record.get(field) == "unknown" or not re.fullmatch(shape, str(record.get(field)))]
+    if re.search(r"(^|[ =])/(root|home|work|tmp)/", str(record.get("command"))):
+        found.append("command: a path of one machine")
     machine = record.get("machine")
     for field in ("processor", "cores", "memory_gib", "system"):
         if not isinstance(machine, dict) or machine.get(field) in (None, "", 0):

@@ -19,9 +19,9 @@ function(ask_pkg_config variable)
   separate_arguments(said UNIX_COMMAND "${said}")
   set(${variable} ${said} PARENT_SCOPE)
 endfunction()
-# compile(<name> <source>): an object, not optimised: what counts is that it compiles and links.
+# compile(<name> <source>): an object, soon: what counts is that it compiles and links, and -O0 writes more of it.
 function(compile name source)
-  execute_process(COMMAND ${LAUNCHER} ${COMPILER} -std=c++20 -O0 -c ${source} -o ${BUILD}/${name}.o ${flags}
+  execute_process(COMMAND ${LAUNCHER} ${COMPILER} -std=c++20 -Og -c ${source} -o ${BUILD}/${name}.o ${flags}
                   COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 function(link name)

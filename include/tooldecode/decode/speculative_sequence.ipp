@@ -29,6 +29,7 @@
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
+#include <tooldecode/verify/tree_verifier.hpp>
 
 namespace tooldecode::decode {
 
@@ -202,20 +203,21 @@ TOOLDECODE_INLINE void SpeculativeSequence::take_tree(std::span<float> row, Stop
   made_.clear();
   std::vector<std::size_t> path;  // rows of the pass that stay
   for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);
-  for (std::optional<std::size_t> node = 0; node && !is_finished();) {
+  const auto token_after = [&](std::size_t node) -> std::optional<TokenId> {
+    if (is_finished()) return std::nullopt;
     // The root's mask is there, and leaves a choice: else it would not have come to a pass.
-    auto next = *node == 0 ? std::nullopt : sequence_.find_forced();
+    auto next = node == 0 ? std::nullopt : sequence_.find_forced();
     watch.add_to(out.times.constraint);
-    if (!next) next = draw(tree, *node, lead, *node == 0 ? row : std::span<float>());
+    if (!next) next = draw(tree, node, lead, node == 0 ? row : std::span<float>());
     watch.add_to(out.times.sampling);
-    if (!next) break;
+    if (!next) return std::nullopt;
     sequence_.take(*next);
-    const auto child = tree.find_child(*node, next->token);
-    count(tree, *node, child.has_value());
-    node = child;
-    if (node) path.push_back(lead + *node);
+    count(tree, node, tree.find_child(node, next->token).has_value());
     watch.add_to(out.times.constraint);
-  }
+    return next->token;
+  };
+  for (const std::size_t node : verify::descend(tree, token_after).path)
+    path.push_back(lead + node);
   path.resize(std::min(path.size(), unread().size()));  // an end token is not read
   model_.commit(read_.cache, path);
   for (const std::size_t i : path) keep_hidden(i);

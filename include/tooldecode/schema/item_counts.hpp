@@ -45,6 +45,9 @@ class ItemCounts {
   // What may follow so many items.
   NodeId after(const State& state);
 
+  // Whether an item that meets a form, too, may have more keys than by itself.
+  [[nodiscard]] bool names_more(FormId form, FormId item) const;
+
   // A further item that counts for the chosen forms.
   void add_item(const State& state, std::size_t chosen, std::vector<NodeId>& choices);
 

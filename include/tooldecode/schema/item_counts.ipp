@@ -37,6 +37,14 @@ TOOLDECODE_INLINE NodeId ItemCounts::operator()(const ArrayForm& form) {
   return after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
 }
 
+TOOLDECODE_INLINE bool ItemCounts::names_more(FormId form, FormId item) const {
+  return std::ranges::any_of(forms_[item].objects, [&](const ObjectForm& closed) {
+    return closed.closes && std::ranges::any_of(forms_[form].objects, [&](const ObjectForm& other) {
+             return united(closed.named, other.named) != closed.named;
+           });
+  });
+}
+
 TOOLDECODE_INLINE void ItemCounts::too_many() {
   throw Error(Errc::limit_exceeded, "", "an array that contains items needs too many states");
 }
@@ -71,7 +79,11 @@ TOOLDECODE_INLINE void ItemCounts::add_item(const State& state, std::size_t chos
     const bool counted              = (chosen >> k & 1) != 0;
     const bool open                 = count.max == text::Occurrences::unbounded;
     const bool settled              = state.items < from || (open && state.counts[k] >= count.min);
-    if (settled && counted) return;  // counts no more
+    if (settled && counted) {  // counts no more, but may have the keys that the form names
+      if (state.items < from || !names_more(form, item)) return;
+      item = forms_.both(item, form);
+      continue;
+    }
     if (settled) continue;
     if (counted && ++next.counts[k] > count.max) return;
     if (counted) {

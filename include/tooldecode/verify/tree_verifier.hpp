@@ -24,6 +24,27 @@ struct TreeVerdict {
       token;  ///< the one after them; nothing where the distribution there allows none
 };
 
+namespace verify {
+
+/// Goes down a draft tree from its root for as long as the token after a node is a child's.
+///
+/// \param token_after  token_after(node) gives the token after a node, or nothing where none follows
+///
+/// \par Complexity  at most D + 1 tokens
+template <class TokenAfter>
+[[nodiscard]] TreeVerdict descend(const DraftTree& tree, const TokenAfter& token_after) {
+  TreeVerdict verdict;
+  for (std::size_t node = 0;;) {
+    verdict.token    = token_after(node);
+    const auto child = verdict.token ? tree.find_child(node, *verdict.token) : std::nullopt;
+    if (!child) return verdict;
+    verdict.path.push_back(*child);
+    node = *child;
+  }
+}
+
+}  // namespace verify
+
 /// Follows an acceptance rule from the root of a draft tree for as long as it chooses children.
 ///
 /// \par Shapes      a distribution [V] per visited node
@@ -58,15 +79,11 @@ class TreeVerifier {
   template <class DistributionOf>
   [[nodiscard]] TreeVerdict operator()(const DraftTree& tree, DistributionOf distribution_of,
                                        NoiseKey key, float temperature) const {
-    TreeVerdict verdict;
-    for (std::size_t node = 0;; ++key.position) {
+    return verify::descend(tree, [&](std::size_t node) {
       verify::PositionNoise noise{key};
-      verdict.token    = choose({distribution_of(node), temperature}, tree, node, noise);
-      const auto child = verdict.token ? tree.find_child(node, *verdict.token) : std::nullopt;
-      if (!child) return verdict;
-      verdict.path.push_back(*child);
-      node = *child;
-    }
+      ++key.position;
+      return choose({distribution_of(node), temperature}, tree, node, noise);
+    });
   }
 
  private:
