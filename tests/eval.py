@@ -85,6 +85,21 @@ def test_choice():
     assert "no row can be used" in said and "h" in said, said
 
 
+def test_format_and_white_space():
+    """A format for all rows stands above a row's, and white space that may follow leaves less of a text forced."""
+    rows, passes = [dialogue("f", [("f", {"a": "q"})])], []
+    for white_space in ("0", "8"):
+        with tempfile.TemporaryDirectory() as folder:
+            answers = pathlib.Path(folder) / "answers.jsonl"
+            _, document, _ = run("--method", "constrained", "--format", "hermes", "--whitespace", white_space, "--answers",
+                                 str(answers), data=rows)
+            answer = json.loads(answers.read_text(encoding="utf-8").splitlines()[1])
+        assert answer["text"].startswith("<tool_call>"), answer
+        passes.append(document["constrained"]["passes_per_sample"])
+    assert passes[0] < passes[1], passes
+    assert "hermes" in run("--format", "hermse", data=rows, status=2)
+
+
 def test_shares():
     rows = [dialogue("f", [("f", {"a": "q"})])] * 7 + [dialogue("f", [("f", {"a": "r"})])] * 3
     text, document, _ = run("--method", "tool-decoding", "--oc", "1,2", data=rows)

