@@ -4,7 +4,7 @@ if(NOT CLANG_FORMAT)
   return()
 endif()
 set(files)
-foreach(folder include tests examples benchmarks)
+foreach(folder include tests examples benchmarks python)
   file(GLOB_RECURSE found "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.ipp" "${ROOT}/${folder}/*.cpp"
                           "${ROOT}/${folder}/*.cuh" "${ROOT}/${folder}/*.cu" "${ROOT}/${folder}/*.h")
   list(APPEND files ${found})

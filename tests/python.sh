@@ -37,7 +37,7 @@ tests() {  # tests <venv> <files...>
   local at=$folder/$1
   shift
   "$at/bin/pip" install -q --no-deps --force-reinstall "$wheel"
-  (cd examples/python/tests && HF_HUB_OFFLINE=1 "$at/bin/python" -m pytest -q -rs -p no:cacheprovider "$@")
+  (cd python/tests && HF_HUB_OFFLINE=1 "$at/bin/python" -m pytest -q -rs -p no:cacheprovider "$@")
 }
 
 # At fixed places, so that ccache knows what it has compiled.

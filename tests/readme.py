@@ -668,7 +668,7 @@ def main() -> int:
         if write:
             (ROOT / name).write_text(text, encoding="utf-8")
         texts[name] = text
-    for path in sorted((ROOT / "cmake/documentation").glob("*.md")):
+    for path in sorted((ROOT / "docs").glob("*.md")):
         if "```cpp" in path.read_text(encoding="utf-8"):
             wrong += 1
             print(f"{path.name} has C++ that is cut from no file: use \\snippet")

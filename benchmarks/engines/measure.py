@@ -424,7 +424,7 @@ def main():
         made_by["flags"] = "-O3 -DNDEBUG"
         git = ["git", "-C", str(ROOT)]
         commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout
-        changes = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "include", "examples/python"], check=False).returncode
+        changes = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "include", "python"], check=False).returncode
         made_by["commit"] = commit.strip() + ("+changes" if changes else "")
         pathlib.Path(options.json).write_text(json.dumps({"made_by": made_by, "results": results}, indent=1) + "\n")
 

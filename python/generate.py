@@ -5,7 +5,7 @@ import pathlib
 import transformers
 from tooldecode.transformers import generate_with_tools
 
-data = pathlib.Path(__file__).resolve().parent.parent / "data"
+data = pathlib.Path(__file__).resolve().parent.parent / "examples/data"
 model = transformers.AutoModelForCausalLM.from_pretrained(data / "tiny")
 tokenizer = transformers.AutoTokenizer.from_pretrained(data / "tiny")
 tokenizer.chat_template = "<|begin|><|tools|>format: python\nget_weather(city: string): Weather.\n<|user|>{{ messages[0].content }}<|assistant|>"

@@ -3,7 +3,7 @@
 find_package(Doxygen QUIET COMPONENTS dot)
 if(DOXYGEN_FOUND)
   set(DOCUMENTATION_OUTPUT ${PROJECT_BINARY_DIR}/documentation)
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/Doxyfile.in ${DOCUMENTATION_OUTPUT}/Doxyfile @ONLY)
+  configure_file(${PROJECT_SOURCE_DIR}/docs/Doxyfile.in ${DOCUMENTATION_OUTPUT}/Doxyfile @ONLY)
   set(command ${DOXYGEN_EXECUTABLE} ${DOCUMENTATION_OUTPUT}/Doxyfile)
   add_custom_target(documentation COMMAND ${command} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 else()

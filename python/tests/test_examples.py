@@ -18,7 +18,7 @@ def test_script(name, expected, tiny):
 
 
 def test_the_guide_is_cut_from_the_scripts(tiny):
-    guide = (SCRIPTS.parents[1] / "cmake/documentation/python.md").read_text()
+    guide = (SCRIPTS.parent / "docs/python.md").read_text()
     scripts = [path.read_text() for path in SCRIPTS.glob("*.py")]
     blocks = guide.split("```python\n")[1:]
     assert len(blocks) == 5 and all(any(block.split("```")[0] in script for script in scripts) for block in blocks)

@@ -4,7 +4,7 @@ import pathlib
 
 import tooldecode
 
-data = pathlib.Path(__file__).resolve().parent.parent / "data"
+data = pathlib.Path(__file__).resolve().parent.parent / "examples/data"
 vocabulary = tooldecode.Vocabulary.load(data / "tiny")
 tools = json.loads((data / "tools.json").read_text())
 calls = tooldecode.tool_calls(vocabulary, tools, "python")

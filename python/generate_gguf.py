@@ -7,7 +7,7 @@ import llama_cpp
 from tooldecode.llama_cpp import generate_with_tools
 
 path = sys.argv[1]  # such as what `bash examples/models.sh smollm2` prints
-tools = json.loads((pathlib.Path(__file__).resolve().parent.parent / "data/tools.json").read_text())
+tools = json.loads((pathlib.Path(__file__).resolve().parent.parent / "examples/data/tools.json").read_text())
 question = [{"role": "user", "content": "What is the weather in Paris?"}]
 
 llama = llama_cpp.Llama(path, n_ctx=2048, verbose=False)

@@ -47,7 +47,7 @@ def end(vocabulary) -> int:
 @pytest.fixture(scope="session")
 def tiny() -> pathlib.Path:
     """The folder of the tiny model; its tests are left out where the package is tested without the tree."""
-    folder = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny"
+    folder = pathlib.Path(__file__).resolve().parents[2] / "examples" / "data" / "tiny"
     if not (folder / "tokenizer.json").exists():
         pytest.skip("examples/data/tiny is not here")
     return folder
