@@ -654,6 +654,17 @@ def blocks(text: str, write: bool) -> tuple[str, int]:
     return text, wrong
 
 
+def keywords() -> list[str]:
+    """The keywords of JSON Schema that the compiler knows and docs/json_schema.md does not tell of, or the other way."""
+    source = (ROOT / "include/tooldecode/schema/keywords.ipp").read_text(encoding="utf-8")
+    known = set(re.findall(r'\{"(\$?\w+)", \{', source))
+    page = (ROOT / "docs/json_schema.md").read_text(encoding="utf-8")
+    told = {name for line in page.splitlines() if line.startswith("| `")
+            for name in re.findall(r"`(\$?\w+)`", line.split(" | ")[0])}
+    assert len(known) > 50, known
+    return sorted(known ^ told)
+
+
 def main() -> int:
     write = "--write" in sys.argv
     wrong = 0
@@ -672,6 +683,9 @@ def main() -> int:
         if "```cpp" in path.read_text(encoding="utf-8"):
             wrong += 1
             print(f"{path.name} has C++ that is cut from no file: use \\snippet")
+    for name in keywords():
+        wrong += 1
+        print(f"docs/json_schema.md and include/tooldecode/schema/keywords.ipp: one of them lacks {name}")
     if texts["README.md"].count("\n") > 250:
         wrong += 1
         print("README.md is longer than 250 lines")
