@@ -197,8 +197,10 @@ TEST_CASE("Calls in fences: a tool's name makes one of a text, which must then c
     CHECK(calls.find_refusal(text + " So it is.")->at == text.size() + 1);
     // Such an answer is hermes' text, and no answer where a call or a value of a schema is due.
     CHECK(stream(format_named("hermes").constrain(index, documents(), {}), text).text == text);
-    CHECK(
-        format.constrain(index, documents(), {.choice = ToolChoice::required}).find_refusal(text));
+    for (const ToolChoice choice : {ToolChoice::required, ToolChoice::none}) {
+      CHECK(format.constrain(index, documents(), {.choice = choice}).find_refusal(text));
+    }
+    CHECK_FALSE(format.constrain(index, ToolSet(), {}).find_refusal(text));
     const ToolCallFSM single = format.constrain(index, documents(), {.parallel = false});
     const std::string again  = text + '\n' + (text == object ? text : text.substr(text.find('`')));
     CHECK(single.find_refusal(again));

@@ -134,7 +134,7 @@ struct JsonCall {
   // Most bytes of white space at a place of a fence: a line end, and an indent of eleven levels.
   static constexpr std::uint32_t fence_whitespace = 23;
   // The ways in which an answer that may be text opens calls without `begin`.
-  void append_fences(std::vector<CallOpening>& openings, Grammar& grammar,
+  void append_fences(std::vector<CallOpening>& openings, Grammar& grammar, const ToolSet& tools,
                      const std::vector<std::pair<std::string, NodeId>>& named,
                      const ChoiceOptions& options) const;
   // The fence that is first in a text, and where it is.

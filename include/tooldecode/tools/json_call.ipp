@@ -204,8 +204,10 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
                                                               std::span<const std::size_t> chosen,
                                                               const ChoiceOptions& given) const {
   // What a fence holds is laid out as the model likes, and so is what the usual delimiters hold.
-  const bool has_fences = !fences.empty() && given.choice == ToolChoice::automatic &&
-                          !given.text_schema && !chosen.empty();
+  // Where no call may be made, neither may text hold one.
+  const bool has_fences =
+      !fences.empty() && !given.text_schema &&
+      (given.choice == ToolChoice::automatic || given.choice == ToolChoice::none);
   ChoiceOptions options = given;
   if (has_fences) options.whitespace = std::max(given.whitespace, fence_whitespace);
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
@@ -244,7 +246,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
     std::vector<CallOpening> result{{std::string(trigger()),
                                      grammar.sequence({grammar.repeat(call, count, next), last}),
                                      only_at_start()}};
-    if (has_fences) append_fences(result, grammar, named, options);
+    if (has_fences) append_fences(result, grammar, tools, named, options);
     return result;
   }
   const NodeId next   = spaced(*between);
@@ -268,26 +270,31 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
 }
 
 TOOLDECODE_INLINE void JsonCall::append_fences(
-    std::vector<CallOpening>& openings, Grammar& grammar,
+    std::vector<CallOpening>& openings, Grammar& grammar, const ToolSet& tools,
     const std::vector<std::pair<std::string, NodeId>>& named, const ChoiceOptions& options) const {
+  if (tools.empty()) return;
   const NodeId blank = grammar.lexeme(text::any_whitespace(), {1, 2});
   for (const tools::CallFence& fence : fences) {
-    CallOpening opening{.delimiter = fence.begin + '{', .only_at_start = fence.begin.empty()};
+    CallOpening opening = CallOpening::barred(grammar, fence.begin + '{', fence.begin.empty());
+    for (const Tool& tool : tools) {
+      std::string spelled;
+      text::append_json_string(spelled, tool.name);
+      for (std::string& beginning : beginnings(fence, spelled))
+        opening.longer.push_back(std::move(beginning));
+    }
     std::vector<std::pair<std::string, NodeId>> ways;
     for (const auto& [spelled, rest] : named) {
       const NodeId call = grammar.tagged(CallGrammar::tool_mode, rest);
-      for (std::string& beginning : beginnings(fence, spelled)) {
+      for (const std::string& beginning : beginnings(fence, spelled))
         ways.emplace_back(beginning.substr(opening.delimiter.size()), call);
-        opening.longer.push_back(std::move(beginning));
-      }
     }
-    const NodeId object  = grammar.trie(ways);
-    const NodeId closing = grammar.literal(fence.end);
-    const NodeId next =
-        grammar.sequence({blank, grammar.literal(opening.delimiter), object, closing});
-    opening.calls = grammar.sequence(
-        {object, closing, grammar.repeat(next, options.further_calls(), grammar.empty()),
-         grammar.optional(blank)});
+    if (!ways.empty()) {
+      const NodeId call = grammar.sequence({grammar.trie(ways), grammar.literal(fence.end)});
+      const NodeId next = grammar.sequence({blank, grammar.literal(opening.delimiter), call});
+      opening.calls =
+          grammar.sequence({call, grammar.repeat(next, options.further_calls(), grammar.empty()),
+                            grammar.optional(blank)});
+    }
     openings.push_back(std::move(opening));
   }
 }
