@@ -119,7 +119,7 @@ if [ $all = yes ]; then
     step "sanitizers: tests" run asan -L unit
   fi
 fi
-# Those of llama.cpp too, where it is: as optimised as the others they take a fifth of what clang++'s build takes.
+# Those of llama.cpp too, where it is: as optimised as the others they take a third of what clang++'s build takes.
 if step "g++: build" build tests quick_tests "${engine[@]}"; then
   step "g++: tests" run tests -LE 'slow|threads|gpu'
   [ $all = no ] || step "clients of the server" clients
