@@ -20,6 +20,7 @@
 #include <program/commands.hpp>
 #include <program/drafts.hpp>
 #include <program/files.hpp>
+#include <program/formats.hpp>
 #include <program/json.hpp>
 #include <program/models.hpp>
 #include <program/readings.hpp>
@@ -310,12 +311,7 @@ void add_call(CommandLine& line) {
              "before the answer: no, block where it may be, or open where the prompt has "
              "opened one that is to be closed")
       .shows_default();
-  sub.option(
-         "--whitespace", options->whitespace,
-         "most bytes of white space at each place of a call's JSON where the model may write some; "
-         "0: what the format itself writes")
-      .shows_default()
-      .within(0, 64);
+  add_whitespace_option(sub, options->whitespace);
   sub.option("--temperature", options->temperature, "0 is greedy").shows_default();
   sub.option("--seed", options->seed, "of the sampling noise").shows_default();
   sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();

@@ -24,6 +24,7 @@
 #include <program/assistant.hpp>
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
+#include <program/formats.hpp>
 #include <program/methods.hpp>
 #include <program/models.hpp>
 #include <program/prefilled_model.hpp>
@@ -287,12 +288,7 @@ void add_eval(CommandLine& line) {
              "auto, none, required or a tool's name, for all rows; default: what each row says");
   sub.option("--format", options->format,
              "call format, for all rows; default: what each row says, or Python's");
-  sub.option(
-         "--whitespace", options->whitespace,
-         "most bytes of white space at each place of a call's JSON where the model may write some; "
-         "0: what the format itself writes")
-      .shows_default()
-      .within(0, 64);
+  add_whitespace_option(sub, options->whitespace);
   add_trace_option(sub, options->trace, "how each token of each method's answer to one row came");
   sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();
   sub.flag("--keep-prefix", options->keep_prefix,

@@ -2,6 +2,7 @@
 /// What the command line chooses at run time: a call format by its name, reasoning, a tool choice.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
+
+#include <program/command_line.hpp>
 
 namespace program {
 
@@ -30,6 +33,16 @@ inline std::optional<tooldecode::tools::ReasoningDelimiters> parse_reasoning(
                             "reasoning is no, block or open");
   }
   return delimiters;
+}
+
+/// The option for ChoiceOptions::whitespace.
+inline void add_whitespace_option(Command& sub, std::size_t& bytes) {
+  sub.option(
+         "--whitespace", bytes,
+         "most bytes of white space at each place of a call's JSON where the model may write some; 0: "
+         "what the format itself writes")
+      .shows_default()
+      .within(0, 64);
 }
 
 /// auto, none, required, or the name of the one tool to call.

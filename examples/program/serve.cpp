@@ -32,6 +32,7 @@
 #include <program/commands.hpp>
 #include <program/connection.hpp>
 #include <program/drafts.hpp>
+#include <program/formats.hpp>
 #include <program/http_framing.hpp>
 #include <program/metrics.hpp>
 #include <program/models.hpp>
@@ -458,12 +459,7 @@ void add_serve(CommandLine& line) {
   sub.option("--format", options->format,
              "call format: " + format_names() +
                  "; where nothing is said, that of the model's own template");
-  sub.option(
-         "--whitespace", options->service.whitespace,
-         "most bytes of white space at each place of a call's JSON where the model may write some; "
-         "0: what the format itself writes")
-      .shows_default()
-      .within(0, 64);
+  add_whitespace_option(sub, options->service.whitespace);
   sub.option("--host", options->host, "address to listen at").shows_default();
   sub.option("--port", options->port, "port to listen at; 0 picks one")
       .shows_default()

@@ -212,12 +212,16 @@ TOOLDECODE_INLINE void SpeculativeSequence::take_tree(std::span<float> row, Stop
     watch.add_to(out.times.sampling);
     if (!next) return std::nullopt;
     sequence_.take(*next);
-    count(tree, node, tree.find_child(node, next->token).has_value());
     watch.add_to(out.times.constraint);
     return next->token;
   };
-  for (const std::size_t node : verify::descend(tree, token_after).path)
+  const TreeVerdict verdict = verify::descend(tree, token_after);
+  std::size_t last          = 0;
+  for (const std::size_t node : verdict.path) {
+    count(tree, std::exchange(last, node), true);
     path.push_back(lead + node);
+  }
+  if (verdict.token) count(tree, last, false);
   path.resize(std::min(path.size(), unread().size()));  // an end token is not read
   model_.commit(read_.cache, path);
   for (const std::size_t i : path) keep_hidden(i);
