@@ -22,7 +22,6 @@
 #include <support/device.hpp>
 
 using namespace tooldecode;
-using namespace tooldecode::draft;
 using namespace tooldecode::cuda;
 
 namespace {
