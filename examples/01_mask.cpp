@@ -39,7 +39,7 @@ int main() {
   while (!calls.is_finished(state)) {
     calls.fill_mask(state, mask);
     std::vector<td::TokenId> allowed;
-    td::for_each_allowed(mask, [&](td::TokenId token) { allowed.push_back(token); });
+    td::ConstMaskView(mask).for_each([&](td::TokenId token) { allowed.push_back(token); });
     const td::TokenId token = allowed[random() % allowed.size()];
     text += vocabulary.bytes(token);
     state = *calls.advance(state, token);

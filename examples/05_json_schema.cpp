@@ -1,6 +1,6 @@
 // A value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
 //
-// Adds: JsonSchemaConstraint, taken like any other constraint; ForcedTokens, which need no model;
+// Adds: Constraint, taken like any other constraint; ForcedTokens, which need no model;
 // explain, which says what was expected where a text breaks off; errors that name their place.
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/decode.hpp>
 #include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;
@@ -33,7 +35,7 @@ constexpr std::string_view schema = R"({"properties": {
 })";
 
 // How far a text conforms.
-void judge(const td::JsonSchemaConstraint& constraint, std::string_view text) {
+void judge(const td::Constraint& constraint, std::string_view text) {
   auto state     = constraint.initial();
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
@@ -52,7 +54,8 @@ void run(const std::filesystem::path& directory) {
   const td::Tokenizer tokenizer = td::load_tokenizer(directory);
   const td::VocabularyIndex index{tokenizer.vocabulary()};  // for several constraints over it
   //! [schema]
-  const auto constraint = td::JsonSchemaConstraint::parse(index, schema, {.whitespace = 0});
+  const auto constraint =
+      td::Constraint(index, td::Grammar::json_schema(schema, {.whitespace = 0}));
   const td::Decoder decode{model, constraint};
   const td::Output output = decode(
       tokenizer.encode("<|begin|><|tools|>format: json\n<|user|>Please rent a car for five days in "
@@ -80,8 +83,8 @@ void run(const std::filesystem::path& directory) {
   judge(constraint, R"({"name": "rent_bike", "arguments": {}})");
   judge(constraint, R"({"name": "rent_car", "arguments": {"days": 5, "city": "Lisbon"}})");
   try {
-    static_cast<void>(td::JsonSchemaConstraint::parse(
-        index, R"({"items": {"type": "string"}, "uniqueItems": true})"));
+    static_cast<void>(td::Constraint(
+        index, td::Grammar::json_schema(R"({"items": {"type": "string"}, "uniqueItems": true})")));
   } catch (const td::Error& error) {
     std::cout << '\n' << error.what() << '\n';
   }

@@ -141,7 +141,7 @@ class Bench {
     return std::chrono::duration<double>(time).count();
   }
 
-  template <td::Constraint C>
+  template <td::ConstraintPolicy C>
   Measured measure(const Prompt& prompt, bool is_timed, const C& constraint) {
     prefilled_.read(prompt.tokens);
     const td::DecodeOptions settings{.max_tokens  = options_.max_tokens,
@@ -202,7 +202,7 @@ class Bench {
     return measured;
   }
 
-  template <td::Constraint C>
+  template <td::ConstraintPolicy C>
   Run time(const Way& way, const C& constraint, const Prompt& prompt,
            const td::DecodeOptions& settings, const td::Output& plain) {
     Run run;
@@ -273,7 +273,7 @@ class Bench {
     use(eagle);
   }
 
-  template <td::Constraint C>
+  template <td::ConstraintPolicy C>
   std::size_t count_near_ties(const C& constraint, const Answer<C>& answer, std::size_t begin) {
     const std::size_t width = features_.hidden_size();
     td::TokenMask mask(vocabulary_size());

@@ -19,7 +19,7 @@
 namespace fr_spec {
 
 // An answer with the states that the target had on the way, and the constraint's.
-template <tooldecode::Constraint C>
+template <tooldecode::ConstraintPolicy C>
 struct Answer {
   static constexpr tooldecode::TokenId end = -1;  // in no tree: it is chosen at its parent
 
@@ -37,14 +37,14 @@ struct Answer {
     for (const tooldecode::TokenId token : tokens) {
       constraint.push_back(*state);
       rules.fill_mask(*state, mask.words());
-      is_forced.push_back(count_allowed(std::as_const(mask).words()) == 1);
+      is_forced.push_back(mask.count() == 1);
       if (token != end) state = rules.advance(*state, token);
     }
   }
 };
 
 // Follows decode::SpeculativeSequence with a greedy verifier, pass by pass.
-template <class D, tooldecode::Constraint C>
+template <class D, tooldecode::ConstraintPolicy C>
 void replay(const D& drafter, const C& rules, std::span<const tooldecode::TokenId> prompt,
             const Answer<C>& answer, std::size_t hidden_size, Run& run) {
   constexpr std::size_t max_unread = 16;  // as there

@@ -18,9 +18,10 @@
 #include <vector>
 
 #include <tooldecode/adapters/llama_cpp.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/classify.hpp>
 
@@ -126,7 +127,8 @@ std::vector<Contender> make_contenders() {
        [](const Task& task) { return through_chain(task, own_grammar(task), true); }},
       {"llama.cpp, the same grammar by tooldecode",
        [](const Task& task) {
-         td::EbnfConstraint grammar{task.assistant.masks, json_grammar(task.row.tools)};
+         td::Constraint grammar{task.assistant.masks,
+                                td::Grammar::ebnf(json_grammar(task.row.tools))};
          return through_chain(task, Sampler(td::llama_cpp::make_sampler(std::move(grammar))),
                               false);
        }},

@@ -21,13 +21,14 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/json_call.hpp>
@@ -102,11 +103,11 @@ Spelling spelling(std::string_view workload) {
   return {workload != "bfcl_any_order", 0};
 }
 
-JsonSchemaConstraint build_schema(const VocabularyIndex& cache, const std::string& schema,
-                                  const Spelling& spelling) {
-  return JsonSchemaConstraint::parse(
-      cache, schema,
-      {.documented_order = spelling.documented_order, .whitespace = spelling.whitespace});
+Constraint build_schema(const VocabularyIndex& cache, const std::string& schema,
+                        const Spelling& spelling) {
+  return Constraint(cache,
+                    Grammar::json_schema(schema, {.documented_order = spelling.documented_order,
+                                                  .whitespace       = spelling.whitespace}));
 }
 ToolLibrary<JsonCall> make_library(const VocabularyIndex& cache, const Spelling& spelling) {
   return ToolLibrary(cache, JsonCall::bare(),

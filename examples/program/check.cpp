@@ -10,19 +10,19 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/ebnf_constraint.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/lark_constraint.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
@@ -193,23 +193,26 @@ class Check {
     return verdict;
   }
 
-  td::GrammarConstraint constrain(const Json& row) const {
+  td::Constraint constrain(const Json& row) const { return {cache_, grammar(row)}; }
+
+  td::Grammar grammar(const Json& row) const {
+    const td::Vocabulary* vocabulary = &cache_.vocabulary();
     if (options_.format == "json-schema") {
-      return td::JsonSchemaConstraint(
-          cache_, row["schema"],
+      return td::Grammar::json_schema(
+          row["schema"],
           td::SchemaOptions{.documented_order = options_.documented_order, .every_spelling = true});
     }
     if (options_.format == "structural-tag") {
-      const td::StructuralTagOptions options{.every_spelling = true};
-      if (!row["spec"].is_string())
-        return td::StructuralTagConstraint(cache_, row["spec"], options);
-      return td::StructuralTagConstraint::parse(cache_, row["spec"].get<std::string>(), options);
+      return td::Grammar::structural_tag(row["spec"],
+                                         {.vocabulary = vocabulary, .every_spelling = true});
     }
     const auto spec = row["spec"].get<std::string>();
-    if (options_.format == "regex") return td::RegexConstraint(cache_, spec);
-    if (options_.format == "lark")
-      return td::LarkConstraint(cache_, spec, {.every_spelling = true});
-    return td::EbnfConstraint(cache_, spec, find_text(row, "root").value_or("root"));
+    if (options_.format == "regex") return td::Grammar::regex(spec);
+    if (options_.format == "lark") {
+      return td::Grammar::lark(spec, {.vocabulary = vocabulary, .every_spelling = true});
+    }
+    const std::string root = find_text(row, "root").value_or("root");
+    return td::Grammar::ebnf(spec, {.root = root, .vocabulary = vocabulary});
   }
 
   std::vector<Json> check_specified(const Json& row, const Json& id) {
@@ -222,7 +225,7 @@ class Check {
     }
     const std::vector<CheckedText> texts = specified_texts(row, id);
     std::vector<Json> verdicts;
-    std::optional<td::GrammarConstraint> constraint;
+    std::optional<td::Constraint> constraint;
     const auto start = Clock::now();
     try {
       constraint.emplace(constrain(row));
@@ -259,7 +262,7 @@ class Check {
   }
 
   // The verdict on one text, and what it adds to the totals.
-  template <td::Constraint C>
+  template <td::ConstraintPolicy C>
   Json judge(const CheckedText& text, const C& constraint, double build_us,
              CrossCheck<C>& cross_check) {
     Json verdict{{"id", text.id}};

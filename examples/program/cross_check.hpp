@@ -30,7 +30,7 @@ namespace program {
 /// \par Complexity  O(bytes of the vocabulary) per state
 /// \par Threads     none
 /// \par Errors      none
-template <tooldecode::Constraint C>
+template <tooldecode::ConstraintPolicy C>
 class CrossCheck {
  public:
   /// Both are borrowed.

@@ -10,14 +10,15 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/lark_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/philox.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/command_line.hpp>
@@ -80,7 +81,7 @@ class Scores {
 // One text; empty where it did not end in time.
 //
 // C is any constraint with a vocabulary.
-template <td::Constraint C>
+template <td::ConstraintPolicy C>
 std::optional<std::string> sample(const C& constraint, const Scores& scores,
                                   Distribution distribution, std::uint64_t seed,
                                   std::size_t max_tokens, td::TokenMask& mask) {
@@ -174,9 +175,11 @@ void run_sample(const SampleOptions& options) {
     if (specs.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has a spec");
     draw_all(options, [&](std::uint64_t i) -> std::optional<Json> {
       const Json& spec      = specs[i % specs.size()];
-      const auto constraint = [&]() -> td::GrammarConstraint {
-        if (is_lark) return td::LarkConstraint(cache, spec.get<std::string>());
-        return td::StructuralTagConstraint(cache, spec);
+      const auto constraint = [&]() -> td::Constraint {
+        const td::Vocabulary* vocabulary = &cache.vocabulary();
+        return {cache, is_lark
+                           ? td::Grammar::lark(spec.get<std::string>(), {.vocabulary = vocabulary})
+                           : td::Grammar::structural_tag(spec, {.vocabulary = vocabulary})};
       }();
       const auto text =
           sample(constraint, scores, distribution(i), options.seed + i, options.max_tokens, mask);

@@ -62,7 +62,7 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     auto choice        = chat.tools.choice;
     choice.text_schema = chat.schema;
     choice.whitespace  = static_cast<std::uint32_t>(whitespace);
-    const tooldecode::BuildBudget budget({}, &cancelled_);
+    const tooldecode::BuildBudget budget({.cancelled = &cancelled_});
     const auto calls = format.constrain(assistant.masks, chat.tools.callable, choice);
     const std::lock_guard lock(mutex_);
     // Once the index has begun new states, constraints of the old ones would keep all of those.
@@ -260,7 +260,7 @@ void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineReques
   open(request.id, chat);
   try {
     // How long its shortest answer is may take long to find, and then is no longer wanted.
-    const tooldecode::BuildBudget budget({}, &constraints_.cancelled());
+    const tooldecode::BuildBudget budget({.cancelled = &constraints_.cancelled()});
     engine_->submit(request, std::move(listener));
   } catch (const tooldecode::Error& error) {
     close(request.id);

@@ -127,7 +127,7 @@ class Speculation {
   }
 
   /// Continues a prompt with the model or one that stands for it; errors as `with`.
-  template <tooldecode::Model M, tooldecode::Constraint C>
+  template <tooldecode::Model M, tooldecode::ConstraintPolicy C>
   [[nodiscard]] tooldecode::Output operator()(const M& model, const C& constraint,
                                               std::span<const tooldecode::TokenId> prompt,
                                               const tooldecode::DecodeOptions& options,

@@ -41,7 +41,7 @@ inline std::string quoted_byte(std::string_view text, std::size_t at) {
 
 /// The verdict on one text as fields of JSON: every token must be in the mask, and a complete text
 /// must be able to end.
-template <tooldecode::Constraint C>
+template <tooldecode::ConstraintPolicy C>
 Json walk_text(const C& constraint, const tooldecode::Tokenizer& tokenizer,
                const CheckedText& checked, bool timing, CheckTotals& totals) {
   const std::string& text = checked.text;

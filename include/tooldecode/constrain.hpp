@@ -8,18 +8,12 @@
 #pragma once
 
 #include <tooldecode/constraint/call_stream.hpp>
-#include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/dlpack_mask.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
 #include <tooldecode/constraint/fill_masks.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/lark_constraint.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -30,6 +24,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
@@ -38,6 +35,7 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/xml_call.hpp>

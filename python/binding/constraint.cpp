@@ -72,8 +72,8 @@ std::size_t validate(const ConstraintHandle& self, const StateHandle& state,
 
 void fill_mask(const ConstraintHandle& self, const StateHandle& state, nb::handle array,
                std::size_t row) {
-  const GrammarConstraint& constraint = self.constraint().constraint();
-  const State from                    = self.take(state);
+  const Constraint& constraint = self.constraint().constraint();
+  const State from             = self.take(state);
   const MaskMemory memory(array, constraint.vocabulary_size());
   const MaskView words = memory.row(row);
   const nb::gil_scoped_release release;
@@ -86,7 +86,7 @@ using Rows = std::optional<std::vector<std::size_t>>;
 void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const nb::sequence& states,
                 nb::handle array, const Rows& rows, ThreadPool* pool) {
   struct Job {
-    const GrammarConstraint* constraint;
+    const Constraint* constraint;
     State state;
     MaskView words;
   };

@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/choice_constraint.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/lark_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 
 #include "handles.hpp"
 #include <nanobind/nanobind.h>
@@ -106,9 +106,9 @@ ConstraintHandle json_schema(const VocabularyHandle& vocabulary, nb::handle sche
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   const std::string text   = json_text(schema);
   return make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    return Built{JsonSchemaConstraint::parse(
-        index, text,
-        {.documented_order = documented_order, .whitespace = whitespace, .limits = limits})};
+    return Built{Constraint(index, Grammar::json_schema(text, {.documented_order = documented_order,
+                                                               .whitespace       = whitespace,
+                                                               .limits           = limits}))};
   });
 }
 
@@ -116,7 +116,7 @@ ConstraintHandle regex(const VocabularyHandle& vocabulary, const std::string& pa
                        std::uint64_t max_steps, std::uint64_t max_bytes) {
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   return make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    return Built{RegexConstraint(index, pattern, limits)};
+    return Built{Constraint(index, Grammar::regex(pattern, limits))};
   });
 }
 
@@ -124,7 +124,9 @@ ConstraintHandle ebnf(const VocabularyHandle& vocabulary, const std::string& gra
                       const std::string& root, std::uint64_t max_steps, std::uint64_t max_bytes) {
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   return make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    return Built{EbnfConstraint(index, grammar, root, limits)};
+    return Built{Constraint(
+        index, Grammar::ebnf(grammar,
+                             {.root = root, .vocabulary = &index.vocabulary(), .limits = limits}))};
   });
 }
 
@@ -132,7 +134,9 @@ ConstraintHandle lark(const VocabularyHandle& vocabulary, const std::string& gra
                       std::uint32_t whitespace, std::uint64_t max_steps, std::uint64_t max_bytes) {
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   return make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    return Built{LarkConstraint(index, grammar, {.whitespace = whitespace, .limits = limits})};
+    return Built{Constraint(index, Grammar::lark(grammar, {.vocabulary = &index.vocabulary(),
+                                                           .whitespace = whitespace,
+                                                           .limits     = limits}))};
   });
 }
 
@@ -142,8 +146,9 @@ ConstraintHandle structural_tag(const VocabularyHandle& vocabulary, nb::handle t
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   const std::string text   = json_text(tag);
   return make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    return Built{
-        StructuralTagConstraint::parse(index, text, {.whitespace = whitespace, .limits = limits})};
+    return Built{Constraint(index, Grammar::structural_tag(text, {.vocabulary = &index.vocabulary(),
+                                                                  .whitespace = whitespace,
+                                                                  .limits     = limits}))};
   });
 }
 
@@ -158,8 +163,9 @@ ConstraintHandle choice(const VocabularyHandle& vocabulary,
     }
     all.push_back(json_text(text));
   }
-  return make(vocabulary, limits_of(max_steps, max_bytes),
-              [&](const VocabularyIndex& index) { return Built{ChoiceConstraint(index, all)}; });
+  return make(vocabulary, limits_of(max_steps, max_bytes), [&](const VocabularyIndex& index) {
+    return Built{Constraint(index, Grammar::choice(all))};
+  });
 }
 
 std::vector<std::string> formats() {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <tooldecode/adapters/c_constraint.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/error.hpp>
 
 #include <nanobind/nanobind.h>
@@ -28,7 +28,7 @@ struct VocabularyHandle {
 
 /// A state, and whose it is.
 struct StateHandle {
-  GrammarConstraint::State state;
+  Constraint::State state;
   std::uint64_t owner                                            = 0;
   friend bool operator==(const StateHandle&, const StateHandle&) = default;
 };
@@ -36,7 +36,7 @@ struct StateHandle {
 /// A constraint, with the check of states that come from Python.
 class ConstraintHandle {
  public:
-  using State = GrammarConstraint::State;
+  using State = Constraint::State;
 
   explicit ConstraintHandle(c_interface::Constrained constraint)
       : ConstraintHandle(std::move(constraint), next_owner()) {}

@@ -5,9 +5,10 @@
 #include <tooldecode/adapters/c_constraint.hpp>
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -19,7 +20,7 @@ namespace {
 
 Constrained constrained(const std::string& pattern) {
   const auto tokens = make_tokens(test::byte_vocabulary(), nullptr, nullptr);
-  return {tokens, {RegexConstraint(tokens->index, pattern)}};
+  return {tokens, {Constraint(tokens->index, Grammar::regex(pattern))}};
 }
 
 }  // namespace

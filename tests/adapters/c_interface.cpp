@@ -16,21 +16,20 @@
 #include <vector>
 
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -161,7 +160,7 @@ const td_text labels[] = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
 struct Kind {
   std::string name;
   td_specification specification;
-  td::GrammarConstraint expected;
+  td::Constraint expected;
 };
 std::vector<Kind> kinds(const td::VocabularyIndex& index) {
   auto tools          = specification_of(TD_TOOLS, tool_documents);
@@ -182,26 +181,31 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
   const auto set      = td::ToolSet::parse(tool_documents);
   td::SchemaOptions tight;
   tight.whitespace = 0;
-  return {
-      {"tools", tools,
-       td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
-           .grammar()},
-      {"named tool", named,
-       td::format_named("python")
-           .constrain(index, set,
-                      {.choice    = td::ToolChoice::named,
-                       .name      = "abcd",
-                       .reasoning = td::tools::ReasoningDelimiters{"", "</think>"}})
-           .grammar()},
-      {"schema", specification_of(TD_JSON_SCHEMA, schema),
-       td::JsonSchemaConstraint::parse(index, schema)},
-      {"schema without white space", values, td::JsonSchemaConstraint::parse(index, schema, tight)},
-      {"regex", specification_of(TD_REGEX, pattern), td::RegexConstraint(index, pattern)},
-      {"grammar", ebnf, td::EbnfConstraint(index, grammar, "start")},
-      {"choice", choice, td::ChoiceConstraint(index, {"abc", "abd", "cab 1"})},
-      {"structural tag", specification_of(TD_STRUCTURAL_TAG, tag),
-       td::StructuralTagConstraint::parse(index, tag)},
-      {"Lark grammar", specification_of(TD_LARK, lark), td::LarkConstraint(index, lark)}};
+  return {{"tools", tools,
+           td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
+               .grammar()},
+          {"named tool", named,
+           td::format_named("python")
+               .constrain(index, set,
+                          {.choice    = td::ToolChoice::named,
+                           .name      = "abcd",
+                           .reasoning = td::tools::ReasoningDelimiters{"", "</think>"}})
+               .grammar()},
+          {"schema", specification_of(TD_JSON_SCHEMA, schema),
+           td::Constraint(index, td::Grammar::json_schema(schema))},
+          {"schema without white space", values,
+           td::Constraint(index, td::Grammar::json_schema(schema, tight))},
+          {"regex", specification_of(TD_REGEX, pattern),
+           td::Constraint(index, td::Grammar::regex(pattern))},
+          {"grammar", ebnf,
+           td::Constraint(index, td::Grammar::ebnf(grammar, {.root       = "start",
+                                                             .vocabulary = &index.vocabulary()}))},
+          {"choice", choice, td::Constraint(index, td::Grammar::choice({"abc", "abd", "cab 1"}))},
+          {"structural tag", specification_of(TD_STRUCTURAL_TAG, tag),
+           td::Constraint(index,
+                          td::Grammar::structural_tag(tag, {.vocabulary = &index.vocabulary()}))},
+          {"Lark grammar", specification_of(TD_LARK, lark),
+           td::Constraint(index, td::Grammar::lark(lark, {.vocabulary = &index.vocabulary()}))}};
 }
 
 // A schema of so many patterns that nobody waits for it.
@@ -408,7 +412,7 @@ TEST_CASE("Forced tokens are the tokenizer's, and without one those that alone a
     return tokenizer.encode(from, {.parse_special = true});
   });
   const std::string_view sentence = "(What is the weather in Bern\\?)|(What is the time)";
-  const td::RegexConstraint expected(index, sentence);
+  const td::Constraint expected(index, td::Grammar::regex(sentence));
   const Constraint made = make_constraint(raw, specification_of(TD_REGEX, sentence));
   const td_state begin  = initial(made.get());
   const auto tokens     = forced(expected, expected.initial(), "");
@@ -790,7 +794,7 @@ TEST_CASE("Threads may use one constraint, one pool and one compilation at once"
               sizeof batch, constraints.data(), states.data(), 1, nullptr, words.data(), 1, width};
           if (td_fill_masks(pool, &batch, nullptr) != TD_OK) ++failed;
           std::vector<td::TokenId> all;
-          td::for_each_allowed(words, [&](td::TokenId token) { all.push_back(token); });
+          td::ConstMaskView(words).for_each([&](td::TokenId token) { all.push_back(token); });
           if (all.empty()) break;
           if (td_advance(made, states.data(), all[random() % all.size()], states.data(), nullptr) !=
               TD_OK) {
@@ -1002,14 +1006,14 @@ class RandomCalls {
     if (code != TD_OK) return code;
     const td_state here = *at;
     std::vector<td::TokenId> all;
-    td::for_each_allowed(words, [&](td::TokenId token) { all.push_back(token); });
+    td::ConstMaskView(words).for_each([&](td::TokenId token) { all.push_back(token); });
     std::vector<std::int32_t> tokens;
     for (std::size_t i = 1 + below(3); i > 0; --i) {
       tokens.push_back(all.empty() || one_of(4) ? token() : all[below(all.size())]);
     }
     td_state next{};
     const td_code advanced = td_advance(from, &here, tokens[0], &next, nullptr);
-    const bool is_in = tokens[0] >= 0 && td::is_allowed(words, static_cast<std::size_t>(tokens[0]));
+    const bool is_in       = td::ConstMaskView(words).contains(tokens[0]);
     if (advanced != (is_in ? TD_OK : TD_NOT_ALLOWED)) FAIL("a mask that its advance contradicts");
     if (advanced == TD_OK) keep(next);
     std::size_t allowed = 0;
@@ -1041,7 +1045,7 @@ class RandomCalls {
     if (filled != TD_OK) return filled;
     const td_code narrowed =
         td_completions_narrow(raw, at, budget, words.data(), words.size(), error);
-    if (budget >= count && td::count_allowed(words) == 0)
+    if (budget >= count && td::ConstMaskView(words).count() == 0)
       FAIL("no token, and room for the shortest text");
     return narrowed;
   }
@@ -1191,7 +1195,7 @@ TEST_CASE("The C interface: completions are the library's, and end a text within
   const td::VocabularyIndex index(tokens);
   const Constraint made =
       make_constraint(vocabulary.get(), specification_of(TD_JSON_SCHEMA, schema));
-  const auto known = td::JsonSchemaConstraint::parse(index, schema, {});
+  const auto known = td::Constraint(index, td::Grammar::json_schema(schema));
   td::Completions judge(known);
   const auto most = judge.shortest(known.initial());
   REQUIRE(most);
@@ -1224,7 +1228,7 @@ TEST_CASE("The C interface: completions are the library's, and end a text within
       expected.narrow(at, budget - i, td::MaskView(same));
       REQUIRE(words == same);
       std::vector<td::TokenId> all;
-      td::for_each_allowed(words, [&](td::TokenId token) { all.push_back(token); });
+      td::ConstMaskView(words).for_each([&](td::TokenId token) { all.push_back(token); });
       REQUIRE(!all.empty());
       const td::TokenId token = all[random() % all.size()];
       REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);

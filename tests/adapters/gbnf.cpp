@@ -9,9 +9,10 @@
 #include <vector>
 
 #include <tooldecode/adapters/llama_cpp_vocabulary.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/text/code_points.hpp>
 
 #include <support/cache.hpp>
@@ -64,7 +65,7 @@ bool begins_utf8(const std::string& text) {
 
 // Both samplers' masks behind each byte of a text, which is written in tokens that end there.
 void compare(const llama_vocab* vocab, const td::Vocabulary& vocabulary,
-             const td::EbnfConstraint& constraint, const std::string& text, Differences& all) {
+             const td::Constraint& constraint, const std::string& text, Differences& all) {
   const std::unique_ptr<llama_sampler, Free> sampler(
       llama_sampler_init_grammar(vocab, grammar, "root"));
   REQUIRE(sampler != nullptr);
@@ -135,7 +136,8 @@ TEST_CASE("masks of a GBNF text are those of llama.cpp's grammar sampler", "[pub
     const llama_vocab* vocab = llama_model_get_vocab(model.get());
     if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_WPM) continue;  // writes no such text
     const auto vocabulary = td::llama_cpp::make_vocabulary(vocab);
-    const td::EbnfConstraint constraint{td::VocabularyIndex{vocabulary}, grammar};
+    const td::Constraint constraint{td::VocabularyIndex{vocabulary},
+                                    td::Grammar::ebnf(grammar, {.vocabulary = &vocabulary})};
     Differences all;
     for (const char* text : texts) compare(vocab, vocabulary, constraint, text, all);
     std::cout << file.filename() << ": " << all.masks << " masks with " << all.tokens

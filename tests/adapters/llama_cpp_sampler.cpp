@@ -10,10 +10,11 @@
 
 #include <tooldecode/adapters/llama_cpp_sampler.hpp>
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -47,7 +48,7 @@ std::vector<td::TokenId> left_by(const Sampler& sampler, std::size_t vocabulary_
   return left;
 }
 
-template <td::Constraint C>
+template <td::ConstraintPolicy C>
 std::vector<td::TokenId> allowed_by(const C& constraint, const typename C::State& state) {
   td::TokenMask mask(constraint.vocabulary_size());
   constraint.fill_mask(state, mask.words());
@@ -90,7 +91,7 @@ TEST_CASE("a sampler leaves what its constraint allows, also after clone, copy a
 
 TEST_CASE("a sampler whose program forces a token that is not allowed masks nothing any more") {
   const Sampler sampler(td::llama_cpp::make_sampler(
-      td::RegexConstraint(td::VocabularyIndex{td::test::byte_vocabulary()}, "ab*")));
+      td::Constraint(td::VocabularyIndex{td::test::byte_vocabulary()}, td::Grammar::regex("ab*"))));
   const std::size_t size = td::test::byte_vocabulary().size();
   CHECK(left_by(sampler, size) == std::vector<td::TokenId>{'a'});
   llama_sampler_accept(sampler.get(), 'x');

@@ -1,4 +1,4 @@
-// expected-error: Constraint: add 'std::optional<State> advance.State, TokenId. const.'
+// expected-error: ConstraintPolicy: add 'std::optional<State> advance.State, TokenId. const.'
 #include <cstddef>
 #include <optional>
 #include <span>

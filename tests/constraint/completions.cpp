@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
@@ -29,9 +29,9 @@ namespace {
 // Whether a state can end within so many tokens, by trying every token of the vocabulary.
 class BruteForce {
  public:
-  explicit BruteForce(const GrammarConstraint& constraint) : constraint_(constraint) {}
+  explicit BruteForce(const Constraint& constraint) : constraint_(constraint) {}
 
-  bool can_end(GrammarConstraint::State state, std::size_t left) {
+  bool can_end(Constraint::State state, std::size_t left) {
     if (constraint_.is_finished(state)) return true;
     if (left == 0) return false;
     const auto [at, is_new] = known_.try_emplace({state.id, left}, false);
@@ -44,7 +44,7 @@ class BruteForce {
     known_[{state.id, left}] = can;
     return can;
   }
-  TokenMask mask(GrammarConstraint::State state, std::size_t left) {
+  TokenMask mask(Constraint::State state, std::size_t left) {
     TokenMask result(constraint_.vocabulary_size());
     for (std::size_t t = 0; t < constraint_.vocabulary_size(); ++t) {
       const auto next = constraint_.advance(state, static_cast<TokenId>(t));
@@ -54,7 +54,7 @@ class BruteForce {
   }
 
  private:
-  const GrammarConstraint& constraint_;
+  const Constraint& constraint_;
   std::map<std::pair<std::uint32_t, std::size_t>, bool> known_;
 };
 
@@ -73,7 +73,7 @@ Vocabulary random_tokens(std::mt19937& random) {
   return Vocabulary(entries, {.end_tokens = {0}});
 }
 
-TokenMask plain_mask(const GrammarConstraint& constraint, GrammarConstraint::State state) {
+TokenMask plain_mask(const Constraint& constraint, Constraint::State state) {
   TokenMask mask(constraint.vocabulary_size());
   constraint.fill_mask(state, mask.words());
   return mask;
@@ -87,8 +87,8 @@ std::vector<TokenId> list_of(const TokenMask& mask) {
 
 // All answers of so many tokens, the end token included; `mask_of(state, left)` gives the tokens.
 template <class MaskOf>
-void list_answers(const GrammarConstraint& constraint, GrammarConstraint::State state,
-                  std::size_t left, MaskOf mask_of, std::vector<TokenId>& path,
+void list_answers(const Constraint& constraint, Constraint::State state, std::size_t left,
+                  MaskOf mask_of, std::vector<TokenId>& path,
                   std::set<std::vector<TokenId>>& answers) {
   if (constraint.is_finished(state)) {
     answers.insert(path);
@@ -113,7 +113,7 @@ TEST_CASE("A narrowed mask is what trying every continuation gives, on random gr
     if (!maker.grammar.satisfiable()[root.index()] || grammar::is_left_recursive(maker.grammar)) {
       continue;
     }
-    const GrammarConstraint constraint(random_tokens(maker.random), maker.grammar, root);
+    const Constraint constraint(random_tokens(maker.random), maker.grammar.rooted(root));
     BruteForce slow(constraint);
     constexpr std::size_t most = 9;
     std::size_t least          = 1;
@@ -159,20 +159,18 @@ TEST_CASE("Under a budget the answers are those of at most so many tokens, all o
     if (!maker.grammar.satisfiable()[root.index()] || grammar::is_left_recursive(maker.grammar)) {
       continue;
     }
-    const GrammarConstraint constraint(random_tokens(maker.random), maker.grammar, root);
+    const Constraint constraint(random_tokens(maker.random), maker.grammar.rooted(root));
     for (std::size_t budget = 1; budget <= 4; ++budget) {
       Completions completions(constraint);
       std::vector<TokenId> path;
       std::set<std::vector<TokenId>> expected, found;
       list_answers(
           constraint, constraint.initial(), budget,
-          [&](GrammarConstraint::State state, std::size_t) {
-            return plain_mask(constraint, state);
-          },
-          path, expected);
+          [&](Constraint::State state, std::size_t) { return plain_mask(constraint, state); }, path,
+          expected);
       list_answers(
           constraint, constraint.initial(), budget,
-          [&](GrammarConstraint::State state, std::size_t left) {
+          [&](Constraint::State state, std::size_t left) {
             TokenMask mask = plain_mask(constraint, state);
             completions.narrow(state, left, mask.words());
             return mask;
@@ -200,7 +198,7 @@ TEST_CASE("A search that is given up is counted, and the text ends nevertheless"
     if (!maker.grammar.satisfiable()[root.index()] || grammar::is_left_recursive(maker.grammar)) {
       continue;
     }
-    const GrammarConstraint constraint(random_tokens(maker.random), maker.grammar, root);
+    const Constraint constraint(random_tokens(maker.random), maker.grammar.rooted(root));
     BruteForce slow(constraint);
     for (const std::uint64_t steps : {1U, 10U}) {
       Completions completions(constraint, {.max_steps = steps});
@@ -246,7 +244,7 @@ TEST_CASE("Far from the limit nothing is looked for, and the mask is the plain o
 
 TEST_CASE("Near the limit a schema's value closes what it has opened") {
   const VocabularyIndex cache(test::byte_vocabulary());
-  const auto value = JsonSchemaConstraint::parse(cache, "{}", {.whitespace = 0});
+  const auto value = Constraint(cache, Grammar::json_schema("{}", {.whitespace = 0}));
   Completions completions(value);
   CHECK(completions.shortest(value.initial()) == 2);  // a digit and the end
   const auto allowed = [&](std::string_view before, std::size_t left) {
@@ -269,7 +267,7 @@ TEST_CASE("Near the limit a schema's value closes what it has opened") {
 
 TEST_CASE("Tokens that are banned are no completion") {
   const VocabularyIndex cache(test::byte_vocabulary());
-  const ChoiceConstraint texts(cache, {"a", "bcd"});
+  const Constraint texts(cache, Grammar::choice({"a", "bcd"}));
   CHECK(Completions(texts).shortest(texts.initial()) == 2);
   CHECK(Completions(texts, {.banned = {'a'}}).shortest(texts.initial()) == 4);
   CHECK_FALSE(Completions(texts, {.banned = {'a', 'c'}}).shortest(texts.initial()));
@@ -281,7 +279,7 @@ TEST_CASE("The least number of tokens is exact where the shortest text is not th
   // "ab" takes two tokens, "cdefg" one.
   const VocabularyIndex cache(
       test::byte_vocabulary({{"cdefg", TokenType::normal}, {"cd", TokenType::normal}}));
-  const ChoiceConstraint texts(cache, {"ab", "cdefg"});
+  const Constraint texts(cache, Grammar::choice({"ab", "cdefg"}));
   Completions completions(texts);
   CHECK(completions.shortest(texts.initial(), 3) == 3);
   CHECK(completions.counts().searches == 0);

@@ -5,19 +5,20 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
 namespace td = tooldecode;
 
-static_assert(td::Constraint<td::ConstraintRef>);
+static_assert(td::ConstraintPolicy<td::ConstraintRef>);
 static_assert(sizeof(td::ConstraintRef::State) == 16);
 static_assert(std::is_convertible_v<const td::TokenTrie&, td::ConstraintRef>);
 static_assert(!std::is_constructible_v<td::ConstraintRef, td::TokenTrie>);  // a temporary
@@ -58,7 +59,7 @@ TEST_CASE("ConstraintRef: says what the constraint says") {
   const td::VocabularyIndex masks{td::test::byte_vocabulary()};
   std::mt19937 random{1};
   for (int round = 0; round < 20; ++round) {
-    follow(td::ChoiceConstraint{masks, {"a", "abc", "b"}}, random);
+    follow(td::Constraint{masks, td::Grammar::choice({"a", "abc", "b"})}, random);
     follow(td::Unconstrained{40, {7}}, random);
     follow(td::TokenTrie{masks.vocabulary(), std::vector<std::vector<td::TokenId>>{{1, 2}, {3}}},
            random);
@@ -67,7 +68,7 @@ TEST_CASE("ConstraintRef: says what the constraint says") {
 
 TEST_CASE("ConstraintRef: knows how texts end under grammars, and under what says so") {
   const td::VocabularyIndex masks{td::test::byte_vocabulary()};
-  const td::ChoiceConstraint texts{masks, {"abc", "abcd"}};
+  const td::Constraint texts{masks, td::Grammar::choice({"abc", "abcd"})};
   const auto of_texts = td::ConstraintRef(texts).make_endings({});
   REQUIRE(of_texts);
   CHECK(of_texts->shortest(td::ConstraintRef(texts).initial(), 10) == 4U);

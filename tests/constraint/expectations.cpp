@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/expectations.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -25,15 +26,15 @@ const VocabularyIndex& bytes() {
   return cache;
 }
 
-JsonSchemaConstraint person(bool others) {
-  return JsonSchemaConstraint::parse(bytes(),
-                                     R"({"type": "object", "required": ["name"], "properties": {
+Constraint person(bool others) {
+  return Constraint(bytes(),
+                    Grammar::json_schema(R"({"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string", "minLength": 1, "maxLength": 3}, "age": {"type": "integer"},
         "ok": {"type": "boolean"}, "plate": {"type": "string", "pattern": "^a[0-9]+$"},
         "size": {"enum": ["S", "M"]}, "none": {"const": null},
         "days": {"type": "integer", "minimum": 1, "maximum": 30}}, "additionalProperties": )" +
-                                         std::string(others ? "true}" : "false}"),
-                                     {.whitespace = others ? 40U : 0U});
+                                             std::string(others ? "true}" : "false}"),
+                                         {.whitespace = others ? 40U : 0U}));
 }
 
 // Along random texts, what is told and what is allowed are the same.
@@ -67,11 +68,11 @@ TEST_CASE("Every byte that is allowed is told, and no other") {
   const auto no_others = person(false), others = person(true);
   walk(no_others.automaton(), no_others.initial().id, 1);
   walk(others.automaton(), others.initial().id, 2);
-  const auto bounded = JsonSchemaConstraint::parse(
-      bytes(), R"({"type": "object", "maxProperties": 3, "minProperties": 2,
+  const auto bounded = Constraint(
+      bytes(), Grammar::json_schema(R"({"type": "object", "maxProperties": 3, "minProperties": 2,
         "properties": {"a": {"type": "string"}, "ab": {"type": "number"}, "ä": true},
         "patternProperties": {"^x": {"type": "null"}}, "dependentRequired": {"a": ["ab"]},
-        "additionalProperties": {"type": "array", "items": {"maxLength": 2}}})");
+        "additionalProperties": {"type": "array", "items": {"maxLength": 2}}})"));
   for (unsigned seed = 3; seed < 6; ++seed) walk(bounded.automaton(), bounded.initial().id, seed);
   const ToolCallFSM python{
       bytes(), test::two_tools(), PythonCall{}, {.choice = ToolChoice::required}};
@@ -79,6 +80,7 @@ TEST_CASE("Every byte that is allowed is told, and no other") {
   const ToolCallFSM hermes{
       bytes(), test::two_tools(), JsonCall::hermes(), {.choice = ToolChoice::required}};
   walk(hermes.grammar().automaton(), hermes.initial().id, 7);
-  const EbnfConstraint grammar(bytes(), "root ::= (\"a\" | \"(\" root \")\"){1,3} [^b]?");
+  const Constraint grammar(bytes(),
+                           Grammar::ebnf("root ::= (\"a\" | \"(\" root \")\"){1,3} [^b]?"));
   walk(grammar.automaton(), grammar.initial().id, 8);
 }

@@ -1,9 +1,10 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -37,11 +38,11 @@ const std::string& person() {
     "days": {"type": "integer", "minimum": 1, "maximum": 30}}, "additionalProperties": )";
   return schema;
 }
-JsonSchemaConstraint closed() {
-  return JsonSchemaConstraint::parse(bytes(), person() + "false}", {.whitespace = 0});
+Constraint closed() {
+  return Constraint(bytes(), Grammar::json_schema(person() + "false}", {.whitespace = 0}));
 }
-JsonSchemaConstraint open() {
-  return JsonSchemaConstraint::parse(bytes(), person() + "true}");
+Constraint open() {
+  return Constraint(bytes(), Grammar::json_schema(person() + "true}"));
 }
 
 const ToolSet& documents() {
@@ -87,7 +88,7 @@ TEST_CASE("Members that are there already are not expected again, and others are
 }
 
 TEST_CASE("Grammars are told by their characters") {
-  const EbnfConstraint constraint(bytes(), "root ::= [a-f]+ \"it's\\n\" [^\\n]*");
+  const Constraint constraint(bytes(), Grammar::ebnf("root ::= [a-f]+ \"it's\\n\" [^\\n]*"));
   CHECK(after(constraint, "") == "one of the characters [a-f]");
   CHECK(after(constraint, "abit's\n") == "one of: any text; the end of the text");
   CHECK(after(constraint, "abit's\nx\xC3") == "the rest of a character");

@@ -44,7 +44,7 @@ struct Thirds {
   bool is_finished(State) const { return false; }
   std::string forced(State) const { return {}; }
 };
-static_assert(Constraint<Thirds>);
+static_assert(ConstraintPolicy<Thirds>);
 using State = Thirds::State;
 
 // One mask by the constraint itself; zeros for no state.

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/json_call.hpp>
@@ -90,7 +91,7 @@ TEST_CASE("Of all texts that may follow, the tokenizer writes all with the force
     for (const std::string& text : texts) written.push_back(tokenizer.encode(text));
     const VocabularyIndex cache(tokenizer.vocabulary());
     const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
-    const ChoiceConstraint constraint(cache, texts);
+    const Constraint constraint(cache, Grammar::choice(texts));
     for (const Tokens& whole : written) {
       auto state = constraint.initial();
       for (std::size_t n = 0; n < whole.size(); ++n) {
@@ -127,7 +128,7 @@ TEST_CASE("A quote is forced where no token goes on behind it") {
     return tokenizer.encode(text, {.parse_special = true});
   });
   const auto after = [&](const std::vector<std::string>& texts, std::string_view before) {
-    const ChoiceConstraint constraint(vocabulary, texts);
+    const Constraint constraint(vocabulary, Grammar::choice(texts));
     return tokenizer.decode(
         forced(constraint, *constraint.advance_bytes(constraint.initial(), before), before));
   };
@@ -182,8 +183,9 @@ TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes", "[p
             arguments[key] = row["call_json"]["arguments"][key];
           }
         }
-        const JsonSchemaConstraint constraint(cache, schema,
-                                              {.documented_order = true, .whitespace = whitespace});
+        const Constraint constraint(
+            cache,
+            Grammar::json_schema(schema, {.documented_order = true, .whitespace = whitespace}));
         const std::string text = write_json(arguments);
         const auto end         = constraint.advance_bytes(constraint.initial(), text);
         if (!end || !constraint.is_accepting(*end)) continue;
@@ -223,7 +225,7 @@ TEST_CASE("under a budget, forced tokens leave room for the end") {
       for (int j = 0; j < 6; ++j) text += "abc"[random() % 3];
       texts.push_back(text);
     }
-    const ChoiceConstraint choice(cache, texts);
+    const Constraint choice(cache, Grammar::choice(texts));
     const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
     const std::size_t least = *Completions{choice}.shortest(choice.initial());
     for (std::size_t budget = least; budget < least + 6; ++budget) {

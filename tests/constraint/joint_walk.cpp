@@ -10,12 +10,13 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/joint_walk.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -89,8 +90,8 @@ const std::vector<Family> families{
      [](std::uint32_t) { return std::string("root ::= s\ns ::= s s | [a-c] | [b-e] s"); }, "abcab"},
 };
 
-std::vector<bool> by_walk(const GrammarConstraint& constraint, const ByteTrie& trie,
-                          GrammarConstraint::State state) {
+std::vector<bool> by_walk(const Constraint& constraint, const ByteTrie& trie,
+                          Constraint::State state) {
   std::vector<bool> allowed(constraint.vocabulary_size());
   Automaton::Cursor walk(constraint.automaton());
   JointWalk joint(walk, trie);
@@ -107,7 +108,7 @@ TEST_CASE(
   const VocabularyIndex cache{words()};
   const std::size_t V = cache.vocabulary().size();
   for (const Family& family : families) {
-    const EbnfConstraint constraint(cache, family.grammar(24));
+    const Constraint constraint(cache, Grammar::ebnf(family.grammar(24)));
     auto state = constraint.initial();
     for (std::size_t i = 0; i <= family.text.size(); ++i) {
       CAPTURE(family.name, family.text.substr(0, i));
@@ -136,7 +137,7 @@ TEST_CASE("What masks cost grows at most with the square of a repetition's bound
   for (const Family& family : families) {
     std::vector<std::uint64_t> work;
     for (const std::uint32_t n : {64U, 128U, 256U}) {
-      const EbnfConstraint constraint(cache, family.grammar(n));
+      const Constraint constraint(cache, Grammar::ebnf(family.grammar(n)));
       std::uint64_t most = 0;
       auto state         = constraint.initial();
       TokenMask mask(V);
@@ -159,7 +160,7 @@ TEST_CASE("What masks cost grows at most with the square of a repetition's bound
 
 TEST_CASE("States of an ambiguous repetition do not grow with what was read") {
   const VocabularyIndex cache{words()};
-  const EbnfConstraint constraint(cache, "root ::= ([a-z]+){0,64}");
+  const Constraint constraint(cache, Grammar::ebnf("root ::= ([a-z]+){0,64}"));
   auto state = constraint.initial();
   for (int i = 0; i < 10'000; ++i) state = *constraint.advance_bytes(state, "a");
   CHECK(constraint.is_accepting(state));
@@ -185,9 +186,10 @@ TEST_CASE(
     "mask_limits: a mask that takes more steps is a typed error, and the object is as before") {
   const std::string grammar   = "root ::= \"x\" ([a-z]+ \" \"?){200,400}";
   const Vocabulary vocabulary = words();
-  const EbnfConstraint whole(VocabularyIndex(vocabulary), grammar);
-  const EbnfConstraint little(
-      VocabularyIndex(vocabulary, VocabularyIndex::default_budget, {.steps = 8'000}), grammar);
+  const Constraint whole(VocabularyIndex(vocabulary), Grammar::ebnf(grammar));
+  const Constraint little(
+      VocabularyIndex(vocabulary, VocabularyIndex::default_budget, {.steps = 8'000}),
+      Grammar::ebnf(grammar));
 
   const auto begin = little.initial();
   TokenMask first(vocabulary.size()), first_whole(vocabulary.size());
@@ -215,14 +217,14 @@ TEST_CASE(
 TEST_CASE(
     "A mask, a jump-forward string and a search for the end stop when the thread's budget is cancelled") {
   const Vocabulary vocabulary = words();
-  const EbnfConstraint constraint(VocabularyIndex(vocabulary),
-                                  "root ::= \"x\" ([a-z]+ \" \"?){200,400}");
+  const Constraint constraint(VocabularyIndex(vocabulary),
+                              Grammar::ebnf("root ::= \"x\" ([a-z]+ \" \"?){200,400}"));
   const auto inside = *constraint.advance_bytes(constraint.initial(), "xab");
   Completions completions(constraint);
   std::atomic<bool> cancelled = true;
   TokenMask mask(vocabulary.size());
   {
-    const BuildBudget budget({}, &cancelled);
+    const BuildBudget budget({.cancelled = &cancelled});
     CHECK(thrown_by([&] { constraint.fill_mask(inside, mask.words()); }) ==
           "cancelled: building this was cancelled");
     CHECK(thrown_by([&] { completions.narrow(inside, 300, mask.words()); }) ==

@@ -84,7 +84,7 @@ TEST_CASE("What is built once for the whole process is charged to nobody") {
 TEST_CASE(
     "Building ends at the next charge once it is cancelled, whoever's budget is the inner one") {
   std::atomic<bool> cancelled = false;
-  const BuildBudget budget({.steps = 10, .bytes = 10}, &cancelled);
+  const BuildBudget budget({.steps = 10, .bytes = 10, .cancelled = &cancelled});
   const auto code_of = [](const auto& charge) -> std::optional<Errc> {
     try {
       charge();

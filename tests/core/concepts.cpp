@@ -51,8 +51,8 @@ struct ToyModel {
 }  // namespace
 
 TEST_CASE("The concepts admit what has their members and nothing else") {
-  CHECK(Constraint<Toy>);
-  CHECK_FALSE(Constraint<int>);
+  CHECK(ConstraintPolicy<Toy>);
+  CHECK_FALSE(ConstraintPolicy<int>);
   CHECK_FALSE(ConstraintState<Heavy::State>);  // more than 16 bytes
   CHECK(Model<ToyModel>);
   CHECK_FALSE(Model<Toy>);

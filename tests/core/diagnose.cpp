@@ -61,5 +61,5 @@ TEST_CASE("types that lack a member do not meet the concept") {
   STATIC_REQUIRE_FALSE(td::Model<AnyText>);
   STATIC_REQUIRE_FALSE(td::TreeModel<LinearModel>);
   STATIC_REQUIRE_FALSE(td::HeadModel<LinearModel>);
-  STATIC_REQUIRE_FALSE(td::Constraint<LinearModel>);
+  STATIC_REQUIRE_FALSE(td::ConstraintPolicy<LinearModel>);
 }

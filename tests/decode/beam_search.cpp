@@ -75,7 +75,7 @@ class Machine {
   std::vector<std::vector<int>> next_;
   std::vector<bool> accepting_;
 };
-static_assert(td::Constraint<Machine>);
+static_assert(td::ConstraintPolicy<Machine>);
 
 /// An answer, whole or not yet.
 struct Answer {

@@ -541,7 +541,7 @@ struct FailingTable {
   bool is_finished(State state) const { return table.is_finished(state.at); }
   std::string forced(State state) const { return table.forced(state.at); }
 };
-static_assert(td::Constraint<FailingTable>);
+static_assert(td::ConstraintPolicy<FailingTable>);
 
 }  // namespace
 

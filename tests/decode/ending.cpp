@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
@@ -20,6 +20,7 @@
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -82,7 +83,7 @@ struct ToolCase {
 
 TEST_CASE("a budget below the shortest answer is an error that names both") {
   const td::VocabularyIndex cache{td::test::byte_vocabulary()};
-  const td::ChoiceConstraint texts{cache, {"abcdef", "abcdefgh"}};
+  const td::Constraint texts{cache, td::Grammar::choice({"abcdef", "abcdefgh"})};
   const RandomModel model{257};
   const td::Decoder decode{model, texts};
   const auto failure = [](const auto& decoder, const td::DecodeOptions& options) {
@@ -236,7 +237,7 @@ TEST_CASE("without a constraint the last token is an end token") {
 
 TEST_CASE("an end token of the options may end a text where it is allowed") {
   const td::VocabularyIndex cache{td::test::byte_vocabulary()};
-  const td::ChoiceConstraint texts{cache, {"a", "ab"}};
+  const td::Constraint texts{cache, td::Grammar::choice({"a", "ab"})};
   const RandomModel model{257};
   td::DecodeOptions options{
       .max_tokens = 2, .bias = {{'b', 100.0F}}, .end_tokens = {'b'}, .always_ends = true};

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
@@ -250,7 +250,7 @@ TEST_CASE("a draft may cross the edges of reasoning and of calls") {
       grammar.sequence({grammar.literal("<think>"),
                         grammar.lexeme(std::make_shared<const td::text::Dfa>(letter), {0, 9}),
                         grammar.literal("</think>["), calls, grammar.literal("]")});
-  const td::GrammarConstraint constraint{masks, std::move(grammar), root};
+  const td::Constraint constraint{masks, std::move(grammar).rooted(root)};
   const RandomModel model{vocabulary.size(), {.seed = 5}};
   const Tokens prompt{1};
   for (unsigned seed = 0; seed < 40; ++seed) {

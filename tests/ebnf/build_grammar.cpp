@@ -90,15 +90,15 @@ TEST_CASE("Grammars of random rules accept the rules' texts, and nothing recurs 
     std::vector<Id> rules(1 + random() % 4);
     for (Id& rule : rules) rule = g.reserve();
     for (const Id rule : rules) g.define(rule, random_node(g, rules, random, 4));
-    RootedGrammar built = build_grammar(g, rules[0]);
-    REQUIRE_FALSE(is_left_recursive(built.grammar));
-    if (!built.grammar.satisfiable()[built.root.index()]) {
+    Grammar built = build_grammar(g, rules[0]);
+    REQUIRE_FALSE(is_left_recursive(built));
+    if (!built.satisfiable()[built.root().index()]) {
       for (const std::string& text : texts) CHECK_FALSE(slow::matches(g, rules[0], text));
       continue;
     }
     ++satisfiable;
     recurring += recurs_at_left(g);
-    const Automaton automaton(std::move(built.grammar), built.root);
+    const Automaton automaton(built);
     for (const std::string& text : texts) {
       const bool expected = slow::matches(g, rules[0], text);
       ++(expected ? accepted : refused);
@@ -120,9 +120,9 @@ TEST_CASE("A long chain of rules that all recur stays in bounds") {
     const Id next = rules[(i + 1) % rules.size()];
     g.define(rules[i], i + 1 == rules.size() ? g.choice({next, x}) : g.sequence({next, x}));
   }
-  RootedGrammar built = build_grammar(g, rules[0]);
-  CHECK(built.grammar.size() < 10 * rules.size());
-  const Automaton automaton(std::move(built.grammar), built.root);
+  Grammar built = build_grammar(g, rules[0]);
+  CHECK(built.size() < 10 * rules.size());
+  const Automaton automaton(built);
   CHECK(accepts(automaton, std::string(rules.size(), 'x')));
   CHECK_FALSE(accepts(automaton, std::string(rules.size() - 1, 'x')));
 }
@@ -155,11 +155,11 @@ TEST_CASE("Rules that are ambiguous at every character stay small") {
                               e ::= . [a-c]{2} | c{2,3}
                               a ::= "" | a)"}) {
     const ebnf::GrammarReader reader(text);
-    const Id root             = reader.find("root");
-    const RootedGrammar built = build_grammar(reader.rules(), root);
+    const Id root       = reader.find("root");
+    const Grammar built = build_grammar(reader.rules(), root);
     for (unsigned seed = 0; seed < 4; ++seed) {
       INFO("seed " << seed << ", " << text);
-      const Automaton automaton(built.grammar, built.root);
+      const Automaton automaton(built);
       std::mt19937 random(seed);
       auto state = automaton.initial();
       std::string made;
@@ -186,10 +186,10 @@ TEST_CASE("Rules that are ambiguous at every character stay small") {
 TEST_CASE("Many characters of an empty set are no text") {
   for (const char* text : {R"(root ::= "x" []{10,})", R"(root ::= . []{12} "y")"}) {
     const ebnf::GrammarReader reader(text);
-    const RootedGrammar built = build_grammar(reader.rules(), reader.find("root"));
-    CHECK_THROWS_AS(Automaton(built.grammar, built.root), Error);
+    const Grammar built = build_grammar(reader.rules(), reader.find("root"));
+    CHECK_THROWS_AS(Automaton(built), Error);
   }
   const ebnf::GrammarReader reader(R"(root ::= "x" []{0,10} "y")");
-  const RootedGrammar built = build_grammar(reader.rules(), reader.find("root"));
-  CHECK(accepts(Automaton(built.grammar, built.root), "xy"));
+  const Grammar built = build_grammar(reader.rules(), reader.find("root"));
+  CHECK(accepts(Automaton(built), "xy"));
 }

@@ -25,8 +25,7 @@ using namespace tooldecode::grammar;
 namespace {
 
 Automaton run(std::string_view grammar) {
-  RootedGrammar parsed = parse_grammar(grammar);
-  return {std::move(parsed.grammar), parsed.root};
+  return Automaton(parse_grammar(grammar));
 }
 
 enum Verdict { refused, begun, accepted };
@@ -207,8 +206,8 @@ TEST_CASE("Tokens stand by name and by number, and any but one as often as one l
     return control_open + std::string(name) + control_close;
   };
   const auto judged = [&](std::string_view grammar, const std::string& text) {
-    RootedGrammar parsed = parse_grammar(grammar, "root", &vocabulary);
-    return judge(Automaton(std::move(parsed.grammar), parsed.root), text);
+    Grammar parsed = parse_grammar(grammar, "root", &vocabulary);
+    return judge(Automaton(parsed), text);
   };
   const std::string open = control("<think>"), close = control("</think>");
   const char* thought = "root ::= <think> !</think>* <[2]> [a-z]+";

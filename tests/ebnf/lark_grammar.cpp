@@ -19,8 +19,8 @@ namespace {
 void check(std::string_view grammar, const std::vector<std::string>& good,
            const std::vector<std::string>& bad) {
   INFO(grammar);
-  RootedGrammar parsed = parse_lark(grammar);
-  const grammar::Automaton automaton(std::move(parsed.grammar), parsed.root);
+  Grammar parsed = parse_lark(grammar);
+  const grammar::Automaton automaton(parsed);
   const auto accepts = [&](const std::string& text) {
     auto state = std::optional(automaton.initial());
     for (const char c : text) {
@@ -82,8 +82,8 @@ TEST_CASE("Counts of items that restrict what follows them are exact") {
 }
 
 TEST_CASE("A grammar without a text has nothing, and errors have their bytes") {
-  RootedGrammar none = parse_lark("start: A A\nA: /a+/");
-  CHECK_THROWS_AS(grammar::Automaton(std::move(none.grammar), none.root), Error);
+  Grammar none = parse_lark("start: A A\nA: /a+/");
+  CHECK_THROWS_AS(grammar::Automaton(none), Error);
   try {
     (void)parse_lark("start: \"a\" other");
     FAIL("accepted");

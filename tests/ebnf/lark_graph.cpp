@@ -23,8 +23,8 @@ const Vocabulary& vocabulary() {
 LarkParts parts() {
   return {.json_values =
               [](std::string_view) {
-                RootedGrammar values;
-                values.root = values.grammar.literal("1");
+                Grammar values;
+                values.set_root(values.literal("1"));
                 return values;
               },
           .vocabulary = &vocabulary()};

@@ -32,9 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::mt19937 random(fuzz::seed_of(text));
   try {
     const ebnf::GrammarReader reader(text);
-    const auto root           = reader.find("root");
-    const RootedGrammar built = build_grammar(reader.rules(), root);
-    const auto constraint     = fuzz::constraint_of(built.grammar, built.root);
+    const auto root       = reader.find("root");
+    const Grammar built   = build_grammar(reader.rules(), root);
+    const auto constraint = fuzz::constraint_of(built);
     fuzz::walk_masks(constraint, random);
     for (int i = 0; i < 4; ++i) {
       const auto made = fuzz::random_text(constraint.automaton(), random, 60);

@@ -77,8 +77,8 @@ std::optional<Errc> check_schema(const std::string& text, std::size_t nodes_per_
 std::optional<Errc> check_grammar(const std::string& text) {
   INFO(text.substr(0, 200));
   try {
-    const RootedGrammar built = parse_grammar(text);
-    check_walk(built.grammar, built.root, 1000 + 4 * text.size());
+    const Grammar built = parse_grammar(text);
+    check_walk(built, built.root(), 1000 + 4 * text.size());
   } catch (const Error& error) {
     return error.code();
   }

@@ -31,7 +31,7 @@ void walk(const JsonValue& schema, const SchemaOptions& options, std::uint32_t s
   Grammar grammar;
   SchemaCompiler compiler(grammar, schema, options);
   const NodeId root     = compiler.value(schema, "#");
-  const auto constraint = fuzz::constraint_of(grammar, root);
+  const auto constraint = fuzz::constraint_of(grammar.rooted(root));
   std::mt19937 random(seed);
   fuzz::walk_masks(constraint, random);
   const bool json = options.syntax == ValueSyntax::json;

@@ -21,13 +21,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::mt19937 random(fuzz::seed_of(text));
   try {
     const auto any_value = [](std::string_view) {
-      RootedGrammar values;
-      values.root = values.grammar.literal("{}");
+      Grammar values;
+      values.set_root(values.literal("{}"));
       return values;
     };
-    const RootedGrammar built =
-        parse_lark(text, {.json_values = any_value, .vocabulary = &vocabulary});
-    const auto constraint = fuzz::constraint_of(built.grammar, built.root);
+    const Grammar built   = parse_lark(text, {.json_values = any_value, .vocabulary = &vocabulary});
+    const auto constraint = fuzz::constraint_of(built);
     fuzz::walk_masks(constraint, random);
     for (int i = 0; i < 4; ++i) {
       const auto made = fuzz::random_text(constraint.automaton(), random, 60);

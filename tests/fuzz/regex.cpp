@@ -24,7 +24,7 @@ void walk(const TextDfa& pattern, ValueSyntax syntax, std::mt19937& random) {
   Grammar grammar;
   const NodeId root =
       grammar.lexeme(std::make_shared<const Dfa>(string_lexeme(pattern, syntax, '"')));
-  const auto constraint = fuzz::constraint_of(grammar, root);
+  const auto constraint = fuzz::constraint_of(grammar.rooted(root));
   fuzz::walk_masks(constraint, random);
   for (int i = 0; i < 4; ++i) {
     const auto literal = fuzz::random_text(constraint.automaton(), random);

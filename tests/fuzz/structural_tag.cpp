@@ -20,9 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::mt19937 random(fuzz::seed_of(text));
   try {
     Grammar grammar;
-    const NodeId root =
-        tools::build_structural_tag(grammar, text::parse_exact_json(text), &vocabulary);
-    const auto constraint = fuzz::constraint_of(grammar, root);
+    const NodeId root     = tools::build_structural_tag(grammar, text::parse_exact_json(text),
+                                                        {.vocabulary = &vocabulary});
+    const auto constraint = fuzz::constraint_of(grammar.rooted(root));
     fuzz::walk_masks(constraint, random);
     for (int i = 0; i < 4; ++i) {
       const auto made = fuzz::random_text(constraint.automaton(), random, 60);

@@ -22,7 +22,7 @@ using namespace tooldecode;
 template <class F>
 void walk(const F& format, const ToolSet& tools, const ChoiceOptions& options, std::uint32_t seed) {
   const CallGrammar grammar = build_call_grammar(format, tools, options);
-  const auto constraint     = fuzz::constraint_of(grammar.grammar, grammar.root);
+  const auto constraint     = fuzz::constraint_of(grammar.grammar);
   std::mt19937 random(seed);
   fuzz::walk_masks(constraint, random);
   for (int i = 0; i < 4; ++i) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -36,9 +36,9 @@ inline Vocabulary tiny_vocabulary() {
 }
 
 /// A constraint with states of its own, so that a finding depends on its input alone.
-inline GrammarConstraint constraint_of(const Grammar& grammar, NodeId root) {
+inline Constraint constraint_of(const Grammar& grammar) {
   static const Vocabulary vocabulary = tiny_vocabulary();
-  return {VocabularyIndex(vocabulary), grammar, root};
+  return {VocabularyIndex(vocabulary), grammar};
 }
 
 /// Takes random tokens that are allowed. Demands that masks and `advance` agree on every token, and

@@ -20,8 +20,8 @@ using namespace tooldecode::grammar;
 namespace {
 
 std::string draw(const char* grammar, std::size_t max_states = 200) {
-  const RootedGrammar parsed = parse_grammar(grammar);
-  const Automaton automaton(parsed.grammar, parsed.root);
+  const Grammar parsed = parse_grammar(grammar);
+  const Automaton automaton(parsed);
   return write_graphviz(automaton, automaton.initial(), max_states);
 }
 

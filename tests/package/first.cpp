@@ -98,7 +98,7 @@ bool batch() {
   const auto nodes = td::fill_masks(calls, {*open, parents, drafted}, tree);
   // nodes[1] is a state; nodes[2] is none, for no name has a '!', and its mask is zeros
   //! [tree]
-  return td::is_allowed(std::span(masks).subspan(words), 'f') && nodes[1] && !nodes[2];
+  return td::ConstMaskView(std::span(masks).subspan(words)).contains('f') && nodes[1] && !nodes[2];
 }
 
 }  // namespace

@@ -17,25 +17,25 @@
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
-#include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/lark_constraint.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -159,7 +159,7 @@ std::string walk(const C& constraint, std::string_view text, FailingMemory& memo
   return walk(constraint, tokens_of(text), memory);
 }
 
-std::size_t states_of(const GrammarConstraint& constraint) {
+std::size_t states_of(const Constraint& constraint) {
   return constraint.automaton().size();
 }
 std::size_t states_of(const ToolCallFSM& calls) {
@@ -224,11 +224,11 @@ TEST_CASE("Memory that fails while a constraint is built or met leaves no trace"
   fail_in_constraint(
       "a JSON Schema",
       [](const VocabularyIndex& index) {
-        return JsonSchemaConstraint::parse(index, R"({"type": "object",
+        return Constraint(index, Grammar::json_schema(R"({"type": "object",
           "properties": {"a": {"type": "string", "maxLength": 5}, "ab": {"type": "integer", "minimum": 7},
                          "c": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}},
           "required": ["a"], "patternProperties": {"^x": {"type": "boolean"}},
-          "additionalProperties": {"type": "array", "uniqueItems": true, "items": {"enum": [1, 2, 3]}}, "minProperties": 3})");
+          "additionalProperties": {"type": "array", "uniqueItems": true, "items": {"enum": [1, 2, 3]}}, "minProperties": 3})"));
       },
       R"({"a": "red", "zz": [1, 2], "c": {"a": "b", "x1": true, "q": []}})");
 }
@@ -237,34 +237,36 @@ TEST_CASE("Memory that fails while grammars of other kinds are built or met leav
   fail_in_constraint(
       "a regular expression",
       [](const VocabularyIndex& index) {
-        return RegexConstraint(index, R"((red|blue')+[0-9]{2,4}\d?[^a-z]*)");
+        return Constraint(index, Grammar::regex(R"((red|blue')+[0-9]{2,4}\d?[^a-z]*)"));
       },
       "redblue'1234)]");
   fail_in_constraint(
       "EBNF",
       [](const VocabularyIndex& index) {
-        return EbnfConstraint(
+        return Constraint(
             index,
-            "root ::= (item \", \")* item\nitem ::= \"f0(\" root \")\" | [a-f]{1,3} | \"10\"+\n");
+            Grammar::ebnf(
+                "root ::= (item \", \")* item\nitem ::= \"f0(\" root \")\" | [a-f]{1,3} | \"10\"+\n"));
       },
       "f0(abc, f0(10, f)), 1010");
   fail_in_constraint(
       "Lark",
       [](const VocabularyIndex& index) {
-        return LarkConstraint(
+        return Constraint(
             index,
-            "start: NAME (\",\" INT | \"(\" start \")\")*\nNAME: /[a-z_]+/i & ~/.*zz.*/\n"
-            "%import common.INT\n%ignore / +/\n");
+            Grammar::lark(
+                "start: NAME (\",\" INT | \"(\" start \")\")*\nNAME: /[a-z_]+/i & ~/.*zz.*/\n"
+                "%import common.INT\n%ignore / +/\n"));
       },
       "ab, 12(red)");
   fail_in_constraint(
       "a structural tag",
       [](const VocabularyIndex& index) {
-        return StructuralTagConstraint::parse(index, R"({"type": "structural_tag", "format":
+        return Constraint(index, Grammar::structural_tag(R"({"type": "structural_tag", "format":
           {"type": "triggered_tags", "triggers": ["<f"], "at_least_one": true, "tags": [
             {"begin": "<f0>", "content": {"type": "json_schema", "json_schema":
               {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}, "end": "</tool"},
-            {"begin": "<f1>", "content": {"type": "regex", "pattern": "[a-c]+"}, "end": "</f1>"}]}})");
+            {"begin": "<f1>", "content": {"type": "regex", "pattern": "[a-c]+"}, "end": "</f1>"}]}})"));
       },
       R"(<f0>{"a": 10}</tool ue <f1>abc</f1>)");
 }
@@ -314,10 +316,11 @@ TEST_CASE(
   const auto tokens = tokens_of("[f0(a='re");
   // Of few states, so that no search is given up: where one is, what failed before has spared it steps.
   const auto few = [] {
-    return RegexConstraint(VocabularyIndex(pieces()), "(red|blue')(10|12){1,2}(, [a-c])?");
+    return Constraint(VocabularyIndex(pieces()),
+                      Grammar::regex("(red|blue')(10|12){1,2}(, [a-c])?"));
   };
   const auto prefix = tokens_of("red10");
-  fail_in_turn("completions", few, [&](const RegexConstraint& texts, FailingMemory& memory) {
+  fail_in_turn("completions", few, [&](const Constraint& texts, FailingMemory& memory) {
     std::string seen;
     auto completions = memory.attempt([&] { return Completions(texts); });
     TokenMask mask(texts.vocabulary_size());
@@ -461,8 +464,9 @@ TEST_CASE("Memory that fails while a tokenizer is loaded or encodes leaves no tr
   fail_in_turn(
       "a vocabulary's index", [] { return nullptr; },
       [](std::nullptr_t, FailingMemory& memory) {
-        const auto index      = memory.attempt([] { return VocabularyIndex(pieces()); });
-        const auto constraint = memory.attempt([&] { return RegexConstraint(index, "[ab]+"); });
+        const auto index = memory.attempt([] { return VocabularyIndex(pieces()); });
+        const auto constraint =
+            memory.attempt([&] { return Constraint(index, Grammar::regex("[ab]+")); });
         FailingMemory none;
         return walk(constraint, "ab", none);
       });

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_names.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -59,8 +59,8 @@ struct Ends {
   }
 
  private:
-  static const GrammarConstraint& constraint_of(const GrammarConstraint& one) { return one; }
-  static const GrammarConstraint& constraint_of(const ToolCallFSM& one) { return one.grammar(); }
+  static const Constraint& constraint_of(const Constraint& one) { return one; }
+  static const Constraint& constraint_of(const ToolCallFSM& one) { return one.grammar(); }
 };
 
 tooldecode::JsonValue random_schema(std::mt19937& random, int depth) {
@@ -110,7 +110,7 @@ TEST_CASE("Ten thousand answers with a budget, none of them cut") {
     for (const char c : test::RandomGrammar::alphabet) entries.push_back({std::string(1, c)});
     for (int i = 0; i < 20; ++i) entries.push_back({maker.letters() + maker.letters()});
     const Vocabulary vocabulary(entries, {.end_tokens = {0}});
-    ends.judge(GrammarConstraint(vocabulary, maker.grammar, root), seed, 6);
+    ends.judge(Constraint(vocabulary, maker.grammar.rooted(root)), seed, 6);
   }
   const std::size_t of_grammars = ends.answers;
   const VocabularyIndex cache(test::call_vocabulary());
@@ -118,7 +118,8 @@ TEST_CASE("Ten thousand answers with a budget, none of them cut") {
     std::mt19937 random(seed);
     const auto schema = random_schema(random, 3);
     INFO(schema);
-    ends.judge(JsonSchemaConstraint(cache, schema, {.whitespace = random() % 2 == 0 ? 0U : 3U}),
+    ends.judge(Constraint(cache, Grammar::json_schema(schema,
+                                                      {.whitespace = random() % 2 == 0 ? 0U : 3U})),
                seed, 5);
   }
   const std::size_t of_schemas = ends.answers;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/node_store.hpp>
@@ -264,7 +264,7 @@ TEST_CASE("A budget that is too small ends building with the place and the optio
     const Cost cost    = cost_of(schema);
     const auto attempt = [&](BuildLimits limits) {
       try {
-        const JsonSchemaConstraint constraint(cache, schema, {.limits = limits});
+        const Constraint constraint(cache, Grammar::json_schema(schema, {.limits = limits}));
         return std::string("built");
       } catch (const Error& error) {
         CHECK(error.code() == Errc::limit_exceeded);
@@ -297,7 +297,7 @@ TEST_CASE("Products of alternatives end within the default budget, or are refuse
     INFO(n);
     const BuildBudget budget;
     try {
-      const JsonSchemaConstraint constraint(cache, schema);
+      const Constraint constraint(cache, Grammar::json_schema(schema));
       CHECK(n < 20);
     } catch (const Error& error) {
       CHECK(n > 4);

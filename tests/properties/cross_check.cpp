@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
@@ -40,12 +41,12 @@ const Vocabulary& all_tokens() {
 
 // A constraint that has one fault where the text so far is `{"`, or at its end.
 struct Faulty {
-  using State = GrammarConstraint::State;
+  using State = Constraint::State;
 
-  JsonSchemaConstraint schema{
-      VocabularyIndex{all_tokens()},
-      tooldecode::text::parse_json(R"({"type": "object", "properties": {"name": {"type": "null"}},
-                                        "required": ["name"], "additionalProperties": false})")};
+  Constraint schema{VocabularyIndex{all_tokens()},
+                    Grammar::json_schema(tooldecode::text::parse_json(
+                        R"({"type": "object", "properties": {"name": {"type": "null"}},
+                                        "required": ["name"], "additionalProperties": false})"))};
   Fault fault = Fault::none;
   State place = *schema.advance_bytes(schema.initial(), "{\"");
   State end   = *schema.advance_bytes(schema.initial(), "{\"name\":null}");
@@ -75,7 +76,7 @@ struct Faulty {
   [[nodiscard]] bool is_finished(State state) const { return schema.is_finished(state); }
   [[nodiscard]] std::string forced(State state) const { return schema.forced(state); }
 };
-static_assert(Constraint<Faulty>);
+static_assert(ConstraintPolicy<Faulty>);
 
 // What is found in one of a few walks over a text, which are drawn.
 std::string found(Fault fault, std::string_view text) {

@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/string_escape.hpp>
@@ -364,9 +365,9 @@ TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never e
     if (seed % 3 == 0) options.syntax = ValueSyntax::python;
     options.documented_order = seed % 5 == 0;
     options.every_spelling   = seed % 2 == 0;
-    std::optional<JsonSchemaConstraint> constraint;
+    std::optional<Constraint> constraint;
     try {
-      constraint.emplace(cache, schema, options);
+      constraint.emplace(cache, Grammar::json_schema(schema, options));
     } catch (const Error& error) {
       if (error.code() != Errc::unsatisfiable_schema) throw;
       continue;

@@ -25,7 +25,7 @@ template <CallFormat F>
 int refused(const F& format, const ToolSet& tools, const std::string& text,
             const ChoiceOptions& options = loose()) {
   CallGrammar built = build_call_grammar(format, tools, options);
-  const grammar::Automaton machine(std::move(built.grammar), built.root);
+  const grammar::Automaton machine(built.grammar);
   auto state = machine.initial();
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto next = machine.step(state, static_cast<std::uint8_t>(text[i]));

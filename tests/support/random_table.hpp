@@ -62,6 +62,6 @@ class RandomTable {
   std::vector<std::vector<int>> rows_;
   std::vector<bool> accepting_;
 };
-static_assert(Constraint<RandomTable>);
+static_assert(ConstraintPolicy<RandomTable>);
 
 }  // namespace tooldecode::test

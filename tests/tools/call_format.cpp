@@ -31,7 +31,7 @@ const JsonCall hermes = JsonCall::hermes();
 template <CallFormat F>
 Automaton automaton(const F& format, const ToolSet& tools, const ChoiceOptions& options) {
   CallGrammar built = build_call_grammar(format, tools, test::loose(options));
-  return Automaton(std::move(built.grammar), built.root);
+  return Automaton(built.grammar);
 }
 
 // The first byte that is not allowed; the size where the text is no whole answer; else nothing.

@@ -23,7 +23,7 @@ template <class F>
 std::vector<std::uint32_t> marks_after(const F& format, std::string_view text) {
   CallGrammar built =
       build_call_grammar(format, test::two_tools(), {.reasoning = tools::ReasoningDelimiters{}});
-  const grammar::Automaton machine(std::move(built.grammar), built.root);
+  const grammar::Automaton machine(built.grammar);
   const auto state = machine.advance(machine.initial(), text);
   REQUIRE(state);
   std::vector<std::uint32_t> marks;

@@ -32,7 +32,7 @@ const Vocabulary& vocabulary() {
 grammar::Automaton machine_of(const Json& format) {
   Grammar grammar;
   const NodeId root = tools::build_structural_tag(
-      grammar, {{"type", "structural_tag"}, {"format", format}}, &vocabulary());
+      grammar, {{"type", "structural_tag"}, {"format", format}}, {.vocabulary = &vocabulary()});
   return {grammar, root};
 }
 bool accepts(const grammar::Automaton& machine, std::string_view text) {
@@ -45,7 +45,7 @@ bool accepts(const char* format, std::string_view text) {
 std::string error_of(const Json& document, const Vocabulary* tokens = &vocabulary()) {
   try {
     Grammar grammar;
-    (void)tools::build_structural_tag(grammar, document, tokens);
+    (void)tools::build_structural_tag(grammar, document, {.vocabulary = tokens});
   } catch (const Error& error) {
     return std::string(name(error.code())) + ' ' + error.where();
   }

@@ -192,7 +192,8 @@ TEST_CASE("coins at their bounds reject a comparison that is not strict") {
 
 TEST_CASE("enumeration rejects a mask that is applied after truncation") {
   const std::vector<float> logits{2, 1.5F, 1, 0.5F, 0, -0.5F};
-  const std::vector<std::uint32_t> mask{0b101101};  // not the tokens 1 and 4
+  const std::vector<std::uint32_t> words{0b101101};  // not the tokens 1 and 4
+  const td::ConstMaskView mask = words;
   const td::LogitsPipeline pipeline{{.top_k = 3}};
   const std::vector<float> allowed{2, 1, 0.5F};  // the three best of the allowed: 0, 2 and 3
   const auto p = td::test::softmax({allowed, 1});
@@ -212,7 +213,7 @@ TEST_CASE("enumeration rejects a mask that is applied after truncation") {
   auto late = logits;
   pipeline.apply(late, {});
   for (std::size_t t = 0; t < late.size(); ++t) {
-    if (!td::is_allowed(mask, t)) late[t] = -std::numeric_limits<float>::infinity();
+    if (!mask.contains(t)) late[t] = -std::numeric_limits<float>::infinity();
   }
   CHECK(td::test::total_variation(distribution_of(late), wanted) > far);
 }

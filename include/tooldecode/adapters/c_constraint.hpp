@@ -17,15 +17,9 @@
 
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/choice_constraint.hpp>
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/regex_constraint.hpp>
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
@@ -33,12 +27,16 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -82,7 +80,7 @@ struct Tokens {
 
 /// What a specification describes.
 struct Built {
-  GrammarConstraint constraint;
+  Constraint constraint;
   std::optional<ToolCallFSM> calls{};  // of answers that may call tools
 };
 
@@ -111,35 +109,41 @@ class Specification {
 
   /// The constraint, at a cost that the specification bounds.
   ///
-  /// \param cancelled  see BuildBudget; may be null
+  /// \param cancelled  see BuildLimits; may be null
   [[nodiscard]] Built build(const VocabularyIndex& index,
                             const std::atomic<bool>* cancelled) const {
-    const BuildBudget budget(limits(), cancelled);
+    BuildLimits limits = this->limits();
+    limits.cancelled   = cancelled;
+    const BuildBudget budget(limits);
     BuildBudget::spend(0);
     const std::string_view text = view(fields_.text, "text");
     switch (fields_.kind) {
       case TD_TOOLS:
         return tools(index, text);
       case TD_JSON_SCHEMA:
-        return {JsonSchemaConstraint::parse(index, text, schema_options())};
+        return {Constraint(index, Grammar::json_schema(text, schema_options()))};
       case TD_REGEX:
-        return {RegexConstraint(index, text, limits())};
+        return {Constraint(index, Grammar::regex(text, limits))};
       case TD_EBNF:
-        return {EbnfConstraint(index, text, or_else(fields_.root, "root"), limits())};
+        return {Constraint(index, Grammar::ebnf(text, {.root       = or_else(fields_.root, "root"),
+                                                       .vocabulary = &index.vocabulary(),
+                                                       .limits     = limits}))};
       case TD_CHOICE:
-        return {ChoiceConstraint(index, choices_)};
+        return {Constraint(index, Grammar::choice(choices_))};
       case TD_STRUCTURAL_TAG:
-        return {StructuralTagConstraint::parse(index, text, {.limits = limits()})};
+        return {Constraint(index, Grammar::structural_tag(text, {.vocabulary = &index.vocabulary(),
+                                                                 .limits     = limits}))};
       case TD_LARK:
-        return {LarkConstraint(index, text, {.limits = limits()})};
+        return {Constraint(
+            index, Grammar::lark(text, {.vocabulary = &index.vocabulary(), .limits = limits}))};
       default:
         throw Error(Errc::invalid_option, "kind", fields_.kind, "must be a kind of constraint");
     }
   }
 
  private:
-  static std::string or_else(const char* text, std::string_view other) {
-    return text != nullptr ? std::string(text) : std::string(other);
+  static std::string_view or_else(const char* text, std::string_view other) {
+    return text != nullptr ? std::string_view(text) : other;
   }
 
   void keep(td_text& text, const char* argument) {
@@ -184,11 +188,11 @@ class Specification {
       throw Error(Errc::invalid_option, "reasoning", fields_.reasoning, "must be from 0 to 2");
     }
     if (fields_.reasoning != TD_REASONING_NONE) {
-      options.reasoning =
-          tools::ReasoningDelimiters{fields_.reasoning == TD_REASONING_OPEN
-                                         ? std::string()
-                                         : or_else(fields_.reasoning_begin, format.reasoning.begin),
-                                     or_else(fields_.reasoning_end, format.reasoning.end)};
+      options.reasoning = tools::ReasoningDelimiters{
+          fields_.reasoning == TD_REASONING_OPEN
+              ? std::string()
+              : std::string(or_else(fields_.reasoning_begin, format.reasoning.begin)),
+          std::string(or_else(fields_.reasoning_end, format.reasoning.end))};
     }
     if (fields_.text_schema.size > 0) {
       try {
@@ -217,7 +221,7 @@ class Specification {
 /// \par Threads  every const member may run concurrently
 class Constrained {
  public:
-  using State = GrammarConstraint::State;
+  using State = Constraint::State;
 
   Constrained(std::shared_ptr<const Tokens> tokens, Built built)
       : tokens_(std::move(tokens)),
@@ -225,7 +229,7 @@ class Constrained {
         calls_(std::move(built.calls)) {}
 
   [[nodiscard]] const Tokens& tokens() const noexcept { return *tokens_; }
-  [[nodiscard]] const GrammarConstraint& constraint() const noexcept { return constraint_; }
+  [[nodiscard]] const Constraint& constraint() const noexcept { return constraint_; }
   /// The constraint again, where its answers may call tools.
   [[nodiscard]] const std::optional<ToolCallFSM>& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t words() const noexcept {
@@ -239,7 +243,7 @@ class Constrained {
       copy.renew();
       return {tokens_, {copy.grammar(), std::move(copy)}};
     }
-    GrammarConstraint copy = constraint_;
+    Constraint copy = constraint_;
     copy.renew();
     return {tokens_, {std::move(copy)}};
   }
@@ -322,7 +326,7 @@ class Constrained {
   }
 
   std::shared_ptr<const Tokens> tokens_;
-  GrammarConstraint constraint_;
+  Constraint constraint_;
   std::optional<ToolCallFSM> calls_;
   // States below it are known to have been made, so that few checks ask the automaton, whose lock
   // is held while masks are made. Whoever raises it has seen the last of them.

@@ -38,7 +38,7 @@ namespace detail {
 
 /// A constraint, and where a text is in it. After a token that the constraint does not allow, which a
 /// program may force, nothing is masked any more.
-template <Constraint C>
+template <ConstraintPolicy C>
 struct Sampler {
   Sampler(std::shared_ptr<const C> shared, const SamplerOptions& settings)
       : constraint(std::move(shared)),
@@ -152,13 +152,13 @@ struct Sampler {
 /// \par Complexity  a mask of the constraint and O(candidates) per token, and as Completions
 /// \par Errors      Error{invalid_option} for fewer `max_tokens` than the shortest text has, or for
 ///                  any under a constraint that is not of a grammar
-template <Constraint C>
+template <ConstraintPolicy C>
 [[nodiscard]] llama_sampler* make_sampler(std::shared_ptr<const C> constraint,
                                           const SamplerOptions& options = {}) {
   return detail::Sampler<C>::make(detail::Sampler<C>(std::move(constraint), options));
 }
 /// The same for a constraint of its own.
-template <Constraint C>
+template <ConstraintPolicy C>
 [[nodiscard]] llama_sampler* make_sampler(C constraint, const SamplerOptions& options = {}) {
   return make_sampler(std::make_shared<const C>(std::move(constraint)), options);
 }

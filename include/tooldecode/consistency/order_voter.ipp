@@ -95,7 +95,7 @@ class OrderVoter::Answer {
     if (pending_.empty()) return;
     const std::vector<std::uint32_t> allowed(mask.begin(), mask.end());
     sampler_.text_.keep_agreeing(pending_, mask);
-    if (!run_.ending || count_allowed(mask) > 0) return;
+    if (!run_.ending || mask.count() > 0) return;
     pending_.clear();
     if (!result_.calls.empty()) result_.calls.back().is_written = false;
     std::copy(allowed.begin(), allowed.end(), mask.begin());

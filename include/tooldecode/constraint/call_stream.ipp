@@ -45,7 +45,7 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
                  : has(tools::mark::reasoning)  ? Part::reasoning
                                                 : Part::none);
   };
-  const GrammarConstraint& grammar = calls.grammar();
+  const Constraint& grammar = calls.grammar();
   return core::Boxed(
       grammar::ByteLabels(grammar.automaton(), grammar.automaton_state(calls.initial()), label_of));
 }

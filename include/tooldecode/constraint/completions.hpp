@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
@@ -55,10 +55,10 @@ struct CompletionCounts {
 /// \par Errors      Error{unknown_state} for a state of another constraint
 class Completions {
  public:
-  using State = GrammarConstraint::State;
+  using State = Constraint::State;
 
   /// Shares the constraint's states, also after it has been renewed.
-  explicit Completions(const GrammarConstraint& constraint, CompletionOptions options = {});
+  explicit Completions(const Constraint& constraint, CompletionOptions options = {});
   Completions(Completions&&) noexcept;
   Completions& operator=(Completions&&) noexcept;
   ~Completions();

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
@@ -34,7 +34,7 @@ namespace tooldecode {
 /// States as places of a graph whose edges are tokens: bounds on how far each is from the end.
 class Completions::Search {
  public:
-  Search(const GrammarConstraint& constraint, CompletionOptions options)
+  Search(const Constraint& constraint, CompletionOptions options)
       : constraint_(constraint),
         options_(std::move(options)),
         banned_(constraint.vocabulary_size()) {
@@ -302,7 +302,7 @@ class Completions::Search {
         }
       });
     }
-    for (std::size_t w = 0; w < words.size(); ++w) words[w] &= kept.words()[w];
+    words &= kept.words();
   }
 
   // The shortest text that completes a state, in the fewest tokens that write it, bounds all states
@@ -486,7 +486,7 @@ class Completions::Search {
     if (is_whole) known.lower = known.upper;
   }
 
-  GrammarConstraint constraint_;
+  Constraint constraint_;
   CompletionOptions options_;
   TokenMask banned_;
   bool can_end_ = false;
@@ -495,8 +495,7 @@ class Completions::Search {
   CompletionCounts counts_;
 };
 
-TOOLDECODE_INLINE Completions::Completions(const GrammarConstraint& constraint,
-                                           CompletionOptions options)
+TOOLDECODE_INLINE Completions::Completions(const Constraint& constraint, CompletionOptions options)
     : search_(std::make_unique<Search>(constraint, std::move(options))) {}
 TOOLDECODE_INLINE Completions::Completions(Completions&&) noexcept            = default;
 TOOLDECODE_INLINE Completions& Completions::operator=(Completions&&) noexcept = default;

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
@@ -22,7 +22,7 @@ namespace tooldecode {
 
 /// Refers to a constraint of any type by a pointer and a table of functions made from the type.
 ///
-/// It is a Constraint itself. The constraint outlives it; temporaries do not compile.
+/// It is a ConstraintPolicy itself. The constraint outlives it; temporaries do not compile.
 ///
 /// \par Shapes      as the constraint
 /// \par Complexity  an indirect call for each
@@ -70,11 +70,11 @@ class ConstraintRef {
   };
 
   template <class C>
-    requires(!std::same_as<C, ConstraintRef> && Constraint<C>)
+    requires(!std::same_as<C, ConstraintRef> && ConstraintPolicy<C>)
   ConstraintRef(const C& constraint) noexcept
       : object_(&constraint), table_(&Functions<C>::table) {}
   template <class C>
-    requires(!std::same_as<C, ConstraintRef> && Constraint<C>)
+    requires(!std::same_as<C, ConstraintRef> && ConstraintPolicy<C>)
   ConstraintRef(const C&&) = delete;
 
   [[nodiscard]] std::size_t vocabulary_size() const { return table_->vocabulary_size(object_); }
@@ -95,12 +95,12 @@ class ConstraintRef {
   [[nodiscard]] std::unique_ptr<Endings> make_endings(CompletionOptions options) const;
 
   /// The constraint, where it is of this type as this part of the program knows it; else null.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   [[nodiscard]] const C* find() const noexcept {
     return table_ == &Functions<C>::table ? static_cast<const C*>(object_) : nullptr;
   }
   /// The constraint, which is of this type.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   [[nodiscard]] const C& as() const noexcept {
     return *static_cast<const C*>(object_);
   }
@@ -114,10 +114,10 @@ class ConstraintRef {
     bool (*is_accepting)(const void*, State);
     bool (*is_finished)(const void*, State);
     std::string (*forced)(const void*, State);
-    const GrammarConstraint& (*grammar)(const void*);                     // null for what is none
+    const Constraint& (*grammar)(const void*);                            // null for what is none
     std::unique_ptr<Endings> (*endings)(const void*, CompletionOptions);  // null for what has none
   };
-  template <Constraint C>
+  template <ConstraintPolicy C>
   struct Functions;
 
   const void* object_;
@@ -125,20 +125,20 @@ class ConstraintRef {
 };
 
 /// What a constraint's own type gives the table.
-template <Constraint C>
+template <ConstraintPolicy C>
 struct ConstraintRef::Functions {
   using Own = typename C::State;
 
   static const C& own(const void* object) { return *static_cast<const C*>(object); }
 
-  static constexpr bool derives_from_grammar = std::derived_from<C, GrammarConstraint>;
+  static constexpr bool derives_from_grammar = std::derived_from<C, Constraint>;
   static constexpr bool holds_grammar        = requires(const C& c) {
-    { c.grammar() } -> std::same_as<const GrammarConstraint&>;
+    { c.grammar() } -> std::same_as<const Constraint&>;
   };
   static constexpr bool has_completions =
       requires(const C& c, CompletionOptions asked) { make_completions(c, asked); };
 
-  static const GrammarConstraint& grammar(const void* object)
+  static const Constraint& grammar(const void* object)
     requires(derives_from_grammar || holds_grammar)
   {
     if constexpr (derives_from_grammar) {
@@ -192,7 +192,7 @@ struct ConstraintRef::Functions {
     if constexpr (has_completions) {
       made.endings = &endings;
     } else if constexpr (derives_from_grammar || holds_grammar) {
-      static_assert(std::same_as<Own, GrammarConstraint::State>);
+      static_assert(std::same_as<Own, Constraint::State>);
       made.grammar = &grammar;
     }
     return made;
@@ -200,7 +200,7 @@ struct ConstraintRef::Functions {
   static constexpr Table table = make();
 };
 
-static_assert(Constraint<ConstraintRef>);
+static_assert(ConstraintPolicy<ConstraintRef>);
 
 }  // namespace tooldecode
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/mask_view.hpp>
 
@@ -19,14 +19,14 @@ namespace detail {
 
 class GrammarEndings final : public ConstraintRef::Endings {
  public:
-  GrammarEndings(const GrammarConstraint& constraint, CompletionOptions options)
+  GrammarEndings(const Constraint& constraint, CompletionOptions options)
       : completions_(constraint, std::move(options)) {}
 
   std::optional<std::size_t> shortest(ConstraintRef::State state, std::size_t enough) override {
-    return completions_.shortest(state.as<GrammarConstraint::State>(), enough);
+    return completions_.shortest(state.as<Constraint::State>(), enough);
   }
   void narrow(ConstraintRef::State state, std::size_t remaining, MaskView words) override {
-    completions_.narrow(state.as<GrammarConstraint::State>(), remaining, words);
+    completions_.narrow(state.as<Constraint::State>(), remaining, words);
   }
   CompletionCounts counts() const override { return completions_.counts(); }
 

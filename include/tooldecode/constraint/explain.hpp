@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 
 namespace tooldecode {
@@ -18,8 +18,7 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(what may follow, keys and enumerated values spelled out)
 /// \par Threads     may run concurrently; takes the automaton's lock
-[[nodiscard]] std::string explain(const GrammarConstraint& constraint,
-                                  GrammarConstraint::State state);
+[[nodiscard]] std::string explain(const Constraint& constraint, Constraint::State state);
 
 /// The same within an answer, with the tool and the argument that it stands in: `in the argument
 /// "days" of get_weather: an integer`.

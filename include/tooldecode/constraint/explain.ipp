@@ -4,16 +4,15 @@
 
 #include <string>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/expectations.hpp>
 #include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE std::string explain(const GrammarConstraint& constraint,
-                                      GrammarConstraint::State state) {
+TOOLDECODE_INLINE std::string explain(const Constraint& constraint, Constraint::State state) {
   if (constraint.is_finished(state)) return "nothing: the text has ended";
   const auto expected =
       constraint::ExpectationFinder(constraint.automaton()).at(constraint.automaton_state(state));

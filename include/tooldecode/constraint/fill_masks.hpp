@@ -40,7 +40,7 @@ struct TreeNodes {
 namespace detail {
 
 /// Writes the mask of `state_of(i)` into row i, zeros where it gives null.
-template <Constraint C, class StateOf, class Execute>
+template <ConstraintPolicy C, class StateOf, class Execute>
 void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskView words,
                     Execute& execute) {
   const std::size_t width = mask_word_count(constraint.vocabulary_size());
@@ -70,7 +70,7 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
 /// \par Complexity  B times the constraint's fill_mask, shared between the executor's threads
 /// \par Threads     tasks write rows of their own and share only the constraint; may run together
 /// \par Errors      Error{invalid_option} for words of another size, before any is written
-template <Constraint C, class Execute = InOrder>
+template <ConstraintPolicy C, class Execute = InOrder>
 void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskView words,
                 Execute&& execute = {}) {
   detail::fill_mask_rows(
@@ -85,7 +85,7 @@ void fill_masks(const C& constraint, std::span<const typename C::State> states, 
 /// \par Threads     as for a batch
 /// \par Errors      Error{invalid_option} for spans of other sizes and for a parent that does not
 ///                  come before its child, before any word is written
-template <Constraint C, class Execute = InOrder>
+template <ConstraintPolicy C, class Execute = InOrder>
 std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                                                          const TreeNodes<typename C::State>& tree,
                                                          MaskView words, Execute&& execute = {}) {

@@ -66,7 +66,7 @@ TOOLDECODE_INLINE void ForcedText::keep_agreeing(std::string_view text, MaskView
       insert_below(node, agreeing);
     }
   });
-  for (std::size_t w = 0; w < words.size(); ++w) words[w] &= agreeing.words()[w];
+  words &= agreeing.words();
 }
 
 TOOLDECODE_INLINE void ForcedText::insert(core::ByteTrie::NodeIndex node, TokenMask& mask) const {

@@ -60,7 +60,7 @@ class ForcedTokens {
   /// \param state   of the constraint, behind `before`
   /// \param before  what the model has written, or the end of it from where the tokenizer begins
   ///                anew: all of an answer, its last lines
-  template <Constraint C>
+  template <ConstraintPolicy C>
     requires requires(const C& c, const typename C::State& s, std::string_view bytes) {
       { c.advance_bytes(s, bytes) } -> std::same_as<std::optional<typename C::State>>;
     }

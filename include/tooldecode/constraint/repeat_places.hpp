@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -61,9 +61,9 @@ class RepeatPlaces {
     std::vector<Number> loose;
   };
 
-  RepeatPlaces(const GrammarConstraint& grammar, ToolOf tool_of, std::size_t max_texts);
+  RepeatPlaces(const Constraint& grammar, ToolOf tool_of, std::size_t max_texts);
 
-  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return grammar_; }
+  [[nodiscard]] const Constraint& grammar() const noexcept { return grammar_; }
   [[nodiscard]] const core::ByteTrie& trie() const noexcept;
 
   [[nodiscard]] bool is_in_call(Number id) { return place(id).inside == Inside::call; }
@@ -187,7 +187,7 @@ class RepeatPlaces {
   // Completions among which two are looked for that make two calls.
   static constexpr std::size_t pairs_tried = 24;
 
-  GrammarConstraint grammar_;
+  Constraint grammar_;
   Completions completions_;
   ToolOf tool_of_;
   std::size_t max_texts_;

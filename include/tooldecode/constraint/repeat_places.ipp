@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
@@ -30,7 +30,7 @@
 
 namespace tooldecode::constraint {
 
-TOOLDECODE_INLINE RepeatPlaces::RepeatPlaces(const GrammarConstraint& grammar, ToolOf tool_of,
+TOOLDECODE_INLINE RepeatPlaces::RepeatPlaces(const Constraint& grammar, ToolOf tool_of,
                                              std::size_t max_texts)
     : grammar_(grammar),
       completions_(grammar),

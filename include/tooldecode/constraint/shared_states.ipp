@@ -32,11 +32,10 @@ TOOLDECODE_INLINE void MaskEntry::fill(MaskView words) const noexcept {
   if (base != nullptr) {
     std::copy_n(base->words().begin(), words.size(), words.begin());
   } else {
-    std::fill(words.begin(), words.end(), 0);
+    words.clear();
   }
-  const auto bit = [](TokenId token) { return std::uint32_t{1} << (token % 32); };
-  for (const TokenId token : removed) words[static_cast<std::size_t>(token) / 32] &= ~bit(token);
-  for (const TokenId token : added) words[static_cast<std::size_t>(token) / 32] |= bit(token);
+  for (const TokenId token : removed) words.erase(token);
+  for (const TokenId token : added) words.insert(token);
 }
 
 TOOLDECODE_INLINE SharedStates::SharedStates(const Vocabulary& vocabulary,

@@ -23,18 +23,24 @@ class TokenMask {
   [[nodiscard]] MaskView words() noexcept { return words_; }
   [[nodiscard]] ConstMaskView words() const noexcept { return words_; }
 
-  [[nodiscard]] bool contains(TokenId token) const noexcept;
-  void insert(TokenId token) noexcept;
-  void erase(TokenId token) noexcept;
-  TokenMask& operator|=(const TokenMask& other) noexcept;
-  TokenMask& operator&=(const TokenMask& other) noexcept;
+  [[nodiscard]] bool contains(TokenId token) const noexcept { return words().contains(token); }
+  void insert(TokenId token) noexcept { words().insert(token); }
+  void erase(TokenId token) noexcept { words().erase(token); }
+  TokenMask& operator|=(const TokenMask& other) noexcept {
+    words() |= other.words();
+    return *this;
+  }
+  TokenMask& operator&=(const TokenMask& other) noexcept {
+    words() &= other.words();
+    return *this;
+  }
   /// Calls `visit(token)` for each token, ascending.
   template <class Visit>
   void for_each(Visit visit) const {
-    for_each_allowed(words(), visit);
+    words().for_each(visit);
   }
   /// Number of tokens in the set.
-  [[nodiscard]] std::size_t count() const noexcept { return count_allowed(words()); }
+  [[nodiscard]] std::size_t count() const noexcept { return words().count(); }
   friend bool operator==(const TokenMask&, const TokenMask&) = default;
 
  private:
@@ -42,7 +48,3 @@ class TokenMask {
 };
 
 }  // namespace tooldecode
-
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/constraint/token_mask.ipp>
-#endif

@@ -68,7 +68,7 @@ class TokenTrie {
   Vocabulary vocabulary_;
   std::vector<Node> nodes_;
 };
-static_assert(Constraint<TokenTrie>);
+static_assert(ConstraintPolicy<TokenTrie>);
 
 }  // namespace tooldecode
 

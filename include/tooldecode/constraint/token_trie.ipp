@@ -39,15 +39,12 @@ TOOLDECODE_INLINE std::optional<TokenTrie::State> TokenTrie::advance(State state
 }
 
 TOOLDECODE_INLINE void TokenTrie::fill_mask(State state, MaskView words) const {
-  std::fill(words.begin(), words.end(), 0);
-  const auto insert_token = [&](TokenId token) {
-    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
-  };
+  words.clear();
   if (state != finished) {
-    for (const auto& child : nodes_[state.node].next) insert_token(child.first);
+    for (const auto& child : nodes_[state.node].next) words.insert(child.first);
   }
   if (!is_accepting(state)) return;
-  for (const TokenId token : vocabulary_.end_tokens()) insert_token(token);
+  for (const TokenId token : vocabulary_.end_tokens()) words.insert(token);
 }
 
 TOOLDECODE_INLINE bool TokenTrie::is_accepting(State state) const noexcept {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
@@ -27,7 +27,6 @@
 
 namespace tooldecode {
 
-class BuildBudget;
 class CallStream;
 class WithoutRepeats;
 
@@ -43,7 +42,7 @@ class CompiledTools;
 /// a row are one grammar, so a token may straddle any edge.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
-/// \par Complexity  construction O(size of the documents); the rest as GrammarConstraint
+/// \par Complexity  construction O(size of the documents); the rest as Constraint
 /// \par Threads     every const member may run concurrently; a copy shares everything
 /// \par Errors      from the constructor: what the documents' schemas get wrong (malformed_schema,
 ///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} where
@@ -53,7 +52,7 @@ class CompiledTools;
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolCallFSM {
  public:
-  using State = GrammarConstraint::State;
+  using State = Constraint::State;
 
   /// Where a text stands.
   enum class Mode : std::uint8_t {
@@ -72,14 +71,15 @@ class ToolCallFSM {
   template <class F>
   ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, const F& format,
               const ChoiceOptions& options = {})
-      : ToolCallFSM(std::move(cache), tools, erased(format), options, Whole{}) {}
+      : ToolCallFSM(build(std::move(cache), std::make_shared<const ToolSet>(tools), erased(format),
+                          options)) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept;
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
   [[nodiscard]] const ToolSet& tools() const noexcept;
   /// The grammar of whole answers; its states are these.
-  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
+  [[nodiscard]] const Constraint& grammar() const noexcept { return constraint_; }
 
   [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
@@ -93,7 +93,7 @@ class ToolCallFSM {
   }
   [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
 
-  /// See GrammarConstraint: of this object alone, whatever its copies do.
+  /// See Constraint: of this object alone, whatever its copies do.
   void renew() { constraint_.renew(); }
   void compact(std::span<State> live) { constraint_.compact(live); }
   [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
@@ -139,7 +139,6 @@ class ToolCallFSM {
   using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;
   struct Parts;
   struct Shared;
-  struct Whole {};  // tells the first constructor apart
 
   // What is no format gets one sentence, and no line for all that would be done with it.
   template <class F>
@@ -153,13 +152,8 @@ class ToolCallFSM {
     }
   }
 
-  ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, tools::AnyFormat format,
-              const ChoiceOptions& options, Whole whole);
-  ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
-              const ChoiceOptions& options);
-  ToolCallFSM(const BuildBudget& budget, VocabularyIndex cache,
-              std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
-              const ChoiceOptions& options);
+  static ToolCallFSM build(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools,
+                           tools::AnyFormat format, const ChoiceOptions& options);
   ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
               const ChoiceOptions& options, Parts parts);
 
@@ -170,10 +164,10 @@ class ToolCallFSM {
   // The tool of marks that a text is inside of.
   [[nodiscard]] std::optional<std::size_t> tool_of(std::span<const std::uint32_t> marks) const;
 
-  GrammarConstraint constraint_;
+  Constraint constraint_;
   std::shared_ptr<const Shared> shared_;
 };
-static_assert(Constraint<ToolCallFSM>);
+static_assert(ConstraintPolicy<ToolCallFSM>);
 
 }  // namespace tooldecode
 

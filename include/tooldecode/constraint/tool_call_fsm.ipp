@@ -16,9 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
@@ -27,6 +26,7 @@
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
@@ -36,35 +36,24 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache, const ToolSet& tools,
-                                           tools::AnyFormat format, const ChoiceOptions& options,
-                                           Whole /*whole*/)
-    : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), std::move(format),
-                  options) {}
-
-TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
-                                           std::shared_ptr<const ToolSet> tools,
-                                           tools::AnyFormat format, const ChoiceOptions& options)
-    : ToolCallFSM(BuildBudget(options.limits), std::move(cache), std::move(tools),
-                  std::move(format), options) {}
-
-// The budget is that of the automaton too.
-TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(const BuildBudget& /*budget*/, VocabularyIndex cache,
-                                           std::shared_ptr<const ToolSet> tools,
-                                           tools::AnyFormat format,
-                                           const ChoiceOptions& options) try
-    : ToolCallFSM(std::move(cache), tools, format, options,
-                  Parts{build_call_grammar(format, *tools, options)}) {
-} catch (const Error& error) {
-  throw error.under("#");
+TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::build(VocabularyIndex cache,
+                                                 std::shared_ptr<const ToolSet> tools,
+                                                 tools::AnyFormat format,
+                                                 const ChoiceOptions& options) {
+  const BuildBudget budget(options.limits);
+  try {
+    Parts parts{build_call_grammar(format, *tools, options)};
+    return {std::move(cache), std::move(tools), std::move(format), options, std::move(parts)};
+  } catch (const Error& error) {
+    throw error.under("#");
+  }
 }
 
 TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
                                            std::shared_ptr<const ToolSet> tools,
                                            tools::AnyFormat format, const ChoiceOptions& options,
                                            Parts parts)
-    : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
-                  parts.grammar.root) {
+    : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar) {
   if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
   shared_ = std::make_shared<const Shared>(
       Shared{std::move(tools),
@@ -120,12 +109,12 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_argument(State st
 TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::single_call(std::size_t tool,
                                                        std::vector<std::string> leading_keys,
                                                        bool open_ended) const {
-  return {vocabulary_index(), shared_->tools, shared_->format,
-          ChoiceOptions{.choice       = ToolChoice::named,
-                        .name         = tools()[tool].name,
-                        .whitespace   = 0,
-                        .leading_keys = std::move(leading_keys),
-                        .open_ended   = open_ended}};
+  return build(vocabulary_index(), shared_->tools, shared_->format,
+               {.choice       = ToolChoice::named,
+                .name         = tools()[tool].name,
+                .whitespace   = 0,
+                .leading_keys = std::move(leading_keys),
+                .open_ended   = open_ended});
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
@@ -183,8 +172,9 @@ TOOLDECODE_INLINE JsonValue ToolCallFSM::parse_value(std::string_view text) cons
 TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::string>& openings,
                                                        const ChoiceOptions& options) const {
   if (openings.empty()) return;
-  const JsonSchemaConstraint values(vocabulary_index(), *options.text_schema,
-                                    detail::text_schema_options(options));
+  const Constraint values(
+      vocabulary_index(),
+      Grammar::json_schema(*options.text_schema, detail::text_schema_options(options)));
   for (const std::string& opening : openings) {
     if (!values.advance_bytes(values.initial(), opening)) continue;
     throw Error(Errc::invalid_option, std::string(detail::text_schema_place),

@@ -22,7 +22,7 @@ class ByteTrie;
 /// vocabulary, give it to every constraint. Copies share what is inside.
 ///
 /// Memory is bounded by a budget: once the shared states have grown past it, later constraints
-/// begin anew, and so do earlier ones when they are renewed (GrammarConstraint::renew); until then
+/// begin anew, and so do earlier ones when they are renewed (Constraint::renew); until then
 /// they keep what they have, so no state is invalidated behind its owner's back.
 ///
 /// \par Complexity  construction O(bytes of the vocabulary)

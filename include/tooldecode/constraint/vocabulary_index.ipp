@@ -46,7 +46,7 @@ TOOLDECODE_INLINE std::size_t VocabularyIndex::budget() const noexcept {
 }
 
 TOOLDECODE_INLINE BuildBudget VocabularyIndex::mask_budget() const {
-  return BuildBudget(shared_->mask_limits, nullptr, "mask_limits");
+  return BuildBudget(shared_->mask_limits, "mask_limits");
 }
 
 TOOLDECODE_INLINE std::shared_ptr<constraint::SharedStates> VocabularyIndex::states() const {

@@ -94,7 +94,7 @@ class WithoutRepeats {
   std::shared_ptr<Places> places_;
   std::shared_ptr<Texts> texts_;
 };
-static_assert(Constraint<WithoutRepeats>);
+static_assert(ConstraintPolicy<WithoutRepeats>);
 
 /// Completions of a WithoutRepeats: `narrow` takes those tokens out of a mask after which the
 /// answer no longer could end within its budget without a repeated call.

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
@@ -37,14 +37,6 @@
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
-
-namespace detail {
-
-inline void forbid(MaskView words, std::size_t token) noexcept {
-  words[token / 32] &= ~(std::uint32_t{1} << token % 32);
-}
-
-}  // namespace detail
 
 /// What is known of the machine's states, for all copies; its mutex guards their texts too.
 class WithoutRepeats::Places : public constraint::RepeatPlaces {
@@ -313,16 +305,14 @@ TOOLDECODE_INLINE void WithoutRepeats::fill_mask(State state, MaskView words) co
   const std::lock_guard lock(places_->mutex);
   texts_->require(state);
   if (!may_end) {
-    for (const TokenId token : vocabulary().end_tokens())
-      detail::forbid(words, static_cast<std::size_t>(token));
+    for (const TokenId token : vocabulary().end_tokens()) words.erase(token);
   }
   const std::string text = texts_->text(state.written);
   const auto& tokens =
       places_->tokens(calls_.grammar().automaton_state(state.at), texts_->asker(text));
   for (const Texts::Tight& token : tokens.tight) {
     if (texts_->may_follow(state.at, state.written, text, token)) continue;
-    for (const std::uint32_t value : places_->trie().values(token.node))
-      detail::forbid(words, value);
+    for (const std::uint32_t value : places_->trie().values(token.node)) words.erase(value);
   }
 }
 
@@ -388,8 +378,7 @@ class RepeatCompletions::Search {
     if (!way || way->empty()) return;
     // What is known to have room stays, also where the machine's completions do not know it.
     const auto tokens = inner_.fewest_tokens(*way);
-    const auto first  = static_cast<std::size_t>(tokens->front());
-    words[first / 32] |= all[first / 32] & std::uint32_t{1} << first % 32;
+    if (ConstMaskView(all).contains(tokens->front())) words.insert(tokens->front());
   }
 
  private:
@@ -448,14 +437,14 @@ class RepeatCompletions::Search {
     const auto drop_unless_room = [&](core::ByteTrie::NodeIndex node, Number next) {
       const auto values = places().trie().values(node);
       if (std::none_of(values.begin(), values.end(),
-                       [&](std::uint32_t value) { return is_allowed(words, value); })) {
+                       [&](std::uint32_t value) { return words.contains(value); })) {
         return;
       }
       const std::string bytes = places().trie().text(node);
       if (texts().find_completion(text + bytes, Texts::behind(known, bytes), next, fits(left))) {
         return;
       }
-      for (const std::uint32_t value : values) detail::forbid(words, value);
+      for (const std::uint32_t value : values) words.erase(value);
     };
     for (const Texts::Tight& token : tokens.tight) {
       if (!texts().is_safe(state.at, state.written, token))

@@ -19,28 +19,28 @@ namespace tooldecode {
 /// bytes are those of what is kept. Counts do not depend on the machine: what is built on one is
 /// built on each.
 struct BuildLimits {
-  std::uint64_t steps                                            = 50'000'000;
-  std::uint64_t bytes                                            = std::uint64_t{256} << 20;
+  std::uint64_t steps = 50'000'000;
+  std::uint64_t bytes = std::uint64_t{256} << 20;
+  /// Ends the building at its next step once it is true; null: nothing does.
+  const std::atomic<bool>* cancelled                             = nullptr;
   friend bool operator==(const BuildLimits&, const BuildLimits&) = default;
 };
 
 /// While it lives, whatever this thread builds is charged to it, unless it already was to an outer
 /// one: a set of tools has one budget, and none of its own for each schema.
 ///
-/// A budget belongs to a thread and is no argument: automata are combined by operators, and tries
-/// are built, far below whoever knows of a document. Where nobody has set a budget, nothing is
-/// bounded here.
+/// Who builds gives BuildLimits, as an option; the budget is how they reach the automata that are
+/// combined by operators, and the tries, far below. Where nobody has set one, nothing is bounded
+/// here.
 ///
 /// \par Complexity  O(1) per charge
-/// \par Threads     of the thread that made it; `cancelled` may be set by any
+/// \par Threads     of the thread that made it; BuildLimits::cancelled may be set by any
 /// \par Errors      Error{limit_exceeded, cancelled} from `spend`, without a place: whoever knows it
 ///                  adds it
 class BuildBudget {
  public:
-  /// \param cancelled  ends the building at the next charge once it is true; null: nothing does
-  /// \param option     the option that has the limits, for errors
-  explicit BuildBudget(BuildLimits limits = {}, const std::atomic<bool>* cancelled = nullptr,
-                       const char* option = "limits");
+  /// \param option  the option that has the limits, for errors
+  explicit BuildBudget(BuildLimits limits = {}, const char* option = "limits");
   ~BuildBudget();
   BuildBudget(const BuildBudget&)            = delete;
   BuildBudget& operator=(const BuildBudget&) = delete;
@@ -77,7 +77,6 @@ class BuildBudget {
 
   BuildLimits limits_;
   BuildLimits spent_{0, 0};
-  const std::atomic<bool>* cancelled_;
   const char* option_;
   BuildBudget* outer_;
 };

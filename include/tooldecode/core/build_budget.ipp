@@ -13,9 +13,8 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE BuildBudget::BuildBudget(BuildLimits limits, const std::atomic<bool>* cancelled,
-                                           const char* option)
-    : limits_(limits), cancelled_(cancelled), option_(option), outer_(current_) {
+TOOLDECODE_INLINE BuildBudget::BuildBudget(BuildLimits limits, const char* option)
+    : limits_(limits), option_(option), outer_(current_) {
   if (outer_ == nullptr) current_ = this;
 }
 
@@ -63,7 +62,7 @@ TOOLDECODE_INLINE void BuildBudget::take(std::uint64_t steps, std::uint64_t byte
 }
 
 TOOLDECODE_INLINE void BuildBudget::require_wanted() const {
-  if (cancelled_ == nullptr || !cancelled_->load(std::memory_order_relaxed)) return;
+  if (limits_.cancelled == nullptr || !limits_.cancelled->load(std::memory_order_relaxed)) return;
   throw Error(Errc::cancelled, "", "building this was cancelled");
 }
 

@@ -30,7 +30,7 @@ concept ConstraintState = std::regular<S> && std::is_trivially_copyable_v<S> && 
 /// here (an end token is then allowed); `forced` gives the bytes that every continuation begins
 /// with. A finished state is an ordinary state that allows the end tokens alone.
 template <class C>
-concept Constraint =
+concept ConstraintPolicy =
     ConstraintState<typename C::State> &&
     requires(const C& c, const typename C::State s, TokenId token, MaskView words) {
       { c.vocabulary_size() } -> std::convertible_to<std::size_t>;

@@ -208,51 +208,54 @@ consteval bool is_draft_model() {
   return true;
 }
 
-/// True where C is a Constraint; otherwise a compile error that names what C lacks first.
+/// True where C is a ConstraintPolicy; otherwise a compile error that names what C lacks first.
 template <class C>
 consteval bool is_constraint() {
-  if constexpr (Constraint<C>) {
+  if constexpr (ConstraintPolicy<C>) {
   } else if constexpr (!requires { typename C::State; }) {
-    static_assert(detail::never<C>,
-                  "Constraint: add 'using State = ...;', a regular value of at most 16 bytes");
+    static_assert(
+        detail::never<C>,
+        "ConstraintPolicy: add 'using State = ...;', a regular value of at most 16 bytes");
   } else if constexpr (!ConstraintState<typename C::State>) {
     static_assert(detail::never<C>,
-                  "Constraint: make State regular, trivially copyable and at most 16 bytes");
+                  "ConstraintPolicy: make State regular, trivially copyable and at most 16 bytes");
   } else if constexpr (!requires(const C& c) {
                          { c.vocabulary_size() } -> std::convertible_to<std::size_t>;
                        }) {
-    static_assert(detail::never<C>,
-                  "Constraint: add 'std::size_t vocabulary_size() const;', the bits of a mask");
+    static_assert(
+        detail::never<C>,
+        "ConstraintPolicy: add 'std::size_t vocabulary_size() const;', the bits of a mask");
   } else if constexpr (!requires(const C& c) {
                          { c.initial() } -> std::same_as<typename C::State>;
                        }) {
-    static_assert(detail::never<C>, "Constraint: add 'State initial() const;'");
+    static_assert(detail::never<C>, "ConstraintPolicy: add 'State initial() const;'");
   } else if constexpr (!requires(const C& c, const typename C::State s, TokenId token) {
                          { c.advance(s, token) } -> std::same_as<std::optional<typename C::State>>;
                        }) {
     static_assert(detail::never<C>,
-                  "Constraint: add 'std::optional<State> advance(State, TokenId) const;'");
+                  "ConstraintPolicy: add 'std::optional<State> advance(State, TokenId) const;'");
   } else if constexpr (!requires(const C& c, const typename C::State s, MaskView words) {
                          c.fill_mask(s, words);
                        }) {
     static_assert(
         detail::never<C>,
-        "Constraint: add 'void fill_mask(State, MaskView) const;', a bit for each allowed token");
+        "ConstraintPolicy: add 'void fill_mask(State, MaskView) const;', a bit for each allowed token");
   } else if constexpr (!requires(const C& c, const typename C::State s) {
                          { c.is_accepting(s) } -> std::convertible_to<bool>;
                        }) {
     static_assert(
         detail::never<C>,
-        "Constraint: add 'bool is_accepting(State) const;', whether the text may end here");
+        "ConstraintPolicy: add 'bool is_accepting(State) const;', whether the text may end here");
   } else if constexpr (!requires(const C& c, const typename C::State s) {
                          { c.is_finished(s) } -> std::convertible_to<bool>;
                        }) {
     static_assert(
         detail::never<C>,
-        "Constraint: add 'bool is_finished(State) const;', whether only end tokens may follow");
+        "ConstraintPolicy: add 'bool is_finished(State) const;', whether only end tokens may follow");
   } else {
-    static_assert(detail::never<C>,
-                  "Constraint: add 'std::string forced(State) const;', the bytes that must follow");
+    static_assert(
+        detail::never<C>,
+        "ConstraintPolicy: add 'std::string forced(State) const;', the bytes that must follow");
   }
   return true;
 }

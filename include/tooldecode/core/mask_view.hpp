@@ -3,10 +3,12 @@
 /// engine keeps masks in, and what is read of it.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <type_traits>
 
@@ -34,7 +36,13 @@ std::span<Word> words_of(Range& range) noexcept {
   }
 }
 
+constexpr std::uint32_t mask_bit(std::integral auto token) noexcept {
+  return std::uint32_t{1} << static_cast<std::size_t>(token) % 32;
+}
+
 }  // namespace detail
+
+class ConstMaskView;
 
 /// Words of a token bitmask over V tokens, to be written: bit `t % 32` of word `t / 32` is 1 where
 /// token t is allowed; bits at and past V are 0. The layout that engines' mask kernels read.
@@ -53,7 +61,29 @@ class MaskView : public std::span<std::uint32_t> {
              std::ranges::borrowed_range<Words>)
   MaskView(Words&& words) noexcept : span(writable(words)) {}
 
+  /// Allows a token, or no longer; requires one within the words. O(1).
+  void insert(std::integral auto token) const noexcept { word(token) |= detail::mask_bit(token); }
+  void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
+  /// Allows the first `vocabulary_size` tokens and no others.
+  void fill(std::size_t vocabulary_size) const noexcept {
+    std::fill(begin(), end(), ~std::uint32_t{0});
+    if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
+  }
+  /// Allows no token.
+  void clear() const noexcept { std::fill(begin(), end(), std::uint32_t{0}); }
+  /// Allows as well, or at most, what a mask of as many words allows.
+  const MaskView& operator|=(ConstMaskView other) const noexcept;
+  const MaskView& operator&=(ConstMaskView other) const noexcept;
+  /// See ConstMaskView.
+  [[nodiscard]] bool contains(std::integral auto token) const noexcept;
+  [[nodiscard]] std::size_t count() const noexcept;
+  template <class Visit>
+  void for_each(Visit visit) const;
+
  private:
+  std::uint32_t& word(std::integral auto token) const noexcept {
+    return (*this)[static_cast<std::size_t>(token) / 32];
+  }
   template <class Words>
   static std::span<std::uint32_t> writable(Words& words) noexcept {
     if constexpr (std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>) {
@@ -77,33 +107,51 @@ class ConstMaskView : public std::span<const std::uint32_t> {
   template <detail::MaskMemory Words>
     requires(!std::same_as<std::remove_cvref_t<Words>, ConstMaskView>)
   ConstMaskView(const Words& words) noexcept : span(detail::words_of<const std::uint32_t>(words)) {}
+
+  /// Whether a token is allowed; one past the last word is not. O(1).
+  [[nodiscard]] bool contains(std::integral auto token) const noexcept {
+    const auto word = static_cast<std::size_t>(token) / 32;
+    return word < size() && ((*this)[word] & detail::mask_bit(token)) != 0;
+  }
+  /// How many tokens are allowed. O(V / 32).
+  [[nodiscard]] std::size_t count() const noexcept {
+    std::size_t tokens = 0;
+    for (const std::uint32_t word : *this) tokens += static_cast<std::size_t>(std::popcount(word));
+    return tokens;
+  }
+  /// Calls `visit(token)` for each token that is allowed, ascending. O(V / 32 + tokens).
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t w = 0; w < size(); ++w) {
+      for (std::uint32_t bits = (*this)[w]; bits != 0; bits &= bits - 1) {
+        visit(static_cast<TokenId>(w * 32 + static_cast<std::size_t>(std::countr_zero(bits))));
+      }
+    }
+  }
 };
+
+inline const MaskView& MaskView::operator|=(ConstMaskView other) const noexcept {
+  for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];
+  return *this;
+}
+inline const MaskView& MaskView::operator&=(ConstMaskView other) const noexcept {
+  for (std::size_t w = 0; w < size(); ++w) (*this)[w] &= other[w];
+  return *this;
+}
+bool MaskView::contains(std::integral auto token) const noexcept {
+  return ConstMaskView(*this).contains(token);
+}
+inline std::size_t MaskView::count() const noexcept {
+  return ConstMaskView(*this).count();
+}
+template <class Visit>
+void MaskView::for_each(Visit visit) const {
+  ConstMaskView(*this).for_each(visit);
+}
 
 /// Words of a mask over V tokens.
 [[nodiscard]] constexpr std::size_t mask_word_count(std::size_t vocabulary_size) noexcept {
   return (vocabulary_size + 31) / 32;
-}
-
-/// Whether a mask allows a token; tokens past its last word are not allowed.
-[[nodiscard]] inline bool is_allowed(ConstMaskView mask, std::size_t token) noexcept {
-  return token / 32 < mask.size() && (mask[token / 32] >> (token % 32) & 1) != 0;
-}
-
-/// Tokens that a mask allows. O(V / 32).
-[[nodiscard]] inline std::size_t count_allowed(ConstMaskView mask) noexcept {
-  std::size_t count = 0;
-  for (const std::uint32_t word : mask) count += static_cast<std::size_t>(std::popcount(word));
-  return count;
-}
-
-/// Calls `visit(token)` for the tokens that a mask allows, ascending. O(V / 32 + tokens).
-template <class Visit>
-void for_each_allowed(ConstMaskView mask, Visit visit) {
-  for (std::size_t w = 0; w < mask.size(); ++w) {
-    for (std::uint32_t bits = mask[w]; bits != 0; bits &= bits - 1) {
-      visit(static_cast<TokenId>(w * 32 + static_cast<std::size_t>(std::countr_zero(bits))));
-    }
-  }
 }
 
 }  // namespace tooldecode

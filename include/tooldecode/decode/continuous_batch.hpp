@@ -24,7 +24,7 @@
 namespace tooldecode {
 
 /// One sequence of a ContinuousBatch.
-template <Constraint C, class D>
+template <ConstraintPolicy C, class D>
 struct BatchRequest {
   std::vector<TokenId> prompt;  ///< [L]
   C constraint;                 ///< of each of its answers

@@ -52,7 +52,7 @@ class Decoder {
   static_assert(diagnose::is_model<M>());
   static_assert(diagnose::is_constraint<C>());
   static_assert(
-      !Model<M> || !Constraint<C> ||
+      !Model<M> || !ConstraintPolicy<C> ||
           std::is_invocable_r_v<Output, const S&, const M&, const C&, std::span<const TokenId>,
                                 const LogitsPipeline&, const DecodeOptions&>,
       "Strategy: add 'Output operator()(const M&, const C&, std::span<const TokenId> prompt, const LogitsPipeline&, const DecodeOptions&) const;'");

@@ -57,13 +57,11 @@ TOOLDECODE_INLINE void Ending::narrow(State state, std::size_t remaining, MaskVi
   std::vector<TokenId> stops;
   if (constraint_.is_accepting(state)) {
     for (const TokenId token : end_tokens_) {
-      if (token >= 0 && is_allowed(words, static_cast<std::size_t>(token))) stops.push_back(token);
+      if (words.contains(token)) stops.push_back(token);
     }
   }
   if (endings_) endings_->narrow(state, remaining, words);
-  for (const TokenId token : stops) {
-    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
-  }
+  for (const TokenId token : stops) words.insert(token);
 }
 
 TOOLDECODE_INLINE CompletionCounts Ending::counts() const {

@@ -23,7 +23,7 @@ namespace tooldecode {
 /// What an answer votes for: its calls in canonical form where the constraint can `parse` a text of
 /// its `vocabulary`, else its tokens. An answer without a call votes for making none; one that is
 /// no answer of the format has no vote.
-template <Constraint C>
+template <ConstraintPolicy C>
 [[nodiscard]] std::optional<std::string> find_vote(const C& constraint,
                                                    std::span<const TokenId> tokens) {
   std::string vote;
@@ -64,7 +64,7 @@ struct SelfConsistency {
   /// What an answer votes for, nothing where it has no vote; where it is empty, `find_vote`.
   std::function<std::optional<std::string>(std::span<const TokenId>)> key = {};
 
-  template <Model M, Constraint C>
+  template <Model M, ConstraintPolicy C>
   [[nodiscard]] Output operator()(const M& model, const C& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {

@@ -76,9 +76,7 @@ TOOLDECODE_INLINE Sequence::Sequence(const Run& run, std::uint64_t seed)
     tracer_.emplace(*removed);
     output_.trace.begin = Tracer::Clock::now();
     all_                = TokenMask(run.constraint.vocabulary_size());
-    for (std::uint32_t& word : all_.words()) word = ~std::uint32_t{0};
-    const std::size_t rest = run.constraint.vocabulary_size() % 32;
-    if (rest != 0) all_.words().back() = (std::uint32_t{1} << rest) - 1;
+    all_.words().fill(run.constraint.vocabulary_size());
   }
   ends_in_time_ = run.ending && run.ending->can_end(state_, run.max_tokens());
   look_for_end();
@@ -200,9 +198,7 @@ TOOLDECODE_INLINE void Sequence::allow_end_tokens() {
   const auto& tokens              = run_->options.end_tokens;
   if (tokens.empty() || !constraint.is_accepting(state_)) return;
   for (const TokenId token : tokens) {
-    const auto t = static_cast<std::size_t>(token);
-    if (token < 0 || t >= constraint.vocabulary_size()) continue;
-    mask_.words()[t / 32] |= std::uint32_t{1} << (t % 32);
+    if (static_cast<std::size_t>(token) < constraint.vocabulary_size()) mask_.insert(token);
   }
 }
 

@@ -249,7 +249,7 @@ TOOLDECODE_INLINE std::span<float> SpeculativeSequence::row_after(const DraftTre
     const std::size_t width = row_.size();
     auto at                 = std::ranges::find(made_, node);
     if (at == made_.end() && pass_.makes_rows() && !tree.is_leaf(node) &&
-        2 * count_allowed(sequence_.wanted()) >= width) {
+        2 * sequence_.wanted().count() >= width) {
       made_ = likeliest(tree, node, model::states_of_a_tile);
       at    = made_.begin();  // the node is the first
       rows_.resize(made_.size() * width);

@@ -86,7 +86,6 @@ class ToolDecCompletions {
   // As Completions::is_far, where a name may be longer than the one that the shortest text has.
   [[nodiscard]] bool is_far(State state, std::size_t remaining);
   void keep_ends(State state, MaskView words) const;
-  static void erase(TokenId token, MaskView words);
 
   void narrow_text(State state, std::size_t remaining, MaskView words);
   // The tokens that begin a call in text mode.

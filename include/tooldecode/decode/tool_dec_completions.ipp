@@ -104,11 +104,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::keep_ends(State state, MaskView words
   if (machine_->is_accepting(state)) {
     for (const TokenId token : vocabulary().end_tokens()) ends.insert(token);
   }
-  for (std::size_t w = 0; w < words.size(); ++w) words[w] &= ends.words()[w];
-}
-
-TOOLDECODE_INLINE void ToolDecCompletions::erase(TokenId token, MaskView words) {
-  words[static_cast<std::size_t>(token) / 32] &= ~(std::uint32_t{1} << (token % 32));
+  words &= ends.words();
 }
 
 TOOLDECODE_INLINE void ToolDecCompletions::narrow_text(State state, std::size_t remaining,
@@ -116,7 +112,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::narrow_text(State state, std::size_t 
   if (remaining == 1) return keep_ends(state, words);
   if (!machine_->transition() && is_far(state, remaining)) return;
   for (const Transition& one : transitions(state)) {
-    if (!can_end_within(one.next, remaining - 1)) erase(one.token, words);
+    if (!can_end_within(one.next, remaining - 1)) words.erase(one.token);
   }
 }
 
@@ -182,10 +178,10 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolDecCompletions::shortest_behind
 
 TOOLDECODE_INLINE void ToolDecCompletions::narrow_trigger(State state, std::size_t remaining,
                                                           MaskView words) {
-  for_each_allowed(ConstMaskView(words), [&](TokenId token) {
+  words.for_each([&](TokenId token) {
     const auto next = machine_->advance(state, token);
     const bool fits = next && !banned_.contains(token) && can_end_within(*next, remaining - 1);
-    if (!fits) erase(token, words);
+    if (!fits) words.erase(token);
   });
 }
 
@@ -356,7 +352,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::narrow_names(State state, std::size_t
   all.for_each([&](TokenId token) {
     if (vocabulary().is_end(token)) return;
     const auto next = banned_.contains(token) ? std::nullopt : machine_->advance(state, token);
-    if (!next || look_up(*next).upper > left) erase(token, words);
+    if (!next || look_up(*next).upper > left) words.erase(token);
   });
 }
 

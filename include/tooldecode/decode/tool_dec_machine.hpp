@@ -109,7 +109,7 @@ class ToolDecMachine {
   ToolCallFSM::State behind_trigger_{};
   State initial_{};
 };
-static_assert(Constraint<ToolDecMachine>);
+static_assert(ConstraintPolicy<ToolDecMachine>);
 
 }  // namespace tooldecode
 

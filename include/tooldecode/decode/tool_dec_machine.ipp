@@ -79,9 +79,9 @@ TOOLDECODE_INLINE void ToolDecMachine::fill_mask(State state, MaskView words) co
   } else if (state.phase == Phase::text) {
     Unconstrained{vocabulary_size()}.fill_mask({}, words);
   } else {
-    std::fill(words.begin(), words.end(), 0U);
+    words.clear();
     for (std::size_t t = 0; t < vocabulary_size(); ++t) {
-      if (advance_trigger(state, static_cast<TokenId>(t))) words[t / 32] |= 1U << (t % 32);
+      if (advance_trigger(state, static_cast<TokenId>(t))) words.insert(t);
     }
   }
 }

@@ -31,7 +31,7 @@ namespace tooldecode::decode {
 
 TOOLDECODE_INLINE TokenTrace trace_mask(std::span<const float> logits, ConstMaskView mask,
                                         std::size_t count) {
-  TokenTrace result{.allowed = count_allowed(mask)};
+  TokenTrace result{.allowed = mask.count()};
   const double total = log_sum_exp(logits);
   if (!std::isfinite(total)) return result;  // a model may produce anything
   const auto is_likelier = [](const RemovedToken& a, const RemovedToken& b) {
@@ -39,7 +39,7 @@ TOOLDECODE_INLINE TokenTrace trace_mask(std::span<const float> logits, ConstMask
   };
   std::vector<RemovedToken>& best = result.removed;  // a heap, whose first is the least likely
   for (std::size_t t = 0; t < logits.size(); ++t) {
-    if (is_allowed(mask, t)) continue;
+    if (mask.contains(t)) continue;
     const RemovedToken removed{static_cast<TokenId>(t),
                                std::exp(static_cast<double>(logits[t]) - total)};
     if (!(removed.probability > 0)) continue;

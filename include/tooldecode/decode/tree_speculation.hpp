@@ -62,7 +62,7 @@ class TreeSpeculation {
   [[nodiscard]] const D& drafter() const noexcept { return drafter_; }
   [[nodiscard]] const V& verifier() const noexcept { return verifier_; }
 
-  template <Model M, Constraint C>
+  template <Model M, ConstraintPolicy C>
   [[nodiscard]] Output operator()(const M& model, const C& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {

@@ -46,7 +46,7 @@ class Unconstrained {
   std::size_t vocabulary_size_;
   std::vector<TokenId> end_tokens_;
 };
-static_assert(Constraint<Unconstrained>);
+static_assert(ConstraintPolicy<Unconstrained>);
 
 /// How texts under Unconstrained end: with one token more, at any time.
 ///

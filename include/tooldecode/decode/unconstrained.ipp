@@ -29,14 +29,13 @@ TOOLDECODE_INLINE std::optional<Unconstrained::State> Unconstrained::advance(
 }
 
 TOOLDECODE_INLINE void Unconstrained::fill_mask(State state, MaskView words) const noexcept {
-  std::fill(words.begin(), words.end(), state.finished ? 0U : ~0U);
-  if (state.finished) {
-    for (const TokenId token : end_tokens_) {
-      const auto t = static_cast<std::size_t>(token);
-      if (t < vocabulary_size_) words[t / 32] |= 1U << (t % 32);
-    }
-  } else if (vocabulary_size_ % 32 != 0) {
-    words[vocabulary_size_ / 32] = (1U << (vocabulary_size_ % 32)) - 1;
+  if (!state.finished) {
+    words.fill(vocabulary_size_);
+    return;
+  }
+  words.clear();
+  for (const TokenId token : end_tokens_) {
+    if (static_cast<std::size_t>(token) < vocabulary_size_) words.insert(token);
   }
 }
 

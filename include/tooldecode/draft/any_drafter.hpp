@@ -23,7 +23,7 @@ namespace tooldecode {
 ///                          are then kept for others too
 /// \par Complexity  as the drafter, with one allocation a request
 /// \par Threads     as the drafter, which copies share
-template <Constraint C, bool may_read_hidden = false>
+template <ConstraintPolicy C, bool may_read_hidden = false>
 class AnyDrafter {
   struct State {
     virtual ~State() = default;

@@ -29,7 +29,7 @@ namespace tooldecode {
 /// \par Complexity  add O(siblings) and one `advance`; best O(n log n)
 /// \par Threads     a value; refers to the constraint
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4.2
-template <Constraint C>
+template <ConstraintPolicy C>
 class DraftCandidates {
  public:
   using State = typename C::State;

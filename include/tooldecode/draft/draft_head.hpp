@@ -177,7 +177,7 @@ void project_rows(WeightType type, std::span<const float> hidden, std::size_t wi
       for (std::size_t i = 0; i < panel.cols; ++i) {
         kept[left]   = tokens[i];
         logits[left] = panel.row(s)[i];
-        left += is_allowed(mask, static_cast<std::size_t>(tokens[i])) ? 1 : 0;
+        left += mask.contains(tokens[i]) ? 1 : 0;
       }
       visit(which[s], std::span<const TokenId>(kept).first(left),
             std::span<const float>(logits).first(left));
@@ -192,7 +192,7 @@ void project_allowed(const Rows& rows, std::span<const float> hidden,
                      Visit visit) {
   std::vector<TokenId> tokens;
   std::vector<const void*> found;
-  for_each_allowed(allowed, [&](TokenId token) {
+  allowed.for_each([&](TokenId token) {
     if (const void* row = rows.find_row(token); row != nullptr) {
       tokens.push_back(token);
       found.push_back(row);
@@ -212,7 +212,7 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
   std::size_t alone = 0;                  // rows that these take one by one
   for (std::size_t t = 0; t < hidden.size() / rows.hidden_size(); ++t) {
     const ConstMaskView mask = mask_of(t);
-    const std::size_t count  = count_allowed(mask);
+    const std::size_t count  = mask.count();
     (mask.empty() || count >= rows.size() ? wide : narrow).push_back(t);
     if (narrow.empty() || narrow.back() != t) continue;
     alone += count;
@@ -225,7 +225,7 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
       mask_of, visit);
   // A row costs each further state that it is multiplied with about an eighth of reading it
   // (benchmarks/results/ranked_head.json), and masks of neighbours are mostly alike.
-  if (count_allowed(either) * (8 + narrow.size()) <= 8 * alone) {
+  if (ConstMaskView(either).count() * (8 + narrow.size()) <= 8 * alone) {
     project_allowed(rows, hidden, narrow, either, mask_of, visit);
   } else {
     for (const std::size_t t : narrow) {

@@ -34,7 +34,7 @@ class DraftState {
   /// tokens that it has yet to read, for whose states guesses stand in.
   ///
   /// \return the guess whose logits are those of the token after the last emitted one, [H]
-  template <Constraint C>
+  template <ConstraintPolicy C>
   [[nodiscard]] std::vector<float> follow(const D& model, const DraftContext<C>& context) {
     const std::size_t width = model.hidden_size();
     TOOLDECODE_ASSERT(read_ + context.unread < context.length());

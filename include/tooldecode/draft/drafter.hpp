@@ -22,7 +22,7 @@ namespace tooldecode {
 /// \par Shapes      hidden [n, H]: the target's final states of the n tokens that it has read since
 ///                  the last draft of this request, wider where they begin with more (HeadModel);
 ///                  empty for a drafter that reads none
-template <Constraint C>
+template <ConstraintPolicy C>
 struct DraftContext {
   const C& constraint;
   typename C::State state;             ///< of the constraint, after all that is emitted
@@ -131,7 +131,7 @@ consteval bool is_drafter() {
 }  // namespace diagnose
 
 /// The tree of what a drafter has guessed.
-template <Constraint C, CandidateDrafter<C> D>
+template <ConstraintPolicy C, CandidateDrafter<C> D>
 [[nodiscard]] DraftTree select_tree(const D& drafter, typename D::Request& request,
                                     const DraftContext<C>& context,
                                     const DraftCandidates<C>& candidates) {
@@ -144,7 +144,7 @@ template <Constraint C, CandidateDrafter<C> D>
 }
 
 /// The tree of one round.
-template <Constraint C, Drafter<C> D>
+template <ConstraintPolicy C, Drafter<C> D>
 [[nodiscard]] DraftTree draft_tree(const D& drafter, typename D::Request& request,
                                    const DraftContext<C>& context) {
   if constexpr (CandidateDrafter<D, C>) {

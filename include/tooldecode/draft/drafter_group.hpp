@@ -47,7 +47,7 @@ class DrafterGroup {
     }(std::index_sequence_for<Ds...>{});
   }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
     requires(CandidateDrafter<Ds, C> && ...)
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {

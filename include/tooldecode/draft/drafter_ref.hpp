@@ -35,7 +35,7 @@ class DrafterRef {
   DrafterRef(const D&&) = delete;
 
   /// A drafter under constraints of a type.
-  template <Constraint C, Drafter<C> D>
+  template <ConstraintPolicy C, Drafter<C> D>
   [[nodiscard]] static DrafterRef under(const D& drafter) noexcept {
     if constexpr (Drafter<D, ConstraintRef>) {
       return DrafterRef(drafter);

@@ -68,7 +68,7 @@ class EagleDrafter {
             options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
   }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     draft::DraftState<D>& state = request.state;

@@ -57,7 +57,7 @@ class ForcedDrafter {
   [[nodiscard]] double min_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void propose(Request&, const DraftContext<C>& context, DraftCandidates<C>& candidates) const {
     const auto step = static_cast<float>(std::log(options_.probability));
     for (const std::size_t leaf : candidates.best_nodes(context.max_nodes)) {

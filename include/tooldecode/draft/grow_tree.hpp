@@ -41,7 +41,7 @@ struct FrontierNode {
 /// \par Complexity   depth products of at most `width` states with the head
 /// \par Threads      as states_of
 /// \par Source       Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
-template <Constraint C, DraftHead H, class Children, class StatesOf>
+template <ConstraintPolicy C, DraftHead H, class Children, class StatesOf>
 void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth, std::size_t width,
                double min_probability, Children children, StatesOf states_of) {
   const C& constraint = candidates.constraint();

@@ -65,7 +65,7 @@ class MedusaDrafter {
     return {options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_, {}};
   }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     const std::size_t width = model_->hidden_size();

@@ -58,7 +58,7 @@ class PromptLookupDrafter {
   [[nodiscard]] double min_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     const Vocabulary& vocabulary = cache_.vocabulary();

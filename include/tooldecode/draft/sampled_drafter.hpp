@@ -93,7 +93,7 @@ class SampledDrafter {
   }
 
   /// The tree of one round.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   [[nodiscard]] DraftTree draft(Request& request, const DraftContext<C>& context) const {
     const C& constraint     = context.constraint;
     const std::size_t width = model_->hidden_size();

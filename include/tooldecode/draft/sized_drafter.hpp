@@ -62,7 +62,7 @@ class SizedDrafter {
   /// What has been learnt so far.
   [[nodiscard]] const draft::AcceptanceEstimate& acceptance() const noexcept { return *learnt_; }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
     requires CandidateDrafter<D, C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
@@ -87,7 +87,7 @@ class SizedDrafter {
   }
 
   /// The tree that a pass verifies.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   [[nodiscard]] DraftTree select(Request& request, const DraftContext<C>& context,
                                  const DraftCandidates<C>& candidates) const {
     const std::size_t most = std::min(budget() + 1, context.max_nodes);
@@ -122,7 +122,7 @@ class SizedDrafter {
   static constexpr std::size_t explored = 2;
 
   // Follows the last tree along what was emitted since.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void learn(Request& request, const DraftContext<C>& context) const {
     if (!request.last) return;
     const DraftTree& tree = *request.last;
@@ -147,7 +147,7 @@ class SizedDrafter {
 
   // Drafts nothing where not even the likeliest guesses pay on average, and else what pays by its
   // own probability.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void narrow(DraftContext<C>& context) const {
     std::array<double, draft::AcceptanceEstimate::levels> acceptance;
     for (std::size_t d = 0; d < acceptance.size(); ++d) {

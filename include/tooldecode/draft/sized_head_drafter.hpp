@@ -98,7 +98,7 @@ class SizedHeadDrafter {
   /// What has been learnt so far.
   [[nodiscard]] const draft::CoverageEstimate& coverage() const noexcept { return *learnt_; }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
     requires CandidateDrafter<D, C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
@@ -120,7 +120,7 @@ class SizedHeadDrafter {
 
  private:
   // Follows the last tree along what was emitted since.
-  template <Constraint C>
+  template <ConstraintPolicy C>
   void learn(Request& request, const DraftContext<C>& context, Clock::time_point now) const {
     if (!request.last) return;
     const DraftTree& tree                    = *request.last;
@@ -134,7 +134,7 @@ class SizedHeadDrafter {
     for (std::size_t at = request.length; at < context.length() && state; ++at) {
       const TokenId token = context.token(at);
       constraint.fill_mask(*state, mask.words());
-      const std::size_t allowed = count_allowed(std::as_const(mask).words());
+      const std::size_t allowed = mask.count();
       const std::size_t rank    = rank_of(request, token);
       learnt_->count_token(rank, allowed);
       if (node && !tree.is_leaf(*node)) {
@@ -150,7 +150,7 @@ class SizedHeadDrafter {
     }
   }
 
-  template <Constraint C>
+  template <ConstraintPolicy C>
   static typename C::State state_of(const Request& request) {
     typename C::State state;
     std::memcpy(&state, request.state.data(), sizeof(state));

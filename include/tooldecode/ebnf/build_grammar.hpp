@@ -18,12 +18,6 @@
 
 namespace tooldecode::ebnf {
 
-/// A grammar and the node that a whole text matches.
-struct RootedGrammar {
-  Grammar grammar;
-  NodeId root{};
-};
-
 namespace detail {
 
 // The left-corner transform of rules, with empty texts taken out first.
@@ -41,7 +35,7 @@ class LeftCornerTransform {
 
   explicit LeftCornerTransform(const Rules& rules);
 
-  [[nodiscard]] RootedGrammar build(Id root) &&;
+  [[nodiscard]] Grammar build(Id root) &&;
 
  private:
   using Kind = Rules::Kind;
@@ -129,7 +123,7 @@ class LeftCornerTransform {
 ///                  something else refers to; lexemes as RegularParts
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Rosenkrantz and Lewis 1970; Moore, NAACL 2000 (left-corner transforms)
-[[nodiscard]] RootedGrammar build_grammar(Rules rules, Rules::Id root);
+[[nodiscard]] Grammar build_grammar(Rules rules, Rules::Id root);
 
 }  // namespace tooldecode::ebnf
 

@@ -52,7 +52,7 @@ TOOLDECODE_INLINE LeftCornerTransform::LeftCornerTransform(const Rules& rules)
   }
 }
 
-TOOLDECODE_INLINE RootedGrammar LeftCornerTransform::build(Id root) && {
+TOOLDECODE_INLINE Grammar LeftCornerTransform::build(Id root) && {
   nothing_          = grammar_.nothing();
   empty_            = grammar_.empty();
   const NodeId node = make({Part::whole, root, 0});
@@ -61,7 +61,7 @@ TOOLDECODE_INLINE RootedGrammar LeftCornerTransform::build(Id root) && {
     pending_.pop_back();
     (void)make(key);
   }
-  return {std::move(grammar_), node};
+  return std::move(grammar_).rooted(node);
 }
 
 TOOLDECODE_INLINE std::vector<LeftCornerTransform::Edge> LeftCornerTransform::edges(Id id) const {
@@ -271,7 +271,7 @@ TOOLDECODE_INLINE NodeId LeftCornerTransform::choice(std::vector<NodeId> alterna
 
 namespace tooldecode::ebnf {
 
-TOOLDECODE_INLINE RootedGrammar build_grammar(Rules rules, Rules::Id root) {
+TOOLDECODE_INLINE Grammar build_grammar(Rules rules, Rules::Id root) {
   make_loops(rules);
   return detail::LeftCornerTransform(rules).build(root);
 }

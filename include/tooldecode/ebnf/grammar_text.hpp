@@ -121,8 +121,8 @@ class GrammarReader {
 ///                  character; Error{unknown_token, unsupported_keyword} with a token's byte;
 ///                  Error{limit_exceeded}
 /// \par Source      llama.cpp, grammars/README.md; XGrammar's EBNF
-[[nodiscard]] RootedGrammar parse_grammar(std::string_view text, std::string_view root = "root",
-                                          const Vocabulary* vocabulary = nullptr);
+[[nodiscard]] Grammar parse_grammar(std::string_view text, std::string_view root = "root",
+                                    const Vocabulary* vocabulary = nullptr);
 
 }  // namespace tooldecode::ebnf
 

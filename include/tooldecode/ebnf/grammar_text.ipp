@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
@@ -369,10 +370,21 @@ TOOLDECODE_INLINE GrammarReader::Id GrammarReader::expression() {
   }
 }
 
-TOOLDECODE_INLINE RootedGrammar parse_grammar(std::string_view text, std::string_view root,
-                                              const Vocabulary* vocabulary) {
+TOOLDECODE_INLINE Grammar parse_grammar(std::string_view text, std::string_view root,
+                                        const Vocabulary* vocabulary) {
   const GrammarReader reader(text, vocabulary);
   return build_grammar(reader.rules(), reader.find(root));
 }
 
 }  // namespace tooldecode::ebnf
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE Grammar Grammar::ebnf(std::string_view text, const EbnfOptions& options) {
+  const BuildBudget budget(options.limits);
+  Grammar grammar = ebnf::parse_grammar(text, options.root, options.vocabulary);
+  grammar.origin_ = Origin{options.limits};
+  return grammar;
+}
+
+}  // namespace tooldecode

@@ -128,7 +128,7 @@ class LarkRules {
 ///                  with the byte for what is refused; Error{unknown_token} with the byte;
 ///                  Error{limit_exceeded}; those of `parts` behind the byte
 /// \par Source      llguidance 1.9, docs/syntax.md; Lark
-[[nodiscard]] RootedGrammar parse_lark(std::string_view text, const LarkParts& parts = {});
+[[nodiscard]] Grammar parse_lark(std::string_view text, const LarkParts& parts = {});
 
 }  // namespace tooldecode::ebnf
 

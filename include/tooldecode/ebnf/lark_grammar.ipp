@@ -22,8 +22,11 @@
 #include <tooldecode/ebnf/lark_reader.hpp>
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/rules.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::ebnf::detail {
 
@@ -381,7 +384,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::ignored_run(Class from, Class to) {
 
 namespace tooldecode::ebnf {
 
-TOOLDECODE_INLINE RootedGrammar parse_lark(std::string_view text, const LarkParts& parts) {
+TOOLDECODE_INLINE Grammar parse_lark(std::string_view text, const LarkParts& parts) {
   const LarkFile file = LarkReader(text).read();
   const LarkGraph graph(file, parts);
   const LarkLexer lexer(graph);
@@ -390,3 +393,26 @@ TOOLDECODE_INLINE RootedGrammar parse_lark(std::string_view text, const LarkPart
 }
 
 }  // namespace tooldecode::ebnf
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE Grammar Grammar::lark(std::string_view text, const LarkOptions& options) {
+  const BuildBudget budget(options.limits);
+  // The values of a schema in the order and with the spaces that llguidance has by default.
+  const auto values = [&](std::string_view schema_text) {
+    const JsonValue schema = text::parse_exact_json(schema_text);
+    if (!schema.is_object() && !schema.is_boolean()) {
+      throw Error(Errc::malformed_schema, "#", "a schema is an object, true or false");
+    }
+    return json_schema(schema, {.documented_order = true,
+                                .whitespace       = options.whitespace,
+                                .every_spelling   = options.every_spelling,
+                                .limits           = options.limits});
+  };
+  Grammar grammar =
+      ebnf::parse_lark(text, {.json_values = values, .vocabulary = options.vocabulary});
+  grammar.origin_ = Origin{options.limits};
+  return grammar;
+}
+
+}  // namespace tooldecode

@@ -35,7 +35,7 @@ namespace tooldecode::ebnf {
 /// What a Lark grammar needs of those who know more.
 struct LarkParts {
   /// The values of a JSON Schema, given as text; empty where there are none.
-  std::function<RootedGrammar(std::string_view schema)> json_values{};
+  std::function<Grammar(std::string_view schema)> json_values{};
   /// What tokens there are; null where none is known.
   const Vocabulary* vocabulary = nullptr;
 };

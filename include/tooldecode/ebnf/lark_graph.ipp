@@ -275,10 +275,10 @@ TOOLDECODE_INLINE LarkGraph::Id LarkGraph::json(const Expression& one) {
     refuse("the options of \"x-guidance\" are not supported", one.at);
   }
   try {
-    const RootedGrammar values = parts_.json_values(one.text);
+    const Grammar values = parts_.json_values(one.text);
     return part(
-        {.name = "%json",
-         .make = [values](Grammar& grammar) { return grammar.append(values.grammar, values.root); },
+        {.name    = "%json",
+         .make    = [values](Grammar& grammar) { return grammar.append(values); },
          .is_json = true,
          .first   = begins(schema),
          .more = may_end_in_number(schema) ? text::ByteSet::of("0123456789.eE") : text::ByteSet{}},

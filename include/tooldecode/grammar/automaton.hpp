@@ -51,6 +51,7 @@ class Automaton {
   explicit Automaton(std::uint32_t horizon = 128) : horizon_(horizon) {}
   /// The automaton of one grammar.
   Automaton(const Grammar& grammar, NodeId root, std::uint32_t horizon = 128);
+  explicit Automaton(const Grammar& grammar) : Automaton(grammar, grammar.root()) {}
 
   /// An automaton of the same grammars without any state.
   explicit Automaton(std::shared_ptr<NodeStore> nodes, std::uint32_t horizon)

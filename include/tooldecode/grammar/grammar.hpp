@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,12 +18,22 @@
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/id.hpp>
+#include <tooldecode/grammar/grammar_options.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/text/dfa_pointer.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/value_syntax.hpp>
 
 namespace tooldecode {
+
+class Constraint;
+class JsonValue;
+class ToolSet;
+struct ChoiceOptions;
+struct SchemaOptions;
+namespace tools {
+class AnyFormat;
+}  // namespace tools
 
 /// Index of a node in its Grammar.
 using NodeId = core::Id<class Grammar>;
@@ -75,14 +86,16 @@ struct KeyedSet {
   bool every_spelling = false;  ///< of members' keys, also such as no writer has; see KeyReader
 };
 
-/// A grammar under construction: every function adds a node and gives its index.
+/// What texts are allowed: made of a schema, an expression, a grammar's text or tools, or node by
+/// node. A Constraint runs it over a vocabulary.
 ///
-/// Nodes refer to earlier ones, except through `reserve` and `define`, which make recursion. Cost
-/// is proportional to what is written: a repetition is a counter, never a copy.
+/// A grammar made by hand adds a node by each function and gets its index; `set_root` says which of
+/// them whole texts match. Nodes refer to earlier ones, except through `reserve` and `define`, which
+/// make recursion. Cost is proportional to what is written: a repetition is a counter, never a copy.
 ///
-/// \par Complexity  O(size of the arguments) per node
+/// \par Complexity  O(size of the arguments) per node; from documents as their readers say
 /// \par Threads     build on one thread; const members may run concurrently
-/// \par Errors      Error{limit_exceeded}, see BuildBudget; and see `satisfiable`
+/// \par Errors      Error{limit_exceeded, cancelled}, see BuildLimits; and see `satisfiable`
 class Grammar {
  public:
   enum class Kind : std::uint8_t {
@@ -108,6 +121,53 @@ class Grammar {
   Grammar() = default;
   /// A grammar whose parts, about so many, come from elsewhere, see ToolLibrary.
   explicit Grammar(PartSource parts, std::size_t count = 0);
+
+  /// The values that conform to a JSON Schema; a string is a schema's text, whose numbers are exact
+  /// whatever their size. Members come in any order and there may be white space between values;
+  /// `{.whitespace = 0}` admits what Python's `json.dumps` writes and no other spacing.
+  ///
+  /// Errors: see SchemaCompiler; Error{malformed_json} with the byte. Of
+  /// <tooldecode/schema/json_schema.hpp>.
+  [[nodiscard]] static Grammar json_schema(const JsonValue& schema);
+  [[nodiscard]] static Grammar json_schema(const JsonValue& schema, const SchemaOptions& options);
+  /// The texts that an ECMA-262 pattern matches from their first character to their last, as UTF-8:
+  /// JSON Schema's `pattern`, see compile_pattern, but that it does not search.
+  ///
+  /// Errors: Error{malformed_pattern, unsupported_pattern} with the byte;
+  /// Error{unsatisfiable_schema} where no text matches.
+  [[nodiscard]] static Grammar regex(std::string_view pattern, const BuildLimits& limits = {});
+  /// The texts of a grammar in llama.cpp's GBNF or XGrammar's EBNF, see ebnf::parse_grammar. Of
+  /// <tooldecode/ebnf/grammar_text.hpp>.
+  [[nodiscard]] static Grammar ebnf(std::string_view text, const EbnfOptions& options = {});
+  /// The texts of a grammar in Lark's syntax as llguidance reads it, see ebnf::parse_lark. Of
+  /// <tooldecode/ebnf/lark_grammar.hpp>.
+  [[nodiscard]] static Grammar lark(std::string_view text, const LarkOptions& options = {});
+  /// The texts of a structural tag, the JSON that vLLM and SGLang take, see
+  /// tools::build_structural_tag; a string is a tag's text, whose schemas have exact numbers. Of
+  /// <tooldecode/tools/structural_tag.hpp>.
+  [[nodiscard]] static Grammar structural_tag(const JsonValue& tag,
+                                              const StructuralTagOptions& options = {});
+  /// Exactly one of the texts, which are any bytes: labels, commands, names.
+  ///
+  /// Errors: Error{invalid_option} where there are none.
+  [[nodiscard]] static Grammar choice(const std::vector<std::string>& texts);
+  [[nodiscard]] static Grammar choice(std::initializer_list<const char*> texts);
+  /// Whole answers with calls of tools, see build_call_grammar; a ToolCallFSM also tells where a
+  /// text stands and reads the calls. Of <tooldecode/tools/call_format.hpp>.
+  [[nodiscard]] static Grammar tool_calls(const ToolSet& tools, const tools::AnyFormat& format,
+                                          const ChoiceOptions& options);
+
+  /// What whole texts match.
+  ///
+  /// Errors: Error{invalid_option} where `set_root` was not called.
+  [[nodiscard]] NodeId root() const;
+  void set_root(NodeId root) noexcept { root_ = root; }
+  /// The same grammar with another root.
+  [[nodiscard]] Grammar rooted(NodeId root) const& { return Grammar(*this).rooted(root); }
+  [[nodiscard]] Grammar rooted(NodeId root) && {
+    set_root(root);
+    return std::move(*this);
+  }
 
   /// Literals as a byte trie; its values are indices of children.
   using Literals = std::shared_ptr<const core::ByteTrie>;
@@ -160,7 +220,8 @@ class Grammar {
   void define(NodeId reserved, NodeId body);
 
   /// Takes in all nodes of another grammar, which has no parts of its own, and gives the node here
-  /// that one of them has become.
+  /// that its root, or one of them, has become.
+  [[nodiscard]] NodeId append(const Grammar& other) { return append(other, other.root()); }
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node);
   /// \param lexeme  what a lexeme of the other grammar, also one of keys, becomes
   template <class Lexeme>
@@ -196,6 +257,15 @@ class Grammar {
   [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const;
 
  private:
+  friend class Constraint;
+
+  static constexpr NodeId none{~std::uint32_t{0}};
+  // What compiling it is charged to as well, and what its errors are under.
+  struct Origin {
+    BuildLimits limits;
+    const char* place = "";
+  };
+
   NodeId add(Node node);
 
   // A child whose every literal is an earlier one's cannot be reached.
@@ -211,7 +281,9 @@ class Grammar {
   static bool is_completable(const Node& node, const IsLive& is_live);
 
   std::vector<Node> nodes_;
+  NodeId root_ = none;
   PartSource parts_;
+  std::optional<Origin> origin_;
 };
 
 }  // namespace tooldecode

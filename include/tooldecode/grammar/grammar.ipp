@@ -23,7 +23,10 @@
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_escape.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode {
 
@@ -35,6 +38,37 @@ bool Grammar::is_completable(const Node& node, const IsLive& is_live) {
   std::vector<char> live(node.children.size());
   for (std::size_t i = 0; i < live.size(); ++i) live[i] = is_live(node.children[i]) ? 1 : 0;
   return is_completable(node, std::move(live), open);
+}
+
+TOOLDECODE_INLINE Grammar Grammar::regex(std::string_view pattern, const BuildLimits& limits) {
+  const BuildBudget budget(limits);
+  const text::TextDfa text = text::compile_whole_pattern(pattern);
+  if (text.empty()) throw Error(Errc::unsatisfiable_schema, "", "no text matches this pattern");
+  Grammar grammar;
+  grammar.root_   = grammar.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
+  grammar.origin_ = Origin{limits};
+  return grammar;
+}
+
+TOOLDECODE_INLINE Grammar Grammar::choice(const std::vector<std::string>& texts) {
+  if (texts.empty()) throw Error(Errc::invalid_option, "", "a choice must have one text or more");
+  Grammar grammar;
+  const NodeId end = grammar.empty();
+  std::vector<std::pair<std::string, NodeId>> alternatives;
+  for (const std::string& text : texts) alternatives.emplace_back(text, end);
+  grammar.root_ = grammar.trie(alternatives);
+  return grammar;
+}
+
+TOOLDECODE_INLINE Grammar Grammar::choice(std::initializer_list<const char*> texts) {
+  return choice(std::vector<std::string>(texts.begin(), texts.end()));
+}
+
+TOOLDECODE_INLINE NodeId Grammar::root() const {
+  if (root_ == none) {
+    throw Error(Errc::invalid_option, "", "the grammar must have a root: give it one by set_root");
+  }
+  return root_;
 }
 
 TOOLDECODE_INLINE Grammar::Grammar(PartSource parts, std::size_t count) : parts_(std::move(parts)) {

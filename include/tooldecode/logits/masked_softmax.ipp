@@ -56,11 +56,11 @@ TOOLDECODE_INLINE bool fill_masked_softmax(std::span<const float> logits, ConstM
   constexpr float none = -std::numeric_limits<float>::infinity();
   float top            = none;
   for (std::size_t t = 0; t < logits.size(); ++t) {
-    if (is_allowed(mask, t)) top = std::max(top, logits[t]);
+    if (mask.contains(t)) top = std::max(top, logits[t]);
   }
   double sum = 0;
   for (std::size_t t = 0; t < logits.size(); ++t) {
-    const bool drawn = top != none && is_allowed(mask, t);
+    const bool drawn = top != none && mask.contains(t);
     probabilities[t] = drawn ? std::exp(logits[t] - top) : 0.0F;
     sum += static_cast<double>(probabilities[t]);
   }

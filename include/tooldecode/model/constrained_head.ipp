@@ -39,7 +39,7 @@ TOOLDECODE_INLINE void ConstrainedHead::fill_logits(std::span<const float> hidde
     }
     count = 0;
   };
-  for_each_allowed(mask, [&](TokenId token) {
+  mask.for_each([&](TokenId token) {
     tokens[count] = token;
     rows[count++] = head_.row(static_cast<std::size_t>(token));
     if (count == panel) flush();

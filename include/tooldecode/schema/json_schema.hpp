@@ -63,7 +63,7 @@ inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 /// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
 /// whose integers have neither a point nor an exponent; 3.5e1 is one by
 /// SchemaOptions::every_spelling only. Numbers of the schema are exact where its text was read by
-/// `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do. Of a double, in a
+/// `parse_exact_json`, as Grammar::json_schema and ToolSet::parse do. Of a double, in a
 /// value that others have read, nothing is known but itself: it means the shortest decimal that
 /// reads as it.
 ///

@@ -17,6 +17,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -136,6 +137,24 @@ TOOLDECODE_INLINE NodeId SchemaCompiler::comma() const noexcept {
 }
 TOOLDECODE_INLINE NodeId SchemaCompiler::colon() const noexcept {
   return parts_->text().colon();
+}
+
+TOOLDECODE_INLINE Grammar Grammar::json_schema(const JsonValue& schema) {
+  return json_schema(schema, {});
+}
+
+TOOLDECODE_INLINE Grammar Grammar::json_schema(const JsonValue& schema,
+                                               const SchemaOptions& options) {
+  if (schema.is_string()) return json_schema(text::parse_exact_json(schema.string()), options);
+  const BuildBudget budget(options.limits);
+  Grammar grammar;
+  try {
+    grammar.root_ = SchemaCompiler(grammar, schema, options).value(schema, "#");
+  } catch (const Error& error) {
+    throw error.under("#");
+  }
+  grammar.origin_ = Origin{options.limits, "#"};
+  return grammar;
 }
 
 }  // namespace tooldecode

@@ -52,7 +52,7 @@ struct ChoiceOptions {
                                                           ///< in it a trigger means nothing
   /// What the text of an answer is where calls are not forced: a JSON value of this schema, its
   /// properties in the schema's order, in place of free text. An answer is then such a value or
-  /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced;
+  /// calls, and no text stands beside calls. See Grammar::json_schema for what is enforced;
   /// `"nullable": true` admits null, as it does in the documents of tools.
   std::optional<JsonValue> text_schema{};
   BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
@@ -62,13 +62,12 @@ struct ChoiceOptions {
   [[nodiscard]] text::Occurrences further_calls() const noexcept;
 };
 
-/// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
+/// A grammar of whole answers. While a text is inside a call, the
 /// automaton's tags hold `tool_mode`; from the tool's name on also the tool's index; and what the
 /// text is made of is marked, see call_marks.hpp.
 struct CallGrammar {
   static constexpr std::uint32_t tool_mode = tools::mark::calls;
   Grammar grammar;
-  NodeId root{};
   /// Where the text of an answer is a value of a schema: what opens calls in place of one.
   std::optional<std::vector<std::string>> openings{};
   std::vector<std::string> text_ends{};       ///< delimiters that marked text ends with

@@ -233,7 +233,8 @@ TOOLDECODE_INLINE void build_answer(CallGrammar& result, const AnswerParts& part
     throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
   }
   AnswerBuilder builder(result, parts, has_tools, options);
-  result.root = options.reasoning ? builder.reasoned_answer(*options.reasoning) : builder.answer();
+  result.grammar.set_root(options.reasoning ? builder.reasoned_answer(*options.reasoning)
+                                            : builder.answer());
 }
 
 }  // namespace tooldecode::detail
@@ -278,6 +279,18 @@ TOOLDECODE_INLINE CallGrammar build_call_grammar(const tools::AnyFormat& format,
   const auto parts = format.parts(result.grammar, tools, chosen, single);
   detail::build_answer(result, parts, !chosen.empty(), options);
   return result;
+}
+
+TOOLDECODE_INLINE Grammar Grammar::tool_calls(const ToolSet& tools, const tools::AnyFormat& format,
+                                              const ChoiceOptions& options) {
+  const BuildBudget budget(options.limits);
+  try {
+    Grammar grammar = build_call_grammar(format, tools, options).grammar;
+    grammar.origin_ = Origin{options.limits, "#"};
+    return grammar;
+  } catch (const Error& error) {
+    throw error.under("#");
+  }
 }
 
 }  // namespace tooldecode

@@ -2,23 +2,10 @@
 /// StructuralTag: answers as a JSON document describes them, in the language of XGrammar.
 #pragma once
 
-#include <cstdint>
-
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode {
-
-class Vocabulary;
-
-/// How structural tags are read.
-struct StructuralTagOptions {
-  std::uint32_t whitespace = 40;  ///< most bytes of optional white space, of the values of schemas
-                                  ///< and between elements, where a tag does not say so itself
-  bool every_spelling = false;    ///< as in SchemaOptions
-  BuildLimits limits{};           ///< what building may cost, unless an outer budget is charged
-};
 
 namespace tools {
 
@@ -48,10 +35,7 @@ namespace tools {
 ///                  unsupported_name, limit_exceeded} and those of schemas, expressions and
 ///                  grammars, with the JSON pointer; Error{unsatisfiable_schema}
 /// \par Source      XGrammar 0.2, structural_tag.py
-///
-/// \param vocabulary  for formats of tokens, which are refused without one
 [[nodiscard]] NodeId build_structural_tag(Grammar& grammar, const JsonValue& document,
-                                          const Vocabulary* vocabulary        = nullptr,
                                           const StructuralTagOptions& options = {});
 
 }  // namespace tools

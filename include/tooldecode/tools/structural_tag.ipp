@@ -43,8 +43,8 @@ class TagReader {
  public:
   using Json = JsonValue;
 
-  TagReader(Grammar& grammar, const Vocabulary* vocabulary, const StructuralTagOptions& options)
-      : grammar_(grammar), vocabulary_(vocabulary), tokens_(vocabulary), options_(options) {}
+  TagReader(Grammar& grammar, const StructuralTagOptions& options)
+      : grammar_(grammar), tokens_(options.vocabulary), options_(options) {}
 
   NodeId document(const Json& whole) {
     TagFields fields(whole, "#");
@@ -157,8 +157,7 @@ class TagReader {
   NodeId grammar(TagFields& fields, const Ends& /*ends*/) {
     const std::string text = fields.text("grammar");
     try {
-      const ebnf::RootedGrammar read = ebnf::parse_grammar(text, "root", vocabulary_);
-      return grammar_.append(read.grammar, read.root);
+      return grammar_.append(ebnf::parse_grammar(text, "root", options_.vocabulary));
     } catch (const Error& error) {
       throw error.within(fields.pointer("grammar"));
     }
@@ -484,7 +483,6 @@ class TagReader {
                           fields.flag("loop", true) ? TurnCount::again : TurnCount::once);
   }
   Grammar& grammar_;
-  const Vocabulary* vocabulary_;
   TagTokens tokens_;
   const StructuralTagOptions& options_;
   std::size_t depth_ = 0;
@@ -493,13 +491,30 @@ class TagReader {
 }  // namespace detail
 
 TOOLDECODE_INLINE NodeId build_structural_tag(Grammar& grammar, const JsonValue& document,
-                                              const Vocabulary* vocabulary,
                                               const StructuralTagOptions& options) {
   const BuildBudget budget(options.limits);
   const NodeId first(static_cast<std::uint32_t>(grammar.size()));
-  const NodeId node = detail::TagReader(grammar, vocabulary, options).document(document);
+  const NodeId node = detail::TagReader(grammar, options).document(document);
   if (grammar.satisfiable(first)[node.index()]) return node;
   throw Error(Errc::unsatisfiable_schema, "#", "no text is one of this structural tag");
 }
 
 }  // namespace tooldecode::tools
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE Grammar Grammar::structural_tag(const JsonValue& tag,
+                                                  const StructuralTagOptions& options) {
+  if (tag.is_string()) return structural_tag(text::parse_exact_json(tag.string()), options);
+  const BuildBudget budget(options.limits);
+  Grammar grammar;
+  try {
+    grammar.root_ = tools::build_structural_tag(grammar, tag, options);
+  } catch (const Error& error) {
+    throw error.under("#");
+  }
+  grammar.origin_ = Origin{options.limits, "#"};
+  return grammar;
+}
+
+}  // namespace tooldecode

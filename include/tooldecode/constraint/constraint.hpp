@@ -1,5 +1,5 @@
 /// \file
-/// GrammarConstraint: any Grammar as a constraint over the tokens of a vocabulary.
+/// Constraint: a Grammar as a mask of tokens at each step.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -27,7 +28,7 @@ namespace grammar {
 class Automaton;
 }  // namespace grammar
 
-/// Decides which tokens keep a text inside a grammar.
+/// Decides which tokens keep a text inside a grammar: `Constraint c{index, Grammar::regex("[ab]+")}`.
 ///
 /// A token is allowed where the automaton can read all of its bytes; an end token where the text
 /// may end. States, and masks once they were asked for, are kept in memory that is shared with
@@ -42,10 +43,11 @@ class Automaton;
 /// \par Threads     every const member may run concurrently, those of states met before without a
 ///                  lock; states are values; `renew` and `compact` of one object alone, whatever
 ///                  its copies do
-/// \par Errors      as Automaton, from the constructor; Error{unknown_state} for a state of other
+/// \par Errors      as Automaton, from the constructor, with the limits of the options that made the
+///                  grammar; Error{invalid_option} for a grammar without a root; Error{unknown_state} for a state of other
 ///                  memory; Error{limit_exceeded} for a mask, a token or a jump-forward string that
 ///                  takes more than the index's `mask_limits`, after which the object is as before
-class GrammarConstraint {
+class Constraint {
  public:
   /// A state of the automaton, or the finished state after an end token.
   struct State {
@@ -54,10 +56,11 @@ class GrammarConstraint {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  GrammarConstraint(VocabularyIndex cache, const Grammar& grammar, NodeId root);
+  /// \param grammar  its nodes are taken in: it need not outlive the constructor
+  Constraint(VocabularyIndex cache, const Grammar& grammar);
   /// Among states that others share already, such as those of a ToolLibrary.
-  GrammarConstraint(VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states,
-                    const Grammar& grammar, NodeId root);
+  Constraint(VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states,
+             const Grammar& grammar);
 
   /// Begins a new text: where the memory has grown past the cache's budget, takes other memory, new
   /// or another renewed copy's. States from before are then unknown to this object, while copies
@@ -102,6 +105,7 @@ class GrammarConstraint {
 
   [[nodiscard]] State state(std::uint32_t id) const noexcept;
   void use(std::shared_ptr<constraint::SharedStates> states);
+  static grammar::StoredId compile(constraint::SharedStates& states, const Grammar& grammar);
 
   VocabularyIndex cache_;
   std::shared_ptr<constraint::SharedStates> states_;
@@ -109,10 +113,10 @@ class GrammarConstraint {
   State initial_;
   std::shared_ptr<constraint::StatesRenewal> renewal_;
 };
-static_assert(Constraint<GrammarConstraint>);
+static_assert(ConstraintPolicy<Constraint>);
 
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/constraint/grammar_constraint.ipp>
+#include <tooldecode/constraint/constraint.ipp>
 #endif

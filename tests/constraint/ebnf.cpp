@@ -1,8 +1,9 @@
 #include <cstddef>
 #include <string>
 
-#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 
 #include <support/catch.hpp>
@@ -27,14 +28,15 @@ TEST_CASE("Masks of a grammar with recursion at the left are those of its texts 
       for (const auto& c : numbers) texts.insert(a + '+' + b + '+' + c);
     }
   }
-  const EbnfConstraint constraint(slow::pieces_of(texts, 5), grammar);
+  const Constraint constraint(slow::pieces_of(texts, 5), Grammar::ebnf(grammar));
   CHECK(slow::check_masks(constraint, texts, 5, 40) > 100);
 }
 
 TEST_CASE("Recursion at the left goes on for ever") {
-  const EbnfConstraint constraint(slow::pieces_of({"ab"}, 1), R"(list ::= list "," item | item
+  const Constraint constraint(slow::pieces_of({"ab"}, 1),
+                              Grammar::ebnf(R"(list ::= list "," item | item
     item ::= [a-z]+ | "[" list "]")",
-                                  "list");
+                                            {.root = "list"}));
   std::string text = "a";
   for (int i = 0; i < 500; ++i) text += ",[b,c]";
   CHECK(slow::accepts(constraint, text));
@@ -43,8 +45,8 @@ TEST_CASE("Recursion at the left goes on for ever") {
 }
 
 TEST_CASE("An ambiguous grammar of operators has few states") {
-  const EbnfConstraint constraint(slow::pieces_of({"ab"}, 1), R"g(
-    root ::= root [-+*/] root | root "?" root ":" root | "(" root ")" | "!" root | [0-9]+)g");
+  const Constraint constraint(slow::pieces_of({"ab"}, 1), Grammar::ebnf(R"g(
+    root ::= root [-+*/] root | root "?" root ":" root | "(" root ")" | "!" root | [0-9]+)g"));
   std::string text = "1";
   for (int i = 0; i < 500; ++i) text += "+!(2*3)?4:5";
   CHECK(slow::accepts(constraint, text));
@@ -55,7 +57,7 @@ TEST_CASE("An ambiguous grammar of operators has few states") {
 
 TEST_CASE("A grammar without a text is refused") {
   try {
-    const EbnfConstraint constraint(slow::pieces_of({"a"}, 1), "root ::= \"a\" root");
+    const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::ebnf("root ::= \"a\" root"));
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::unsatisfiable_schema);

@@ -1,8 +1,9 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/constraint/lark_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -13,7 +14,7 @@ namespace {
 
 std::string error_of(std::string_view grammar) {
   try {
-    const LarkConstraint constraint(slow::pieces_of({"a"}, 1), grammar);
+    const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::lark(grammar));
   } catch (const Error& error) {
     return std::string(name(error.code())) + ' ' + error.where();
   }
@@ -33,7 +34,7 @@ TEST_CASE("Masks of a Lark grammar are those of its texts written out") {
       texts.insert(std::string(name) + '.' + other);
     }
   }
-  const LarkConstraint constraint(slow::pieces_of(texts, 5), grammar);
+  const Constraint constraint(slow::pieces_of(texts, 5), Grammar::lark(grammar));
   CHECK(slow::check_masks(constraint, texts, 5, 40) > 100);
 }
 
@@ -41,7 +42,7 @@ TEST_CASE("Values of schemas stand in a grammar, in their documented order") {
   const char* grammar =
       R"(start: "call " %json {"type": "object", "properties": {"b": {"type": "integer"},
     "a": {"type": "string"}}, "required": ["b", "a"], "additionalProperties": false} ";"+)";
-  const LarkConstraint constraint(slow::pieces_of({"call {\"b\": 1};"}, 1), grammar);
+  const Constraint constraint(slow::pieces_of({"call {\"b\": 1};"}, 1), Grammar::lark(grammar));
   CHECK(slow::accepts(constraint, R"(call {"b": 12, "a": "x"};;)"));
   CHECK_FALSE(slow::accepts(constraint, R"(call {"a": "x", "b": 12};)"));
   CHECK_FALSE(slow::accepts(constraint, R"(call {"b": 12};)"));
@@ -54,8 +55,9 @@ TEST_CASE("Control tokens are tokens alone") {
                                {"<call", TokenType::normal},
                                {">", TokenType::normal}},
                               {.end_tokens = {1}});
-  const LarkConstraint constraint(VocabularyIndex(vocabulary),
-                                  "start: \"a\" <call> (\"a\" | <[0]>)");
+  const Constraint constraint(
+      VocabularyIndex(vocabulary),
+      Grammar::lark("start: \"a\" <call> (\"a\" | <[0]>)", {.vocabulary = &vocabulary}));
   auto state = constraint.advance(constraint.initial(), 2);
   REQUIRE(state);
   CHECK_FALSE(constraint.advance(*state, 3));

@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
@@ -81,7 +82,7 @@ Sample random_sample(std::mt19937& random, int depth, int length) {
 
 Errc code_of(const std::string& pattern) {
   try {
-    const RegexConstraint constraint(slow::pieces_of({"a"}, 1), pattern);
+    const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::regex(pattern));
   } catch (const Error& error) {
     return error.code();
   }
@@ -97,7 +98,7 @@ TEST_CASE("A pattern's masks are those of its texts written out") {
     std::mt19937 random(seed);
     const auto [pattern, language] = random_sample(random, 4, 6);
     INFO("seed " << seed << ", pattern " << pattern);
-    const RegexConstraint constraint(slow::pieces_of(language, seed), pattern);
+    const Constraint constraint(slow::pieces_of(language, seed), Grammar::regex(pattern));
     TokenMask mask(constraint.vocabulary_size());
     for (int walk = 0; walk < 8; ++walk) {
       auto state = constraint.initial();
@@ -134,29 +135,30 @@ TEST_CASE("Dates: masks in full") {
       language.insert("2024-" + two(month) + '-' + two(day));
     }
   }
-  const RegexConstraint constraint(slow::pieces_of(language, 7),
-                                   "2024-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])");
+  const Constraint constraint(slow::pieces_of(language, 7),
+                              Grammar::regex("2024-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"));
   CHECK(slow::check_masks(constraint, language, 7, 40) > 100);
 }
 
 TEST_CASE("The whole text matches, and anchors may say so") {
   const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   for (const char* pattern : {"ab+", "^ab+$", "^ab+", "ab+$", "(^ab+)|^ab$"}) {
-    const RegexConstraint constraint(cache, pattern);
+    const Constraint constraint(cache, Grammar::regex(pattern));
     CHECK(slow::accepts(constraint, "ab"));
     CHECK(slow::accepts(constraint, "abbb"));
     CHECK_FALSE(slow::accepts(constraint, "a"));
     CHECK_FALSE(slow::accepts(constraint, "xab"));
     CHECK_FALSE(slow::accepts(constraint, "abx"));
   }
-  CHECK(slow::accepts(RegexConstraint(cache, ""), ""));
-  CHECK(slow::accepts(RegexConstraint(cache, "a|b"), "b"));
-  CHECK_FALSE(slow::accepts(RegexConstraint(cache, "a|b"), "ab"));
+  CHECK(slow::accepts(Constraint(cache, Grammar::regex("")), ""));
+  CHECK(slow::accepts(Constraint(cache, Grammar::regex("a|b")), "b"));
+  CHECK_FALSE(slow::accepts(Constraint(cache, Grammar::regex("a|b")), "ab"));
 }
 
 TEST_CASE("Characters are code points") {
   const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
-  const RegexConstraint any(cache, "[^\\n]"), some(cache, "[\\u{7F}-\\u{90}\\u{10FFFF}]");
+  const Constraint any(cache, Grammar::regex("[^\\n]")),
+      some(cache, Grammar::regex("[\\u{7F}-\\u{90}\\u{10FFFF}]"));
   for (const char* text : {"a", "\u0080", "\u20AC", "\U0010FFFF"}) CHECK(slow::accepts(any, text));
   CHECK_FALSE(slow::accepts(any, "\n"));
   CHECK_FALSE(slow::accepts(any, "\xC0\x80"));
@@ -193,8 +195,8 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
     return std::pair(count > 0 && count <= max, count <= max);
   };
   const std::string sample = "a\u00E9\u0436\u4E2D\u6587\U00020000x1 \u20AC\U0001F600";
-  const RegexConstraint constraint(slow::pieces_of({sample, sample + sample}, 1),
-                                   "^\\p{L}{1,200}$");
+  const Constraint constraint(slow::pieces_of({sample, sample + sample}, 1),
+                              Grammar::regex("^\\p{L}{1,200}$"));
   TokenMask mask(constraint.vocabulary_size());
   std::mt19937 random(7);
   std::size_t met = 0;
@@ -232,7 +234,7 @@ TEST_CASE("Patterns that are none are refused with their place") {
   CHECK(code_of("(a|b){50000}") == Errc::limit_exceeded);
   CHECK(code_of("a^b") == Errc::unsatisfiable_schema);
   try {
-    const RegexConstraint constraint(slow::pieces_of({"a"}, 1), "ab[z-a]");
+    const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::regex("ab[z-a]"));
   } catch (const Error& error) {
     CHECK(error.where() == "byte 3");
   }

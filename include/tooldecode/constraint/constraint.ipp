@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/mask_builder.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/core/build_budget.hpp>
@@ -20,24 +20,35 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE GrammarConstraint::GrammarConstraint(VocabularyIndex cache,
-                                                       const Grammar& grammar, NodeId root)
-    : GrammarConstraint(std::move(cache), nullptr, grammar, root) {}
+TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache, const Grammar& grammar)
+    : Constraint(std::move(cache), nullptr, grammar) {}
 
-TOOLDECODE_INLINE GrammarConstraint::GrammarConstraint(
-    VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states, const Grammar& grammar,
-    NodeId root)
+TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache,
+                                         std::shared_ptr<constraint::SharedStates> states,
+                                         const Grammar& grammar)
     : cache_(std::move(cache)),
       states_(states ? std::move(states) : cache_.states()),
-      root_(states_->automaton().compile(grammar, root)),
+      root_(compile(*states_, grammar)),
       initial_(state(states_->automaton().begin(root_))),
       renewal_(states_->renewal()) {}
 
-TOOLDECODE_INLINE void GrammarConstraint::renew() {
+TOOLDECODE_INLINE grammar::StoredId Constraint::compile(constraint::SharedStates& states,
+                                                        const Grammar& grammar) {
+  const NodeId root = grammar.root();
+  if (!grammar.origin_) return states.automaton().compile(grammar, root);
+  const BuildBudget budget(grammar.origin_->limits);
+  try {
+    return states.automaton().compile(grammar, root);
+  } catch (const Error& error) {
+    throw error.under(grammar.origin_->place);
+  }
+}
+
+TOOLDECODE_INLINE void Constraint::renew() {
   if (bytes() > cache_.budget()) use(renewal_->states(*states_, cache_.budget()));
 }
 
-TOOLDECODE_INLINE void GrammarConstraint::compact(std::span<State> live) {
+TOOLDECODE_INLINE void Constraint::compact(std::span<State> live) {
   const auto from = states_;
   for (const State& one : live) (void)automaton_state(one);
   use(std::make_shared<constraint::SharedStates>(*from));
@@ -46,16 +57,16 @@ TOOLDECODE_INLINE void GrammarConstraint::compact(std::span<State> live) {
   }
 }
 
-TOOLDECODE_INLINE std::size_t GrammarConstraint::bytes() const {
+TOOLDECODE_INLINE std::size_t Constraint::bytes() const {
   return states_->bytes();
 }
 
-TOOLDECODE_INLINE const grammar::Automaton& GrammarConstraint::automaton() const noexcept {
+TOOLDECODE_INLINE const grammar::Automaton& Constraint::automaton() const noexcept {
   return states_->automaton();
 }
 
-TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::advance(
-    State state, TokenId token) const {
+TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance(State state,
+                                                                       TokenId token) const {
   if (vocabulary().is_end(token)) {
     return is_accepting(state) ? std::optional(finished) : std::nullopt;
   }
@@ -71,7 +82,7 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
   return this->state(*next);
 }
 
-TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::advance_bytes(
+TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance_bytes(
     State state, std::string_view bytes) const {
   if (bytes.empty()) return state;
   if (state == finished) return std::nullopt;
@@ -80,9 +91,9 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
   return next ? std::optional(this->state(*next)) : std::nullopt;
 }
 
-TOOLDECODE_INLINE void GrammarConstraint::fill_mask(State state, MaskView words) const {
+TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const {
   if (state == finished) {
-    std::fill(words.begin(), words.end(), 0);
+    words.clear();
   } else {
     const grammar::Automaton::State id = automaton().representative(automaton_state(state));
     const auto build                   = [&] {
@@ -92,16 +103,14 @@ TOOLDECODE_INLINE void GrammarConstraint::fill_mask(State state, MaskView words)
     states_->mask(id, build).fill(words);
   }
   if (!is_accepting(state)) return;
-  for (const TokenId token : vocabulary().end_tokens()) {
-    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
-  }
+  for (const TokenId token : vocabulary().end_tokens()) words.insert(token);
 }
 
-TOOLDECODE_INLINE bool GrammarConstraint::is_accepting(State state) const {
+TOOLDECODE_INLINE bool Constraint::is_accepting(State state) const {
   return state == finished || automaton().is_accepting(automaton_state(state));
 }
 
-TOOLDECODE_INLINE std::uint32_t GrammarConstraint::automaton_state(State state) const {
+TOOLDECODE_INLINE std::uint32_t Constraint::automaton_state(State state) const {
   if (state.memory != states_->number() && state != finished) {
     throw Error(Errc::unknown_state, "",
                 "the state is another constraint's, or of memory that was given up since");
@@ -109,7 +118,7 @@ TOOLDECODE_INLINE std::uint32_t GrammarConstraint::automaton_state(State state) 
   return state.id;
 }
 
-TOOLDECODE_INLINE std::string GrammarConstraint::forced(State state) const {
+TOOLDECODE_INLINE std::string Constraint::forced(State state) const {
   std::string bytes;
   if (is_accepting(state)) return bytes;
   const BuildBudget budget = cache_.mask_budget();
@@ -124,12 +133,11 @@ TOOLDECODE_INLINE std::string GrammarConstraint::forced(State state) const {
   return bytes;
 }
 
-TOOLDECODE_INLINE GrammarConstraint::State GrammarConstraint::state(
-    std::uint32_t id) const noexcept {
+TOOLDECODE_INLINE Constraint::State Constraint::state(std::uint32_t id) const noexcept {
   return {id, states_->number()};
 }
 
-TOOLDECODE_INLINE void GrammarConstraint::use(std::shared_ptr<constraint::SharedStates> states) {
+TOOLDECODE_INLINE void Constraint::use(std::shared_ptr<constraint::SharedStates> states) {
   states_  = std::move(states);
   initial_ = state(states_->automaton().begin(root_));
 }

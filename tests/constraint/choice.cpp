@@ -2,8 +2,9 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -22,7 +23,7 @@ TEST_CASE("A choice's masks are those of its list") {
     }
     std::vector<std::string> texts(language.begin(), language.end());
     texts.push_back(texts[0]);
-    const ChoiceConstraint constraint(slow::pieces_of(language, seed), texts);
+    const Constraint constraint(slow::pieces_of(language, seed), Grammar::choice(texts));
     states += slow::check_masks(constraint, language, seed);
     for (const std::string& text : texts) REQUIRE(slow::accepts(constraint, text));
   }
@@ -31,7 +32,7 @@ TEST_CASE("A choice's masks are those of its list") {
 
 TEST_CASE("A choice between no texts is refused") {
   try {
-    const ChoiceConstraint constraint(slow::pieces_of({"a"}, 1), {});
+    const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::choice({}));
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::invalid_option);

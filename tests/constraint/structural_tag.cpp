@@ -1,13 +1,14 @@
 #include <cstddef>
 #include <string>
 
-#include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -32,9 +33,9 @@ TEST_CASE("Masks of a structural tag are those of its texts written out") {
       }
     }
   }
-  const StructuralTagConstraint constraint(slow::pieces_of(texts, 7), few);
+  const Constraint constraint(slow::pieces_of(texts, 7), Grammar::structural_tag(few));
   CHECK(slow::check_masks(constraint, texts, 7, 40, control_open) > 100);
-  const auto whole = StructuralTagConstraint::parse(slow::pieces_of(texts, 7), tag);
+  const auto whole = Constraint(slow::pieces_of(texts, 7), Grammar::structural_tag(tag));
   CHECK(slow::accepts(whole, "xy<f>1, <f>2</f>, <f>1."));
   CHECK_FALSE(slow::accepts(whole, "xyz<f>1."));
   CHECK_FALSE(slow::accepts(whole, "xy."));
@@ -42,10 +43,11 @@ TEST_CASE("Masks of a structural tag are those of its texts written out") {
 
 TEST_CASE("A token may reach past a text whose characters are counted") {
   const Vocabulary vocabulary = slow::pieces_of({"bbaz"}, 1);
-  const auto constraint       = StructuralTagConstraint::parse(
+  const auto constraint       = Constraint(
       vocabulary,
-      R"({"format": {"type": "sequence", "elements": [{"type": "any_text", "max_chars": 2},
-                                 {"type": "const_string", "value": "a"}]}})");
+      Grammar::structural_tag(
+          R"({"format": {"type": "sequence", "elements": [{"type": "any_text", "max_chars": 2},
+                                 {"type": "const_string", "value": "a"}]}})"));
   TokenMask mask(vocabulary.size());
   constraint.fill_mask(constraint.initial(), mask.words());
   for (std::size_t i = 0; i < vocabulary.size(); ++i) {
@@ -56,10 +58,10 @@ TEST_CASE("A token may reach past a text whose characters are counted") {
 }
 
 TEST_CASE("A long text of turns has few states") {
-  const auto constraint = StructuralTagConstraint::parse(
+  const auto constraint = Constraint(
       slow::pieces_of({"ab"}, 1),
-      R"({"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": [
-         {"begin": "<f>", "content": {"type": "any_text"}, "end": "</f>"}]}})");
+      Grammar::structural_tag(R"({"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": [
+         {"begin": "<f>", "content": {"type": "any_text"}, "end": "</f>"}]}})"));
   std::string text;
   for (int i = 0; i < 500; ++i) text += "a <f>b</f>";
   CHECK(slow::accepts(constraint, text));
@@ -71,7 +73,7 @@ TEST_CASE("A tag's text that is no JSON, or too much, is refused") {
   const Vocabulary vocabulary = slow::pieces_of({"a"}, 1);
   const auto error_of         = [&](const char* tag, const StructuralTagOptions& options = {}) {
     try {
-      (void)StructuralTagConstraint::parse(vocabulary, tag, options);
+      (void)Constraint(vocabulary, Grammar::structural_tag(tag, options));
     } catch (const Error& error) {
       return std::string(name(error.code())) + ' ' + error.where();
     }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -99,8 +99,7 @@ Sample nested() {
 }
 
 // A token that may follow, at random.
-TokenId choose(const GrammarConstraint& constraint, GrammarConstraint::State state,
-               std::mt19937& random) {
+TokenId choose(const Constraint& constraint, Constraint::State state, std::mt19937& random) {
   TokenMask mask(constraint.vocabulary_size());
   constraint.fill_mask(state, mask.words());
   std::vector<TokenId> allowed;
@@ -129,9 +128,9 @@ TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
-    const GrammarConstraint constraint(cache, one.grammar, one.root);
-    GrammarConstraint compacted = constraint;
-    std::vector<GrammarConstraint::State> states{constraint.initial()}, live = states;
+    const Constraint constraint(cache, one.grammar.rooted(one.root));
+    Constraint compacted = constraint;
+    std::vector<Constraint::State> states{constraint.initial()}, live = states;
     TokenMask mask(constraint.vocabulary_size()), same(constraint.vocabulary_size());
     for (int step = 0; step < 400; ++step) {
       const std::size_t branch = random() % states.size();
@@ -168,11 +167,11 @@ TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
 TEST_CASE("A state is known to its own memory alone, and never taken for another's") {
   const VocabularyIndex cache{test::byte_vocabulary()};
   const Sample one = nested();
-  GrammarConstraint constraint(cache, one.grammar, one.root);
-  const GrammarConstraint copy = constraint;
-  const auto held              = *constraint.advance_bytes(constraint.initial(), "[{\"a\":[");
+  Constraint constraint(cache, one.grammar.rooted(one.root));
+  const Constraint copy = constraint;
+  const auto held       = *constraint.advance_bytes(constraint.initial(), "[{\"a\":[");
   TokenMask mask(constraint.vocabulary_size());
-  std::vector<GrammarConstraint::State> live;
+  std::vector<Constraint::State> live;
   constraint.compact(live);
   CHECK(error_of([&] { return constraint.advance(held, '1'); }) == Errc::unknown_state);
   CHECK(error_of([&] { return constraint.advance(held, 256); }) == Errc::unknown_state);
@@ -191,18 +190,17 @@ TEST_CASE("A state is known to its own memory alone, and never taken for another
   const auto finished = *copy.advance(*copy.advance_bytes(copy.initial(), "11"), 256);
   CHECK(constraint.is_finished(finished));
   CHECK(constraint.is_accepting(finished));
-  const GrammarConstraint other(VocabularyIndex{test::byte_vocabulary()}, one.grammar, one.root);
+  const Constraint other(VocabularyIndex{test::byte_vocabulary()}, one.grammar.rooted(one.root));
   CHECK(error_of([&] { return other.advance(held, '1'); }) == Errc::unknown_state);
 }
 
 TEST_CASE("Renewed for each text, or compacted within one, memory stays within the budget") {
   const Sample one  = nested();
-  const auto empty  = GrammarConstraint(test::byte_vocabulary(), one.grammar, one.root).bytes();
+  const auto empty  = Constraint(test::byte_vocabulary(), one.grammar.rooted(one.root)).bytes();
   const auto budget = empty + 60'000;
   const VocabularyIndex cache{test::byte_vocabulary(), budget};
-  const GrammarConstraint constraint(cache, one.grammar, one.root);
-  const auto write = [](const GrammarConstraint& text, GrammarConstraint::State& state,
-                        std::mt19937& random) {
+  const Constraint constraint(cache, one.grammar.rooted(one.root));
+  const auto write = [](const Constraint& text, Constraint::State& state, std::mt19937& random) {
     for (int step = 0; step < 200 && !text.is_finished(state); ++step) {
       state = *text.advance(state, choose(text, state, random));
     }
@@ -211,7 +209,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
   for (unsigned seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
-    GrammarConstraint text = constraint;
+    Constraint text = constraint;
     text.renew();
     auto state = text.initial();
     memories += state.memory != last;
@@ -224,9 +222,9 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
   CHECK(max < 2 * budget);
 
   std::mt19937 random(5);
-  GrammarConstraint endless = constraint;
-  auto state                = endless.initial();
-  max                       = 0;
+  Constraint endless = constraint;
+  auto state         = endless.initial();
+  max                = 0;
   for (int round = 0; round < 150; ++round) {
     write(endless, state, random);
     if (endless.is_finished(state)) state = endless.initial();
@@ -235,7 +233,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
   }
   CHECK(max < 2 * budget);
 
-  const GrammarConstraint unbounded = constraint;
+  const Constraint unbounded = constraint;
   for (unsigned seed = 1; seed <= 600; ++seed) {
     std::mt19937 again(seed);
     auto at = unbounded.initial();
@@ -250,7 +248,7 @@ TEST_CASE("Masks are exactly the tokens whose bytes the automaton reads") {
     INFO("seed " << seed);
     const Vocabulary vocabulary = test::random_vocabulary(seed);
     Sample one = sample(seed), twin = sample(seed);
-    const GrammarConstraint constraint(vocabulary, std::move(one.grammar), one.root);
+    const Constraint constraint(vocabulary, std::move(one.grammar).rooted(one.root));
     const Automaton referee(std::move(twin.grammar), twin.root);
     std::mt19937 random(seed);
     TokenMask mask(vocabulary.size());

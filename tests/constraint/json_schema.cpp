@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
@@ -79,7 +80,7 @@ Sample sample(unsigned seed) {
 void check_refused(const char* schema, Errc code, const std::string& where) {
   INFO(schema);
   try {
-    const auto constraint = JsonSchemaConstraint::parse(slow::pieces_of({"a"}, 1), schema);
+    const auto constraint = Constraint(slow::pieces_of({"a"}, 1), Grammar::json_schema(schema));
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.code() == code);
@@ -94,8 +95,8 @@ TEST_CASE("A schema's masks are those of all its values written out") {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     const Sample one = sample(seed);
     INFO("schema " << one.schema);
-    const JsonSchemaConstraint constraint(slow::pieces_of(one.language, seed), one.schema,
-                                          {.whitespace = 0});
+    const Constraint constraint(slow::pieces_of(one.language, seed),
+                                Grammar::json_schema(one.schema, {.whitespace = 0}));
     // Keys have further spellings, by escapes, which the list lacks.
     states += slow::check_masks(constraint, one.language, seed, 20, '\\');
     texts += one.language.size();
@@ -106,8 +107,10 @@ TEST_CASE("A schema's masks are those of all its values written out") {
 
 TEST_CASE("The answer is the value and nothing around it") {
   const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
-  const auto constraint = JsonSchemaConstraint::parse(
-      cache, R"({"properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["b"]})");
+  const auto constraint = Constraint(
+      cache,
+      Grammar::json_schema(
+          R"({"properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["b"]})"));
   for (const char* text : {R"({"a":"x","b":1})", R"({ "b" : 1, "a" : "é\n" })", "3", "[]",
                            R"({"b":-7,"other":{"c":[null]}})", "{\n  \"b\": 1\n}"}) {
     INFO(text);
@@ -125,8 +128,9 @@ TEST_CASE("Spacing and order are options") {
   const Json schema = {{"type", "object"},
                        {"properties", {{"a", {{"const", 1}}}, {"b", {{"const", 2}}}}},
                        {"additionalProperties", false}};
-  const JsonSchemaConstraint plain(cache, schema);
-  const JsonSchemaConstraint fixed(cache, schema, {.documented_order = true, .whitespace = 0});
+  const Constraint plain(cache, Grammar::json_schema(schema));
+  const Constraint fixed(cache,
+                         Grammar::json_schema(schema, {.documented_order = true, .whitespace = 0}));
   CHECK(slow::accepts(plain, R"({"b":2,"a":1})"));
   CHECK_FALSE(slow::accepts(fixed, R"({"b": 2, "a": 1})"));
   CHECK(slow::accepts(fixed, R"({"a": 1, "b": 2})"));
@@ -172,7 +176,7 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
   };
   for (const Row& row : rows) {
     const auto constraint =
-        JsonSchemaConstraint::parse(cache, row.schema, {.every_spelling = true});
+        Constraint(cache, Grammar::json_schema(row.schema, {.every_spelling = true}));
     INFO(row.schema);
     for (const char* text : row.accepted) {
       INFO(text);
@@ -184,9 +188,10 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
     }
   }
   // Of a value nothing but its double is known: the shortest number that reads as it.
-  const JsonSchemaConstraint value(
-      cache, tooldecode::text::parse_json(R"({"const": 18446744073709551617})"),
-      {.every_spelling = true});
+  const Constraint value(
+      cache,
+      Grammar::json_schema(tooldecode::text::parse_json(R"({"const": 18446744073709551617})"),
+                           {.every_spelling = true}));
   CHECK(slow::accepts(value, "18446744073709552000"));
   CHECK(slow::accepts(value, "1.8446744073709552e+19"));
   check_refused(R"({"const": [1e-5000]})", Errc::limit_exceeded, "#/const");
@@ -197,9 +202,9 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
 TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
   const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const auto with = [&](const std::string& draft, const std::string& schema) {
-    return JsonSchemaConstraint::parse(
-        cache, R"({"$schema": "http://json-schema.org/)" + draft + R"(/schema#", )" + schema + '}',
-        {.every_spelling = true});
+    return Constraint(cache, Grammar::json_schema(R"({"$schema": "http://json-schema.org/)" +
+                                                      draft + R"(/schema#", )" + schema + '}',
+                                                  {.every_spelling = true}));
   };
   for (const char* text : {"3", "-0", "12345678901234567890"}) {
     CHECK(slow::accepts(with("draft-04", R"("type": "integer")"), text));
@@ -223,8 +228,8 @@ TEST_CASE("An integer is written in digits alone and judged in every spelling") 
        {R"({"type": "integer"})", R"({"type": "integer", "minimum": 2})",
         R"({"type": "integer", "multipleOf": 5})", R"({"const": 35})", R"({"enum": ["a", 35]})"}) {
     INFO(schema);
-    const auto written = JsonSchemaConstraint::parse(cache, schema);
-    const auto judged  = JsonSchemaConstraint::parse(cache, schema, {.every_spelling = true});
+    const auto written = Constraint(cache, Grammar::json_schema(schema));
+    const auto judged  = Constraint(cache, Grammar::json_schema(schema, {.every_spelling = true}));
     CHECK(slow::accepts(written, "35"));
     CHECK(slow::accepts(judged, "35"));
     for (const char* text : {"35.0", "35.000", "3.5e1", "3.5E+0001", "35e0", "35e-000000"}) {
@@ -238,9 +243,10 @@ TEST_CASE("An integer is written in digits alone and judged in every spelling") 
     }
   }
   // Numbers keep their spellings, and an integer that has no room for its digits has an exponent.
-  const auto number = JsonSchemaConstraint::parse(cache, R"({"type": "number"})");
+  const auto number = Constraint(cache, Grammar::json_schema(R"({"type": "number"})"));
   for (const char* text : {"35", "35.0", "3.5e1"}) CHECK(slow::accepts(number, text));
-  const auto large = JsonSchemaConstraint::parse(cache, R"({"type": "integer", "minimum": 1e250})");
+  const auto large =
+      Constraint(cache, Grammar::json_schema(R"({"type": "integer", "minimum": 1e250})"));
   CHECK(slow::accepts(large, "1e251"));
 }
 
@@ -250,13 +256,13 @@ TEST_CASE("An exponent that is judged has any number of zeros before it") {
   for (const char* schema :
        {R"({"type": "number"})", R"({"minimum": 0, "maximum": 1})", R"({"const": 0.0000105})"}) {
     INFO(schema);
-    const auto judged = JsonSchemaConstraint::parse(cache, schema, {.every_spelling = true});
+    const auto judged = Constraint(cache, Grammar::json_schema(schema, {.every_spelling = true}));
     for (const char* text : {"1.05e-5", "1.05E-00005"}) CHECK(slow::accepts(judged, text));
     CHECK(slow::accepts(judged, "1.05e-" + zeros + '5'));
     for (const char* text : {"1.05e-", "1.05e-0005000"}) {
       CHECK_FALSE(slow::accepts(judged, text));
     }
-    CHECK_FALSE(slow::accepts(JsonSchemaConstraint::parse(cache, schema), "1.05e-00005"));
+    CHECK_FALSE(slow::accepts(Constraint(cache, Grammar::json_schema(schema)), "1.05e-00005"));
   }
 }
 
@@ -268,7 +274,7 @@ TEST_CASE("From every state that numbers lead to, an accepting one can be reache
         R"({"type": "integer", "multipleOf": 1000})", R"({"multipleOf": 7})",
         R"({"exclusiveMaximum": -1e200, "type": "number"})", R"({"minimum": 1e250})",
         R"({"type": "integer"})", R"({"multipleOf": 0.01, "maximum": 5})"}) {
-    const auto constraint = JsonSchemaConstraint::parse(cache, schema);
+    const auto constraint = Constraint(cache, Grammar::json_schema(schema));
     for (std::uint32_t seed = 0; seed < 12; ++seed) {
       std::mt19937 random(seed);
       INFO(schema << ", seed " << seed);
@@ -380,10 +386,11 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
   const Vocabulary vocabulary = test::byte_vocabulary();
   for (const Row& row : rows) {
     INFO(row.schema);
-    const JsonSchemaConstraint closed(vocabulary, tooldecode::text::parse_json(row.schema),
-                                      {.rules = {.close_objects = true}});
+    const Constraint closed(vocabulary,
+                            Grammar::json_schema(tooldecode::text::parse_json(row.schema),
+                                                 {.rules = {.close_objects = true}}));
     const auto accepts = [&](const std::string& text) {
-      std::optional<GrammarConstraint::State> state = closed.initial();
+      std::optional<Constraint::State> state = closed.initial();
       for (std::size_t i = 0; i < text.size() && state; ++i) {
         state = closed.advance(*state, TokenId{static_cast<unsigned char>(text[i])});
       }
@@ -413,10 +420,10 @@ TEST_CASE("Keys that must differ are masked by their lexemes, not text by text")
   const Vocabulary vocabulary = test::byte_vocabulary(more);
   const VocabularyIndex cache(vocabulary);
   const auto constraint =
-      JsonSchemaConstraint::parse(cache, R"({"type": "object", "minProperties": 3,
+      Constraint(cache, Grammar::json_schema(R"({"type": "object", "minProperties": 3,
                  "patternProperties": {"a": true, "^[à-ÿ]": {"const": 1}}})",
-                                  {.whitespace = 0});
-  std::optional<GrammarConstraint::State> state = constraint.initial();
+                                             {.whitespace = 0}));
+  std::optional<Constraint::State> state = constraint.initial();
   TokenMask mask(vocabulary.size());
   for (const std::string text : {R"({")", R"(ab": 1, ")", R"(ab)", R"(c": 2, "a)", R"(bc)"}) {
     INFO(text);
