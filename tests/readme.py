@@ -640,6 +640,25 @@ def llama_cpp_sentences() -> list[str]:
             f"all {found['same_texts']} texts of the one grammar are the same by both"]
 
 
+def page_sentences() -> dict[str, list[str]]:
+    """Sentences with figures on the pages in docs."""
+    peers = results("peers")
+    uri = peers["stress"]["tooldecode"]["cases"]["format uri"]["mask_us"]["mean"]
+    many = peers["tools_10000"]["tooldecode"]["build_first_mask_us"]["p50"]
+    one = {row["contender"]: row for row in results("llama_cpp")["contenders"]}
+    plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
+    first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
+    drafted = one["tooldecode, forced text drafted"]
+    return {
+        "docs/limits.md": [f"{uri:.0f} us on average for `uri`", f"10,000 tools take {many / 1000:.0f} ms to the first mask"],
+        "docs/llama_cpp.md": [
+            f"Its grammar takes {percent(grammar['constraint_share'], 0)} of a call's time without the prompt if it filters all "
+            f"tokens, and {percent(first['constraint_share'])} if the best token is tried first; this sampler takes "
+            f"{percent(sampler['constraint_share'])}. That is for {plain['calls']} calls of SmolLM2-135M",
+            f"need {drafted['passes_per_call']:.0f} passes instead of {grammar['passes_per_call']:.0f}"],
+    }
+
+
 def constraint_sentences() -> list[str]:
     copy = results("constraint")["microseconds"]["copy_of_a_mask"]["mean"]
     return [f"The floor of a mask, copying its 19 KB, is {copy:.2f} us"]
@@ -779,6 +798,11 @@ def main() -> int:
             if sentence not in flat:
                 wrong += 1
                 print(f"not in benchmarks/README.md: {sentence}")
+    for name, sentences in page_sentences().items():
+        for sentence in sentences:
+            if sentence not in " ".join(texts[name].split()):
+                wrong += 1
+                print(f"not in {name}: {sentence}")
     print("README.md and benchmarks/README.md say what the results say" if wrong == 0 else f"{wrong} places differ")
     return 1 if wrong else 0
 
