@@ -29,6 +29,7 @@ int main() {
       "required": ["city"]
     }
   }])");
+  //! [mask]
   const td::ToolCallFSM calls{
       vocabulary, tools, td::PythonCall{}, {.choice = td::ToolChoice::required}};
 
@@ -44,6 +45,7 @@ int main() {
     text += vocabulary.bytes(token);
     state = *calls.advance(state, token);
   }
+  //! [mask]
   std::cout << text << '\n';
   for (const td::ToolCall& call : calls.parse(text)) {
     std::cout << call.name << ' ' << call.arguments << '\n';

@@ -1,13 +1,14 @@
-"""The figures of README.md and benchmarks/README.md are those of the files under benchmarks/results, and README.md's
-code is cut from files that are compiled.
+"""Checks README.md, the pages in docs, and benchmarks/README.md against the files that they quote.
 
-    python tests/readme.py            says what differs, and how it should read; exit code 1
-    python tests/readme.py --write    writes tables and code anew, then looks at the sentences
+    python tests/readme.py            prints what differs, and how it should read; exit code 1
+    python tests/readme.py --write    writes tables and code again, then checks the sentences and links
 
-Tables stand between `<!-- name -->` and `<!-- end of name -->`. Sentences are written by hand; each that has figures is
-listed here with the figures as the results have them, and has to be found in benchmarks/README.md whatever its line
-breaks. A block of C++ has `<!-- FILE -->` or `<!-- FILE: name -->` on the line before it, the latter for what stands
-between the two lines `//! [name]`; no other C++ may stand in README.md. Guides cut theirs with Doxygen's \\snippet.
+Tables stand between `<!-- name -->` and `<!-- end of name -->` and are made from the files in benchmarks/results.
+Sentences are written by hand; each sentence with figures is listed here with the figures of the results, and must be in
+benchmarks/README.md, with any line breaks. A block of code that is cut from a file has `<!-- FILE -->` or
+`<!-- FILE: name -->` on the line before it; `name` selects the lines between the two lines `//! [name]`. Every block of
+C++ or C must be cut from a file. Relative links must lead to files, and every page in docs must be reachable from
+docs/landing.md.
 """
 import json
 import pathlib
@@ -288,48 +289,93 @@ def peers_tables() -> str:
     return peers_report.readme(found)
 
 
-def measured_table() -> str:
-    """The five lines of README.md."""
-    bfcl, bench, many = results("peers")["bfcl"], results("peers")["jsonschemabench"], results("eval_many")["methods"]
+def engines_measured(measure: str, what: str) -> str:
+    bfcl = results("peers")["bfcl"]
+    return ", ".join(f"{name} {peers_report.number(bfcl[name][measure][what])}"
+                     for name in ("tooldecode", "llguidance", "xgrammar"))
 
-    def times(measure: str, what: str) -> str:
-        return ", ".join(f"{name} {peers_report.number(bfcl[name][measure][what])}"
-                         for name in ("tooldecode", "llguidance", "xgrammar"))
 
-    def schemas(name: str) -> str:
-        one = bench[name]
-        return f"{name} {100 * one['right'] / (one['schemas'] - one['not_run']):.1f} % and {one['wrong']}"
+def schemas_measured(name: str) -> tuple[str, int, int]:
+    """Of JSONSchemaBench: the share of the schemas reached that are right, how many are wrong, how many were reached."""
+    one = results("peers")["jsonschemabench"][name]
+    reached = one["schemas"] - one["not_run"]
+    return percent(one["right"] / reached), one["wrong"], reached
 
-    greedy, constrained = many["greedy"], many["constrained"]
+
+def drafts_measured() -> tuple[dict, dict, dict]:
+    """Constrained calls of SmolLM2 with all drafters: acceptance with drafts and without, speed with drafts."""
     drafts = results("fr_spec_smollm2")
-    asked = results("required")
+    assert drafts["answers_that_differ"] == 0
 
     def called(what: str, way: str) -> dict:
         ways = {one["way"]: one["domains"] for one in drafts[what]}
         return next(domain for domain in ways[way] if domain["domain"] == "tools, constrained")
 
     everything = "EAGLE, K = V/4, context, lookup, forced"
-    assert drafts["answers_that_differ"] == 0
+    return called("acceptance", everything), called("acceptance", "none"), called("speed", everything)
+
+
+def before_table() -> str:
+    """A GGUF model without and with a constraint."""
+    methods = results("smollm2_bfcl")["methods"]
+    plain, constrained = methods["greedy"], methods["constrained"]
+    return table([f"{plain['samples']} BFCL calls", "plain", "constrained"], [
+        ["right call", percent(plain["accuracy"]), percent(constrained["accuracy"])],
+        ["not parseable", percent(plain["errors"]["format"]), percent(constrained["errors"]["format"])],
+        ["wrong parameter name", percent(plain["errors"]["key"]), percent(constrained["errors"]["key"])],
+        ["time, relative", "1.00", f"{constrained['time_to_greedy']:.2f}"],
+    ])
+
+
+def measured_table() -> str:
+    """The three rows of README.md."""
+    found = results("peers")
+    bfcl, peers = found["bfcl"], found["made_by"]["peers"]
+    first = {name: peers_report.number(bfcl[name]["build_first_mask_us"]["p50"]) for name in bfcl}
+    schemas = {name: schemas_measured(name) for name in ("tooldecode", "llguidance", "xgrammar")}
+    drafted, plain, speed = drafts_measured()
+    return table(["what", "measured", "limits"], [
+        ["first mask of a new constraint, median",
+         f"{first['tooldecode']} us; llguidance {first['llguidance']} us; XGrammar {first['xgrammar']} us",
+         f"{bfcl['tooldecode']['schemas']} BFCL tools, Qwen2's vocabulary, 1 thread; llguidance {peers['llguidance']}, XGrammar "
+         f"{peers['xgrammar']}; XGrammar with a filled compiler cache: {first['xgrammar_warm']} us"],
+        ["JSONSchemaBench: schemas with every verdict right; schemas silently wrong",
+         "; ".join(f"{words} {schemas[name][0]}, {schemas[name][1]}"
+                   for name, words in (("tooldecode", "tooldecode"), ("llguidance", "llguidance"), ("xgrammar", "XGrammar"))),
+         f"{schemas['tooldecode'][2]} schemas; XGrammar reached {schemas['xgrammar'][2]} of them in its time; tooldecode refuses "
+         f"{found['jsonschemabench']['tooldecode']['refused']}"],
+        ["speculative decoding: tokens per pass; speed",
+         f"{drafted['acceptance_length']:.2f} instead of {plain['acceptance_length']:.2f}; {speed['to_plain']:.2f} times, same "
+         "tokens",
+         f"only {drafted['prompts']} prompts; SmolLM2-135M on 2 CPU cores; 95 % interval {span(speed['to_plain_ci95'])}"],
+    ], left=3)
+
+
+def all_measured_table() -> str:
+    """The rows of docs/measured.md."""
+    many, asked = results("eval_many")["methods"], results("required")
+
+    greedy, constrained = many["greedy"], many["constrained"]
+    drafted, plain, speed = drafts_measured()
     guessed = {one["policy"]: one for one in guessed_rows() if one["tools"] == "all" and not one["gate"]}
     saved = [percent(guessed[policy]["time_saved"]) for policy in ("client", "engine")]
     return table(["what", "measured"], [
-        ["BFCL, Qwen2's vocabulary: first mask of a new constraint, median, and a mask's mean",
-         f"{times('build_first_mask_us', 'p50')} us; {times('mask_us', 'mean')} us"],
-        ["JSONSchemaBench: schemas whose every text gets the right verdict, and schemas silently wrong",
-         ", ".join(schemas(name) for name in ("tooldecode", "llguidance", "xgrammar"))],
-        [f"{greedy['samples']} calls of three to five required parameters, plain and constrained",
+        ["BFCL, Qwen2's vocabulary: first mask of a new constraint (median) and one mask (mean)",
+         f"{engines_measured('build_first_mask_us', 'p50')} us; {engines_measured('mask_us', 'mean')} us"],
+        ["JSONSchemaBench: schemas with every verdict right, and schemas silently wrong",
+         ", ".join("{} {} and {}".format(name, *schemas_measured(name)) for name in ("tooldecode", "llguidance", "xgrammar"))],
+        [f"{greedy['samples']} calls with three to five required parameters, plain and constrained (embedded model)",
          f"{percent(greedy['accuracy'])} and {percent(constrained['accuracy'])} right; "
          f"{percent(greedy['errors']['key'])} and {percent(constrained['errors']['key'])} with a wrong key; "
          f"time {constrained['time_to_greedy']:.2f} of plain"],
-        [f"`serve` by default options, {asked['questions']} questions of ours for tools: conforming calls where one is required, "
-         "and where it is left to the model",
+        [f"`serve` with default options, {asked['questions']} questions that need tools: conforming calls with "
+         "`tool_choice` `required` and `auto`",
          "; ".join(f"{row['model']} {row['required']} and {row['auto']}" for row in asked["rows"])],
-        [f"SmolLM2-135M, {called('acceptance', everything)['prompts']} constrained calls with drafts of all drafters: tokens "
-         "per pass, speed",
-         f"{called('acceptance', everything)['acceptance_length']:.2f}, without "
-         f"{called('acceptance', 'none')['acceptance_length']:.2f}; {called('speed', everything)['to_plain']:.2f} of plain "
-         f"({span(called('speed', everything)['to_plain_ci95'])}); the answers are the same, token for token"],
-        ["SmolLM2 reasons, the embedded model guesses its calls, which run early: time saved by client and by engine",
+        [f"SmolLM2-135M, {drafted['prompts']} constrained calls with all drafters: tokens per pass, speed",
+         f"{drafted['acceptance_length']:.2f}, without drafts {plain['acceptance_length']:.2f}; {speed['to_plain']:.2f} of plain "
+         f"({span(speed['to_plain_ci95'])}); the answers are the same, token for token"],
+        [f"SmolLM2 reasons, the embedded model guesses its calls, {guessed['client']['tasks']} tasks: time saved at the client and "
+         "in the engine",
          " and ".join(saved)],
     ], left=2)
 
@@ -594,6 +640,25 @@ def llama_cpp_sentences() -> list[str]:
             f"all {found['same_texts']} texts of the one grammar are the same by both"]
 
 
+def page_sentences() -> dict[str, list[str]]:
+    """Sentences with figures on the pages in docs."""
+    peers = results("peers")
+    uri = peers["stress"]["tooldecode"]["cases"]["format uri"]["mask_us"]["mean"]
+    many = peers["tools_10000"]["tooldecode"]["build_first_mask_us"]["p50"]
+    one = {row["contender"]: row for row in results("llama_cpp")["contenders"]}
+    plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
+    first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
+    drafted = one["tooldecode, forced text drafted"]
+    return {
+        "docs/limits.md": [f"{uri:.0f} us on average for `uri`", f"10,000 tools take {many / 1000:.0f} ms to the first mask"],
+        "docs/llama_cpp.md": [
+            f"Its grammar takes {percent(grammar['constraint_share'], 0)} of a call's time without the prompt if it filters all "
+            f"tokens, and {percent(first['constraint_share'])} if the best token is tried first; this sampler takes "
+            f"{percent(sampler['constraint_share'])}. That is for {plain['calls']} calls of SmolLM2-135M",
+            f"need {drafted['passes_per_call']:.0f} passes instead of {grammar['passes_per_call']:.0f}"],
+    }
+
+
 def constraint_sentences() -> list[str]:
     copy = results("constraint")["microseconds"]["copy_of_a_mask"]["mean"]
     return [f"The floor of a mask, copying its 19 KB, is {copy:.2f} us"]
@@ -626,32 +691,67 @@ def code(path: str, name: str | None) -> str:
         parts = re.split(rf"^ *//! \[{re.escape(name)}\]\n", whole, flags=re.MULTILINE)
         assert len(parts) == 3, f"{path} has no two lines //! [{name}]"
         whole = parts[1]
+    whole = re.sub(r"^ *//! \[\w+\]\n", "", whole, flags=re.MULTILINE)
     return textwrap.dedent(whole).rstrip()
 
 
-def blocks(text: str, write: bool) -> tuple[str, int]:
-    """The text with its C++ anew, and how many blocks differ or come from nowhere."""
+def blocks(text: str, name_of_file: str, write: bool) -> tuple[str, int]:
+    """The text with its code cut again, and how many blocks differ or come from no file."""
     wrong = 0
 
     def anew(block: re.Match) -> str:
         nonlocal wrong
         if block["path"] is None:
-            wrong += 1
-            print(f"README.md has C++ that is cut from no file:\n{block['code']}")
+            if block["language"] in ("cpp", "c", "cuda"):
+                wrong += 1
+                print(f"{name_of_file} has code that is cut from no file:\n{block['code']}")
             return block[0]
         made = code(block["path"], block["name"])
         if made == block["code"]:
             return block[0]
         if write:
-            print(f"{block['path']}: written")
-            return f"{block['mark']}```cpp\n{made}\n```"
+            print(f"{name_of_file}, {block['path']}: written")
+            return f"{block['mark']}```{block['language']}\n{made}\n```"
         wrong += 1
-        print(f"{block['path']}: README.md shows other code; `python3 tests/readme.py --write` would write\n{made}")
+        print(f"{block['path']}: {name_of_file} shows other code; `python3 tests/readme.py --write` would write\n{made}")
         return block[0]
 
-    text = re.sub(r"(?P<mark><!-- (?P<path>[\w/.]+)(?:: (?P<name>\w+))? -->\n)?```cpp\n(?P<code>.*?)\n?```", anew, text,
-                  flags=re.DOTALL)
+    text = re.sub(r"^(?P<mark><!-- (?P<path>[\w/.]+)(?:: (?P<name>\w+))? -->\n)?```(?P<language>\w*)\n(?P<code>.*?)\n?^```", anew,
+                  text, flags=re.DOTALL | re.MULTILINE)
     return text, wrong
+
+
+def links() -> list[str]:
+    """Relative links that lead nowhere, and pages in docs that no path of links from docs/landing.md reaches."""
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks/README.md",
+             *sorted((ROOT / "docs").glob("*.md"))]
+    wrong, leads = [], {}
+    for page in pages:
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        found = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", text)
+        for target in (one or other for one, other in found):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = (page.parent / path).resolve() if path else page
+            leads.setdefault(page, set()).add(file)
+            if not file.exists():
+                wrong.append(f"{page.relative_to(ROOT)}: {target} is not there")
+            elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+                wrong.append(f"{page.relative_to(ROOT)}: {path} has no heading #{anchor}")
+    reached, waiting = set(), [ROOT / "docs/landing.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached:
+            reached.add(page)
+            waiting.extend(leads.get(page, ()))
+    return wrong + [f"docs/landing.md leads not to {page.name}" for page in pages if page.parent.name == "docs" and page not in reached]
+
+
+def anchors(page: pathlib.Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def keywords() -> list[str]:
@@ -669,26 +769,27 @@ def main() -> int:
     write = "--write" in sys.argv
     wrong = 0
     texts = {}
-    for name, all_of in {"README.md": {"measured": measured_table}, "benchmarks/README.md": TABLES}.items():
+    pages = {f"docs/{path.name}": {} for path in sorted((ROOT / "docs").glob("*.md"))}
+    pages |= {"README.md": {"before": before_table, "measured": measured_table},
+              "docs/measured.md": {"measured": all_measured_table}, "benchmarks/README.md": TABLES}
+    for name, all_of in pages.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         text, differ = tables(text, name, all_of, write)
         wrong += differ
-        if name == "README.md":
-            text, differ = blocks(text, write)
-            wrong += differ
-        if write:
+        text, differ = blocks(text, name, write)
+        wrong += differ
+        if write and text != (ROOT / name).read_text(encoding="utf-8"):
             (ROOT / name).write_text(text, encoding="utf-8")
         texts[name] = text
-    for path in sorted((ROOT / "docs").glob("*.md")):
-        if "```cpp" in path.read_text(encoding="utf-8"):
-            wrong += 1
-            print(f"{path.name} has C++ that is cut from no file: use \\snippet")
     for name in keywords():
         wrong += 1
         print(f"docs/json_schema.md and include/tooldecode/schema/keywords.ipp: one of them lacks {name}")
-    if texts["README.md"].count("\n") > 250:
+    if texts["README.md"].count("\n") > 150:
         wrong += 1
-        print("README.md is longer than 250 lines")
+        print("README.md is longer than 150 lines")
+    for text in links():
+        wrong += 1
+        print(text)
     flat = " ".join(texts["benchmarks/README.md"].split())
     for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, constraint_sentences,
@@ -697,6 +798,11 @@ def main() -> int:
             if sentence not in flat:
                 wrong += 1
                 print(f"not in benchmarks/README.md: {sentence}")
+    for name, sentences in page_sentences().items():
+        for sentence in sentences:
+            if sentence not in " ".join(texts[name].split()):
+                wrong += 1
+                print(f"not in {name}: {sentence}")
     print("README.md and benchmarks/README.md say what the results say" if wrong == 0 else f"{wrong} places differ")
     return 1 if wrong else 0
 

@@ -1,0 +1,72 @@
+"""Pages use the words of docs/glossary.md: none of the second table, and every term of the first has a meaning.
+
+    python tests/glossary.py            prints FILE:LINE for each word that is not used here; exit code 1
+
+Whole words and phrases are found in any case and over line breaks, outside code spans, code blocks, link targets and HTML
+comments. `GLOBS` lists the files.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GLOSSARY = "docs/glossary.md"
+GLOBS = ["README.md", "docs/*.md", "CHANGELOG.md"]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The rows of the table below a heading of the glossary."""
+    page = (ROOT / GLOSSARY).read_text(encoding="utf-8")
+    part = re.split(r"^## ", page.split(f"\n## {heading}\n")[1], flags=re.MULTILINE)[0]
+    lines = [line for line in part.splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def prose(text: str) -> str:
+    """The text with what is no prose replaced by spaces, so that places stay the same."""
+    def blank(match: re.Match) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    for pattern in (r"^(`{3,})[^\n]*\n.*?^\1 *$", r"``.+?``|`[^`]+`", r"<!--.*?-->", r"(?<=\])\([^)\s]*\)", r"\bhttps?://\S+"):
+        text = re.sub(pattern, blank, text, flags=re.DOTALL | re.MULTILINE)
+    return text
+
+
+def find_words(text: str, words: dict[str, str]) -> list[tuple[int, str]]:
+    """The lines of a text with a word of the table, and that word."""
+    found = []
+    for word in words:
+        pattern = r"(?<![\w-])" + r"\s+".join(map(re.escape, word.split())) + r"(?![\w-])"
+        for match in re.finditer(pattern, text, flags=re.IGNORECASE):
+            found.append((text.count("\n", 0, match.start()) + 1, word))
+    return sorted(found)
+
+
+def main() -> int:
+    wrong = 0
+    terms = rows("Terms")
+    names = [row[0].lower() for row in terms]
+    for row in terms:
+        if len(row) != 3 or not all(row):
+            wrong += 1
+            print(f"{GLOSSARY}: a term has a name, a meaning and what it is here: {row}")
+    if names != sorted(set(names)):
+        wrong += 1
+        print(f"{GLOSSARY}: terms must be sorted and differ: " +
+              ", ".join(name for name, other in zip(names, sorted(set(names))) if name != other))
+    words = {row[0]: row[1] for row in rows("Words we do not use")}
+    assert len(terms) > 30 and len(words) > 10
+    files = sorted({path for pattern in GLOBS for path in ROOT.glob(pattern)})
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        if path == ROOT / GLOSSARY:
+            text = text.split("\n## Words we do not use\n")[0]
+        for line, word in find_words(prose(text), words):
+            wrong += 1
+            print(f'{path.relative_to(ROOT)}:{line}: "{word}": say {words[word]}')
+    print(f"{len(files)} files use the words of the glossary" if wrong == 0 else f"{wrong} places")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
