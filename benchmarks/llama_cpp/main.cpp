@@ -22,8 +22,8 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/classify.hpp>
 
 #include <CLI/CLI.hpp>
 #include <llama_cpp/chain.hpp>

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/execute/performance_model.hpp>
+#include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include "commands.hpp"

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
+#include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include "agent.hpp"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <tooldecode/execute/client_models.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/research/performance_model.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 #include "simulation.hpp"

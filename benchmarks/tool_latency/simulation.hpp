@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <tooldecode/core/philox.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
+#include <tooldecode/research/performance_model.hpp>
 
 namespace tool_latency {
 

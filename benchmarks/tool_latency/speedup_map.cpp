@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include <tooldecode/execute/performance_model.hpp>
+#include <tooldecode/research/performance_model.hpp>
 
 #include "report.hpp"
 

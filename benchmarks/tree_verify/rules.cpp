@@ -15,11 +15,11 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
-#include <tooldecode/verify/chain_rejection.hpp>
-#include <tooldecode/verify/recursive_rejection.hpp>
-#include <tooldecode/verify/thresholded.hpp>
+#include <tooldecode/research/chain_rejection.hpp>
+#include <tooldecode/research/recursive_rejection.hpp>
+#include <tooldecode/research/thresholded.hpp>
+#include <tooldecode/research/typical.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/typical.hpp>
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <tooldecode/execute/client_turn.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
+#include <tooldecode/research/performance_model.hpp>
 
 #include <program/cluster_counts.hpp>
 #include <program/fields.hpp>

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/research/classify.hpp>
 
 #include <program/files.hpp>
 #include <program/json.hpp>

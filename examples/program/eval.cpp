@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/tools/argument_types.hpp>
-#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/research/argument_types.hpp>
+#include <tooldecode/research/classify.hpp>
 
 #include <program/answer_file.hpp>
 #include <program/answer_trace.hpp>

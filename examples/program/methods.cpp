@@ -4,10 +4,10 @@
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/decode/self_consistency.hpp>
-#include <tooldecode/decode/tool_dec.hpp>
+#include <tooldecode/research/beam_search.hpp>
+#include <tooldecode/research/self_consistency.hpp>
+#include <tooldecode/research/tool_dec.hpp>
 
 #include <program/methods.hpp>
 #include <program/name_repairs.hpp>

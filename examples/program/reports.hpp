@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/research/classify.hpp>
 
 #include <program/json.hpp>
 #include <program/plot.hpp>

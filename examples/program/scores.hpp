@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/research/classify.hpp>
 
 namespace program {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/research/classify.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

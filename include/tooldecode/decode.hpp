@@ -10,16 +10,13 @@
 #include <tooldecode/consistency/parameter_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constrain.hpp>
-#include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
-#include <tooldecode/decode/self_consistency.hpp>
 #include <tooldecode/decode/sequential.hpp>
-#include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>

@@ -10,7 +10,6 @@
 #include <tooldecode/execute/client_speculator.hpp>
 #include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
@@ -18,6 +17,7 @@
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
+#include <tooldecode/execute/turn_times.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

@@ -20,9 +20,7 @@
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
-#include <tooldecode/draft/sampled_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
-#include <tooldecode/draft/sized_head_drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
@@ -30,11 +28,7 @@
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/chain_rejection.hpp>
-#include <tooldecode/verify/recursive_rejection.hpp>
-#include <tooldecode/verify/thresholded.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/typical.hpp>
 #include <tooldecode/verify/walk.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>

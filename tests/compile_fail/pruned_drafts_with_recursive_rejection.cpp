@@ -1,6 +1,6 @@
 // expected-error: Rule: needs the distribution that drafts were drawn from.*take Walk, or
+#include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/recursive_rejection.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 struct MyDrafter {

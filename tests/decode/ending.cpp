@@ -10,17 +10,17 @@
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/ending.hpp>
-#include <tooldecode/decode/self_consistency.hpp>
-#include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/research/beam_search.hpp>
+#include <tooldecode/research/self_consistency.hpp>
+#include <tooldecode/research/tool_dec.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 

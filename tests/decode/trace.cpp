@@ -10,13 +10,13 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
-#include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>

@@ -9,10 +9,10 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/tool_names.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/research/tool_dec.hpp>
+#include <tooldecode/research/tool_names.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/json_call.hpp>

@@ -6,11 +6,11 @@
 
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
-#include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>

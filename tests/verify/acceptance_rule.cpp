@@ -1,12 +1,12 @@
 #include <cstddef>
 #include <optional>
 
+#include <tooldecode/research/chain_rejection.hpp>
+#include <tooldecode/research/recursive_rejection.hpp>
+#include <tooldecode/research/thresholded.hpp>
+#include <tooldecode/research/typical.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
-#include <tooldecode/verify/chain_rejection.hpp>
-#include <tooldecode/verify/recursive_rejection.hpp>
-#include <tooldecode/verify/thresholded.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/typical.hpp>
 #include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>

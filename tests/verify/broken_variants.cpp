@@ -14,11 +14,11 @@
 
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/research/recursive_rejection.hpp>
+#include <tooldecode/research/thresholded.hpp>
+#include <tooldecode/research/typical.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/recursive_rejection.hpp>
-#include <tooldecode/verify/thresholded.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/typical.hpp>
 #include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>

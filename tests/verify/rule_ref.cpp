@@ -2,10 +2,10 @@
 #include <vector>
 
 #include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/research/typical.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/typical.hpp>
 #include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>

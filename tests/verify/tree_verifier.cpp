@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <tooldecode/verify/chain_rejection.hpp>
-#include <tooldecode/verify/recursive_rejection.hpp>
+#include <tooldecode/research/chain_rejection.hpp>
+#include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 #include <support/catch.hpp>

@@ -42,61 +42,8 @@ constexpr std::uint32_t mask_bit(std::integral auto token) noexcept {
 
 }  // namespace detail
 
-class ConstMaskView;
-
-/// Words of a token bitmask over V tokens, to be written: bit `t % 32` of word `t / 32` is 1 where
-/// token t is allowed; bits at and past V are 0. The layout that engines' mask kernels read.
-///
-/// A view: made of whatever holds its elements one behind the other, without a copy. Engines that
-/// keep masks in tensors have `std::int32_t`, which lacks unsigned kernels.
-///
-/// \par Shapes      words [ceil(V / 32)], or [rows, ceil(V / 32)]
-/// \par Complexity  O(1)
-/// \par Errors      does not compile for elements of another type, and for those that are const
-class MaskView : public std::span<std::uint32_t> {
- public:
-  constexpr MaskView() noexcept = default;
-  template <detail::MaskMemory Words>
-    requires(!std::same_as<std::remove_cvref_t<Words>, MaskView> &&
-             std::ranges::borrowed_range<Words>)
-  MaskView(Words&& words) noexcept : span(writable(words)) {}
-
-  /// Allows a token, or no longer; requires one within the words. O(1).
-  void insert(std::integral auto token) const noexcept { word(token) |= detail::mask_bit(token); }
-  void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
-  /// Allows the first `vocabulary_size` tokens and no others.
-  void fill(std::size_t vocabulary_size) const noexcept {
-    std::fill(begin(), end(), ~std::uint32_t{0});
-    if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
-  }
-  /// Allows no token.
-  void clear() const noexcept { std::fill(begin(), end(), std::uint32_t{0}); }
-  /// Allows as well, or at most, what a mask of as many words allows.
-  const MaskView& operator|=(ConstMaskView other) const noexcept;
-  const MaskView& operator&=(ConstMaskView other) const noexcept;
-  /// See ConstMaskView.
-  [[nodiscard]] bool contains(std::integral auto token) const noexcept;
-  [[nodiscard]] std::size_t count() const noexcept;
-  template <class Visit>
-  void for_each(Visit visit) const;
-
- private:
-  std::uint32_t& word(std::integral auto token) const noexcept {
-    return (*this)[static_cast<std::size_t>(token) / 32];
-  }
-  template <class Words>
-  static std::span<std::uint32_t> writable(Words& words) noexcept {
-    if constexpr (std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>) {
-      static_assert(
-          !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>,
-          "MaskView: a mask is written to: give it memory that is not const");
-    } else {
-      return detail::words_of<std::uint32_t>(words);
-    }
-  }
-};
-
-/// The same, to be read; no words allow all tokens where a function says so.
+/// Words of a token bitmask over V tokens, to be read: bit `t % 32` of word `t / 32` is 1 where token
+/// t is allowed. No words allow all tokens where a function says so.
 ///
 /// \par Shapes      words [ceil(V / 32)]
 /// \par Complexity  O(1)
@@ -130,24 +77,67 @@ class ConstMaskView : public std::span<const std::uint32_t> {
   }
 };
 
-inline const MaskView& MaskView::operator|=(ConstMaskView other) const noexcept {
-  for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];
-  return *this;
-}
-inline const MaskView& MaskView::operator&=(ConstMaskView other) const noexcept {
-  for (std::size_t w = 0; w < size(); ++w) (*this)[w] &= other[w];
-  return *this;
-}
-bool MaskView::contains(std::integral auto token) const noexcept {
-  return ConstMaskView(*this).contains(token);
-}
-inline std::size_t MaskView::count() const noexcept {
-  return ConstMaskView(*this).count();
-}
-template <class Visit>
-void MaskView::for_each(Visit visit) const {
-  ConstMaskView(*this).for_each(visit);
-}
+/// Words of a token bitmask over V tokens, to be written: bit `t % 32` of word `t / 32` is 1 where
+/// token t is allowed; bits at and past V are 0. The layout that engines' mask kernels read.
+///
+/// A view: made of whatever holds its elements one behind the other, without a copy. Engines that
+/// keep masks in tensors have `std::int32_t`, which lacks unsigned kernels.
+///
+/// \par Shapes      words [ceil(V / 32)], or [rows, ceil(V / 32)]
+/// \par Complexity  O(1)
+/// \par Errors      does not compile for elements of another type, and for those that are const
+class MaskView : public std::span<std::uint32_t> {
+ public:
+  constexpr MaskView() noexcept = default;
+  template <detail::MaskMemory Words>
+    requires(!std::same_as<std::remove_cvref_t<Words>, MaskView> &&
+             std::ranges::borrowed_range<Words>)
+  MaskView(Words&& words) noexcept : span(writable(words)) {}
+
+  /// Allows a token, or no longer; requires one within the words. O(1).
+  void insert(std::integral auto token) const noexcept { word(token) |= detail::mask_bit(token); }
+  void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
+  /// Allows the first `vocabulary_size` tokens and no others.
+  void fill(std::size_t vocabulary_size) const noexcept {
+    std::fill(begin(), end(), ~std::uint32_t{0});
+    if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
+  }
+  /// Allows no token.
+  void clear() const noexcept { std::fill(begin(), end(), std::uint32_t{0}); }
+  /// Allows as well, or at most, what a mask of as many words allows.
+  const MaskView& operator|=(ConstMaskView other) const noexcept {
+    for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];
+    return *this;
+  }
+  const MaskView& operator&=(ConstMaskView other) const noexcept {
+    for (std::size_t w = 0; w < size(); ++w) (*this)[w] &= other[w];
+    return *this;
+  }
+  /// See ConstMaskView.
+  [[nodiscard]] bool contains(std::integral auto token) const noexcept {
+    return ConstMaskView(*this).contains(token);
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return ConstMaskView(*this).count(); }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    ConstMaskView(*this).for_each(visit);
+  }
+
+ private:
+  std::uint32_t& word(std::integral auto token) const noexcept {
+    return (*this)[static_cast<std::size_t>(token) / 32];
+  }
+  template <class Words>
+  static std::span<std::uint32_t> writable(Words& words) noexcept {
+    if constexpr (std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>) {
+      static_assert(
+          !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>,
+          "MaskView: a mask is written to: give it memory that is not const");
+    } else {
+      return detail::words_of<std::uint32_t>(words);
+    }
+  }
+};
 
 /// Words of a mask over V tokens.
 [[nodiscard]] constexpr std::size_t mask_word_count(std::size_t vocabulary_size) noexcept {

@@ -27,12 +27,12 @@
 #include <tooldecode/execute/client_loop.hpp>
 #include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
+#include <tooldecode/execute/turn_times.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode::execute {

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
+#include <tooldecode/execute/turn_times.hpp>
 
 namespace tooldecode {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
+#include <tooldecode/execute/turn_times.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

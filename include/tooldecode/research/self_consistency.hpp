@@ -1,0 +1,88 @@
+/// \file
+/// SelfConsistency: the strategy that draws several answers and returns the one most agree on.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/constraint/constraint_ref.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode {
+
+/// What an answer votes for: its calls in canonical form where the constraint can `parse` a text of
+/// its `vocabulary`, else its tokens. An answer without a call votes for making none; one that is
+/// no answer of the format has no vote.
+template <ConstraintPolicy C>
+[[nodiscard]] std::optional<std::string> find_vote(const C& constraint,
+                                                   std::span<const TokenId> tokens) {
+  std::string vote;
+  if constexpr (requires(std::string_view text) {
+                  constraint.parse(text).front().canonical_text();
+                  constraint.vocabulary().decode(tokens);
+                }) {
+    try {
+      for (const auto& call : constraint.parse(constraint.vocabulary().decode(tokens))) {
+        vote += call.canonical_text() + '\n';
+      }
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  } else {
+    for (const TokenId token : tokens) vote += std::to_string(token) + ' ';
+  }
+  return vote;
+}
+
+/// Draws `samples` answers and returns the one whose vote most of them share.
+///
+/// Sample i is what Sequential gives with seed `options.seed + i`, token for token. All share the
+/// prompt's pass by forks of its cache and then decode as one batch per step, which samples leave
+/// when they end. The winner is the sample with the most votes for its key; among equals the one of
+/// the greatest mean log-probability per token (an empty answer has the least), then the first. The
+/// listener hears the winner's tokens when all is drawn; `passes` and `times` are the whole run's.
+///
+/// \par Shapes      prompt [L]; rows of logits [samples, V] and `samples` forks of the cache are
+///                  kept
+/// \par Complexity  at most max_tokens + 1 passes of a BatchModel
+/// \par Threads     a value; runs may be concurrent where `key` may be called so
+/// \par Errors      Error{invalid_option} for no samples, or for several at temperature 0, where
+///                  all would be equal; what `key` throws
+/// \par Source      Wang et al., Self-consistency, arXiv:2203.11171, section 2
+struct SelfConsistency {
+  std::size_t samples = 6;  ///< answers to draw
+  /// What an answer votes for, nothing where it has no vote; where it is empty, `find_vote`.
+  std::function<std::optional<std::string>(std::span<const TokenId>)> key = {};
+
+  template <Model M, ConstraintPolicy C>
+  [[nodiscard]] Output operator()(const M& model, const C& constraint,
+                                  std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                                  const DecodeOptions& options) const {
+    if (key) return draw(model, constraint, prompt, pipeline, options, key);
+    return draw(model, constraint, prompt, pipeline, options,
+                [&](std::span<const TokenId> tokens) { return find_vote(constraint, tokens); });
+  }
+
+ private:
+  using Key = std::function<std::optional<std::string>(std::span<const TokenId>)>;
+
+  [[nodiscard]] Output draw(const ModelRef& model, const ConstraintRef& constraint,
+                            std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                            const DecodeOptions& options, const Key& vote_of) const;
+};
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/research/self_consistency.ipp>
+#endif

@@ -1,0 +1,170 @@
+/// \file
+/// SizedHeadDrafter: drafts with as many rows of its head as are worth the time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/research/coverage_estimate.hpp>
+
+namespace tooldecode {
+
+/// Chooses, before each round, how many rows of its head an EagleDrafter or a MedusaDrafter uses:
+/// those with which tokens come fastest, by what products of each size cost on this machine and by
+/// the ranks that the emitted tokens have had.
+///
+/// `SizedHeadDrafter{EagleDrafter{layer, head}, draft::HeadCosts::measure(head)}`. Which tokens are
+/// emitted does not depend on it, only how fast they come. Copies learn together.
+///
+/// \par Complexity  as the drafter, O(nodes log nodes), and a mask of each emitted token; 4 bytes a
+///                  token of the vocabulary
+/// \par Threads     const members may run concurrently
+/// \par Errors      as the drafter; Error{invalid_option} from the constructor for costs of more rows
+///                  than the head has ranked
+/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, whose size of the head is fixed
+template <class D>
+class SizedHeadDrafter {
+  using Head = decltype(D::Request::head);
+  static_assert(
+      requires(const Head& head, std::size_t k) {
+        { head.first(k) } -> std::same_as<Head>;
+        { head.ranked_size() } -> std::same_as<std::size_t>;
+      }, "SizedHeadDrafter: the drafter's head must have ranks, as a FrequencyRankedHead has");
+
+ public:
+  static constexpr bool reads_hidden = D::reads_hidden;
+  using Clock                        = std::chrono::steady_clock;
+
+  /// Of a constraint's state, of whatever type.
+  using StateBytes = std::array<std::byte, 16>;
+
+  /// What a request keeps.
+  struct Request {
+    typename D::Request inner;
+    Head whole;                     // with the rows of its own
+    std::vector<TokenId> own;       // those rows' tokens, ascending
+    std::optional<DraftTree> last;  // the tree of the round before
+    std::size_t length = 0;         // of prompt and answer when it was made
+    std::size_t size   = 0;         // that it was made with
+    std::size_t levels = 0;         // that were multiplied for it
+    Clock::time_point start;        // when that round began
+    StateBytes state = {};          // of the constraint, then
+  };
+
+  SizedHeadDrafter(D drafter, draft::HeadCosts costs)
+      : SizedHeadDrafter(std::move(drafter),
+                         std::make_shared<draft::CoverageEstimate>(std::move(costs))) {}
+  /// \param learnt  what requests before have taught about such a head; not null
+  SizedHeadDrafter(D drafter, std::shared_ptr<draft::CoverageEstimate> learnt)
+      : drafter_(std::move(drafter)), learnt_(std::move(learnt)) {
+    const Head head = drafter_.begin({}).head;
+    static_cast<void>(head.first(learnt_->costs().rows(learnt_->costs().size() - 1)));
+    rows_ = head.size();
+    std::vector<std::size_t> ranks(head.vocabulary_size(), draft::CoverageEstimate::never);
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      // Behind the ranked ones stand those that are rows whatever the size.
+      ranks[static_cast<std::size_t>(head.token(i))] =
+          i < head.ranked_size() ? i : draft::CoverageEstimate::always;
+    }
+    ranks_ = std::make_shared<const std::vector<std::size_t>>(std::move(ranks));
+  }
+
+  [[nodiscard]] std::size_t budget() const noexcept { return drafter_.budget(); }
+  [[nodiscard]] double min_probability() const noexcept { return drafter_.min_probability(); }
+  [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
+    typename D::Request inner = drafter_.begin(prompt);
+    Head whole                = inner.head;
+    std::vector<TokenId> own;
+    for (std::size_t i = rows_; i < whole.size(); ++i) own.push_back(whole.token(i));
+    std::ranges::sort(own);
+    return {std::move(inner), std::move(whole), std::move(own), std::nullopt, 0, 0, 0, {}, {}};
+  }
+  /// What has been learnt so far.
+  [[nodiscard]] const draft::CoverageEstimate& coverage() const noexcept { return *learnt_; }
+
+  template <ConstraintPolicy C>
+    requires CandidateDrafter<D, C>
+  void propose(Request& request, const DraftContext<C>& context,
+               DraftCandidates<C>& candidates) const {
+    const auto now = Clock::now();
+    learn(request, context, now);
+    request.start      = now;
+    request.size       = learnt_->best();
+    request.inner.head = request.whole.first(learnt_->costs().rows(request.size));
+    drafter_.propose(request.inner, context, candidates);
+    request.last.emplace(
+        candidates.best(std::min(budget() + 1, context.max_nodes), min_probability()));
+    request.length = context.length();
+    request.levels = 0;
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+      request.levels = std::max(request.levels, candidates.depth(i));
+    }
+    std::memcpy(request.state.data(), &context.state, sizeof(context.state));
+  }
+
+ private:
+  // Follows the last tree along what was emitted since.
+  template <ConstraintPolicy C>
+  void learn(Request& request, const DraftContext<C>& context, Clock::time_point now) const {
+    if (!request.last) return;
+    const DraftTree& tree                    = *request.last;
+    const std::chrono::duration<double> took = now - request.start;
+    learnt_->count_round(request.size, request.levels, took.count());
+
+    const C& constraint = context.constraint;
+    TokenMask mask(constraint.vocabulary_size());
+    std::optional<typename C::State> state = state_of<C>(request);
+    std::optional<std::size_t> node        = 0;
+    for (std::size_t at = request.length; at < context.length() && state; ++at) {
+      const TokenId token = context.token(at);
+      constraint.fill_mask(*state, mask.words());
+      const std::size_t allowed = mask.count();
+      const std::size_t rank    = rank_of(request, token);
+      learnt_->count_token(rank, allowed);
+      if (node && !tree.is_leaf(*node)) {
+        const auto child = tree.find_child(*node, token);
+        if (learnt_->has(request.size, rank, allowed)) {
+          learnt_->count_level(tree.depth(*node) + 1, child.has_value());
+        }
+        node = child;
+      } else {
+        node.reset();
+      }
+      state = constraint.advance(*state, token);
+    }
+  }
+
+  template <ConstraintPolicy C>
+  static typename C::State state_of(const Request& request) {
+    typename C::State state;
+    std::memcpy(&state, request.state.data(), sizeof(state));
+    return state;
+  }
+  [[nodiscard]] std::size_t rank_of(const Request& request, TokenId token) const {
+    if (std::ranges::binary_search(request.own, token)) return draft::CoverageEstimate::always;
+    return (*ranks_)[static_cast<std::size_t>(token)];
+  }
+
+  D drafter_;
+  std::shared_ptr<draft::CoverageEstimate> learnt_;
+  std::shared_ptr<const std::vector<std::size_t>> ranks_;  // [V]
+  std::size_t rows_ = 0;                                   // of the head that requests begin with
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,162 @@
+/// \file
+/// ToolDecCompletions: which tokens leave room for the end of an answer that ToolDec decodes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/intern_index.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/research/tool_dec_machine.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode {
+
+/// Completions of a ToolDecMachine: `narrow` takes those tokens out of a mask after which the answer
+/// no longer could end within its budget.
+///
+/// In text mode an answer can end with the next token, so that only a transition needs more: it
+/// stays where the shortest call behind it has room. In tool mode the calls' own Completions say
+/// how far their end is, and text mode needs one token more. With ToolNames the shortest text of
+/// the calls is written with the names in their tokens, and where that is too long, tokens that the
+/// calls' Completions leave are tried, one behind the other.
+///
+/// As there, what is left always has a token more, a search that visits `max_steps` tokens is given
+/// up and counted, and an object serves one answer.
+///
+/// \par Shapes      masks [ceil(V / 32)]
+/// \par Complexity  text mode O(1) far from the limit, near it one walk of the vocabulary's trie for
+///                  each state of the text; tool mode as Completions; with names O(V) for each
+///                  state near the limit, and at most `max_steps` more
+/// \par Threads     one thread at a time; others may use the machine
+class ToolDecCompletions {
+ public:
+  using State = ToolDecMachine::State;
+
+  explicit ToolDecCompletions(const ToolDecMachine& machine, CompletionOptions options = {});
+
+  /// Tokens of the shortest completion of a state, as in Completions.
+  [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough = 0);
+
+  /// Takes out of a state's mask the tokens after which the answer cannot end within `remaining`
+  /// tokens, this one and the end token included; requires 1 or more of them.
+  void narrow(State state, std::size_t remaining, MaskView words);
+
+  [[nodiscard]] CompletionCounts counts() const noexcept;
+
+ private:
+  using Phase     = ToolDecMachine::Phase;
+  using NodeIndex = core::ByteTrie::NodeIndex;
+
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  // Tokens that a search may go ahead: each is a call of a function within another.
+  static constexpr std::uint32_t max_ahead = 1000;
+
+  /// Of a state: how many tokens its shortest completion has, the end token included.
+  struct Known {
+    std::uint32_t lower = 1;
+    std::uint32_t upper = none;
+    std::uint32_t worst = none;  // upper of the states that follow
+    bool is_bounded     = false;
+  };
+  struct Hash {
+    std::size_t operator()(const State& state) const noexcept;
+  };
+  struct Transition {
+    TokenId token;
+    State next;
+  };
+
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept;
+  [[nodiscard]] const core::ByteTrie& trie() const noexcept;
+  [[nodiscard]] bool can_end_within(State state, std::size_t left);
+  // As Completions::is_far, where a name may be longer than the one that the shortest text has.
+  [[nodiscard]] bool is_far(State state, std::size_t remaining);
+  void keep_ends(State state, MaskView words) const;
+
+  void narrow_text(State state, std::size_t remaining, MaskView words);
+  // The tokens that begin a call in text mode.
+  const std::vector<Transition>& transitions(State state);
+
+  // Every way to write the rest of the trigger ends in the same state.
+  [[nodiscard]] std::optional<std::size_t> shortest_behind_trigger(State state, std::size_t enough);
+  void narrow_trigger(State state, std::size_t remaining, MaskView words);
+
+  // Calls `visit(length, next)` for each token that a text begins with and that may follow.
+  template <class Visit>
+  void each_step(State state, std::string_view text, Visit visit) const {
+    NodeIndex node = 0;
+    for (std::size_t length = 1; length <= text.size(); ++length) {
+      node = trie().find_child(node, static_cast<std::uint8_t>(text[length - 1]));
+      if (node == 0) return;
+      for (const std::uint32_t value : trie().values(node)) {
+        const auto token = static_cast<TokenId>(value);
+        if (banned_.contains(token)) continue;
+        if (const auto next = machine_->advance(state, token)) visit(length, *next);
+      }
+    }
+  }
+
+  // With names, all below.
+
+  Known& look_up(State state);
+
+  // Bounds a state by its shortest text, or else, where that has another name, by what names and what
+  // is behind them can still be written.
+  void bound(State state);
+  void find_bound(State state, Known& known);
+  // Writes a text from a state on in the fewest tokens, which bounds all states on its way.
+  void write(State state, std::string_view text);
+
+  struct Next {
+    State state;
+    bool may_fit;  // as far as the calls' Completions tell
+  };
+  // The states behind a mask's tokens, each once.
+  [[nodiscard]] std::vector<Next> follow(State state, const TokenMask& all,
+                                         const TokenMask& narrowed);
+
+  // Whether a state can end within so many tokens, as far as is found.
+  bool ends_within(State state, std::uint32_t left, std::uint32_t ahead);
+  void begin_search();
+  void end_search();
+  // Tells how many tokens a state needs.
+  void find_shortest(State state);
+
+  void narrow_names(State state, std::size_t remaining, MaskView words);
+
+  const ToolDecMachine* machine_;
+  std::uint64_t max_steps_;
+  TokenMask banned_;
+  bool has_banned_;
+  bool can_end_ = false;
+  Completions calls_;
+  std::unordered_map<State, std::vector<Transition>, Hash> transitions_;
+  std::unordered_map<State, Known, Hash> known_;
+  CompletionCounts own_;
+  std::uint64_t steps_ = 0;  // of the search that is on
+  bool is_given_up_    = false;
+};
+
+/// What Ending looks for in answers under a ToolDecMachine.
+[[nodiscard]] ToolDecCompletions make_completions(const ToolDecMachine& machine,
+                                                  CompletionOptions options);
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/research/tool_dec_completions.ipp>
+#endif

@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/research/tool_dec.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/byte_vocabulary.hpp>
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+#include <support/tool_dec_tokens.hpp>
+
+namespace td = tooldecode;
+using td::test::RandomModel;
+using Machine = td::ToolDecMachine;
+using namespace td::test::tool_dec;
+
+namespace {
+
+using Names = std::vector<Tokens>;
+
+/// The modes by string search: what is written since the last change of mode decides.
+class Reference {
+ public:
+  Reference(const td::ToolCallFSM& calls, std::string trigger, bool at_start)
+      : calls_(calls), trigger_(std::move(trigger)), at_start_(at_start) {}
+
+  bool in_text() const { return in_text_; }
+  bool allows(td::TokenId token) const {
+    return in_text_ || (vocabulary().is_text(token) &&
+                        calls_.advance_bytes(state_, vocabulary().bytes(token)).has_value());
+  }
+  void read(td::TokenId token) {
+    written_ += vocabulary().bytes(token);
+    if (!in_text_) {
+      state_ = *calls_.advance_bytes(state_, vocabulary().bytes(token));
+      if (calls_.find_refusal(written_)) return;
+      in_text_ = true;
+      written_.clear();
+      ++calls_made_;
+      return;
+    }
+    const std::size_t at = at_start_ ? written_.find_first_not_of(" \n") : written_.find(trigger_);
+    if (at == std::string::npos || written_.compare(at, trigger_.size(), trigger_) != 0) return;
+    if (at + trigger_.size() < written_.size()) {
+      written_.clear();
+    } else {
+      in_text_ = false;
+      state_   = *calls_.advance_bytes(calls_.initial(), written_);
+    }
+  }
+  std::size_t calls_made() const { return calls_made_; }
+
+ private:
+  const td::ToolCallFSM& calls_;
+  std::string trigger_;
+  bool at_start_;
+  bool in_text_ = true;
+  std::string written_;
+  td::ToolCallFSM::State state_;
+  std::size_t calls_made_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("text is plain greedy, calls are greedy under the mask, and what they make conforms") {
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}, {.whitespace = 1}};
+  const td::ToolCallFSM hermes{masks(), tools(), td::JsonCall::hermes(), {.whitespace = 1}};
+  for (const bool is_python : {true, false}) {
+    const td::ToolCallFSM& calls = is_python ? python : hermes;
+    const std::string trigger    = is_python ? "[" : "<tool_call>";
+    std::size_t made = 0, ended = 0;
+    for (unsigned seed = 0; seed < 150; ++seed) {
+      INFO((is_python ? "python" : "hermes") << ", seed " << seed);
+      const RandomModel model{vocabulary().size(), {.seed = seed}};
+      // The usual tokens of a call are made likely, the straddling ones among them; how much
+      // white space may come before the trigger is a matter of the format.
+      td::DecodeOptions options{.max_tokens = 100};
+      for (const char* text :
+           {"[", "[g", " [", "<tool_call>", "<tool", "_call>", "_call>\n", "x["}) {
+        options.bias.emplace_back(id(text), 3.8F);
+      }
+      for (const char* text : {" ", "\t", "\r", "\n", "\xFF"}) {  // no text has the last one
+        options.bias.emplace_back(id(text), -std::numeric_limits<float>::infinity());
+      }
+      options.bias.emplace_back(end, 2.0F);
+      const auto out = td::Decoder{model, calls, td::ToolDec{}}(Tokens{1}, options);
+
+      Reference reference{calls, trigger, is_python};
+      Tokens sequence{1};
+      Tokens expected = out.tokens;
+      if (out.finish == td::Finish::end) expected.push_back(end);
+      for (const td::TokenId token : expected) {
+        std::vector<float> row(vocabulary().size());
+        auto cache = model.make_cache();
+        model.forward(cache, sequence, row);
+        for (const auto& [biased, bias] : options.bias)
+          row[static_cast<std::size_t>(biased)] += bias;
+        for (std::size_t t = 0; t < row.size(); ++t) {
+          if (!reference.allows(static_cast<td::TokenId>(t))) {
+            row[t] = -std::numeric_limits<float>::infinity();
+          }
+        }
+        REQUIRE(token == std::max_element(row.begin(), row.end()) - row.begin());
+        reference.read(token);
+        sequence.push_back(token);
+      }
+      made += reference.calls_made();
+      ended += out.finish == td::Finish::end && reference.in_text();
+      CHECK((out.finish == td::Finish::length || reference.in_text()));
+    }
+    CHECK(made > 30);
+    CHECK(ended > 30);
+  }
+}
+
+TEST_CASE("where only calls or only text are allowed, there is one mode") {
+  const td::ToolCallFSM required{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
+  const td::ToolCallFSM none{masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::none}};
+  const td::ToolCallFSM toolless{masks(), td::ToolSet::parse("[]"), td::PythonCall{}};
+  const td::Unconstrained any{vocabulary().size(), {end}};
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    INFO("seed " << seed);
+    const RandomModel model{vocabulary().size(), {.seed = seed}};
+    td::DecodeOptions options{.max_tokens  = 40,
+                              .temperature = seed % 2 == 0 ? 0.0F : 0.8F,
+                              .bias        = {{id("["), 5.0F}, {end, 2.0F}},
+                              .seed        = seed};
+    const auto under = td::Decoder{model, required}(Tokens{1}, options);
+    const auto out   = td::Decoder{model, required, td::ToolDec{}}(Tokens{1}, options);
+    CHECK(out.tokens == under.tokens);
+    CHECK(out.log_probabilities == under.log_probabilities);
+    CHECK(out.passes == under.passes);
+    CHECK(out.finish == under.finish);
+
+    const auto plain = td::Decoder{model, any}(Tokens{1}, options);
+    for (const td::ToolCallFSM* text : {&none, &toolless}) {
+      const auto free = td::Decoder{model, *text, td::ToolDec{}}(Tokens{1}, options);
+      CHECK(free.tokens == plain.tokens);
+      CHECK(free.finish == plain.finish);
+      CHECK(td::Decoder{model, *text, td::ToolDec{mark}}(Tokens{1}, options).tokens ==
+            plain.tokens);
+    }
+  }
+}
+
+TEST_CASE("ToolDec writes names in their tokens, and other names do not fit") {
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
+  const Tokens letters{id("g"), id("e"), id("t")};
+  Tokens longer = letters;
+  for (const char* letter : {"_", "t", "i", "m", "e"}) longer.push_back(id(letter));
+  const td::ToolDec canonical{.names = td::ToolNames{python, Names{letters, longer}}};
+  const RandomModel model{vocabulary().size(), {.seed = 3}};
+  td::DecodeOptions options{.max_tokens = 20};
+  options.bias    = {{id("["), 40.0F}, {id("get"), 30.0F}, {id("g"), 20.0F}};
+  const auto free = td::Decoder{model, python, td::ToolDec{}}(Tokens{1}, options);
+  const auto out  = td::Decoder{model, python, canonical}(Tokens{1}, options);
+  REQUIRE(std::min(free.tokens.size(), out.tokens.size()) >= 4);
+  CHECK(Tokens(free.tokens.begin(), free.tokens.begin() + 2) == Tokens{id("["), id("get")});
+  CHECK(out.tokens[0] == id("["));
+  CHECK(Tokens(out.tokens.begin() + 1, out.tokens.begin() + 4) == letters);
+
+  const td::ToolCallFSM other{td::test::byte_vocabulary(), tools(), td::PythonCall{}};
+  CHECK_THROWS_WITH((Machine{other, {}, &*canonical.names}),
+                    "names: " + std::to_string(vocabulary().size()) +
+                        " tokens: must be as many as those of the ToolCallFSM, 257");
+}
