@@ -191,7 +191,7 @@ TEST_CASE(
   CHECK(lenient.value().text() == R"({"a":{"":3},"b":2})");
   for (const int keys : {1, 15, 16, 17, 40}) {
     for (int again = 0; again < keys; ++again) {
-      INFO(keys << " keys, and number " << again << " again");
+      INFO(keys << " keys, key " << again << " repeated");
       nlohmann::ordered_json expected;
       std::string all = "{";
       for (int key = 0; key < keys; ++key) {
