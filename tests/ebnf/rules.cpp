@@ -28,7 +28,7 @@ TEST_CASE("Rules::nullable finds parts that may be empty through mutually recurs
   CHECK(g[g.sequence({})].text.empty());
 }
 
-TEST_CASE("Rules throw when they exceed their limit of nodes") {
+TEST_CASE("Rules throws when it exceeds its limit of nodes") {
   Rules g;
   const auto fill = [&] {
     while (true) (void)g.text("x");

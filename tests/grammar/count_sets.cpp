@@ -35,7 +35,7 @@ std::set<std::uint32_t> ends(CountSets& sets, CountSets::Counts counts, const Oc
 
 }  // namespace
 
-TEST_CASE("CountSets end and continue as the single counts of random sets do") {
+TEST_CASE("CountSets ends and continues as the single counts of random sets do") {
   std::mt19937 random(7);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   for (int round = 0; round < 5000; ++round) {

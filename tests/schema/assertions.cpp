@@ -65,7 +65,7 @@ TEST_CASE("Assertions errors name the keyword with an invalid value") {
   CHECK_THROWS_AS(Assertions::names(Json{"a", 1}, "#"), Error);
 }
 
-TEST_CASE("Assertions read integers of draft 4 as digits and read bounds and lengths exactly") {
+TEST_CASE("Assertions reads integers of draft 4 as digits and reads bounds and lengths exactly") {
   const std::string pointer = "#/p";
   const auto numbers        = [&](const Json& schema, SchemaDraft draft) {
     return Assertions(schema, draft, pointer).numbers();

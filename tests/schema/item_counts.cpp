@@ -10,7 +10,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using namespace tooldecode::text;
 
-TEST_CASE("ItemCounts accept exactly the arrays with the required number of matching items") {
+TEST_CASE("ItemCounts accepts exactly the arrays with the required number of matching items") {
   for (const Occurrences count : {Occurrences{1}, Occurrences{2, 2}, Occurrences{0, 1}}) {
     for (const Occurrences length : {Occurrences{}, Occurrences{2, 3}}) {
       Grammar grammar;
@@ -45,7 +45,7 @@ TEST_CASE("ItemCounts accept exactly the arrays with the required number of matc
   }
 }
 
-TEST_CASE("ItemCounts throw for too many states") {
+TEST_CASE("ItemCounts throws for too many states") {
   Grammar grammar;
   FormAlgebra forms;
   ItemCounts items(grammar, forms, grammar.empty(), [&](FormId) { return grammar.empty(); });

@@ -25,7 +25,7 @@ bool has_text(const char* number, std::string_view text, NumberKinds kinds = Num
 
 }  // namespace
 
-TEST_CASE("Numbers accept a constant in each plain or exponent spelling of its value") {
+TEST_CASE("Numbers accepts a constant in each plain or exponent spelling of its value") {
   for (const char* text : {"3", "3.0", "3.000", "3e0", "3.0E+00"}) CHECK(has_text("3", text));
   for (const char* text : {"30", "3.01", "3e1", "3.", "3e", "-3"}) CHECK_FALSE(has_text("3", text));
   for (const char* text : {"0", "-0", "0.0", "-0.00e7", "0E-300"}) CHECK(has_text("0", text));
@@ -42,7 +42,7 @@ TEST_CASE("Numbers accept a constant in each plain or exponent spelling of its v
   CHECK_FALSE(has_text("18446744073709551617", "18446744073709552000"));
 }
 
-TEST_CASE("Numbers accept a constant of one kind only in spellings of that kind") {
+TEST_CASE("Numbers accepts a constant of one kind only in spellings of that kind") {
   CHECK(has_text("3", "3", NumberKinds::digits));
   CHECK_FALSE(has_text("3", "3.0", NumberKinds::digits));
   CHECK_FALSE(has_text("1000", "1e3", NumberKinds::digits));

@@ -9,7 +9,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("NumberKinds combine as sets") {
+TEST_CASE("NumberKinds combines as sets do") {
   using enum NumberKinds;
   CHECK((any & integers) == integers);
   CHECK((integers & fractions) == none);

@@ -170,7 +170,7 @@ TEST_CASE("RankedTokens::with_context adds words of the context with and without
               [&] { return one.with_context(Ids{1}, vocabulary.with_size(8)); });
 }
 
-TEST_CASE("RankedTokens share the ranks that they come from and outlive them") {
+TEST_CASE("RankedTokens shares the ranks that it comes from and outlives them") {
   std::vector<td::RankedTokens> subsets;
   {
     const FrequencyRanks ranks(Counts{1, 3, 2});
@@ -280,14 +280,14 @@ TEST_CASE("FrequencyRanks::parse errors name the malformed place") {
   check_error(td::Errc::malformed_json, "byte 1", [] { return FrequencyRanks::parse("[1e999]"); });
 }
 
-TEST_CASE("FrequencyRanks of the embedded model have its vocabulary size and coverage") {
+TEST_CASE("FrequencyRanks of the embedded model has its vocabulary size and covers its domain") {
   const auto ranks = FrequencyRanks::load(td::test::example_data("tiny/ranks.json"));
   CHECK(ranks.size() == 8192);
   CHECK(ranks.always_count() == 8);
   CHECK(ranks.coverage(ranks.size() / 4) > 0.9);
 }
 
-TEST_CASE("FrequencyRanks of a quarter of Qwen2's vocabulary cover 95 % of each domain") {
+TEST_CASE("FrequencyRanks of a quarter of Qwen2's vocabulary covers 95 % of each domain") {
   TOOLDECODE_REQUIRE_SHARED(path, "corpus/freq/qwen2.json.gz");
   const auto published       = nlohmann::json::parse(td::test::read_text(path));
   constexpr std::size_t size = 151'936;

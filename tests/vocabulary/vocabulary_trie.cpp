@@ -6,7 +6,7 @@ using namespace tooldecode;
 using namespace tooldecode::core;
 using namespace tooldecode::vocabulary;
 
-TEST_CASE("make_trie contains only text and control tokens") {
+TEST_CASE("make_trie contains text tokens and control tokens except end tokens") {
   const Vocabulary vocabulary({{"a", TokenType::normal},
                                {"<end>", TokenType::control},
                                {"", TokenType::unused},
