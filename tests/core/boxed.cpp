@@ -21,7 +21,7 @@ struct Inner {
 
 }  // namespace
 
-TEST_CASE("Boxed: a copy has a value of its own") {
+TEST_CASE("Boxed copies its value when it is copied or assigned") {
   Outer a{Boxed(Inner{1})};
   Outer b        = a;
   b.inner->value = 2;
@@ -32,7 +32,7 @@ TEST_CASE("Boxed: a copy has a value of its own") {
   CHECK(a.inner->value == 2);
 }
 
-TEST_CASE("Boxed: a move hands the value on, and destruction destroys it") {
+TEST_CASE("Boxed keeps the value alive over a move and destroys it with the last owner") {
   std::weak_ptr<int> alive;
   {
     Outer a{Boxed(Inner{5})};

@@ -26,7 +26,7 @@ std::string refusal_of(std::uint64_t steps, std::uint64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("A budget is spent to the last step and byte, and says which of them ran out") {
+TEST_CASE("BuildBudget allows its limit of steps exactly and then names that limit in an error") {
   const BuildBudget budget({.steps = 10, .bytes = 100});
   CHECK(refusal_of(4, 50).empty());
   CHECK(refusal_of(6, 50).empty());
@@ -34,10 +34,10 @@ TEST_CASE("A budget is spent to the last step and byte, and says which of them r
   CHECK(refusal_of(0, 0).empty());
   CHECK(refusal_of(1, 0) ==
         "building this takes more than 10 steps; the option limits.steps raises that");
-  CHECK(refusal_of(0, 0) != "");  // it stays exceeded
+  CHECK(refusal_of(0, 0) != "");  // the budget stays exceeded
 }
 
-TEST_CASE("Bytes have a limit of their own, and no sum overflows") {
+TEST_CASE("BuildBudget limits bytes separately from steps and its sums do not overflow") {
   const BuildBudget budget({.steps = ~std::uint64_t{0}, .bytes = 100});
   CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
   CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
@@ -47,7 +47,7 @@ TEST_CASE("Bytes have a limit of their own, and no sum overflows") {
 }
 
 TEST_CASE(
-    "The outermost budget of a thread pays; without one, and on other threads, nothing does") {
+    "BuildBudget charges the outermost budget of the thread and nothing on threads without one") {
   CHECK(refusal_of(~std::uint64_t{0}, ~std::uint64_t{0}).empty());
   {
     const BuildBudget outer({.steps = 10, .bytes = 10});
@@ -70,7 +70,7 @@ TEST_CASE(
   CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
 }
 
-TEST_CASE("What is built once for the whole process is charged to nobody") {
+TEST_CASE("BuildBudget::Pause keeps charges out of the budget until it is destroyed") {
   const BuildBudget budget({.steps = 10, .bytes = 10});
   {
     const BuildBudget::Pause once;
@@ -82,7 +82,7 @@ TEST_CASE("What is built once for the whole process is charged to nobody") {
 }
 
 TEST_CASE(
-    "Building ends at the next charge once it is cancelled, whoever's budget is the inner one") {
+    "BuildBudget throws cancelled at the next charge after cancellation, also in an inner budget") {
   std::atomic<bool> cancelled = false;
   const BuildBudget budget({.steps = 10, .bytes = 10, .cancelled = &cancelled});
   const auto code_of = [](const auto& charge) -> std::optional<Errc> {
@@ -104,5 +104,5 @@ TEST_CASE(
     const BuildBudget::Pause once;
     CHECK(!code_of([] { BuildBudget::spend(1, 1); }));
   }
-  CHECK(budget.spent() == BuildLimits{1, 1});  // nothing is charged for what is not done
+  CHECK(budget.spent() == BuildLimits{1, 1});  // cancelled charges are not added
 }

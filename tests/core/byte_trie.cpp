@@ -12,7 +12,8 @@
 using namespace tooldecode;
 using namespace tooldecode::core;
 
-TEST_CASE("The trie holds each text under its path, and counts what is below") {
+TEST_CASE(
+    "ByteTrie stores each value at the path of its text and counts the values below each node") {
   std::mt19937 random(21);
   for (int round = 0; round < 50; ++round) {
     INFO("round " << round);
@@ -53,7 +54,7 @@ TEST_CASE("The trie holds each text under its path, and counts what is below") {
   }
 }
 
-TEST_CASE("Texts are sorted by their bytes, whatever their first eight are") {
+TEST_CASE("sort_by_bytes orders texts as std::sort does when their first eight bytes are equal") {
   for (unsigned seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -73,7 +74,7 @@ TEST_CASE("Texts are sorted by their bytes, whatever their first eight are") {
   }
 }
 
-TEST_CASE("A node of a trie knows its text") {
+TEST_CASE("ByteTrie::text returns the path of each node") {
   const ByteTrie trie(
       std::vector<ByteTrie::Entry>{{"a", 0}, {"abc", 1}, {"abd", 2}, {"b", 3}, {"ba", 4}});
   const auto visit = [&](const auto& self, ByteTrie::NodeIndex at,

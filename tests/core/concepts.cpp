@@ -10,7 +10,7 @@ using namespace tooldecode;
 
 namespace {
 
-// The text "ab", over the tokens a, b and the end.
+// Accepts the text "ab", over three tokens: a, b and the end token.
 struct Toy {
   struct State {
     int read                                                            = 0;
@@ -50,7 +50,7 @@ struct ToyModel {
 
 }  // namespace
 
-TEST_CASE("The concepts admit what has their members and nothing else") {
+TEST_CASE("Core concepts accept types with the required members and reject others") {
   CHECK(ConstraintPolicy<Toy>);
   CHECK_FALSE(ConstraintPolicy<int>);
   CHECK_FALSE(ConstraintState<Heavy::State>);  // more than 16 bytes

@@ -2,7 +2,8 @@
 
 #include <support/catch.hpp>
 
-TEST_CASE("TOOLDECODE_ASSERT lets a true condition pass and evaluates no side effect twice") {
+TEST_CASE(
+    "TOOLDECODE_ASSERT evaluates a true condition once in debug builds and never with NDEBUG") {
   int evaluated = 0;
   TOOLDECODE_ASSERT(++evaluated == 1);
 #ifdef NDEBUG

@@ -48,7 +48,7 @@ struct UnforkableModel : LinearModel {
 
 }  // namespace
 
-TEST_CASE("types that meet a concept pass its diagnosis") {
+TEST_CASE("diagnose accepts types that meet a concept") {
   STATIC_REQUIRE(td::diagnose::is_model<LinearModel>());
   STATIC_REQUIRE(td::diagnose::is_model<WholeModel>());
   STATIC_REQUIRE(td::diagnose::is_tree_model<WholeModel>());
@@ -56,7 +56,7 @@ TEST_CASE("types that meet a concept pass its diagnosis") {
   STATIC_REQUIRE(td::diagnose::is_constraint<AnyText>());
 }
 
-TEST_CASE("types that lack a member do not meet the concept") {
+TEST_CASE("Concepts reject types that lack a required member") {
   STATIC_REQUIRE_FALSE(td::Model<UnforkableModel>);
   STATIC_REQUIRE_FALSE(td::Model<AnyText>);
   STATIC_REQUIRE_FALSE(td::TreeModel<LinearModel>);

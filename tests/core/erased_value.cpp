@@ -9,7 +9,7 @@
 
 using tooldecode::core::ErasedValue;
 
-TEST_CASE("ErasedValue: gives back what it was made of, also after a move") {
+TEST_CASE("ErasedValue returns the stored value after a move") {
   ErasedValue text{std::string("a text that is longer than what a string holds in itself")};
   ErasedValue moved = std::move(text);
   CHECK(std::as_const(moved).as<std::string>().size() == 56);
@@ -17,7 +17,7 @@ TEST_CASE("ErasedValue: gives back what it was made of, also after a move") {
   CHECK(moved.as<std::string>() == "b");
 }
 
-TEST_CASE("ErasedValue: holds what can only be moved, and destroys it once") {
+TEST_CASE("ErasedValue holds a move-only value and destroys it once") {
   const auto counted = std::make_shared<int>(7);
   struct Owner {
     std::unique_ptr<std::shared_ptr<int>> held;

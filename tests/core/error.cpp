@@ -10,7 +10,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("An error says its place, then its sentence, and keeps its code") {
+TEST_CASE("Error prints its place before its message and keeps its code") {
   const Error error(Errc::malformed_schema, "#/a", "is wrong");
   CHECK(std::string(error.what()) == "#/a: is wrong");
   CHECK(error.where() == "#/a");
@@ -18,7 +18,7 @@ TEST_CASE("An error says its place, then its sentence, and keeps its code") {
   CHECK(std::string(Error(Errc::limit_exceeded, "", "too much").what()) == "too much");
 }
 
-TEST_CASE("A value that must be another stands between place and sentence") {
+TEST_CASE("Error with a value prints the value between place and message") {
   const auto text = [](auto value) {
     return std::string(Error(Errc::invalid_option, "n", value, "must be 4").what());
   };
@@ -34,7 +34,7 @@ TEST_CASE("A value that must be another stands between place and sentence") {
   CHECK(Error(Errc::invalid_option, "n", 80, "must be 4").where() == "n");
 }
 
-TEST_CASE("Whoever knows what an error's place is under completes it, once") {
+TEST_CASE("Error::under and Error::within prepend an outer place to a relative place") {
   const auto seen = [](const Error& error) {
     CHECK(error.code() == Errc::malformed_schema);
     return std::pair(error.where(), std::string(error.what()));
@@ -51,7 +51,7 @@ TEST_CASE("Whoever knows what an error's place is under completes it, once") {
   CHECK(seen(Error(any, "", "is wrong").within("file")) == Seen("file", "file: is wrong"));
 }
 
-TEST_CASE("Every code has a name of its own") {
+TEST_CASE("name(Errc) returns a different name for each code and unknown for other numbers") {
   std::set<std::string> names;
   for (int code = 0; code <= static_cast<int>(Errc::cancelled); ++code) {
     names.insert(std::string(name(static_cast<Errc>(code))));

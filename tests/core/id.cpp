@@ -24,7 +24,7 @@ concept comparable = requires(A a, B b) { a == b; } || requires(A a, B b) { a < 
 
 }  // namespace
 
-TEST_CASE("An id is its number, and the first one unless it is given another") {
+TEST_CASE("Id is zero by default and returns its number as an index") {
   static_assert(AppleId().number() == 0 && AppleId(7).number() == 7);
   static_assert(std::is_same_v<decltype(AppleId().index()), std::size_t>);
   CHECK(AppleId(~std::uint32_t{0}).index() == 0xffff'ffff);
@@ -32,7 +32,7 @@ TEST_CASE("An id is its number, and the first one unless it is given another") {
   CHECK(apples[AppleId(2).index()] == 3);
 }
 
-TEST_CASE("Ids are ordered and hashed as their numbers") {
+TEST_CASE("Id compares, sorts and hashes as its number does") {
   static_assert(AppleId(3) == AppleId(3) && AppleId(3) != AppleId(4));
   static_assert(AppleId(3) < AppleId(4) && AppleId(~std::uint32_t{0}) > AppleId(0));
   std::vector<AppleId> ids{AppleId(4), AppleId(1), AppleId(3), AppleId(1)};
@@ -44,7 +44,7 @@ TEST_CASE("Ids are ordered and hashed as their numbers") {
         tooldecode::core::hash_combine(5, std::uint64_t{9}));
 }
 
-TEST_CASE("An id is neither an integer nor one of another owner, and takes no more than a number") {
+TEST_CASE("Id converts neither from nor to integers or other ids and has the size of its number") {
   static_assert(!std::is_convertible_v<std::uint32_t, AppleId> &&
                 !std::is_convertible_v<int, AppleId> &&
                 !std::is_convertible_v<AppleId, std::uint32_t> &&

@@ -9,8 +9,8 @@
 using namespace tooldecode;
 using namespace tooldecode::core;
 
-TEST_CASE("Equal values get one number, in the order of their first sight") {
-  // A hash of few values makes collisions the rule.
+TEST_CASE("InternIndex gives equal values one number in order of first use when hashes collide") {
+  // A hash with few values forces collisions.
   for (const std::uint64_t buckets : {1ULL, 7ULL, ~0ULL}) {
     InternIndex index;
     std::vector<int> values;

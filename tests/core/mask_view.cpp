@@ -15,7 +15,7 @@ using namespace tooldecode;
 
 namespace {
 
-// As a constraint takes them.
+// Takes the mask as a constraint does.
 void set_first(MaskView words) {
   words[0] = 0x80000001U;
 }
@@ -25,7 +25,7 @@ std::uint32_t read_first(std::span<const std::uint32_t> words) {
 
 }  // namespace
 
-TEST_CASE("Words are the memory that they are made of, signed or not") {
+TEST_CASE("MaskView views the memory of containers and arrays of signed or unsigned words") {
   std::vector<std::int32_t> signed_words(3);
   set_first(signed_words);
   CHECK(signed_words[0] == std::int32_t{-0x7FFFFFFF});
@@ -45,11 +45,11 @@ TEST_CASE("Words are the memory that they are made of, signed or not") {
   CHECK(plain[0] == signed_words[0]);
 }
 
-TEST_CASE("Words are made of temporary views, and of no temporary memory") {
+TEST_CASE("MaskView accepts temporary spans and rejects temporary containers") {
   std::vector<std::int32_t> rows(6);
   set_first(std::span(rows).subspan(2, 2));
   set_first(std::span<std::int32_t, 2>(rows.data() + 4, 2));
-  set_first(MaskView(rows).first(2));  // a part is a std::span again
+  set_first(MaskView(rows).first(2));  // first() returns a std::span
   CHECK(rows == std::vector<std::int32_t>{-0x7FFFFFFF, 0, -0x7FFFFFFF, 0, -0x7FFFFFFF, 0});
   CHECK(MaskView().empty());
   static_assert(!std::is_convertible_v<std::vector<std::int32_t>, MaskView>);
@@ -59,7 +59,7 @@ TEST_CASE("Words are made of temporary views, and of no temporary memory") {
                 sizeof(MaskView) == sizeof(std::span<std::uint32_t>));
 }
 
-TEST_CASE("ConstMaskView reads memory of either type, const or not") {
+TEST_CASE("ConstMaskView reads signed and unsigned words, const or not") {
   const std::vector<std::int32_t> signed_words{-0x7FFFFFFF, 1};
   const std::vector<std::uint32_t> unsigned_words{0x80000001U, 1};
   CHECK(ConstMaskView(signed_words).contains(31));
@@ -78,13 +78,13 @@ TEST_CASE("ConstMaskView reads memory of either type, const or not") {
                 sizeof(ConstMaskView) == sizeof(std::span<const std::uint32_t>));
 }
 
-TEST_CASE("mask_word_count rounds up to words of 32 tokens") {
+TEST_CASE("mask_word_count rounds up to whole words of 32 tokens") {
   CHECK(mask_word_count(0) == 0);
   CHECK(mask_word_count(64) == 2);
   CHECK(mask_word_count(65) == 3);
 }
 
-TEST_CASE("ConstMaskView contains no token past its words and none below zero") {
+TEST_CASE("ConstMaskView::contains returns false for negative tokens and tokens beyond the words") {
   const std::vector<std::uint32_t> mask{0x80000001U};
   CHECK(ConstMaskView(mask).contains(0));
   CHECK_FALSE(ConstMaskView(mask).contains(1));
@@ -93,7 +93,7 @@ TEST_CASE("ConstMaskView contains no token past its words and none below zero") 
   CHECK_FALSE(ConstMaskView(mask).contains(TokenId{-1}));
 }
 
-TEST_CASE("MaskView changes as a std::set does", "[property]") {
+TEST_CASE("MaskView under random operations equals a std::set of tokens", "[property]") {
   std::mt19937 random(4711);
   for (std::size_t size : {std::size_t{1}, std::size_t{32}, std::size_t{100}}) {
     INFO("vocabulary of " << size);

@@ -13,7 +13,7 @@ namespace {
 using Words = std::array<std::uint32_t, 4>;
 }
 
-TEST_CASE("Philox4x32-10 gives the known answers that Random123 publishes") {
+TEST_CASE("philox returns the known answers of Random123 for Philox4x32-10") {
   static_assert(td::core::philox({0, 0, 0, 0}, {0, 0}) ==
                 Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint32_t ones = 0xffffffff;
@@ -24,7 +24,7 @@ TEST_CASE("Philox4x32-10 gives the known answers that Random123 publishes") {
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("a uniform number depends on seed, position and token alone") {
+TEST_CASE("uniform depends on all bits of seed and position and on the token") {
   const double base = td::core::uniform(1, 2, 3);
   CHECK(base == td::core::uniform(1, 2, 3));
   CHECK(base != td::core::uniform(2, 2, 3));
@@ -36,7 +36,8 @@ TEST_CASE("a uniform number depends on seed, position and token alone") {
         td::core::unit_interval(td::core::philox({1, 5, 0, 0}, {7, 0})[2]));
 }
 
-TEST_CASE("streams are told apart by the counter's last word, and the target's is the default") {
+TEST_CASE(
+    "uniform puts the stream into the last counter word and uses the target stream by default") {
   using enum td::core::NoiseStream;
   CHECK(td::core::uniform(7, 5, 6, target) == td::core::uniform(7, 5, 6));
   CHECK(td::core::uniform(7, 5, 6, coins) ==
@@ -45,14 +46,14 @@ TEST_CASE("streams are told apart by the counter's last word, and the target's i
         td::core::unit_interval(td::core::philox({1, 5, 0, 2}, {7, 0})[2]));
 }
 
-TEST_CASE("the unit interval is open and its ends give finite Gumbel numbers") {
+TEST_CASE("unit_interval excludes 0 and 1 and gumbel is finite at its ends") {
   CHECK(td::core::unit_interval(0) == 0x1p-33);
   CHECK(td::core::unit_interval(0xffffffff) == 1.0 - 0x1p-33);
   CHECK(std::abs(td::core::gumbel(0) + std::log(33.0 * std::log(2.0))) < 1e-12);
   CHECK(std::abs(td::core::gumbel(0xffffffff) - 33.0 * std::log(2.0)) < 1e-6);
 }
 
-TEST_CASE("the bound of a Gumbel number is above it") {
+TEST_CASE("gumbel_bound is greater than gumbel for words of every number of leading ones") {
   for (std::uint32_t leading = 0; leading <= 32; ++leading) {
     const std::uint32_t ones = leading == 0 ? 0 : ~std::uint32_t{0} << (32 - leading);
     for (const std::uint32_t rest : {0U, 1U, 0x12345678U, 0x7fffffffU, 0xffffffffU}) {
@@ -62,7 +63,8 @@ TEST_CASE("the bound of a Gumbel number is above it") {
   }
 }
 
-TEST_CASE("neighbouring seeds, positions, tokens and streams do not repeat numbers") {
+TEST_CASE(
+    "uniform returns different numbers for neighbouring seeds, positions, tokens and streams") {
   using enum td::core::NoiseStream;
   std::set<double> seen;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {

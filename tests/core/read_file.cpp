@@ -8,7 +8,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("a file is read with all of its bytes") {
+TEST_CASE("read_file returns all bytes of a file, NUL and line ends included") {
   const auto path = std::filesystem::temp_directory_path() / "tooldecode_read_file";
   for (const std::string& bytes : {std::string(), std::string("\0a\r\n\xFF\x1A", 6)}) {
     std::ofstream(path, std::ios::binary) << bytes;
@@ -17,7 +17,7 @@ TEST_CASE("a file is read with all of its bytes") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("what is no file is refused with its path") {
+TEST_CASE("read_file of a missing path or a folder throws an error that names the path") {
   CHECK_THROWS_WITH(td::core::read_file("/nowhere/file"),
                     "/nowhere/file: is not a file that can be read");
   const std::string folder = std::filesystem::temp_directory_path().string();

@@ -31,7 +31,7 @@ std::vector<float> apply(Operation operation) {
 
 }  // namespace
 
-TEST_CASE("Registers compute lane by lane") {
+TEST_CASE("simd operations on whole registers equal scalar operations in each lane") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
     const auto a = random_numbers(3 * seed), b = random_numbers(3 * seed + 1),
@@ -62,7 +62,7 @@ TEST_CASE("Registers compute lane by lane") {
   }
 }
 
-TEST_CASE("A part of a register touches no memory past it") {
+TEST_CASE("simd::load_part and simd::store_part access only the given number of elements") {
   for (std::size_t count = 0; count <= simd::lanes; ++count) {
     INFO(count << " of " << simd::lanes);
     const std::vector<float> numbers(count, 2.0F);

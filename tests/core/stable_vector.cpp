@@ -9,7 +9,7 @@
 using namespace tooldecode;
 using namespace tooldecode::core;
 
-TEST_CASE("Elements keep their index and their address while the vector grows") {
+TEST_CASE("StableVector keeps the index and the address of each element while it grows") {
   StableVector<std::unique_ptr<std::size_t>> vector;
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < 20'000; ++i) {
@@ -23,7 +23,7 @@ TEST_CASE("Elements keep their index and their address while the vector grows") 
   }
 }
 
-TEST_CASE("Elements need neither copy nor move") {
+TEST_CASE("StableVector holds elements that can be neither copied nor moved") {
   StableVector<std::atomic<int>> vector;
   vector.emplace(7);
   CHECK(vector[0].load() == 7);

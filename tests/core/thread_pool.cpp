@@ -14,7 +14,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("A job's indices run once each, whatever the numbers of threads and indices") {
+TEST_CASE("ThreadPool runs each index of a job once for any number of threads and indices") {
   for (const std::size_t threads : {0U, 1U, 3U}) {
     ThreadPool pool(threads);
     CHECK(pool.size() == threads);
@@ -27,12 +27,12 @@ TEST_CASE("A job's indices run once each, whatever the numbers of threads and in
   CHECK(ThreadPool::usual_threads() > 0);
 }
 
-TEST_CASE("A job uses the pool's threads, and the calling one") {
+TEST_CASE("ThreadPool runs a job on the calling thread and on its own threads") {
   ThreadPool pool(1);
   std::mutex mutex;
   std::set<std::thread::id> seen;
   std::atomic<int> arrived{0};
-  pool(2, [&](std::size_t) {  // neither index ends before the other has begun
+  pool(2, [&](std::size_t) {  // neither index ends before the other has started
     {
       const std::lock_guard lock(mutex);
       seen.insert(std::this_thread::get_id());
@@ -43,7 +43,7 @@ TEST_CASE("A job uses the pool's threads, and the calling one") {
   CHECK(seen.count(std::this_thread::get_id()) == 1);
 }
 
-TEST_CASE("What a task throws comes back to who runs the job, and the pool goes on") {
+TEST_CASE("ThreadPool rethrows the exception of a task to the caller and runs later jobs") {
   for (const std::size_t threads : {0U, 2U}) {
     ThreadPool pool(threads);
     for (int round = 0; round < 50; ++round) {
@@ -61,7 +61,7 @@ TEST_CASE("What a task throws comes back to who runs the job, and the pool goes 
   }
 }
 
-TEST_CASE("A task may run a job, and many threads may run jobs of one pool") {
+TEST_CASE("ThreadPool runs nested jobs and jobs from several threads at once") {
   ThreadPool pool(2);
   std::atomic<int> runs{0};
   std::vector<std::thread> threads;
@@ -76,7 +76,8 @@ TEST_CASE("A task may run a job, and many threads may run jobs of one pool") {
   CHECK(runs == 4 * 50 * 4 * 5);
 }
 
-TEST_CASE("A job ends while all threads are busy with what was submitted, which is run in order") {
+TEST_CASE(
+    "ThreadPool finishes a job while its threads are busy and runs submitted tasks in order") {
   std::vector<int> order;
   {
     ThreadPool pool(1);
@@ -89,11 +90,11 @@ TEST_CASE("A job ends while all threads are busy with what was submitted, which 
     pool(8, [&](std::size_t) { ++runs; });
     CHECK(runs == 8);
     may_end = true;
-  }  // what was not begun is run first
+  }  // the destructor runs tasks that have not started
   CHECK(order == std::vector{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("Without threads a task runs where it is submitted") {
+TEST_CASE("ThreadPool without threads runs a submitted task on the calling thread") {
   ThreadPool pool(0);
   std::thread::id ran{};
   pool.submit([&] { ran = std::this_thread::get_id(); });

@@ -24,7 +24,7 @@ namespace {
 using Id   = Rules::Id;
 using Kind = Rules::Kind;
 
-// Nodes over the letters x and y; rules come up often, so that most grammars recur at the left.
+// Nodes over the letters x and y; rules occur often, so that most grammars are left-recursive.
 Id random_node(Rules& g, const std::vector<Id>& rules, std::mt19937& random, int depth) {
   const auto inner = [&] { return random_node(g, rules, random, depth - 1); };
   const auto kind  = random() % (depth == 0 ? 7 : 13);
@@ -39,7 +39,7 @@ Id random_node(Rules& g, const std::vector<Id>& rules, std::mt19937& random, int
   return g.repeat(inner(), counts[random() % counts.size()]);
 }
 
-// Whether some node can come back to itself before a text has begun.
+// Whether a node can reach itself before the first character.
 bool recurs_at_left(const Rules& g) {
   const auto nullable = g.nullable();
   std::vector<std::vector<char>> reaches(g.size(), std::vector<char>(g.size(), 0));
@@ -80,7 +80,7 @@ std::vector<std::string> all_texts(std::size_t length) {
 
 }  // namespace
 
-TEST_CASE("Grammars of random rules accept the rules' texts, and nothing recurs at its left") {
+TEST_CASE("build_grammar of random rules accepts the same texts without left recursion") {
   const auto texts     = all_texts(5);
   std::size_t accepted = 0, refused = 0, satisfiable = 0, recurring = 0;
   for (unsigned seed = 1; seed <= 250; ++seed) {
@@ -111,7 +111,7 @@ TEST_CASE("Grammars of random rules accept the rules' texts, and nothing recurs 
   CHECK(refused > 2000);
 }
 
-TEST_CASE("A long chain of rules that all recur stays in bounds") {
+TEST_CASE("build_grammar of 4000 left-recursive rules needs a linear number of nodes") {
   Rules g;
   std::vector<Id> rules(4000);
   for (Id& rule : rules) rule = g.reserve();
@@ -127,7 +127,7 @@ TEST_CASE("A long chain of rules that all recur stays in bounds") {
   CHECK_FALSE(accepts(automaton, std::string(rules.size() - 1, 'x')));
 }
 
-TEST_CASE("Rules that are all used at once may be too many") {
+TEST_CASE("build_grammar throws for too many rules that use each other") {
   Rules g;
   std::vector<Id> rules(600);
   for (Id& rule : rules) rule = g.reserve();
@@ -141,8 +141,8 @@ TEST_CASE("Rules that are all used at once may be too many") {
   CHECK_THROWS_AS(build_grammar(g, rules[0]), Error);
 }
 
-TEST_CASE("Rules that are ambiguous at every character stay small") {
-  // Found by fuzzing: `c` begins and ends with itself, behind parts that may be empty.
+TEST_CASE("build_grammar of highly ambiguous rules keeps the automaton small") {
+  // Found by fuzzing: `c` begins and ends with itself, after parts that may be empty.
   for (const char* text : {R"(root ::= a c
                               c ::= d "u" | "v"
                               d ::= e* c "w" | a
@@ -183,7 +183,7 @@ TEST_CASE("Rules that are ambiguous at every character stay small") {
   }
 }
 
-TEST_CASE("Many characters of an empty set are no text") {
+TEST_CASE("build_grammar of repeated empty character sets accepts no text") {
   for (const char* text : {R"(root ::= "x" []{10,})", R"(root ::= . []{12} "y")"}) {
     const ebnf::GrammarReader reader(text);
     const Grammar built = build_grammar(reader.rules(), reader.find("root"));

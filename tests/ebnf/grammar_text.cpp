@@ -52,7 +52,7 @@ void check(std::string_view grammar, const std::vector<std::string>& good,
   }
 }
 
-// The place and the code of what is wrong.
+// Checks the code and the place of an error.
 void check_error(std::string_view grammar, Errc code, const std::string& where) {
   INFO(grammar);
   try {
@@ -67,7 +67,7 @@ void check_error(std::string_view grammar, Errc code, const std::string& where) 
 
 }  // namespace
 
-TEST_CASE("Every construct") {
+TEST_CASE("parse_grammar reads each construct of GBNF and EBNF") {
   check(R"(root ::= "a\n\t\\\"" "\x41\u00e9\U0001F600")", {"a\n\t\\\"A\u00E9\U0001F600"}, {""});
   check("root ::= [a-c\u00E0-\u00E9\\]\\x2d]", {"b", "\u00E8", "]", "-"}, {"d", "\u00EA", "bb"});
   check("root ::= [^\"\\\\\\n-] [-a] [a-]", {"x-a", "\u20ACa-"}, {"\"aa", "-aa", "xba"});
@@ -86,7 +86,7 @@ TEST_CASE("Every construct") {
   check("root ::= (\"a\" | \"bc\"){3,2000000000}", {"aaa", "abca"}, {"aa", "aab"});
 }
 
-TEST_CASE("A rule ends where the next one begins") {
+TEST_CASE("parse_grammar ends a rule where the next one begins") {
   check(
       "# first\nroot ::= # empty\n  a-1\n  | b_2 # last\na-1 ::= \"x\"\n\nb_2::=\"y\" c c ::= \"z\"#",
       {"x", "yz"}, {"", "xy", "y"});
@@ -94,7 +94,7 @@ TEST_CASE("A rule ends where the next one begins") {
   check("root::=\"a\"\r\n|\"b\"\r\n", {"a", "b"}, {""});
 }
 
-TEST_CASE("Arithmetic, as it is written in books") {
+TEST_CASE("parse_grammar reads left-recursive grammars of arithmetic expressions") {
   const std::vector<std::string> good{"1", "1+2*3", "(1+23)*4-5", "((1))/(2-3)-4"};
   const std::vector<std::string> bad{"", "+", "1+", "(1", "1)", "1++2", "()", "1 2"};
   check(R"g(root ::= root [-+] term | term
@@ -115,7 +115,7 @@ TEST_CASE("Arithmetic, as it is written in books") {
         {"1", "1+2*3", "(1+23)*4-5"}, {"", "1+", "(1", "1++2"});
 }
 
-TEST_CASE("JSON's grammar says of texts what a parser says") {
+TEST_CASE("parse_grammar of a JSON grammar accepts what a JSON parser accepts") {
   const Automaton json = run(R"gbnf(
 root    ::= ws value
 value   ::= (object | array | string | number | "true" | "false" | "null") ws
@@ -152,7 +152,7 @@ ws      ::= ([ \t\n\r] ws)?
           REQUIRE(judge(json, changed) == begun);
           break;
       }
-      // A number out of a double's range is refused by the parser alone.
+      // Only the parser rejects numbers out of a double's range.
       const bool expected = nlohmann::json::accept(changed);
       bad += !expected;
       if ((judge(json, changed) == accepted) != expected) FAIL(changed);
@@ -163,7 +163,7 @@ ws      ::= ([ \t\n\r] ws)?
   CHECK(json.size() < 20'000);
 }
 
-TEST_CASE("Errors say where") {
+TEST_CASE("parse_grammar errors name the code and the byte") {
   const auto malformed = Errc::malformed_grammar;
   check_error("", malformed, "");
   check_error("rot ::= \"a\"", malformed, "");
@@ -196,7 +196,7 @@ TEST_CASE("Errors say where") {
   check_error("root ::= /a", malformed, "byte 9");
 }
 
-TEST_CASE("Tokens stand by name and by number, and any but one as often as one likes") {
+TEST_CASE("parse_grammar reads tokens by name and number and repeats of all other tokens") {
   const Vocabulary vocabulary({{"a", TokenType::normal},
                                {"<think>", TokenType::control},
                                {"</think>", TokenType::control},

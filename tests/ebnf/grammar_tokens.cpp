@@ -38,7 +38,7 @@ std::string control(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("Tokens of a grammar are found by number and by text") {
+TEST_CASE("GrammarTokens finds tokens by number and by text") {
   const GrammarTokens tokens(&vocabulary());
   CHECK(tokens.bytes(tokens.find("a", ""), "") == "a");
   CHECK(tokens.bytes(tokens.find(std::int64_t{1}, ""), "") == control("<call>"));
@@ -46,7 +46,8 @@ TEST_CASE("Tokens of a grammar are found by number and by text") {
   CHECK(tokens.control_name(tokens.find("<end>", ""), "") == "<end>");
 }
 
-TEST_CASE("Tokens that are not there, end texts or write nothing are refused where they stand") {
+TEST_CASE(
+    "GrammarTokens throws at the place of tokens that are unknown, end tokens or without text") {
   const GrammarTokens tokens(&vocabulary()), none(nullptr);
   CHECK(error_of([&] { return tokens.find("b", "byte 3"); }) == "unknown_token byte 3");
   CHECK(error_of([&] { return tokens.find(std::int64_t{4}, "byte 3"); }) == "unknown_token byte 3");
@@ -56,7 +57,7 @@ TEST_CASE("Tokens that are not there, end texts or write nothing are refused whe
   CHECK(error_of([&] { return none.find("a", "byte 3"); }) == "unsupported_keyword byte 3");
 }
 
-TEST_CASE("Any tokens but some leave out no other name") {
+TEST_CASE("any_tokens rejects only the excluded names") {
   const auto some = any_tokens({"<call>"});
   CHECK(test::accepts(*some, "text" + control("<end>") + control("<call>>")));
   CHECK_FALSE(test::accepts(*some, "text" + control("<call>")));

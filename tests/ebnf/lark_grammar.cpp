@@ -40,7 +40,7 @@ void check(std::string_view grammar, const std::vector<std::string>& good,
 
 }  // namespace
 
-TEST_CASE("The lexer takes the longest text") {
+TEST_CASE("parse_lark takes the longest match of terminals") {
   check("start: NAME \"and\" NAME\nNAME: /[a-z]+/\n%ignore \" \"",
         {"x and y", "and and and", "x andy"}, {"xandy", "xand y", "x and"});
   check("start: (\"if\" NAME | NAME \"=\")+\nNAME: /[a-z]+/\n%ignore \" \"",
@@ -49,7 +49,7 @@ TEST_CASE("The lexer takes the longest text") {
   check("start: A+\nA: /a+b?/", {"aab", "abab", "aaa"}, {"abb"});
 }
 
-TEST_CASE("A lazy terminal ends all others") {
+TEST_CASE("parse_lark ends other terminals at the end of a lazy terminal") {
   const char* calls =
       "start: (head \"1\" | other \"2\")* TEXT\nhead[lazy]: TEXT \"<c>\"\n"
       "other[suffix=\"<c>\"]: TEXT\nTEXT: /(.|\\n)*/";
@@ -58,7 +58,7 @@ TEST_CASE("A lazy terminal ends all others") {
   check("start: a \"x\" | b \"y\"\na[lazy]: /abc/\nb[lazy]: /ab/", {"aby"}, {"abcx", "abx"});
 }
 
-TEST_CASE("What is ignored stands between terminals, and at the end where something may follow") {
+TEST_CASE("parse_lark accepts ignored text between terminals and before an optional continuation") {
   const char* sums = "start: N (\"+\" N)~0..1\n%import common.INT -> N\n%ignore / /";
   check(sums, {"1", "1 + 2", "1  +2", "1 "}, {" 1", "1 + 2 ", "1 2", "1+2+3"});
   check("start: \"(\" start \")\" | \"a\"\n%ignore \" \"", {"( a )", "((a ) )"}, {"a ", "( a ) "});
@@ -69,19 +69,19 @@ TEST_CASE("What is ignored stands between terminals, and at the end where someth
       {"a // b\n\t b", "a//\n//c\nb", "ab//c", "ab//c\n"}, {"a // b", "a //\nb c "});
 }
 
-TEST_CASE("Rules may recur anywhere, and terminals may be empty") {
+TEST_CASE("parse_lark reads recursion at any place and terminals that may be empty") {
   check("start: start \"a\" | B \"c\"\nB: /b*/", {"c", "bca", "bbcaa"}, {"", "b", "ca b"});
   check("start: e\ne: e \"+\" e | \"(\" e \")\" | /[0-9]+/", {"1+(2+3)+4"}, {"1+", "(1"});
   check("start: %lark {\nstart: a\na: \"1\"\n} a\na: \"2\"", {"12"}, {"11", "22"});
 }
 
-TEST_CASE("Counts of items that restrict what follows them are exact") {
+TEST_CASE("parse_lark counts items exactly if they restrict what follows") {
   check("start: W~2..3 \".\"\nW: /[a-z]+/ | \",\"\n", {"a,.", "a,b.", ",,."},
         {"ab.", "a,b,.", "a."});
   check("start: W{2,} \"!\"?\nW: /a+b?/", {"aba", "abab!", "abaaba"}, {"aa", "aaa!", "ab"});
 }
 
-TEST_CASE("A grammar without a text has nothing, and errors have their bytes") {
+TEST_CASE("parse_lark of an empty language builds no automaton and its errors name the byte") {
   Grammar none = parse_lark("start: A A\nA: /a+/");
   CHECK_THROWS_AS(grammar::Automaton(none), Error);
   try {

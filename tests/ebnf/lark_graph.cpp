@@ -41,7 +41,7 @@ std::string error_of(std::string_view text, const LarkParts& given = parts()) {
 
 }  // namespace
 
-TEST_CASE("What the start reaches is a graph over lexemes, each terminal once") {
+TEST_CASE("LarkGraph contains each terminal that the start rule reaches once") {
   const LarkFile file =
       LarkReader("start: A \"b\" a* A \"b\"\na: A?\nA: /x*/\nother: no_such").read();
   const LarkParts given = parts();
@@ -53,7 +53,7 @@ TEST_CASE("What the start reaches is a graph over lexemes, each terminal once") 
   CHECK_FALSE(graph.ignored());
 }
 
-TEST_CASE("Tokens and values are parts, and what is ignored is one lexeme") {
+TEST_CASE("LarkGraph reads tokens and JSON values as parts and ignored terminals as one lexeme") {
   const LarkFile file =
       LarkReader("start: <call> <[0-1]> %json {\"type\": \"integer\"}\n%ignore \" \"\n%ignore /#+/")
           .read();
@@ -68,7 +68,7 @@ TEST_CASE("Tokens and values are parts, and what is ignored is one lexeme") {
   CHECK(graph.ignored()->first == text::ByteSet::of(" #"));
 }
 
-TEST_CASE("Names, tokens and values that are none are refused where they stand") {
+TEST_CASE("LarkGraph throws at the place of unknown names, tokens and values") {
   CHECK(error_of("a: \"b\"") == "malformed_grammar byte 0");
   CHECK(error_of("start: other") == "malformed_grammar byte 7");
   CHECK(error_of("start: A & B\nA: \"a\"\nB: \"a\"") == "malformed_grammar byte 7");

@@ -24,7 +24,7 @@ LarkLexeme lexeme(std::string_view pattern, bool is_lazy = false) {
 
 }  // namespace
 
-TEST_CASE("A lazy lexeme ends where it first can, and none is empty") {
+TEST_CASE("lexeme_texts ends a lazy lexeme at its first match and excludes the empty text") {
   const auto lazy = lexeme("[ab]*b", true), many = lexeme("a*");
   CHECK(test::accepts(*lazy.dfa, "aab"));
   CHECK_FALSE(test::accepts(*lazy.dfa, "abb"));
@@ -32,7 +32,7 @@ TEST_CASE("A lazy lexeme ends where it first can, and none is empty") {
   CHECK_FALSE(test::accepts(*many.dfa, ""));
 }
 
-TEST_CASE("How one lexeme goes on after another") {
+TEST_CASE("find_continuing and find_meeting tell how one lexeme continues another") {
   const auto word = lexeme("[a-c]+"), keyword = lexeme("ab"), quoted = lexeme("'[^']*'");
   CHECK(find_continuing(*keyword.dfa, *word.dfa) == text::ByteSet::of("abc"));
   CHECK(find_continuing(*word.dfa, *keyword.dfa) == text::ByteSet::of("b"));
@@ -44,7 +44,7 @@ TEST_CASE("How one lexeme goes on after another") {
   CHECK_FALSE(find_meeting(*quoted.dfa, *word.dfa).is_shared);
 }
 
-TEST_CASE("Texts are told by what must not follow them") {
+TEST_CASE("split_lexeme separates texts by the bytes that must not follow") {
   const auto here = lexeme("[a-c]+|'[a-c]*'"), word = lexeme("[a-c]+");
   const auto variants =
       split_lexeme(here, {here.dfa.get(), word.dfa.get()}, {}, text::ByteSet::of("c; "));
@@ -57,7 +57,7 @@ TEST_CASE("Texts are told by what must not follow them") {
   }
 }
 
-TEST_CASE("A lazy lexeme ends the others") {
+TEST_CASE("split_lexeme ends a lexeme at the end of a lazy one") {
   const auto text = lexeme("[^]*"), call = lexeme("[^]*<c>", true), same = lexeme("x?<c>", true);
   const auto all  = text::ByteSet::all();
   const auto rest = split_lexeme(text, {}, {call.dfa.get()}, all);
@@ -70,7 +70,7 @@ TEST_CASE("A lazy lexeme ends the others") {
   CHECK(test::accepts(*both[0].dfa, "x<c>"));
 }
 
-TEST_CASE("Texts may be left out by their first bytes") {
+TEST_CASE("without_first removes texts by their first byte") {
   const auto word = lexeme("a+|ba");
   const auto rest = without_first(*word.dfa, text::ByteSet::of("a"));
   CHECK(test::accepts(*rest, "ba"));

@@ -31,18 +31,18 @@ std::string told(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Places whose terminals do not overlap are as they are") {
+TEST_CASE("LarkLexer leaves places alone if their terminals do not overlap") {
   CHECK(told("start: NAME (\",\" NAME)*\nNAME: /[a-z]+/\n%ignore \" \"") == "000");
   CHECK(told("start: \"if\" \" \" NAME | NAME \"=\"\nNAME: /[a-z]+/") == "00000");
 }
 
-TEST_CASE("Places whose terminals go on are restricted") {
+TEST_CASE("LarkLexer restricts places whose terminals may continue") {
   CHECK(told("start: NAME \"and\" NAME\nNAME: /[a-z]+/") == "100");
   CHECK(told("start: \"if\" NAME | NAME \"=\"\nNAME: /[a-z]+/") == "1000");
   CHECK(told("start: (head \"1\")* TEXT\nhead[lazy]: TEXT \"<c>\"\nTEXT: /(.|\\n)*/") == "001");
 }
 
-TEST_CASE("What only the open rules tell apart is refused, with the terminal's byte") {
+TEST_CASE("LarkLexer throws at terminals that only the open rules distinguish") {
   CHECK(told("start: \"(\" x \"b\" | \"[\" x /a+/\nx: \"a\" | \"aa\"") == "010000");
   CHECK(told("start: x \"-\" | \"<\" x NAME\nx: \"if\"\nNAME: /[a-z]+/ | \"ifx\"")
             .find("unsupported") == std::string::npos);

@@ -28,7 +28,7 @@ std::string error_of(std::string_view expression) {
 
 }  // namespace
 
-TEST_CASE("Expressions of Rust's syntax mean what they mean there") {
+TEST_CASE("lark_pattern reads the syntax of Rust's regular expressions") {
   CHECK(matches("a|b|", ""));
   CHECK(matches("(?:ab){2}c??", "ababc"));
   CHECK(matches("(?P<x>a)(?<y>b)", "ab"));
@@ -44,13 +44,13 @@ TEST_CASE("Expressions of Rust's syntax mean what they mean there") {
   CHECK(matches(R"(\p{Lu}\PL)", "A1"));
 }
 
-TEST_CASE("Classes of letters are those of Unicode unless a flag says otherwise") {
+TEST_CASE("lark_pattern uses Unicode classes unless a flag disables them") {
   CHECK(matches(R"(\d\w\s)", "\u0661\u24b6\u00a0"));
   CHECK_FALSE(matches(R"((?-u:\d))", "\u0661"));
   CHECK_FALSE(matches(R"(\W)", "\u00e9"));
 }
 
-TEST_CASE("Cases are ignored as far as they are known") {
+TEST_CASE("lark_pattern ignores the case of known letters and throws for others") {
   CHECK(matches("k[^s]", "K1", "i"));
   CHECK(matches("(?i)k", "\u212a"));
   CHECK_FALSE(matches("[^k]", "\u212a", "i"));
@@ -59,7 +59,7 @@ TEST_CASE("Cases are ignored as far as they are known") {
   CHECK(error_of("(?i)\u00e9").starts_with("unsupported_pattern"));
 }
 
-TEST_CASE("What is no expression is refused with its byte, and what is not regular too") {
+TEST_CASE("lark_pattern errors name the byte of malformed and unsupported parts") {
   CHECK(error_of("a(b") == "malformed_pattern byte 1");
   CHECK(error_of("ab)") == "malformed_pattern byte 2");
   CHECK(error_of("a[b") == "malformed_pattern byte 1");

@@ -14,7 +14,7 @@ struct Read {
   explicit Read(std::string_view text)
       : file(LarkReader(text).read()), graph(file, parts), places(graph) {}
 
-  // The place of a literal that stands in one place.
+  // The place of a literal that occurs once.
   [[nodiscard]] std::size_t at(std::string_view literal) const {
     for (std::size_t place = 0; place < places.size(); ++place) {
       if (graph.lexemes()[graph[places.node(place)].lexeme].literal == literal) return place;
@@ -31,7 +31,7 @@ struct Read {
 
 }  // namespace
 
-TEST_CASE("What follows what is told through rules and repetitions") {
+TEST_CASE("LarkPlaces::next follows rules and repetitions") {
   const Read read("start: a* \"t\"\na: \"x\"? b \"y\"\nb: \"z\" | \"(\" b \")\"");
   const auto follows = [&](std::string_view one, std::string_view next) {
     return read.places.next(read.at(one)).contains(read.at(next));
@@ -48,7 +48,7 @@ TEST_CASE("What follows what is told through rules and repetitions") {
   CHECK(read.places.next(read.at("t")).empty());
 }
 
-TEST_CASE("Only what always goes together is sure") {
+TEST_CASE("LarkPlaces::surely holds only for places that always occur together") {
   const Read read("start: a \"x\" | b \"y\"\na: \"1\"\nb: \"2\" c \"3\"\nc: \"4\"? | a");
   CHECK(read.places.surely(read.at("2"), read.at("1")));
   CHECK_FALSE(read.places.surely(read.at("1"), read.at("2")));

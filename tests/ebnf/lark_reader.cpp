@@ -24,7 +24,7 @@ std::string error_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("A rule goes on with a bar on the next line") {
+TEST_CASE("LarkReader continues a rule at a bar on the next line") {
   const LarkFile file =
       LarkReader("?start: a -> first // one\n\n  | \"b\" # two\na: A\n_A: /x/\nA: _A").read();
   REQUIRE(file.rules.size() == 4);
@@ -35,7 +35,7 @@ TEST_CASE("A rule goes on with a bar on the next line") {
   CHECK(file.rules.at("a").at == 41);
 }
 
-TEST_CASE("Parts have their counts, and strings their escapes") {
+TEST_CASE("LarkReader reads counts, string escapes, flags and tokens") {
   const LarkFile file =
       LarkReader(R"(start: "\u0041\x42\n\ud83d\ude00"i~2..3 [a]{,4} <[1-2,5]> <|x|>)").read();
   const auto& parts = file.rules.at("start").body.parts;
@@ -48,7 +48,7 @@ TEST_CASE("Parts have their counts, and strings their escapes") {
   CHECK(parts[3].kind == Kind::token);
 }
 
-TEST_CASE("Statements and attributes are read") {
+TEST_CASE("LarkReader reads statements, attributes and nested grammars") {
   const LarkFile file = LarkReader(
                             "%llguidance {\"allow_initial_skip\": true}\n%ignore /a/ | \"b\"\n"
                             "x[lazy, capture=\"c\"]: /d/\ny[suffix=\"e\"]: /f/\n"
@@ -62,7 +62,7 @@ TEST_CASE("Statements and attributes are read") {
   CHECK(file.rules.at("start").body.parts.at(1).text == R"({"a": "}"})");
 }
 
-TEST_CASE("What is no grammar is refused with its byte") {
+TEST_CASE("LarkReader errors name the byte of malformed text") {
   CHECK(error_of("start \"a\"") == "malformed_grammar byte 6");
   CHECK(error_of("start: (\"a\"") == "malformed_grammar byte 7");
   CHECK(error_of("start: \"a") == "malformed_grammar byte 7");
@@ -79,7 +79,7 @@ TEST_CASE("What is no grammar is refused with its byte") {
   CHECK(error_of("start: " + std::string(300, '(')).starts_with("limit_exceeded"));
 }
 
-TEST_CASE("What is not supported is refused by name") {
+TEST_CASE("LarkReader throws unsupported_keyword for unsupported syntax") {
   for (const char* text :
        {"start[max_tokens=3]: /a/", "start[stop=\"a\"]: /a/", "start[temperature=1]: /a/",
         "%declare A", "%override a: \"b\"", "%import python.A", "start: @other", "start{x}: x",

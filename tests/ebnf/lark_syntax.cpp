@@ -4,7 +4,7 @@
 
 using namespace tooldecode::ebnf;
 
-TEST_CASE("Capitals name terminals") {
+TEST_CASE("is_lark_terminal is true for names in capitals") {
   CHECK(is_lark_terminal("NAME"));
   CHECK(is_lark_terminal("_NAME"));
   CHECK_FALSE(is_lark_terminal("name"));

@@ -28,14 +28,14 @@ std::string error_of(std::string_view grammar) {
 
 }  // namespace
 
-TEST_CASE("Terminals are made of terminals") {
+TEST_CASE("LarkTerminals compiles terminals that refer to terminals") {
   const char* signed_number = "T: SIGN? DIGIT+\nSIGN: \"+\" | \"-\"\nDIGIT: \"0\"..\"9\"\n";
   CHECK(matches(signed_number, "-12"));
   CHECK_FALSE(matches(signed_number, "-"));
   CHECK(matches("T: \"yes\"i [\"x\"]~2..3", "YeSxx"));
 }
 
-TEST_CASE("Terminals are intersections and negations") {
+TEST_CASE("LarkTerminals compiles intersections and negations") {
   const char* grammar = "T: /[ab]+/ | /[cd]+/ & ~/.*cc.*/";
   CHECK(matches(grammar, "ab"));
   CHECK(matches(grammar, "cdc"));
@@ -43,7 +43,7 @@ TEST_CASE("Terminals are intersections and negations") {
   CHECK(error_of("T: (/a/ & /b/) \"c\"") == "unsupported_keyword byte 3");
 }
 
-TEST_CASE("Runs of chunks") {
+TEST_CASE("LarkTerminals compiles substrings of words, characters and chunks") {
   const char* words = R"(T: "<" %regex {"substring_words": "foo bar. baz"} ">")";
   CHECK(matches(words, "<foo bar>"));
   CHECK(matches(words, "<>"));
@@ -55,14 +55,14 @@ TEST_CASE("Runs of chunks") {
   CHECK(error_of(R"(T: %regex {"substring_words": 1})") == "malformed_grammar byte 3");
 }
 
-TEST_CASE("Common terminals are Lark's") {
+TEST_CASE("LarkTerminals imports Lark's common terminals") {
   CHECK(matches("T: NUMBER\n%import common.NUMBER", "1.5e-3"));
   CHECK(matches("T: STRING\n%import common.ESCAPED_STRING -> STRING", R"("a\"b")"));
   CHECK(matches("T: C_COMMENT\n%import common (C_COMMENT, WS)", "/* a **/"));
   CHECK_FALSE(matches("T: C_COMMENT\n%import common.C_COMMENT", "/* */ */"));
 }
 
-TEST_CASE("Terminals that are none are refused where they stand") {
+TEST_CASE("LarkTerminals throws at the place of invalid terminals") {
   CHECK(error_of("T: U") == "malformed_grammar byte 3");
   CHECK(error_of("T: U\nU: \"a\" T") == "malformed_grammar byte 3");
   CHECK(error_of("T: rule\nrule: \"a\"") == "malformed_grammar byte 3");

@@ -11,7 +11,7 @@ using namespace tooldecode::ebnf;
 using namespace tooldecode::text;
 using test::accepts;
 
-TEST_CASE("A part without recursion is one lexeme") {
+TEST_CASE("RegularParts::find_lexeme compiles a part without recursion to one lexeme") {
   Rules g;
   const auto digit  = g.characters({{'0', '9'}});
   const auto number = g.reserve();
@@ -25,7 +25,7 @@ TEST_CASE("A part without recursion is one lexeme") {
   CHECK(regular.find_lexeme(number) == dfa);
 }
 
-TEST_CASE("Recursion, plain texts and long counts stay as they are") {
+TEST_CASE("RegularParts::find_lexeme returns nothing for recursion, plain texts and long counts") {
   Rules g;
   const auto any   = g.characters(CodePointSet::all());
   const auto list  = g.reserve();
@@ -49,10 +49,10 @@ TEST_CASE("Recursion, plain texts and long counts stay as they are") {
   CHECK_FALSE(accepts(*regular.one_of({{'a', 'b'}}), "ab"));
 }
 
-TEST_CASE("What needs too many states stays as it is, and soon everything does") {
+TEST_CASE("RegularParts::find_lexeme gives up after a few parts with too many states") {
   Rules g;
   const auto either = g.characters({{'a', 'b'}});
-  const auto bad    = [&](std::uint32_t n) {  // an 'a' a fixed way from the end
+  const auto bad    = [&](std::uint32_t n) {  // an 'a' at a fixed distance from the end
     return g.sequence(
         {g.repeat(either, {}), g.text("a"), g.repeat(g.sequence({either, either}), {n, n})});
   };
@@ -65,7 +65,7 @@ TEST_CASE("What needs too many states stays as it is, and soon everything does")
   CHECK(RegularParts(g).find_lexeme(good) != nullptr);
 }
 
-TEST_CASE("Parts that are alike are one lexeme, and what has none is tried once") {
+TEST_CASE("RegularParts::find_lexeme returns one lexeme for equal parts") {
   Rules g;
   const auto word = [&](std::uint32_t max) {
     return g.sequence({g.text("x"), g.repeat(g.characters({{'a', 'z'}}), {1, max})});

@@ -9,9 +9,9 @@ using namespace tooldecode;
 using namespace tooldecode::ebnf;
 using Kind = Rules::Kind;
 
-// What loops accept is tested with build_grammar, over random rules.
+// The tests of build_grammar check what loops accept.
 
-TEST_CASE("Recursion at either end becomes a repetition") {
+TEST_CASE("make_loops turns recursion at either end into a repetition") {
   Rules g;
   const auto space = g.reserve(), list = g.reserve(), other = g.reserve();
   const auto x = g.text("x");
@@ -29,7 +29,7 @@ TEST_CASE("Recursion at either end becomes a repetition") {
   CHECK(part(other, 0) == body);
 }
 
-TEST_CASE("Recursion at both ends is one repetition of what stands between") {
+TEST_CASE("make_loops turns recursion at both ends into one repetition") {
   Rules g;
   const auto sum = g.reserve(), one = g.text("1"), plus = g.text("+");
   g.define(sum, g.choice({g.sequence({sum, plus, sum}), one}));
@@ -42,7 +42,7 @@ TEST_CASE("Recursion at both ends is one repetition of what stands between") {
   CHECK(g[more].parts == std::vector<Rules::Id>{plus, one});
 }
 
-TEST_CASE("A rule that is only itself accepts nothing") {
+TEST_CASE("make_loops turns a rule that is only itself into an empty choice") {
   Rules g;
   const auto rule = g.reserve(), unused = g.reserve();
   g.define(rule, rule);

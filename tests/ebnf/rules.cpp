@@ -6,7 +6,7 @@
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
 
-TEST_CASE("What may be empty is found, through rules that know of each other") {
+TEST_CASE("Rules::nullable finds parts that may be empty through mutually recursive rules") {
   Rules g;
   const auto a = g.reserve(), b = g.reserve(), c = g.reserve();
   const auto x = g.text("x"), none = g.text("");
@@ -28,7 +28,7 @@ TEST_CASE("What may be empty is found, through rules that know of each other") {
   CHECK(g[g.sequence({})].text.empty());
 }
 
-TEST_CASE("Parts are limited") {
+TEST_CASE("Rules throws when it exceeds its limit of nodes") {
   Rules g;
   const auto fill = [&] {
     while (true) (void)g.text("x");

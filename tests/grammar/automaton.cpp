@@ -13,7 +13,7 @@ using namespace tooldecode;
 using namespace tooldecode::grammar;
 using namespace tooldecode::text;
 
-TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
+TEST_CASE("Automaton accepts and allows what the reference matcher does on random grammars") {
   std::size_t texts = 0, accepted = 0;
   for (unsigned seed = 1; seed <= 1500; ++seed) {
     INFO("seed " << seed);
@@ -54,7 +54,8 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
   CHECK(accepted > 500);
 }
 
-TEST_CASE("A representative allows the same texts up to the horizon") {
+TEST_CASE(
+    "Automaton::representative returns a state that allows the same texts up to the horizon") {
   for (const Occurrences bounds : {Occurrences{7, 12}, Occurrences{9}, Occurrences{0, 11}}) {
     Grammar grammar;
     const NodeId item = grammar.sequence(
@@ -89,7 +90,7 @@ TEST_CASE("A representative allows the same texts up to the horizon") {
   }
 }
 
-TEST_CASE("Tags are the marks around a position, and an empty language is an error") {
+TEST_CASE("Automaton::tags returns the marks around a position and an empty language throws") {
   Grammar grammar;
   const NodeId root = grammar.sequence(
       {grammar.literal("a"),
@@ -112,7 +113,7 @@ TEST_CASE("Tags are the marks around a position, and an empty language is an err
   CHECK_THROWS_AS(Automaton(loop, self), Error);
 }
 
-TEST_CASE("Brackets may nest as deep as a model likes") {
+TEST_CASE("Automaton reads brackets that nest 100000 deep") {
   Grammar grammar;
   const NodeId value = grammar.reserve();
   grammar.define(
@@ -126,7 +127,7 @@ TEST_CASE("Brackets may nest as deep as a model likes") {
   CHECK(automaton.is_accepting(state));
 }
 
-TEST_CASE("A lexeme without a closing byte ends only after its least number of units") {
+TEST_CASE("Automaton ends a lexeme without a closing state only after its least number of units") {
   Dfa::Row row;
   row.next['a']  = 0;
   row.accepting  = true;

@@ -15,12 +15,12 @@ using namespace tooldecode::grammar;
 
 namespace {
 
-// The innermost mark, or -.
+// The innermost mark, or `-` without marks.
 ByteLabels::Label innermost(std::span<const std::uint32_t> marks) {
   return marks.empty() ? '-' : marks.front();
 }
 
-/// Bytes with their labels, one after the other, and where no byte has one a dot.
+/// The bytes followed by their labels; a dot for each step that labels no byte.
 std::string labelled(const Automaton& automaton, std::string_view text, bool* whole = nullptr) {
   ByteLabels labels(automaton, automaton.initial(), innermost);
   std::string result;
@@ -40,9 +40,9 @@ std::string labelled(const Automaton& automaton, std::string_view text, bool* wh
 
 }  // namespace
 
-TEST_CASE("A byte is labelled by the marks around it, when all readings agree") {
+TEST_CASE("ByteLabels labels each byte by its marks once all readings agree") {
   Grammar g;
-  // "ab" as X, or "ac" as Y; then "d" without a mark, and again.
+  // Repeats "ab" marked X or "ac" marked Y, then "d" without a mark.
   const NodeId x    = g.tagged('X', g.literal("ab"));
   const NodeId y    = g.tagged('Y', g.literal("ac"));
   const NodeId item = g.sequence({g.choice({x, y}), g.literal("d")});
@@ -56,7 +56,7 @@ TEST_CASE("A byte is labelled by the marks around it, when all readings agree") 
   CHECK(labelled(automaton, "abb") == ".aXbX!");
 }
 
-TEST_CASE("Readings that come to the same position differ no more") {
+TEST_CASE("ByteLabels keeps the labels of the first of two readings that reach the same position") {
   Grammar g;
   const NodeId tail = g.repeat(g.literal("b"), {}, g.empty());
   const NodeId root =
@@ -65,7 +65,7 @@ TEST_CASE("Readings that come to the same position differ no more") {
   CHECK(labelled(automaton, "abb") == "aXb-b-");
 }
 
-TEST_CASE("What the next byte may be is known once all have labels") {
+TEST_CASE("ByteLabels::all_next tells whether a predicate holds for the label of each next byte") {
   Grammar g;
   const NodeId root = g.sequence({g.tagged('X', g.literal("a")), g.optional(g.literal("b"))});
   const Automaton automaton(g, root);

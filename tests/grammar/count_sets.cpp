@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::uint32_t max = 40;
 
-// What items may still follow some counts: by the number of further items, whether the text may
-// end.
+// The numbers of further items after which the repetition may end, from any of some counts.
 std::set<std::uint32_t> ends(const std::set<std::uint32_t>& counts, const Occurrences& bounds) {
   std::set<std::uint32_t> result;
   for (const std::uint32_t count : counts) {
@@ -36,7 +35,7 @@ std::set<std::uint32_t> ends(CountSets& sets, CountSets::Counts counts, const Oc
 
 }  // namespace
 
-TEST_CASE("sets of counts end and go on as each of their counts does") {
+TEST_CASE("CountSets ends and continues as the single counts of random sets do") {
   std::mt19937 random(7);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   for (int round = 0; round < 5000; ++round) {
@@ -44,8 +43,7 @@ TEST_CASE("sets of counts end and go on as each of their counts does") {
     Occurrences bounds{below(12)};
     if (!open) bounds.max = std::max(1U, bounds.min + below(12));
     CountSets sets;
-    // Counts that a repetition can have: up to its most, and no more than the least where it is
-    // open.
+    // Counts that a repetition can have: up to its maximum, or to its minimum without a maximum.
     const std::uint32_t last = open ? bounds.min : bounds.max;
     std::set<std::uint32_t> counts;
     CountSets::Counts all = 0;
@@ -72,12 +70,12 @@ TEST_CASE("sets of counts end and go on as each of their counts does") {
   }
 }
 
-TEST_CASE("counts that meet the least number are one, however many there are") {
+TEST_CASE("CountSets merges counts that meet the minimum into one") {
   CountSets sets;
   CountSets::Counts all = 1;
   for (std::uint32_t count = 2; count <= 64; ++count) all = sets.united(all, count, {0, 64});
   CHECK(all == 1);
-  CHECK(sets.size() == 1);  // the empty one, which every pool has
+  CHECK(sets.size() == 1);  // the empty set, which each pool has
   all = 1;
   for (std::uint32_t count = 2; count <= 64; ++count) all = sets.united(all, count, {50, 64});
   CHECK(sets.may_end(all, {50, 64}));

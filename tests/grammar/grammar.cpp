@@ -5,7 +5,7 @@
 using namespace tooldecode;
 using namespace tooldecode::core;
 
-TEST_CASE("A node is satisfiable where some text matches") {
+TEST_CASE("Grammar::satisfiable is true for a node exactly if some text matches it") {
   Grammar g;
   const auto live    = [&](NodeId node) { return g.satisfiable()[node.index()] != 0; };
   const NodeId never = g.nothing(), a = g.literal("a"), none = g.empty();
@@ -30,7 +30,7 @@ TEST_CASE("A node is satisfiable where some text matches") {
   CHECK_FALSE(live(set(true)));
 }
 
-TEST_CASE("A trie keeps the first of equal literals, and the empty one beside it") {
+TEST_CASE("Grammar::trie keeps the first of equal literals and the empty literal separately") {
   Grammar g;
   const NodeId a = g.literal("a"), b = g.literal("b"), c = g.literal("c");
   const NodeId root = g.trie({{"get", a}, {"get_time", b}, {"", c}, {"get", b}});
@@ -55,7 +55,7 @@ TEST_CASE("A trie keeps the first of equal literals, and the empty one beside it
 }
 
 TEST_CASE(
-    "A required member without a spelling of its own, or without a separator, is impossible") {
+    "Grammar::keyed_set cannot match if a required member repeats a key or the separator cannot") {
   Grammar g;
   const NodeId a = g.literal("a"), never = g.nothing();
   const auto live = [&](NodeId id) { return g.satisfiable()[id.index()] != 0; };
@@ -69,7 +69,7 @@ TEST_CASE(
   CHECK_FALSE(live(set(false, never)));
 }
 
-TEST_CASE("A grammar takes in another's nodes, wherever they refer to") {
+TEST_CASE("Grammar::append copies the nodes of another grammar with their references") {
   Grammar other, g;
   const NodeId a = other.literal("a"), loop = other.reserve();
   other.define(loop, other.choice({a, other.sequence({a, loop})}));

@@ -13,7 +13,8 @@ using namespace tooldecode::core;
 using namespace tooldecode::grammar;
 using namespace tooldecode::text;
 
-TEST_CASE("A trie of keys says which characters come next", "[key_characters]") {
+TEST_CASE("key_characters returns the characters that may follow a node of a trie of keys",
+          "[key_characters]") {
   const std::vector<std::string> names{"a", "a\n", "\xC3\xA9", "\xC3\xA8x", "\"", "\x01", "'", ""};
   for (const ValueSyntax syntax : {ValueSyntax::json, ValueSyntax::python}) {
     std::vector<std::string> keys;
@@ -37,7 +38,7 @@ TEST_CASE("A trie of keys says which characters come next", "[key_characters]") 
   }
 }
 
-TEST_CASE("An escape may lead to a further character where the lexeme has one",
+TEST_CASE("has_further_character tells whether an escape may lead to a character that is not known",
           "[key_characters]") {
   const auto leads = [](const char* pattern, const char* bytes, std::vector<char32_t> known) {
     const Dfa lexeme = key_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');

@@ -40,15 +40,14 @@ struct ReadSet {
     }
     id = store.add(grammar, grammar.keyed_set(set));
   }
-  // What the last byte of a key leads to: "member 0", "other", "inside"; "" where it may not
-  // follow.
+  // What the last byte of a key leads to: "member 0", "other" or "inside"; "" if it is rejected.
   std::string read(std::string_view key, MembersSeen::Set seen = {}) {
     const NodeStore::Node& node = store[id];
     KeyReader::KeyPosition at   = 0;
     Dfa::State state            = Dfa::dead;
     for (std::size_t i = 0; i < key.size(); ++i) {
       const auto byte = static_cast<std::uint8_t>(key[i]);
-      if (state != Dfa::dead) {  // in the lexeme of others
+      if (state != Dfa::dead) {  // in the lexeme of other keys
         state = store[node.others[0].key].dfa->next(state, byte);
         if (state == Dfa::dead) return "";
         continue;
@@ -75,13 +74,12 @@ struct ReadSet {
     if (state == Dfa::dead) return "inside";
     return store[node.others[0].key].dfa->accepting(state) ? "other" : "inside";
   }
-  std::uint32_t number = 0;  // of the last key that ended
+  std::uint32_t number = 0;  // of the last other key that ended
 };
 
 }  // namespace
 
-TEST_CASE("A member's key is read in every spelling, and no key that is not there",
-          "[key_reader]") {
+TEST_CASE("KeyReader reads the key of a member in each spelling and no other key", "[key_reader]") {
   ReadSet set({"citt\xC3\xA0", "a\x0B", "\xF0\x9F\x98\x80", "x/\x7F"}, nullptr);
   for (const char* key : {"\"citt\xC3\xA0\"", R"("citt\u00E0")", R"("\u0063itt\u00e0")"}) {
     CHECK(set.read(key) == "member 0");
@@ -98,7 +96,7 @@ TEST_CASE("A member's key is read in every spelling, and no key that is not ther
   CHECK(set.read(R"("\ud83d\ude0)") == "inside");
 }
 
-TEST_CASE("A key that is not a member's has a character that is not, and is never a dead end",
+TEST_CASE("KeyReader reads other keys only if they differ from members and never enters a dead end",
           "[key_reader]") {
   ReadSet set({"ab"}, "^a[bc]$");
   CHECK(set.read(R"("a\u0062")") == "member 0");
@@ -113,10 +111,10 @@ TEST_CASE("A key that is not a member's has a character that is not, and is neve
   all      = dead.reader.seen().after(dead.store[dead.id], all, 1);
   CHECK(dead.read("\"a", all) == "");
   CHECK(dead.read(R"("\u0061)", all) == "");
-  CHECK(dead.read(R"("\u006)", all) == "inside");  // d
+  CHECK(dead.read(R"("\u006)", all) == "inside");  // of d
 }
 
-TEST_CASE("A key is not repeated in any spelling where a least number asks for more",
+TEST_CASE("KeyReader rejects a repeated key in each spelling while a minimum needs different keys",
           "[key_reader]") {
   ReadSet set({}, "", {2, Occurrences::unbounded});
   REQUIRE(set.read(R"("\u0061\n")") == "other");
@@ -130,7 +128,7 @@ TEST_CASE("A key is not repeated in any spelling where a least number asks for m
   CHECK(set.read(R"("A\n")", seen) == "other");
 }
 
-TEST_CASE("What no writer escapes is plain in a member's key, unless every spelling is asked for") {
+TEST_CASE("KeyReader reads unusual escapes in a member's key only if every spelling is allowed") {
   for (const bool every : {false, true}) {
     CAPTURE(every);
     for (const char* others : {static_cast<const char*>(nullptr), "", "^[a-d]*$"}) {
@@ -142,9 +140,9 @@ TEST_CASE("What no writer escapes is plain in a member's key, unless every spell
       CHECK(set.read("\"a\\u006") == (every || is_open ? "inside" : ""));
       CHECK(set.read("\"a\\/\\u00E9\"") == "member 1");
       CHECK(set.read("\"a\\u002f\u00e9\"") == "member 1");
-      CHECK(set.read("\"a\\u0063\"") == (is_open ? "other" : ""));  // it may be another's key
+      CHECK(set.read("\"a\\u0063\"") == (is_open ? "other" : ""));  // may be another key
     }
     ReadSet closed({"abc"}, nullptr, {}, every);
-    CHECK(closed.read("\"a\\") == (every ? "inside" : ""));  // nothing to choose: the key is forced
+    CHECK(closed.read("\"a\\") == (every ? "inside" : ""));  // the key is the only continuation
   }
 }

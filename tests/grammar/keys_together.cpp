@@ -11,7 +11,7 @@ using namespace tooldecode;
 using namespace tooldecode::grammar;
 using Table = KeysTogether<int>;
 
-TEST_CASE("A table allows, leads on, requires, forbids and is inverted as sets say") {
+TEST_CASE("KeysTogether operations equal those of a list of allowed sets of keys") {
   std::mt19937 random(5);
   for (int round = 0; round < 500; ++round) {
     Table table;
@@ -37,7 +37,7 @@ TEST_CASE("A table allows, leads on, requires, forbids and is inverted as sets s
   }
 }
 
-TEST_CASE("Joined tables allow what both do") {
+TEST_CASE("KeysTogether::joined allows what both tables allow") {
   std::mt19937 random(6);
   for (int round = 0; round < 500; ++round) {
     const auto draw = [&] {

@@ -5,7 +5,7 @@
 using namespace tooldecode;
 using namespace tooldecode::grammar;
 
-TEST_CASE("Coming back without a byte is found, coming back after one is not") {
+TEST_CASE("is_left_recursive finds recursion before a byte and not after one") {
   const auto recursive = [](auto body) {
     Grammar g;
     const NodeId node = g.reserve();
@@ -24,7 +24,7 @@ TEST_CASE("Coming back without a byte is found, coming back after one is not") {
   }));
 }
 
-TEST_CASE("Repeating the empty text without end is found") {
+TEST_CASE("is_left_recursive finds an unbounded repeat of the empty text") {
   Grammar g;
   CHECK_FALSE(is_left_recursive(g));
   (void)g.repeat(g.optional(g.literal("a")), {}, g.literal(","));
@@ -33,7 +33,7 @@ TEST_CASE("Repeating the empty text without end is found") {
   CHECK(is_left_recursive(g));
 }
 
-TEST_CASE("Items that may be empty are no way back where a separator is not") {
+TEST_CASE("is_left_recursive allows recursion after a separator between items that may be empty") {
   Grammar g;
   const NodeId twice = g.reserve();
   g.define(twice,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int other = -1;
 
-// A keyed set as a list of rules about sequences of members, and nothing else.
+// Reference: a keyed set as rules on sequences of members.
 struct Rules {
   std::vector<bool> live, required;
   std::vector<KeyedSet::Dependence> dependent;
@@ -28,7 +28,7 @@ struct Rules {
 
   [[nodiscard]] int size() const { return static_cast<int>(live.size()); }
 
-  // Whether a sequence breaks no rule that later members cannot mend.
+  // Whether a sequence breaks no rule that later members cannot repair.
   [[nodiscard]] bool is_begun(const std::vector<int>& written) const {
     for (std::size_t i = 0; i < written.size(); ++i) {
       const int member = written[i];
@@ -54,7 +54,7 @@ struct Rules {
     }
     return is_begun(written) && written.size() >= count.min;
   }
-  // By trying every sequence; others are worth trying only for their number, and last.
+  // Tries all sequences; other keys only matter for the minimum count.
   [[nodiscard]] bool can_complete(std::vector<int> written) const {
     if (!is_begun(written)) return false;
     if (is_complete(written)) return true;
@@ -112,14 +112,15 @@ Rules random_rules(std::mt19937& random) {
   for (std::uint32_t i = below(4); n > 0 && i > 0; --i) {
     rules.dependent.emplace_back(below(n), below(n));
   }
-  // The documented order is not kept beside dependences and a least number.
+  // The documented order is not kept together with dependences and a minimum.
   if (!rules.dependent.empty() && rules.documented) rules.count.min = 0;
   return rules;
 }
 
 }  // namespace
 
-TEST_CASE("The members that may follow are those from which every rule can still be kept") {
+TEST_CASE(
+    "MembersSeen allows exactly the members after which a random keyed set can be completed") {
   std::size_t sets = 0, places = 0;
   for (unsigned seed = 1; seed <= 3000; ++seed) {
     std::mt19937 random(seed);
@@ -129,8 +130,7 @@ TEST_CASE("The members that may follow are those from which every rule can still
     const NodeId root = rules.build(grammar);
     NodeStore store;
     const StoredId id = store.add(grammar, root);
-    // Of a closed set that must have a number of members that depend on others, not every way is
-    // tried.
+    // NodeStore may drop a closed set with a minimum and dependences: it does not try all ways.
     const bool tries_all = rules.dependent.empty() || rules.open || rules.count.min == 0;
     if (id == NodeStore::nothing) {
       REQUIRE((!rules.can_complete({}) || !tries_all));
@@ -172,7 +172,7 @@ TEST_CASE("The members that may follow are those from which every rule can still
   CHECK(places > 5000);
 }
 
-TEST_CASE("A key of others is remembered as long as a least number asks for different keys") {
+TEST_CASE("MembersSeen remembers other keys while a minimum needs different keys") {
   Grammar grammar;
   KeyedSet set{.members = {}, .others = {}, .separator = grammar.literal(","), .count = {4, 9}};
   for (const char* key : {"a", "b"}) {
@@ -186,7 +186,7 @@ TEST_CASE("A key of others is remembered as long as a least number asks for diff
   NodeStore store;
   const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
   MembersSeen seen;
-  // Four keys, one of which must be a: three more are owed.
+  // Four keys are required, and one of them is `a`: three others are missing.
   CHECK(seen.is_tracked(node, {}));
   CHECK_FALSE(seen.remembers(node, {}));
   const auto one = seen.after_other(node, {}, 7);
@@ -194,7 +194,7 @@ TEST_CASE("A key of others is remembered as long as a least number asks for diff
   CHECK(std::vector<std::uint64_t>(seen.remembered(node, one).begin(),
                                    seen.remembered(node, one).end()) ==
         std::vector<std::uint64_t>{7});
-  // A required member is counted already; another one is one key less to be owed.
+  // A required member is counted already; any other key reduces the number that is missing.
   CHECK(seen.remembers(node, seen.after(node, one, 0)));
   const auto two = seen.after_other(node, one, 5);
   CHECK(std::vector<std::uint64_t>(seen.remembered(node, two).begin(),

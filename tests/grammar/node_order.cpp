@@ -25,7 +25,7 @@ std::vector<StoredId> parts_of(const NodeStore::Node& node) {
   return parts;
 }
 
-// Whether a node is, in the end, made of itself.
+// Whether a node contains itself.
 bool is_recursive(const NodeStore& nodes, StoredId root) {
   std::vector<StoredId> work = parts_of(nodes[root]);
   std::set<StoredId> seen;
@@ -41,7 +41,7 @@ bool is_recursive(const NodeStore& nodes, StoredId root) {
 
 }  // namespace
 
-TEST_CASE("Nodes come once each, behind their parts but where those come back to them") {
+TEST_CASE("NodeOrder lists each node once and after its parts unless the parts are recursive") {
   std::size_t recursive = 0, plain = 0;
   for (unsigned seed = 1; seed <= 1500; ++seed) {
     INFO("seed " << seed);
@@ -73,7 +73,7 @@ TEST_CASE("Nodes come once each, behind their parts but where those come back to
   CHECK(plain > 100);
 }
 
-TEST_CASE("What is done is left out of an order") {
+TEST_CASE("NodeOrder omits nodes that the caller marks as done") {
   test::RandomGrammar maker{std::mt19937(1)};
   Grammar& all      = maker.grammar;
   const NodeId part = all.choice({all.literal("a"), all.literal("b")});

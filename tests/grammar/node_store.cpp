@@ -19,7 +19,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// A lexeme that accepts these texts, made anew each time.
+// A new lexeme that accepts these texts.
 DfaPointer one_of(const std::set<std::string>& texts) {
   std::vector<Dfa::Row> rows(1);
   for (const std::string& text : texts) {
@@ -38,7 +38,7 @@ DfaPointer one_of(const std::set<std::string>& texts) {
   return std::make_shared<const Dfa>(rows);
 }
 
-// What a grammar is to say, to be built in more ways than one.
+// The meaning of a grammar, which `build` builds in several ways.
 struct Spec {
   enum { nothing, literal, lexeme, sequence, choice, repeat, tag } kind = nothing;
   std::string text{};
@@ -68,7 +68,7 @@ Spec random_spec(std::mt19937& random, int depth) {
   return spec;
 }
 
-// The same for two specifications exactly where the store's rules make them one: "0" is nothing,
+// Equal for two specifications exactly if the store's rules merge them: "0" is nothing,
 // "1" the empty text, "'..." a literal.
 std::string meaning(const Spec& spec) {
   std::vector<std::string> parts;
@@ -118,7 +118,7 @@ std::string meaning(const Spec& spec) {
   }
 }
 
-// Its nodes in some order, with others among them, references on the way, and literals in pieces.
+// Builds its nodes in random order, with unused nodes, references and split literals.
 NodeId build(const Spec& spec, Grammar& grammar, std::mt19937& random) {
   if (random() % 4 == 0) (void)grammar.literal("unused");
   if (random() % 4 == 0) {
@@ -154,7 +154,7 @@ NodeId build(const Spec& spec, Grammar& grammar, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("Grammars get equal numbers exactly where they mean the same") {
+TEST_CASE("NodeStore gives random grammars the same id exactly if they have the same meaning") {
   NodeStore store;
   std::map<std::string, StoredId> numbers{{"0", NodeStore::nothing}, {"1", NodeStore::empty}};
   std::map<StoredId, std::string> meanings{{NodeStore::nothing, "0"}, {NodeStore::empty, "1"}};
@@ -176,7 +176,7 @@ TEST_CASE("Grammars get equal numbers exactly where they mean the same") {
   CHECK(met_again > 3000);
 }
 
-TEST_CASE("A grammar of 2^40 leaves in few nodes stays in few nodes") {
+TEST_CASE("NodeStore stores a grammar of 2^40 leaves in few nodes") {
   NodeStore store;
   Grammar grammar;
   NodeId node = grammar.choice({grammar.literal("a"), grammar.literal("b")});
@@ -189,14 +189,14 @@ TEST_CASE("A grammar of 2^40 leaves in few nodes stays in few nodes") {
   CHECK(size < 80);
   CHECK(store.add(grammar, node) == id);
   CHECK(store.size() == size);
-  for (int i = 0; i < 40; ++i) node = grammar.sequence({node, node});  // of literals alone, too
+  for (int i = 0; i < 40; ++i) node = grammar.sequence({node, node});  // also of literals alone
   NodeId text = grammar.literal("ab");
   for (int i = 0; i < 40; ++i) text = grammar.sequence({text, text});
   (void)store.add(grammar, grammar.choice({node, text}));
   CHECK(store.size() < size + 100);
 }
 
-TEST_CASE("A recursion is taken in once and leads back to itself") {
+TEST_CASE("NodeStore stores a recursive node once and drops a recursion that never ends") {
   NodeStore store;
   Grammar grammar;
   const NodeId value = grammar.reserve();
@@ -228,7 +228,7 @@ TEST_CASE("A recursion is taken in once and leads back to itself") {
   CHECK(store.add(grammar, grammar.choice({endless, grammar.empty()})) == NodeStore::empty);
 }
 
-TEST_CASE("A linked node is the one that was taken in before") {
+TEST_CASE("NodeStore stores a linked node as the node that was stored before") {
   NodeStore store;
   const auto part = [](Grammar& g) { return g.choice({g.literal("a"), g.literal("b")}); };
   Grammar first, linked, whole;
@@ -240,7 +240,7 @@ TEST_CASE("A linked node is the one that was taken in before") {
   CHECK(store.add(linked, with_link) == store.add(whole, without));
 }
 
-TEST_CASE("A keyed set knows where the keys of other members part from those of its own") {
+TEST_CASE("NodeStore records where other keys differ from the members' keys") {
   for (unsigned seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -285,7 +285,7 @@ TEST_CASE("A keyed set knows where the keys of other members part from those of 
   }
 }
 
-TEST_CASE("Members that can never be written take those along that depend on them") {
+TEST_CASE("NodeStore drops members that depend on members that cannot be written") {
   NodeStore store;
   const auto node_of = [&](bool third_is_live) {
     Grammar grammar;
@@ -305,7 +305,8 @@ TEST_CASE("Members that can never be written take those along that depend on the
         std::vector<StoredId>{NodeStore::nothing, NodeStore::nothing, NodeStore::nothing, live[3]});
 }
 
-TEST_CASE("A large grammar is taken in with pauses, in which others take theirs in") {
+TEST_CASE(
+    "NodeStore::add of a large grammar pauses so that other grammars can be added meanwhile") {
   Grammar large;
   std::vector<NodeId> parts;
   for (int i = 0; i < 5000; ++i) {
@@ -334,8 +335,8 @@ TEST_CASE("A large grammar is taken in with pauses, in which others take theirs 
         shared[node].children.end());
 }
 
-TEST_CASE("Tries that differ in their texts alone have hashes of their own") {
-  // Nodes are looked for by hash: one for all of them made the time quadratic in their number.
+TEST_CASE("Grammar::trie gives tries of different literals different hashes") {
+  // Nodes are looked up by hash: equal hashes would make the time quadratic.
   Grammar grammar;
   std::set<std::uint64_t> hashes;
   for (int i = 1000; i < 3000; ++i) {

@@ -28,7 +28,7 @@ NodeId pattern(Grammar& grammar, const char* text) {
 
 }  // namespace
 
-TEST_CASE("A node without its empty text has all its others") {
+TEST_CASE("NonemptyTexts accepts what a node accepts except the empty text") {
   Grammar grammar;
   const NodeId a = grammar.literal("a"), b = pattern(grammar, "b*"), c = pattern(grammar, "(cé)*");
   const NodeId list = grammar.repeat(a, {0, 2}, b);
@@ -78,7 +78,7 @@ TEST_CASE("A node without its empty text has all its others") {
   CHECK(accepted > 100);
 }
 
-TEST_CASE("A lexeme keeps its count of units") {
+TEST_CASE("NonemptyTexts keeps the bounds of a lexeme's units") {
   Grammar grammar;
   const NodeId some = grammar.lexeme(
       std::make_shared<const text::Dfa>(text::utf8_lexeme(text::compile_whole_pattern("[aé]*"))),
@@ -90,7 +90,7 @@ TEST_CASE("A lexeme keeps its count of units") {
   CHECK_FALSE(accepts(machine, "éaa"));
 }
 
-TEST_CASE("Items that may be empty are repeated") {
+TEST_CASE("NonemptyTexts of an item that may be empty can be repeated") {
   Grammar grammar;
   const NodeId item = grammar.optional(grammar.literal("a"));
   const Automaton machine(grammar,
@@ -99,7 +99,7 @@ TEST_CASE("Items that may be empty are repeated") {
   CHECK_FALSE(accepts(machine, "aaaa"));
 }
 
-TEST_CASE("Members that may all be missing are refused") {
+TEST_CASE("NonemptyTexts throws for a keyed set whose members may all be missing") {
   Grammar grammar;
   const NodeId set = grammar.keyed_set(
       {.members = {{{"a"}, grammar.empty(), false}}, .others = {}, .separator = grammar.empty()});

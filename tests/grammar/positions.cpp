@@ -18,7 +18,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// Four states over a few bytes, with counted units and closing states at random.
+// Four states over a few bytes, with random boundaries and closing states.
 DfaPointer random_lexeme(std::mt19937& random) {
   std::vector<Dfa::Row> rows(4);
   for (Dfa::Row& row : rows) {
@@ -41,7 +41,7 @@ Positions::Frames after(Positions& positions, const StackFrame& frame, std::uint
   return frames;
 }
 
-// Whether a count fits its bounds after each of 0 to `horizon` further ones.
+// Whether a count is within its bounds after 0 to `horizon` further units.
 std::vector<bool> future(Occurrences bounds, std::uint32_t count, std::uint32_t horizon) {
   std::vector<bool> fits;
   for (std::uint32_t more = 0; more <= horizon; ++more) {
@@ -54,7 +54,7 @@ const Occurrences bounds_to_try[] = {{0}, {3}, {20}, {0, 7}, {0, 40}, {5, 5}, {1
 
 }  // namespace
 
-TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates hold every byte") {
+TEST_CASE("Positions::move_inside equals move and candidates contain each byte that moves") {
   std::size_t inside = 0, moves = 0;
   for (unsigned seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -92,7 +92,7 @@ TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates 
         moves += !next.empty();
         all.insert(all.end(), next.begin(), next.end());
       }
-      if (all.empty()) {  // at the end, or where a lexeme's count forbids all: elsewhere again
+      if (all.empty()) {  // at the end, or if counts allow nothing: start again
         positions.begin_step();
         positions.enter(id, empty_stack, all);
       }
@@ -103,7 +103,7 @@ TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates 
   CHECK(moves > 10'000);
 }
 
-TEST_CASE("Counts of units are normalised where no text up to the horizon tells them apart") {
+TEST_CASE("Positions::normal merges counts of units that no text up to the horizon distinguishes") {
   std::vector<Dfa::Row> rows(1);
   rows[0].next['a']  = 0;
   rows[0].accepting  = true;
@@ -127,7 +127,8 @@ TEST_CASE("Counts of units are normalised where no text up to the horizon tells 
   }
 }
 
-TEST_CASE("Counts of items are normalised wherever they stand in the stack") {
+TEST_CASE(
+    "Positions::normal merges counts of items in the stack that the horizon does not distinguish") {
   const std::uint32_t horizon = 3;
   for (const Occurrences bounds : bounds_to_try) {
     INFO("bounds " << bounds.min << ".." << bounds.max);
@@ -139,7 +140,7 @@ TEST_CASE("Counts of items are normalised wherever they stand in the stack") {
     Positions::Frames frames;
     positions.begin_step();
     positions.enter(positions.nodes().add(grammar, root), empty_stack, frames);
-    // The places inside of an item: the first, the second, ... item.
+    // The positions inside the first item, the second item, and so on.
     std::vector<std::pair<std::vector<bool>, StackFrame>> places;
     std::set<StackFrame> distinct;
     for (std::uint32_t count = 1; count <= std::min(bounds.max, 60U); ++count) {

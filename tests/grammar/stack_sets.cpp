@@ -14,7 +14,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// A repetition of a letter, and its number among some nodes.
+// A store with a repetition of a letter.
 struct Nodes {
   Nodes(Occurrences bounds) {
     Grammar grammar;
@@ -26,7 +26,7 @@ struct Nodes {
 
 using Path = std::vector<std::tuple<StoredId, std::uint32_t, std::uint32_t>>;
 
-// Every stack that one stands for, frame by frame.
+// All stacks that an id stands for, frame by frame.
 void list(const StackSets& stacks, StackId id, Path path, std::set<Path>& all) {
   if (id == empty_stack) {
     all.insert(path);
@@ -48,7 +48,7 @@ std::set<Path> paths(const StackSets& stacks, StackId id) {
 
 }  // namespace
 
-TEST_CASE("Stacks that are joined stand for each of them, and a frame on top in common is one") {
+TEST_CASE("StackSets::joined contains exactly the joined stacks and merges those with equal tops") {
   const Nodes nodes({0, 64});
   std::mt19937 random(11);
   for (int round = 0; round < 500; ++round) {
@@ -80,14 +80,14 @@ TEST_CASE("Stacks that are joined stand for each of them, and a frame on top in 
   }
 }
 
-TEST_CASE("Stacks that differ in how often a repetition has been are one") {
+TEST_CASE("StackSets::joined merges stacks that differ only in counts of repetitions") {
   const Nodes nodes({0, 64});
   StackSets stacks(nodes.store);
   std::vector<StackId> ids;
   for (std::uint32_t count = 1; count <= 64; ++count) {
     ids.push_back(stacks.push({nodes.repeat, count, 0, empty_stack}));
   }
-  CHECK(stacks.joined(ids) == ids[0]);  // what may follow another may follow the first
+  CHECK(stacks.joined(ids) == ids[0]);  // what may follow the others may follow the first
   const Nodes fifty({50, 64});
   StackSets ranges(fifty.store);
   ids.clear();
@@ -99,7 +99,7 @@ TEST_CASE("Stacks that differ in how often a repetition has been are one") {
   CHECK(ranges.counts().size() > 1);
   CHECK(ranges.counts().may_go_on(all.a, {50, 64}));
   CHECK_FALSE(ranges.counts().may_end(all.a, {50, 64}));
-  // Stacks within stacks: the counts below differ as well.
+  // Nested repetitions, whose outer counts differ too.
   ids.clear();
   for (std::uint32_t outer = 1; outer <= 8; ++outer) {
     for (std::uint32_t inner = 1; inner <= 8; ++inner) {
@@ -113,7 +113,7 @@ TEST_CASE("Stacks that differ in how often a repetition has been are one") {
   CHECK(stacks.united_ones(bundle).size() == 1);
 }
 
-TEST_CASE("Counts that are far from their bounds are one value, however deep they are") {
+TEST_CASE("StackSets::normal merges counts that are far from their bounds in deep stacks") {
   const Nodes nodes({0, 1000});
   StackSets stacks(nodes.store);
   StackId deep, twin;

@@ -10,7 +10,7 @@
 using namespace tooldecode;
 using namespace tooldecode::grammar;
 
-TEST_CASE("Equal stacks have equal numbers, and different ones do not") {
+TEST_CASE("StackPool gives stacks equal ids exactly if they are equal") {
   StackPool pool;
   std::mt19937 random(9);
   std::vector<std::vector<std::uint32_t>> seen;
@@ -33,7 +33,7 @@ TEST_CASE("Equal stacks have equal numbers, and different ones do not") {
   }
 }
 
-TEST_CASE("Equal words have equal numbers, whatever zeros follow them") {
+TEST_CASE("WordsPool gives words equal ids exactly if they are equal up to trailing zeros") {
   WordsPool<std::uint64_t> pool;
   std::mt19937 random(10);
   std::map<WordsPool<std::uint64_t>::Words, std::uint32_t> numbers{{{}, 0}};

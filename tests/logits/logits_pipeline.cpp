@@ -39,8 +39,7 @@ std::set<int> kept(const td::SamplingParameters& options, const std::vector<floa
   return tokens;
 }
 
-/// The distribution in double by sorting the whole row and dropping from its end, one stage after
-/// another.
+/// Reference in double: sorts the whole row and drops from its end, one stage after another.
 std::map<int, double> slow_distribution(const td::SamplingParameters& options,
                                         const std::vector<float>& logits,
                                         const std::vector<std::uint32_t>& mask) {
@@ -83,13 +82,13 @@ std::map<int, double> slow_distribution(const td::SamplingParameters& options,
 
 }  // namespace
 
-TEST_CASE("the defaults leave a row as it is") {
+TEST_CASE("LogitsPipeline with default options leaves a row unchanged") {
   const std::vector<float> row{1.0F, -2.5F, 3.0F};
   CHECK(applied({}, row) == row);
   CHECK(applied({.temperature = 0}, row) == row);
 }
 
-TEST_CASE("top-k, top-p and min-p keep what can be counted by hand") {
+TEST_CASE("LogitsPipeline applies top-k, top-p and min-p after the mask as counted by hand") {
   const std::vector<float> row{std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
   CHECK(kept({.top_k = 2}, row) == std::set{1, 3});
   CHECK(kept({.top_k = 9}, row) == std::set{0, 1, 2, 3});
@@ -105,7 +104,7 @@ TEST_CASE("top-k, top-p and min-p keep what can be counted by hand") {
   CHECK(kept({.top_p = 0.49F}, row, {0b1101U}) == std::set{3});
 }
 
-TEST_CASE("ties at a cut go to the lower ids") {
+TEST_CASE("LogitsPipeline keeps the lower ids of tokens that tie at a cut") {
   const std::vector<float> row{1.0F, 2.0F, 1.0F, 2.0F, 1.0F};
   CHECK(kept({.top_k = 1}, row) == std::set{1});
   CHECK(kept({.top_k = 3}, row) == std::set{0, 1, 3});
@@ -114,14 +113,14 @@ TEST_CASE("ties at a cut go to the lower ids") {
   CHECK(kept({.min_p = 1.0F}, row) == std::set{1, 3});
 }
 
-TEST_CASE("cuts equal a slow enumeration on random rows with ties") {
+TEST_CASE("LogitsPipeline cuts equal a slow enumeration on random rows with ties") {
   std::mt19937 random{3};
   for (int round = 0; round < 2000; ++round) {
     INFO("seed 3, round " << round);
     const std::size_t size = 1 + random() % (round % 10 == 0 ? 700 : 40);
     std::vector<float> row(size);
-    // Multiples of 1/8 make ties; the temperatures are powers of two, so that float and double rank
-    // alike and the cumulative sums stay clear of the cut at most within 1e-9.
+    // Multiples of 1/8 make ties. Temperatures are powers of two, so that float and double rank
+    // alike and no cumulative sum is within rounding error of a cut.
     for (float& logit : row) logit = static_cast<float>(random() % 64) / 8.0F;
     std::vector<std::uint32_t> mask((size + 31) / 32, 0xffffffffU);
     if (round % 3 == 0) {
@@ -148,7 +147,7 @@ TEST_CASE("cuts equal a slow enumeration on random rows with ties") {
   }
 }
 
-TEST_CASE("bias moves a logit, and minus infinity forbids") {
+TEST_CASE("LogitsPipeline adds bias and bans tokens with a bias of minus infinity") {
   CHECK(applied({.bias = {{1, 2.0F}, {0, -1.0F}, {9, 1.0F}}}, {1.0F, 1.0F, 1.0F}) ==
         std::vector{0.0F, 3.0F, 1.0F});
   CHECK(applied({.bias = {{1, none}}}, {1.0F, 1.0F, 1.0F}) == std::vector{1.0F, none, 1.0F});
@@ -157,7 +156,7 @@ TEST_CASE("bias moves a logit, and minus infinity forbids") {
   CHECK_FALSE(pipeline.is_banned(2));
 }
 
-TEST_CASE("penalties see the path, each its own part") {
+TEST_CASE("LogitsPipeline applies each penalty to its part of the path before the temperature") {
   const std::vector<td::TokenId> prompt{0, 1, 1};
   const std::vector<td::TokenId> generated{2, 2, 3};
   const std::vector<td::TokenId> branch{3, 4, 99, -1};
@@ -174,7 +173,8 @@ TEST_CASE("penalties see the path, each its own part") {
         std::vector{8.0F, -8.0F, 6.0F, -10.0F, 6.0F, 8.0F});
 }
 
-TEST_CASE("a row that is forbidden altogether is reported") {
+TEST_CASE(
+    "LogitsPipeline::apply returns 0 and fills a row without allowed tokens with minus infinity") {
   std::vector<float> row{1.0F, 2.0F};
   CHECK(td::LogitsPipeline{}.apply(row, std::vector{0U}) == 0);
   CHECK(row == std::vector{none, none});
@@ -184,7 +184,7 @@ TEST_CASE("a row that is forbidden altogether is reported") {
   CHECK(row == std::vector{none, none});
 }
 
-TEST_CASE("whatever a model produces, what the mask allows can be drawn") {
+TEST_CASE("LogitsPipeline keeps an allowed token finite for NaN and infinite logits") {
   const float inf = std::numeric_limits<float>::infinity();
   for (const float temperature : {0.0F, 1e-6F, 1.0F, 1e6F}) {
     for (const auto& row :
@@ -200,7 +200,7 @@ TEST_CASE("whatever a model produces, what the mask allows can be drawn") {
   }
 }
 
-TEST_CASE("options outside their range are named") {
+TEST_CASE("LogitsPipeline errors name the option that is out of range") {
   const auto text = [](const td::SamplingParameters& options) -> std::string {
     try {
       const td::LogitsPipeline pipeline{options};

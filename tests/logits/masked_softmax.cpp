@@ -11,7 +11,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("masked softmax equals a float64 reference on random rows") {
+TEST_CASE("fill_masked_softmax equals a reference in long double on random rows") {
   std::mt19937 random{1};
   std::normal_distribution<float> normal{0, 5};
   for (int round = 0; round < 200; ++round) {
@@ -40,7 +40,7 @@ TEST_CASE("masked softmax equals a float64 reference on random rows") {
   }
 }
 
-TEST_CASE("a row with nothing to draw is reported and all zeros") {
+TEST_CASE("fill_masked_softmax returns false and zeros for a row without allowed tokens") {
   const float none = -std::numeric_limits<float>::infinity();
   std::vector<float> out(3, 7.0F);
   CHECK_FALSE(td::fill_masked_softmax(std::vector{1.0F, 2.0F, 3.0F}, std::vector{0U}, out));
@@ -51,7 +51,7 @@ TEST_CASE("a row with nothing to draw is reported and all zeros") {
   CHECK(out == std::vector{1.0F, 0.0F, 0.0F});
 }
 
-TEST_CASE("log_sum_exp survives the ends of the range") {
+TEST_CASE("log_sum_exp is exact for huge and infinite logits") {
   const float none = -std::numeric_limits<float>::infinity();
   CHECK(std::abs(td::log_sum_exp(std::vector{0.0F, 0.0F}) - std::log(2.0)) < 1e-15);
   CHECK(td::log_sum_exp(std::vector{1e30F, -1e30F}) == static_cast<double>(1e30F));

@@ -36,14 +36,14 @@ std::optional<td::TokenId> slow_gumbel(const std::vector<float>& distribution, t
 
 }  // namespace
 
-TEST_CASE("greedy takes the greatest logit and the lowest id among equals") {
+TEST_CASE("find_greedy returns the greatest logit and the lowest id of equals") {
   CHECK(td::find_greedy(std::vector{1.0F, 3.0F, 3.0F, none}) == 1);
   CHECK(td::find_greedy(std::vector{none, -1e30F, none}) == 1);
   CHECK_FALSE(td::find_greedy(std::vector{none, none}));
   CHECK_FALSE(td::find_greedy(std::vector<float>{}));
 }
 
-TEST_CASE("the Gumbel choice equals its definition on random rows") {
+TEST_CASE("find_gumbel equals its definition on random rows") {
   std::mt19937 random{2};
   for (std::uint64_t round = 0; round < 300; ++round) {
     INFO("seed 2, round " << round);
@@ -56,7 +56,7 @@ TEST_CASE("the Gumbel choice equals its definition on random rows") {
   CHECK_FALSE(td::find_gumbel(std::vector{none, none, none, none, none}, {1, 1}));
 }
 
-TEST_CASE("a token's noise does not depend on what else is allowed") {
+TEST_CASE("find_gumbel keeps its choice when other tokens are forbidden") {
   const std::vector<float> distribution{0.5F, 0.1F, 1.0F, -0.3F, 0.0F, 0.7F};
   for (std::uint64_t position = 0; position < 100; ++position) {
     const auto chosen = td::find_gumbel(distribution, {9, position});
@@ -69,7 +69,8 @@ TEST_CASE("a token's noise does not depend on what else is allowed") {
   }
 }
 
-TEST_CASE("draws follow the distribution: chi-squared over positions and over seeds") {
+TEST_CASE(
+    "find_gumbel draws follow the distribution over positions and over seeds by chi-squared") {
   const std::vector<float> distribution{2.0F, 1.0F, 0.0F, none, -1.0F, 1.5F, 1.5F, -2.0F, 0.25F};
   double sum = 0;
   for (const float logit : distribution) sum += std::exp(static_cast<double>(logit));
@@ -89,18 +90,17 @@ TEST_CASE("draws follow the distribution: chi-squared over positions and over se
         chi_squared += (counts[t] - expected) * (counts[t] - expected) / expected;
       }
     }
-    // 7 degrees of freedom: a right generator exceeds 40.5 once in a million seeds; an error of 1 %
-    // of the mass in one of these cells gives about 50 and more.
+    // 7 degrees of freedom: a correct generator exceeds 40.5 for one seed in a million; an error of
+    // 1 % of the mass in one cell gives 50 or more.
     CHECK(chi_squared < 40.5);
   }
 }
 
-TEST_CASE(
-    "find_likeliest: gives what a sort of all tokens gives, with probabilities of all of them") {
+TEST_CASE("find_likeliest equals a sort of all tokens with their probabilities") {
   std::mt19937 random{5};
   for (int round = 0; round < 200; ++round) {
     std::vector<float> distribution(1 + random() % 50);
-    // Few values, so that there are ties; some tokens cannot be drawn.
+    // Few values make ties; some tokens cannot be drawn.
     for (float& logit : distribution) {
       logit = random() % 4 == 0 ? none : static_cast<float>(random() % 7);
     }

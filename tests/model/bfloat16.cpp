@@ -7,7 +7,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("BFloat16: rounds to the nearest, halves to even") {
+TEST_CASE("BFloat16 rounds to nearest with ties to even") {
   static_assert(td::BFloat16(1.0F).bits == 0x3f80);
   static_assert(static_cast<float>(td::BFloat16(-2.5F)) == -2.5F);
   CHECK(td::BFloat16(1.0F + 0x1p-8F).bits == 0x3f80);

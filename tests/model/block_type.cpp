@@ -16,7 +16,7 @@ namespace td = tooldecode;
 
 namespace {
 
-/// Halves with few digits, so that the float64 of a product is exact, and their bits.
+/// Bits and value of a half with few digits, so that products in float64 are exact.
 struct HalfNumber {
   std::uint16_t bits = 0;
   double number      = 0;
@@ -29,7 +29,7 @@ struct HalfNumber {
   }
 };
 
-/// A block by its fields, as ggml lays them out, and the weights that it means.
+/// The bytes of a block in ggml's layout, and its weights.
 struct MadeBlock {
   std::string bytes;
   std::vector<double> weights;
@@ -108,9 +108,9 @@ MadeBlock large_block(unsigned bits, std::mt19937& random) {
   return block;
 }
 
-/// 256 weights of 6 bits in sixteen parts with scales of eight bits. Of each half of 128 the weights
-/// i, 32 + i, 64 + i and 96 + i share a byte of upper bits; the first and third, the second and
-/// fourth a byte of lower bits.
+/// 256 weights of 6 bits in sixteen parts with scales of eight bits. In each half of 128, weights
+/// i, 32 + i, 64 + i and 96 + i share a byte of upper bits; the first and third share a byte of
+/// lower bits, and so do the second and fourth.
 MadeBlock six_bit_block(std::mt19937& random) {
   const auto values = random_values(256, 64, random);
   const auto scales = random_values(16, 256, random);
@@ -176,7 +176,7 @@ MadeBlock made_block(std::string_view name, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("blocks of every type mean what their fields say, rounded once") {
+TEST_CASE("BlockType::widen equals the definition of each type rounded once") {
   std::mt19937 random{21};
   for (const auto& type : td::model::detail::block_types) {
     for (int round = 0; round < 200; ++round) {
@@ -196,7 +196,7 @@ TEST_CASE("blocks of every type mean what their fields say, rounded once") {
   }
 }
 
-TEST_CASE("types are found by the numbers that files write") {
+TEST_CASE("find_block_type finds types by their number in GGUF") {
   const auto name_of = [](std::uint32_t id) {
     const auto* type = td::model::find_block_type(id);
     return type == nullptr ? std::string("none") : std::string(type->name);

@@ -12,7 +12,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("allowed logits have the bits of the model's own, whatever the mask") {
+TEST_CASE("ConstrainedHead::fill_logits has the bits of the model's logits for allowed tokens") {
   std::mt19937 random{7};
   const td::LlamaModel model = td::test::random_llama(7);
   const td::ConstrainedHead head(model);
@@ -32,7 +32,7 @@ TEST_CASE("allowed logits have the bits of the model's own, whatever the mask") 
     std::vector<float> hidden(tokens.size() * model.hidden_size());
     model.forward_hidden(other, tokens, hidden);
 
-    // None, all, or each with a chance of its own round's.
+    // Each token with a chance of 0 to 10 tenths.
     td::TokenMask mask(size);
     const auto chance = static_cast<unsigned>(round) % 11;
     for (std::size_t t = 0; t < size; ++t) {

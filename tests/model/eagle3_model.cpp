@@ -66,7 +66,7 @@ td::test::FloatTensors tensors_of(const td::Eagle3Weights& weights) {
 
 }  // namespace
 
-TEST_CASE("EAGLE-3's guesses equal a float64 reference, in a line and in a tree") {
+TEST_CASE("Eagle3Model equals a float64 reference for a sequence and a tree") {
   const auto config  = random_llama_config();
   const auto target  = random_llama(1);
   const auto weights = random_eagle3_weights(config, 2);
@@ -128,7 +128,7 @@ TEST_CASE("EAGLE-3's guesses equal a float64 reference, in a line and in a tree"
 }
 
 TEST_CASE(
-    "a checkpoint is read by the names of EAGLE-3 and refused by the name of what does not fit") {
+    "Eagle3Weights::read reads EAGLE-3's tensors and names one that is missing or does not fit") {
   const auto config  = random_llama_config();
   const auto weights = random_eagle3_weights(config, 5);
   auto tensors       = tensors_of(weights);
@@ -156,13 +156,13 @@ TEST_CASE(
     longer[name].numbers.resize(tensor.numbers.size() / tensor.shape[0] * longer[name].shape[0]);
     const auto wrong = failure(longer);
     CHECK(wrong.first == td::Errc::shape_mismatch);
-    // The gate says how wide the layer is, so it is the others that do not fit it.
+    // The gate defines the width of the layer, so another tensor does not fit.
     const bool is_gate = name == "midlayer.mlp.gate_proj.weight";
     CHECK_THAT(wrong.second, td::test::contains(is_gate ? "up_proj" : name));
   }
 }
 
-TEST_CASE("EAGLE-3's weights given by hand are checked too") {
+TEST_CASE("Eagle3Model checks the shapes of weights in memory") {
   const auto target = random_llama(6);
   const auto right  = random_eagle3_weights(target.config(), 7);
   const auto place  = [&](auto change) {
@@ -195,7 +195,7 @@ TEST_CASE("EAGLE-3's weights given by hand are checked too") {
   CHECK(one_less(&Layer::down) == "mlp.down_proj");
 }
 
-TEST_CASE("SmolLM2's EAGLE-3 guesses, and the tokens that they stand for, are PyTorch's") {
+TEST_CASE("Eagle3Model of SmolLM2 equals PyTorch in states and tokens") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   const auto directory  = td::test::example_data("smollm2_draft");

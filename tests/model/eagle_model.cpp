@@ -64,7 +64,7 @@ Floats appended(const td::EagleModel& model, td::model::KvCache& cache, const Pa
   return guesses;
 }
 
-/// The guess after the last of some pairs, each appended by itself.
+/// The guess after the last of some pairs that are appended one by one.
 Floats one_by_one(const td::EagleModel& model, const Pairs& pairs) {
   auto cache = model.make_cache();
   Floats guess(width);
@@ -132,7 +132,7 @@ nlohmann::json read_reference(const std::filesystem::path& directory) {
   return reference;
 }
 
-/// Compares a trained layer with what PyTorch made of it.
+/// Compares a trained layer with PyTorch's results.
 void check_reference(const td::LlamaModel& target, const std::filesystem::path& directory) {
   const auto model     = td::EagleModel::load(target, directory / "eagle.safetensors");
   const auto reference = read_reference(directory);
@@ -164,7 +164,7 @@ void check_reference(const td::LlamaModel& target, const std::filesystem::path& 
 
 }  // namespace
 
-TEST_CASE("guesses equal a float64 reference, in a line and in a tree") {
+TEST_CASE("EagleModel equals a float64 reference for a sequence and a tree") {
   const auto config = random_llama_config();
   const auto target = random_llama(1);
   for (const bool has_bias : {true, false}) {
@@ -209,7 +209,7 @@ TEST_CASE("guesses equal a float64 reference, in a line and in a tree") {
   }
 }
 
-TEST_CASE("each path of a tree has the bits of the same pairs appended one by one") {
+TEST_CASE("EagleModel::forward_nodes has the bits of each path appended token by token") {
   const auto target = random_llama(4);
   const td::EagleModel model{target, random_eagle_weights(target.config(), 5)};
   for (unsigned seed = 0; seed < 6; ++seed) {
@@ -237,7 +237,8 @@ TEST_CASE("each path of a tree has the bits of the same pairs appended one by on
   }
 }
 
-TEST_CASE("nodes added in several calls are those added in one, and forward forgets them") {
+TEST_CASE(
+    "EagleModel::forward_nodes is independent of the split of calls and forward drops nodes") {
   const auto target = random_llama(6);
   const td::EagleModel model{target, random_eagle_weights(target.config(), 7)};
   std::mt19937 random{8};
@@ -257,7 +258,7 @@ TEST_CASE("nodes added in several calls are those added in one, and forward forg
     CHECK(nodes == whole);
     CHECK(appended(model, cache, next) == after);
     CHECK(model.length(cache) == 35);
-    // Nodes count from 0 again.
+    // Nodes are numbered from 0 again.
     const Floats again = run_nodes(model, cache, forest, step);
     auto fresh         = model.make_cache();
     appended(model, fresh, line);
@@ -266,7 +267,7 @@ TEST_CASE("nodes added in several calls are those added in one, and forward forg
   }
 }
 
-TEST_CASE("entries appended together have the bits of entries appended alone") {
+TEST_CASE("EagleModel::forward has the bits of pairs appended one by one") {
   const auto target = random_llama(9);
   const td::EagleModel model{target, random_eagle_weights(target.config(), 10)};
   std::mt19937 random{11};
@@ -276,7 +277,8 @@ TEST_CASE("entries appended together have the bits of entries appended alone") {
   CHECK(Floats(whole.end() - width, whole.end()) == one_by_one(model, line));
 }
 
-TEST_CASE("a checkpoint is read by the names of EAGLE, its feed-forward width from its shape") {
+TEST_CASE(
+    "EagleWeights::read reads EAGLE's tensors and takes the feed-forward width from their shape") {
   const auto target  = random_llama(12);
   const auto config  = target.config();
   const auto weights = random_eagle_weights(config, 13);
@@ -294,11 +296,12 @@ TEST_CASE("a checkpoint is read by the names of EAGLE, its feed-forward width fr
   CHECK(read.layer.up == weights.layer.up);
   CHECK(read.layer.down == weights.layer.down);
   tensors.erase("fc.bias");
-  tensors["embed_tokens.weight"] = {{1, 1}, {0}};  // some checkpoints repeat the target's
+  tensors["embed_tokens.weight"] = {{1, 1},
+                                    {0}};  // some checkpoints contain the target's embedding
   CHECK(td::EagleWeights::read(make_safetensors(tensors), config).bias.empty());
 }
 
-TEST_CASE("a checkpoint that does not fit the target is refused by name") {
+TEST_CASE("EagleWeights::read names a tensor that is missing or does not fit the target") {
   const auto config  = random_llama_config();
   const auto tensors = tensors_of(random_eagle_weights(config, 14));
   const auto failure = [&](const auto& changed) {
@@ -325,13 +328,13 @@ TEST_CASE("a checkpoint that does not fit the target is refused by name") {
     narrow[name].numbers.resize(narrow[name].shape[0] * others);
     const auto wrong = failure(narrow);
     CHECK(wrong.first == td::Errc::shape_mismatch);
-    // The gate says how wide the layer is, so it is the others that do not fit it.
+    // The gate defines the width of the layer, so another tensor does not fit.
     CHECK_THAT(wrong.second,
                td::test::contains(name == "layers.0.mlp.gate_proj.weight" ? "up_proj" : name));
   }
 }
 
-TEST_CASE("weights given by hand are checked too") {
+TEST_CASE("EagleModel checks the shapes of weights in memory") {
   const auto target = random_llama(15);
   const auto code   = [&](auto change) {
     auto weights = random_eagle_weights(target.config(), 16);
@@ -390,7 +393,7 @@ TEST_CASE("weights given by hand are checked too") {
         "layers.0.input_layernorm: 1 numbers: must be " + number(hidden));
 }
 
-TEST_CASE("the embedded model's draft states are PyTorch's") {
+TEST_CASE("EagleModel of the embedded model equals PyTorch") {
   const auto directory = td::test::example_data("tiny");
   if (!std::filesystem::exists(directory / "reference_draft.json")) {
     std::cerr << "SKIPPED: no " << (directory / "reference_draft.json").string() << '\n';
@@ -399,7 +402,7 @@ TEST_CASE("the embedded model's draft states are PyTorch's") {
   check_reference(td::LlamaModel::load(directory), directory);
 }
 
-TEST_CASE("SmolLM2's tokens, states and draft states are those that its layer was trained on") {
+TEST_CASE("EagleModel of SmolLM2 equals PyTorch in tokens and states") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   const auto directory = td::test::example_data("smollm2_draft");

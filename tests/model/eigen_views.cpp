@@ -18,7 +18,7 @@ namespace td = tooldecode;
 
 namespace {
 
-/// A model of a user's, whose head is a matrix of Eigen's.
+/// A user's model whose head is an Eigen matrix.
 struct EigenModel {
   struct Cache {};
   using Head = Eigen::Matrix<Eigen::bfloat16, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -38,7 +38,7 @@ static_assert(td::HostHeadModel<EigenModel>);
 
 }  // namespace
 
-TEST_CASE("HeadView: views a matrix of Eigen's, a block of one and a map with a stride") {
+TEST_CASE("HeadView views an Eigen matrix, a block and a map with a stride") {
   using Matrix           = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Matrix matrix    = Matrix::Random(5, 7);
   const td::HeadView all = matrix;
@@ -54,7 +54,7 @@ TEST_CASE("HeadView: views a matrix of Eigen's, a block of one and a map with a 
   CHECK(td::eigen_head<float>(part) == matrix.leftCols(4));
 }
 
-TEST_CASE("HeadView: views a matrix of Eigen's bfloat16, and Eigen views it") {
+TEST_CASE("HeadView views an Eigen matrix of bfloat16 and converts back") {
   using Matrix = Eigen::Matrix<Eigen::bfloat16, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Matrix matrix     = Eigen::MatrixXf::Random(3, 6).cast<Eigen::bfloat16>();
   const td::HeadView head = matrix;
@@ -63,7 +63,7 @@ TEST_CASE("HeadView: views a matrix of Eigen's bfloat16, and Eigen views it") {
   CHECK(td::eigen_head<Eigen::bfloat16>(head).cast<float>() == matrix.cast<float>());
 }
 
-TEST_CASE("HeadView: a model's head may be a matrix of Eigen's") {
+TEST_CASE("ConstrainedHead accepts a model whose head is an Eigen matrix") {
   const EigenModel model;
   td::TokenMask mask(9);
   mask.insert(2);
@@ -80,7 +80,7 @@ TEST_CASE("HeadView: a model's head may be a matrix of Eigen's") {
   CHECK(same == logits);
 }
 
-TEST_CASE("BFloat16: has the bits of Eigen's, whatever is rounded") {
+TEST_CASE("BFloat16 has the bits of Eigen's bfloat16 for all rounding cases") {
   std::size_t wrong = 0;
   for (std::uint64_t step = 0; step < (1U << 16); ++step) {
     for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {

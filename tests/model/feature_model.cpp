@@ -27,8 +27,8 @@ td::LlamaConfig config_of(std::size_t count) {
   return config;
 }
 
-/// The first layers of a model, whose final states are what the next one would read, divided by
-/// their root mean square.
+/// The first layers of a model; its final states are the input of the next layer divided by their
+/// root mean square.
 td::LlamaModel first_layers(const td::model::LlamaWeights& weights, std::size_t count) {
   auto some = weights;
   some.layers.resize(count);
@@ -51,11 +51,11 @@ Floats states_of(const M& model, typename M::Cache& cache, const Tokens& tokens)
 
 }  // namespace
 
-TEST_CASE("features are what shorter models end with, and the final state is the model's own") {
+TEST_CASE("FeatureModel returns the states of the chosen layers and the model's final state") {
   const auto weights = td::test::random_llama_weights(config_of(layers), 1);
   const td::LlamaModel model{config_of(layers), weights};
   std::mt19937 random{2};
-  const Tokens tokens = random_tokens(70, random);  // more than pass a layer together
+  const Tokens tokens = random_tokens(70, random);  // more than one pass of a layer takes
   auto own_cache      = model.make_cache();
   const Floats own    = states_of(model, own_cache, tokens);
   for (const std::vector<std::size_t>& read :
@@ -91,7 +91,7 @@ TEST_CASE("features are what shorter models end with, and the final state is the
   }
 }
 
-TEST_CASE("a tree and a batch have the features of their tokens appended") {
+TEST_CASE("FeatureModel has the same states for a tree and a batch as for appended tokens") {
   const td::LlamaModel model{config_of(layers),
                              td::test::random_llama_weights(config_of(layers), 3)};
   const auto features = td::FeatureModel::for_eagle3(model);
@@ -121,7 +121,7 @@ TEST_CASE("a tree and a batch have the features of their tokens appended") {
   CHECK(both == expected);
 }
 
-TEST_CASE("what is decoded does not depend on features") {
+TEST_CASE("Decoder with a FeatureModel decodes the same tokens as with its model") {
   const td::LlamaModel model{config_of(layers),
                              td::test::random_llama_weights(config_of(layers), 5)};
   const auto features = td::FeatureModel::for_eagle3(model);
@@ -136,7 +136,7 @@ TEST_CASE("what is decoded does not depend on features") {
   }
 }
 
-TEST_CASE("layers that are not the model's, or out of order, are refused by place") {
+TEST_CASE("FeatureModel throws for layers that are out of range or out of order") {
   const td::LlamaModel model{config_of(layers),
                              td::test::random_llama_weights(config_of(layers), 7)};
   const auto place = [&](std::vector<std::size_t> read) {

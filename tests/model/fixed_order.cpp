@@ -21,7 +21,7 @@ std::vector<float> random_row(std::size_t size, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("products equal a float64 reference and one another, whatever is multiplied beside") {
+TEST_CASE("fill_products equals a float64 reference and has the bits of dot for each element") {
   std::mt19937 random{1};
   for (int round = 0; round < 60; ++round) {
     INFO("seed 1, round " << round);
@@ -51,7 +51,7 @@ TEST_CASE("products equal a float64 reference and one another, whatever is multi
   }
 }
 
-TEST_CASE("weighted rows equal a float64 reference and can be added in pieces") {
+TEST_CASE("add_weighted_rows equals a float64 reference and has the same bits in pieces") {
   std::mt19937 random{2};
   for (int round = 0; round < 60; ++round) {
     INFO("seed 2, round " << round);
@@ -85,7 +85,7 @@ TEST_CASE("weighted rows equal a float64 reference and can be added in pieces") 
   }
 }
 
-TEST_CASE("softened scores and activations equal a float64 reference") {
+TEST_CASE("soften and activate equal a float64 reference") {
   std::mt19937 random{3};
   for (int round = 0; round < 60; ++round) {
     INFO("seed 3, round " << round);
@@ -111,7 +111,7 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
       const double expected = g / (1 + std::exp(-g)) * static_cast<double>(up[i]);
       CHECK(std::abs(static_cast<double>(active[i]) - expected) <=
             1e-6 * std::abs(expected) + 1e-9);
-      // The same bits wherever an element stands.
+      // The same bits at any index.
       std::vector<float> alone{gate[i]};
       td::model::activate(alone, std::span(up).subspan(i, 1));
       CHECK(alone[0] == active[i]);
@@ -119,7 +119,7 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
   }
 }
 
-TEST_CASE("softened scores are a distribution, however far apart the scores are") {
+TEST_CASE("soften returns a distribution for scores that are far apart") {
   std::vector<float> scores{-1e30F, 0.0F, 1e30F, 1e30F};
   td::model::soften(scores, 1.0F);
   CHECK(scores[0] < 1e-30F);

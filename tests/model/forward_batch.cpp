@@ -14,7 +14,8 @@
 using namespace tooldecode;
 using namespace tooldecode::model;
 
-TEST_CASE("A model without batches gives the same rows, one pass each") {
+TEST_CASE(
+    "forward_batch gives the same rows for a model without batches in one pass per sequence") {
   const test::RandomModel model(11);
   const test::OneByOne single{model};
   static_assert(!BatchModel<test::OneByOne<test::RandomModel>>);
@@ -32,7 +33,7 @@ TEST_CASE("A model without batches gives the same rows, one pass each") {
 
 namespace {
 
-// A LlamaModel that hides that it can run several sequences in one pass.
+// A LlamaModel without its functions for batches.
 struct TreesOneByOne : test::OneByOne<LlamaModel> {
   [[nodiscard]] std::size_t hidden_size() const { return model.hidden_size(); }
   [[nodiscard]] auto lm_head() const { return model.lm_head(); }
@@ -55,7 +56,7 @@ static_assert(HeadTreeModel<TreesOneByOne> && !BatchTreeModel<TreesOneByOne>);
 
 }  // namespace
 
-TEST_CASE("A model without batches of trees gives the same states, one pass each") {
+TEST_CASE("forward_batch_hidden gives the same states for a model without batches of trees") {
   const LlamaModel model = test::random_llama(6);
   const TreesOneByOne single{{model}};
   std::vector<LlamaModel::Cache> a, b;

@@ -38,7 +38,7 @@ std::vector<std::vector<float>> all_weights(const td::LlamaConfig& config,
   return all;
 }
 
-/// The code and the message of what goes wrong with a file.
+/// The code and the message of the error of a file.
 std::string gguf_failure(const std::string& bytes) {
   try {
     static_cast<void>(td::LlamaModel::parse_gguf(bytes));
@@ -48,7 +48,7 @@ std::string gguf_failure(const std::string& bytes) {
   return "none";
 }
 
-/// A file of the random config, with keys in place of those that it has or beside them.
+/// A file of the random config with keys that replace or extend its own.
 std::string with_keys(GgufWriter keys, std::uint64_t count,
                       const td::LlamaConfig& config = gguf_config(false)) {
   GgufWriter file;
@@ -59,8 +59,7 @@ std::string with_keys(GgufWriter keys, std::uint64_t count,
 
 using Complex = std::vector<std::pair<double, double>>;
 
-/// Heads as complex numbers: neighbours are a pair, or a head's two halves are; turned by a
-/// position.
+/// Heads as complex numbers of neighbours or of a head's two halves, rotated by a position.
 Complex turned(const td::test::Vector& heads, const td::LlamaConfig& config, bool neighbours,
                double position) {
   Complex result;
@@ -80,7 +79,7 @@ Complex turned(const td::test::Vector& heads, const td::LlamaConfig& config, boo
 
 }  // namespace
 
-TEST_CASE("a model's config and weights are read as they were written") {
+TEST_CASE("read_llama_config and read_llama_weights return what was written") {
   for (const bool is_qwen2 : {false, true}) {
     const auto config       = gguf_config(is_qwen2);
     const auto weights      = td::test::random_llama_weights(config, 1);
@@ -105,7 +104,8 @@ TEST_CASE("a model's config and weights are read as they were written") {
   }
 }
 
-TEST_CASE("files of Llama turn neighbours, and the weights read score the same by turning halves") {
+TEST_CASE(
+    "read_llama_weights permutes heads so that rotation by halves equals rotation by neighbours") {
   const auto config       = gguf_config(false);
   const auto weights      = td::test::random_llama_weights(config, 2);
   const std::string bytes = td::test::make_gguf(config, weights, "llama");
@@ -127,7 +127,7 @@ TEST_CASE("files of Llama turn neighbours, and the weights read score the same b
   CHECK(in_file == here);
 }
 
-TEST_CASE("what a file may leave out") {
+TEST_CASE("LlamaModel::parse_gguf uses defaults for optional keys") {
   auto config            = gguf_config(true);
   config.key_value_heads = config.heads;
   config.head_size       = config.hidden_size / config.heads;
@@ -144,9 +144,9 @@ TEST_CASE("what a file may leave out") {
   CHECK(model.config().rope_theta == 1e4F);
 }
 
-TEST_CASE("what the model does not compute is refused, never ignored") {
+TEST_CASE("LlamaModel::parse_gguf throws for features that it does not compute") {
   const auto refused = [](GgufWriter keys) { return gguf_failure(with_keys(keys, 1)); };
-  CHECK(refused(GgufWriter()) != "none");  // a key too many
+  CHECK(refused(GgufWriter()) != "none");  // the count includes a missing key
   CHECK(gguf_failure(with_keys(GgufWriter(), 0)) == "none");
   CHECK(refused(GgufWriter().number("general.other", 1)) == "none");
   const std::string start = "unsupported_keyword llama.", is_not = " is not supported, must be ";
@@ -182,7 +182,7 @@ TEST_CASE("what the model does not compute is refused, never ignored") {
         "architecture is computed with here");
 }
 
-TEST_CASE("impossible values are refused with their keys") {
+TEST_CASE("LlamaModel::parse_gguf errors name the key of an impossible value") {
   const auto refused = [](const std::string& key, std::uint32_t value) {
     return gguf_failure(with_keys(GgufWriter().number("llama." + key, value), 1));
   };
@@ -217,7 +217,7 @@ TEST_CASE("impossible values are refused with their keys") {
         "malformed_file llama.attention.head_count 4: must divide embedding_length 6");
 }
 
-TEST_CASE("a config that the tensors do not bear out is refused") {
+TEST_CASE("LlamaModel::parse_gguf throws if keys and tensors disagree") {
   const auto refused = [](const std::string& key, std::uint32_t value) {
     return gguf_failure(with_keys(GgufWriter().number("llama." + key, value), 1));
   };

@@ -15,7 +15,7 @@ using td::test::GgufWriter;
 
 namespace {
 
-/// The code and the message of what goes wrong with a file; reads every tensor.
+/// Reads all tensors; returns the code and the message of the error.
 std::string tensors_failure(const std::string& bytes) {
   try {
     const GgufTensors file(bytes);
@@ -37,7 +37,7 @@ GgufWriter two_tensors() {
 
 }  // namespace
 
-TEST_CASE("tensors are found by their names and widened") {
+TEST_CASE("GgufTensors finds tensors by name and converts them to float") {
   const std::string bytes = two_tensors().file(1);
   const GgufTensors file(bytes);
   CHECK(file.metadata().value<double>("key") == 7);
@@ -54,7 +54,7 @@ TEST_CASE("tensors are found by their names and widened") {
                     "tensor \"c\": is not in the file");
 }
 
-TEST_CASE("data begin where the file's alignment says") {
+TEST_CASE("GgufTensors reads data at the alignment of the file") {
   const std::string key = "general.alignment";
   for (const std::uint32_t alignment : {1U, 8U, 32U}) {  // the writer's tensors are at 0 and 32
     const std::string with_key = two_tensors().number(key, alignment).file(2);
@@ -77,7 +77,7 @@ TEST_CASE("data begin where the file's alignment says") {
       "malformed_file tensor \"b.weight\": begins at byte 32 of the data, must begin at a multiple of 64");
 }
 
-TEST_CASE("files that contradict themselves are refused") {
+TEST_CASE("GgufTensors throws for inconsistent tensors") {
   CHECK(tensors_failure(two_tensors().file(1)) == "none");
   CHECK(tensors_failure(two_tensors().tensor("a", {1}, {1}).file(1)) ==
         "malformed_file tensor \"a\": is there twice");
@@ -92,14 +92,14 @@ TEST_CASE("files that contradict themselves are refused") {
   CHECK(
       tensors_failure(GgufWriter().tensor("a", {9}, {1}).file(0)) ==
       "malformed_file tensor \"a\": has shape [9], the file is cut short: it has 32 bytes of data");
-  // Extents whose product wraps around.
+  // Extents whose product overflows.
   const auto huge = std::size_t{1} << 62;
   CHECK(tensors_failure(GgufWriter().tensor("a", {huge, 4}, {1}).file(0)) ==
         "malformed_file tensor \"a\": has shape [4611686018427387904,4], the file is cut short: it "
         "has 32 bytes of data");
 }
 
-TEST_CASE("types of which no weights are read are named") {
+TEST_CASE("GgufTensors names a type that it does not support") {
   const std::string types =
       ", weights must be F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, "
       "Q6_K or BF16";
@@ -112,7 +112,7 @@ TEST_CASE("types of which no weights are read are named") {
   CHECK(failure(4) == start + "number 4" + types);
 }
 
-TEST_CASE("a file cut short anywhere is refused") {
+TEST_CASE("GgufTensors throws for a file that is truncated anywhere") {
   const std::string bytes = two_tensors().file(1);
   const std::size_t end   = bytes.size() - 28;  // padding after the last tensor may be missing
   for (std::size_t size = 0; size < end; ++size) {

@@ -24,7 +24,7 @@ std::vector<W> random_numbers(std::size_t size, std::mt19937& random) {
   return numbers;
 }
 
-// Rows of any type of weights, with a gap after each.
+// Rows of any weight type with a gap after each.
 template <class W>
 std::vector<W> random_rows(std::size_t rows, std::size_t width, std::mt19937& random) {
   std::vector<W> numbers;
@@ -47,8 +47,9 @@ std::vector<float> products_of(std::span<const float> hidden, std::size_t width,
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever stands beside them",
-                   "", float, td::BFloat16, td::model::ScaledByte) {
+TEMPLATE_TEST_CASE(
+    "fill_head_products equals a float64 reference and has the same bits for any rows", "", float,
+    td::BFloat16, td::model::ScaledByte) {
   std::mt19937 random{1};
   for (int round = 0; round < 40; ++round) {
     const std::size_t n     = 1 + static_cast<std::size_t>(round) % 16;
@@ -62,7 +63,7 @@ TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever s
     for (std::size_t r = 0; r < m; ++r) rows.push_back(weights.data() + r * stride);
     const auto logits = products_of(hidden, width, rows);
 
-    // Any rows, in any order, elsewhere in memory; one state alone.
+    // Random rows in random order at other addresses, for one state.
     const auto copy = weights;
     for (std::size_t t = 0; t < n; ++t) {
       std::vector<const TestType*> some;
@@ -91,7 +92,7 @@ TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever s
   }
 }
 
-TEST_CASE("logits of F32 rows have the bits of fill_products") {
+TEST_CASE("fill_head_products of float32 rows has the bits of fill_products") {
   std::mt19937 random{2};
   for (int round = 0; round < 40; ++round) {
     INFO("seed 2, round " << round);
@@ -109,11 +110,11 @@ TEST_CASE("logits of F32 rows have the bits of fill_products") {
   }
 }
 
-TEST_CASE("every BF16 weight is widened exactly, in both halves of a register's lanes") {
+TEST_CASE("fill_head_products converts each bfloat16 weight exactly in both halves of a register") {
   for (std::size_t place = 0; place < 2; ++place) {
     std::vector<td::BFloat16> weights;
     std::vector<const td::BFloat16*> rows;
-    for (unsigned bits = 0; bits < 0x7f80; ++bits) {  // every finite number of the positive sign
+    for (unsigned bits = 0; bits < 0x7f80; ++bits) {  // all finite nonnegative numbers
       weights.resize(weights.size() + 2, td::BFloat16(0.0F));
       weights[2 * bits + place] = std::bit_cast<td::BFloat16>(static_cast<std::uint16_t>(bits));
     }
@@ -129,13 +130,13 @@ TEST_CASE("every BF16 weight is widened exactly, in both halves of a register's 
   }
 }
 
-TEST_CASE("every weight of 8 bits is widened exactly, in all quarters of a register's lanes") {
+TEST_CASE("fill_head_products converts each 8-bit weight exactly in each quarter of a register") {
   for (std::size_t place = 0; place < 4; ++place) {
     std::size_t wrong = 0;
     for (int value = -127; value <= 127; ++value) {
       std::vector<float> row(4);
       row[place]           = static_cast<float>(value) * 0.25F;
-      row[(place + 1) % 4] = 127 * 0.25F;  // makes the scale a quarter
+      row[(place + 1) % 4] = 127 * 0.25F;  // sets the scale to 0.25
       std::vector<td::model::ScaledByte> stored;
       td::model::append_row(std::span<const float>(row), stored);
       std::vector<float> hidden(4);
@@ -148,7 +149,7 @@ TEST_CASE("every weight of 8 bits is widened exactly, in all quarters of a regis
   }
 }
 
-TEST_CASE("no rows, no states") {
+TEST_CASE("fill_head_products without rows or states returns nothing") {
   CHECK(products_of<float>(std::vector<float>(6), 3, {}).empty());
   const float row[3] = {1, 2, 3};
   CHECK(products_of<float>({}, 3, {row, row}).empty());

@@ -12,7 +12,7 @@ namespace td = tooldecode;
 
 namespace {
 
-/// The least that can be viewed, of whatever library.
+/// The smallest interface that HeadView accepts.
 template <class W>
 struct Matrix {
   [[nodiscard]] const W* data() const { return weights.data(); }
@@ -23,7 +23,7 @@ struct Matrix {
 
 }  // namespace
 
-TEST_CASE("HeadView: views anything with data, rows and columns") {
+TEST_CASE("HeadView views any type with data, rows and columns") {
   Matrix<float> matrix;
   matrix.weights[2 * 4 + 1] = 7;
   const td::HeadView head   = matrix;
@@ -43,7 +43,7 @@ TEST_CASE("HeadView: views anything with data, rows and columns") {
   CHECK(halved.row(2) == narrow.data() + 8);
 }
 
-TEST_CASE("HeadView: rows further apart than they are long") {
+TEST_CASE("HeadView views rows with a stride greater than their length") {
   const std::vector<float> weights{1, 2, 3, 4, 5, 6, 7, 8};
   const td::HeadView head = td::model::RowsView<const float>{weights.data(), 2, 3, 4};
   CHECK(head.stride() == 4);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t layers = 2;
 constexpr std::size_t width  = 3;
 
-/// What slot holds which number, for every plane and column.
+/// The float that stands for a number in a plane and column.
 float mark(float number, std::size_t plane, std::size_t column) {
   return number * 100 + static_cast<float>(plane * 10 + column);
 }
@@ -51,7 +51,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("a family of forks behaves as if each had its own copy") {
+TEST_CASE("KvCache forks behave like separate copies under random operations") {
   std::mt19937 random{3};
   float next = 0;
   std::vector<Pair> family(1);
@@ -71,7 +71,7 @@ TEST_CASE("a family of forks behaves as if each had its own copy") {
         pair.cache.close(count);
         break;
       }
-      case 2: {  // draft, and keep a path or forget it by the next step
+      case 2: {  // add nodes; commit a path or let the next step drop them
         const std::size_t count = 1 + random() % 64;
         std::vector<float> nodes;
         pair.cache.open(count);
@@ -99,7 +99,7 @@ TEST_CASE("a family of forks behaves as if each had its own copy") {
         pair.numbers.resize(length);
         break;
       }
-      default: {  // fork, replacing one of the family where it is large
+      default: {  // fork, and replace a member if the family is full
         Pair child{pair.cache.fork(), pair.numbers};
         if (family.size() < 8) {
           family.push_back(std::move(child));
@@ -117,7 +117,7 @@ TEST_CASE("a family of forks behaves as if each had its own copy") {
   for (const Pair& member : family) CHECK(holds(member.cache, member.numbers));
 }
 
-TEST_CASE("full blocks are shared by a fork, the last one is not") {
+TEST_CASE("KvCache::fork shares full blocks and copies the last one") {
   constexpr std::size_t block = td::model::KvCache::block_size;
   td::model::KvCache cache(layers, width);
   const std::size_t length = 2 * block + 5;
@@ -129,7 +129,7 @@ TEST_CASE("full blocks are shared by a fork, the last one is not") {
     const bool shared = cache.keys(0, slot, 1).data == fork.keys(0, slot, 1).data;
     CHECK(shared == (slot < 2 * block));
   }
-  // What is cut short of a shared block is moved, and its other owner keeps it.
+  // truncate copies a shared block, and the fork keeps the original.
   cache.truncate(block + 1);
   CHECK(cache.keys(0, block, 1).data != fork.keys(0, block, 1).data);
   CHECK(cache.keys(0, 0, 1).data == fork.keys(0, 0, 1).data);

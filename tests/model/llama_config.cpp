@@ -38,7 +38,7 @@ std::string failure(const Json& changes) {
 
 }  // namespace
 
-TEST_CASE("what a file leaves out has the defaults of the architecture") {
+TEST_CASE("LlamaConfig::parse uses the architecture's defaults for missing keys") {
   const auto config = parsed(Json::object());
   CHECK(config.vocabulary_size == 100);
   CHECK(config.hidden_size == 64);
@@ -53,7 +53,7 @@ TEST_CASE("what a file leaves out has the defaults of the architecture") {
   CHECK_FALSE(config.tied_head);
 }
 
-TEST_CASE("values of a file are taken over, nulls are as if left out") {
+TEST_CASE("LlamaConfig::parse reads all keys and treats null as missing") {
   const auto config = parsed({{"num_key_value_heads", 2},
                               {"head_dim", 32},
                               {"max_position_embeddings", 77},
@@ -73,7 +73,7 @@ TEST_CASE("values of a file are taken over, nulls are as if left out") {
   CHECK(parsed({{"head_dim", nullptr}, {"num_key_value_heads", nullptr}}).head_size == 16);
 }
 
-TEST_CASE("both places of rope's parameters are understood") {
+TEST_CASE("LlamaConfig::parse reads rope parameters from both keys and rejects other scaling") {
   CHECK(parsed({{"rope_parameters", {{"rope_theta", 2e4}, {"rope_type", "default"}}}}).rope_theta ==
         2e4F);
   CHECK(parsed({{"rope_scaling", {{"type", "default"}}}}).rope_theta == 1e4F);
@@ -87,7 +87,7 @@ TEST_CASE("both places of rope's parameters are understood") {
         "malformed_file config.json: #/rope_parameters: 3: must be an object or null");
 }
 
-TEST_CASE("frequencies are scaled as Llama 3.1 scales them") {
+TEST_CASE("LlamaConfig::parse computes the rope factors of Llama 3.1") {
   const Json scaling{{"rope_type", "llama3"},
                      {"factor", 8.0},
                      {"low_freq_factor", 1.0},
@@ -97,7 +97,7 @@ TEST_CASE("frequencies are scaled as Llama 3.1 scales them") {
   REQUIRE(config.rope_factors.size() == 64);
   bool between = false;
   for (std::size_t i = 0; i < 64; ++i) {
-    // By the wave that a frequency makes, in three cases, as transformers computes it.
+    // Three cases by wavelength, as in transformers.
     const double frequency  = std::pow(5e5, -2.0 * static_cast<double>(i) / 128);
     const double wavelength = 2 * 3.14159265358979323846 / frequency;
     double scaled           = frequency;
@@ -132,13 +132,13 @@ TEST_CASE("frequencies are scaled as Llama 3.1 scales them") {
         "low_freq_factor");
 }
 
-TEST_CASE("Qwen2 is Llama with biases") {
+TEST_CASE("LlamaConfig::parse sets attention biases for Qwen2 only") {
   CHECK(parsed({{"model_type", "qwen2"}, {"use_sliding_window", false}}).attention_biases);
   CHECK_FALSE(parsed({{"model_type", "llama"}}).attention_biases);
   CHECK_FALSE(parsed(Json::object()).attention_biases);
 }
 
-TEST_CASE("features that the model does not compute are refused, never ignored") {
+TEST_CASE("LlamaConfig::parse throws for features that the model does not compute") {
   CHECK(failure({{"attention_bias", true}}) ==
         "unsupported_keyword config.json: #/attention_bias: true is not supported, must be false");
   CHECK(failure({{"mlp_bias", true}}) ==
@@ -158,7 +158,7 @@ TEST_CASE("features that the model does not compute are refused, never ignored")
       "unsupported_keyword config.json: #/quantization_config: {\"bits\":4} is not supported, must be null");
 }
 
-TEST_CASE("impossible values are refused with their pointer") {
+TEST_CASE("LlamaConfig::parse errors name the pointer of an impossible value") {
   const std::string size = ": must be a whole number from 1 to 2^20";
   CHECK(failure({{"vocab_size", nullptr}}) == "malformed_file config.json: #/vocab_size" + size);
   CHECK(failure({{"hidden_size", 0}}) == "malformed_file config.json: #/hidden_size: 0" + size);
@@ -183,7 +183,7 @@ TEST_CASE("impossible values are refused with their pointer") {
         "malformed_file config.json: #/tie_word_embeddings: 1: must be true or false");
 }
 
-TEST_CASE("text that is no config gives an Error and nothing else") {
+TEST_CASE("LlamaConfig::parse of malformed text throws only Error") {
   CHECK_THROWS_WITH(td::LlamaConfig::parse("{\"a\":"),
                     "config.json: byte 5: is not JSON: expected a value");
   CHECK_THROWS_WITH(td::LlamaConfig::parse("{\"a\":1e999}"),

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t width = 36;
 
-/// A random layer of its own feed-forward width.
+/// A random layer with a different feed-forward width.
 td::model::LlamaWeights::Layer random_layer(unsigned seed, bool with_norm) {
   auto config              = td::test::random_llama_config();
   config.layers            = 1;
@@ -30,7 +30,7 @@ td::model::LlamaWeights::Layer random_layer(unsigned seed, bool with_norm) {
   return layer;
 }
 
-/// Appends tokens to a cache in parts of `step`; their states are run in place.
+/// Appends tokens to a cache in parts of `step` and runs their states in place.
 void run_sequence(const td::model::LlamaLayers& layers, const td::model::LlamaWeights::Layer& layer,
                   td::model::KvCache& cache, std::span<float> states, std::size_t step) {
   for (std::size_t first = 0; first * width < states.size(); first += step) {
@@ -52,7 +52,7 @@ Vector widened(std::span<const float> numbers) {
 
 }  // namespace
 
-TEST_CASE("a layer with and without an attention norm equals a float64 reference") {
+TEST_CASE("LlamaLayers::run equals a float64 reference with and without an attention norm") {
   auto config       = td::test::random_llama_config();
   config.rope_theta = 300.0F;
   const td::model::LlamaLayers layers{config};
@@ -77,7 +77,7 @@ TEST_CASE("a layer with and without an attention norm equals a float64 reference
   }
 }
 
-TEST_CASE("a norm of ones is not the same as no norm") {
+TEST_CASE("LlamaLayers::run distinguishes a norm of ones from no norm") {
   const td::model::LlamaLayers layers{td::test::random_llama_config()};
   auto layer = random_layer(33, false);
   std::mt19937 random{34};
@@ -98,7 +98,7 @@ TEST_CASE("a norm of ones is not the same as no norm") {
   CHECK(difference > 0.01F);
 }
 
-TEST_CASE("normalise divides by the root of the mean square, in place too") {
+TEST_CASE("LlamaLayers::normalise divides by the root mean square, also in place") {
   const td::model::LlamaLayers layers{td::test::random_llama_config()};
   std::mt19937 random{35};
   const auto weight   = td::test::random_numbers(width, 1, random);
@@ -108,7 +108,7 @@ TEST_CASE("normalise divides by the root of the mean square, in place too") {
   CHECK(td::test::relative_error(x, expected) < 1e-6);
 }
 
-TEST_CASE("rows of a tree see their own path alone") {
+TEST_CASE("LlamaLayers::run of a tree attends only to the prefix and each node's ancestors") {
   const auto config = td::test::random_llama_config();
   const td::model::LlamaLayers layers{config};
   for (const bool with_norm : {true, false}) {
@@ -149,7 +149,7 @@ TEST_CASE("rows of a tree see their own path alone") {
   }
 }
 
-TEST_CASE("a row has the same bits whatever stands beside it") {
+TEST_CASE("LlamaLayers::run has the same bits for a row in any batch") {
   const td::model::LlamaLayers layers{td::test::random_llama_config()};
   std::mt19937 random{38};
   for (const bool with_norm : {true, false}) {
@@ -165,7 +165,7 @@ TEST_CASE("a row has the same bits whatever stands beside it") {
       run_sequence(layers, layer, cache, together, step);
       CHECK(together == alone);
     }
-    // Rows of two sequences in one call, in turns.
+    // Alternating rows of two sequences in one call.
     td::model::KvCache a{1, layers.key_width()}, b{1, layers.key_width()};
     auto tail = input;
     tail.erase(tail.begin(), tail.begin() + static_cast<std::ptrdiff_t>(30 * width));

@@ -29,7 +29,7 @@ using Vector = std::vector<double>;
 
 namespace {
 
-/// The logits after the last token, in float64: all positions anew, layer by layer.
+/// Reference in float64: the logits after the last token, from all positions layer by layer.
 Vector slow_logits(const td::LlamaConfig& config, const td::model::LlamaWeights& weights,
                    const Tokens& tokens) {
   std::vector<td::test::SlowRow> rows;
@@ -93,7 +93,7 @@ Tree random_tree(std::size_t size, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("logits equal a float64 reference") {
+TEST_CASE("LlamaModel::forward equals a float64 reference") {
   std::mt19937 random{7};
   for (const bool tied : {false, true}) {
     auto config             = td::test::random_llama_config();
@@ -117,7 +117,7 @@ TEST_CASE("logits equal a float64 reference") {
   }
 }
 
-TEST_CASE("the embedded model's logits and greedy continuations are PyTorch's") {
+TEST_CASE("LlamaModel of the embedded model equals PyTorch in logits and greedy tokens") {
   const auto directory = td::test::example_data("tiny");
   if (!std::filesystem::exists(directory / "reference_logits.json")) {
     std::cerr << "SKIPPED: no " << (directory / "reference_logits.json").string() << '\n';
@@ -129,7 +129,7 @@ TEST_CASE("the embedded model's logits and greedy continuations are PyTorch's") 
 #ifdef __OPTIMIZE__
   const std::size_t cases = reference["cases"].size();
 #else
-  const std::size_t cases = 1;  // the others say nothing new, and take minutes with sanitizers
+  const std::size_t cases = 1;  // the others take minutes with sanitizers
 #endif
   for (std::size_t index = 0; index < cases; ++index) {
     const auto& row = reference["cases"][index];
@@ -153,10 +153,10 @@ TEST_CASE("the embedded model's logits and greedy continuations are PyTorch's") 
   }
 }
 
-// What llama.cpp (llama-cpp-python 0.3.36) computes with the same weights: as they are it rounds
-// activations to eight bits, so the logits are those of the file with its weights widened to F32;
-// the tokens are the same with both.
-TEST_CASE("SmolLM2's logits and greedy continuation are llama.cpp's", "[published]") {
+// Expected values are from llama.cpp (llama-cpp-python 0.3.36). With Q4_1 weights it rounds
+// activations to eight bits, so the logits are those of a file with the weights converted to F32;
+// the tokens are equal for both files.
+TEST_CASE("LlamaModel of SmolLM2 equals llama.cpp in logits and greedy tokens", "[published]") {
   const char* file = "SmolLM2-135M-Instruct.Q4_1.gguf";
   const auto path  = td::test::cached_model(file);
   if (!path) return td::test::report_skipped(file);
@@ -178,7 +178,7 @@ TEST_CASE("SmolLM2's logits and greedy continuation are llama.cpp's", "[publishe
   }
 }
 
-TEST_CASE("a token's logits have the same bits in every prefill") {
+TEST_CASE("LlamaModel::forward has the same bits for any split of the prefill") {
   const auto model = random_llama(8);
   std::mt19937 random{8};
   const Tokens tokens = random_tokens(150, random);
@@ -206,7 +206,7 @@ TEST_CASE("a token's logits have the same bits in every prefill") {
   }
 }
 
-TEST_CASE("a tree's node has the bits of its own path, and a committed path stays") {
+TEST_CASE("LlamaModel::forward_tree has the bits of each path and commit keeps the chosen path") {
   const auto model = random_llama(9);
   std::mt19937 random{9};
   for (int round = 0; round < 8; ++round) {
@@ -247,7 +247,7 @@ TEST_CASE("a tree's node has the bits of its own path, and a committed path stay
   }
 }
 
-TEST_CASE("nodes that are not committed leave no trace") {
+TEST_CASE("LlamaModel drops nodes of a tree that are not committed") {
   const auto model = random_llama(10);
   std::mt19937 random{10};
   const Tokens prompt = random_tokens(40, random);
@@ -261,7 +261,7 @@ TEST_CASE("nodes that are not committed leave no trace") {
   CHECK(logits_after(model, cache, more) == logits_after(model, untouched, more));
 }
 
-TEST_CASE("forks and truncated caches have the bits of a fresh run") {
+TEST_CASE("LlamaModel::fork and truncate have the bits of a new cache") {
   const auto model = random_llama(11);
   std::mt19937 random{11};
   const Tokens tokens = random_tokens(110, random);
@@ -282,7 +282,7 @@ TEST_CASE("forks and truncated caches have the bits of a fresh run") {
   CHECK(logits_after(model, cache, tokens) == expected.back());
 }
 
-TEST_CASE("sequences in a batch have the bits of each alone") {
+TEST_CASE("LlamaModel::forward_batch has the bits of each sequence alone") {
   const auto model = random_llama(12);
   std::mt19937 random{12};
   constexpr std::size_t count = 70;
@@ -312,7 +312,7 @@ TEST_CASE("sequences in a batch have the bits of each alone") {
   }
 }
 
-TEST_CASE("the head times a hidden state gives the logits") {
+TEST_CASE("LlamaModel::lm_head times a hidden state gives the logits") {
   const auto model    = random_llama(13);
   const Tokens tokens = {5, 17, 3};
   auto cache          = model.make_cache();
@@ -333,7 +333,7 @@ TEST_CASE("the head times a hidden state gives the logits") {
   }
 }
 
-TEST_CASE("tokens and lengths past the model's are refused and change nothing") {
+TEST_CASE("LlamaModel::forward throws for invalid tokens and lengths and keeps the cache") {
   const auto model = random_llama(14);
   auto cache       = model.make_cache();
   std::vector<float> logits(model.vocabulary_size());
@@ -349,7 +349,7 @@ TEST_CASE("tokens and lengths past the model's are refused and change nothing") 
       model.forward_tree(cache, Tokens{1, 2, 3}, std::vector<std::uint64_t>{1, 3, 5}, rows),
       td::Error);
   CHECK(model.length(cache) == 199);
-  // Depth counts, not the number of nodes.
+  // The depth of the tree counts, not its number of nodes.
   model.truncate(cache, 198);
   CHECK_NOTHROW(
       model.forward_tree(cache, Tokens{1, 2, 3}, std::vector<std::uint64_t>{1, 3, 5}, rows));
@@ -357,12 +357,12 @@ TEST_CASE("tokens and lengths past the model's are refused and change nothing") 
   CHECK(model.length(cache) == 200);
 }
 
-TEST_CASE("a directory without a model is named") {
+TEST_CASE("LlamaModel::load of a missing directory names the file") {
   CHECK_THROWS_WITH(td::LlamaModel::load("/nowhere"),
                     "/nowhere/config.json: is not a file that can be read");
 }
 
-TEST_CASE("a GGUF file is a model, and its errors name it") {
+TEST_CASE("LlamaModel::load reads a GGUF file and its errors name the file") {
   const auto config   = td::test::random_llama_config();
   const auto weights  = td::test::random_llama_weights(config, 15);
   const auto path     = std::filesystem::temp_directory_path() / "tooldecode_llama_model.gguf";

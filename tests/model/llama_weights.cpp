@@ -16,7 +16,7 @@ using Json   = nlohmann::json;
 
 namespace {
 
-/// A safetensors file of F32 tensors under the names that checkpoints use.
+/// A safetensors file of F32 tensors with the names of checkpoints.
 std::string file_of(td::model::LlamaWeights weights, const td::LlamaConfig& config) {
   Json header = Json::object();
   std::string data;
@@ -38,7 +38,7 @@ std::string file_of(td::model::LlamaWeights weights, const td::LlamaConfig& conf
 
 }  // namespace
 
-TEST_CASE("every weight is read from the tensor of its name") {
+TEST_CASE("LlamaWeights::read reads each weight from the tensor of its name") {
   for (const bool tied : {false, true}) {
     auto config             = td::test::random_llama_config();
     config.tied_head        = tied;
@@ -62,7 +62,7 @@ TEST_CASE("every weight is read from the tensor of its name") {
   }
 }
 
-TEST_CASE("a config that the file does not bear out is refused with the tensor's name") {
+TEST_CASE("LlamaWeights::read names the tensor that contradicts the config") {
   auto config = td::test::random_llama_config();
   const auto file =
       td::SafeTensors::parse(file_of(td::test::random_llama_weights(config, 1), config), "f");
@@ -82,7 +82,7 @@ TEST_CASE("a config that the file does not bear out is refused with the tensor's
       "[30,36]");
 }
 
-TEST_CASE("weights in memory are checked as well") {
+TEST_CASE("LlamaWeights::check names a weight of the wrong size") {
   const auto config = td::test::random_llama_config();
   auto weights      = td::test::random_llama_weights(config, 1);
   weights.layers[1].down.pop_back();

@@ -50,7 +50,7 @@ Vector slow_state(const td::MedusaModel::Head& head, const Floats& state) {
   return x;
 }
 
-/// Compares trained heads with what PyTorch made of them.
+/// Compares trained heads with PyTorch's results.
 void check_reference(const td::LlamaModel& target, const std::filesystem::path& directory) {
   const std::size_t hidden = target.hidden_size();
   const auto model         = td::MedusaModel::load(directory / "medusa.safetensors", hidden);
@@ -75,12 +75,13 @@ void check_reference(const td::LlamaModel& target, const std::filesystem::path& 
 
 }  // namespace
 
-TEST_CASE("every head's state equals a float64 reference, read from a file or given") {
+TEST_CASE(
+    "MedusaModel::fill_states equals a float64 reference for heads from a file and in memory") {
   for (const std::size_t width : {1U, 7U, 36U}) {
     std::mt19937 random{static_cast<unsigned>(width)};
     auto heads = td::test::random_medusa_heads(width, 3, 21);
-    heads[1].pop_back();                                                    // heads of one block,
-    heads[2].push_back(td::test::random_medusa_heads(width, 1, 22)[0][0]);  // and of three
+    heads[1].pop_back();                                                    // one block
+    heads[2].push_back(td::test::random_medusa_heads(width, 1, 22)[0][0]);  // three blocks
     const td::MedusaModel given{width, heads};
     const auto read = td::MedusaModel::read(make_safetensors(tensors_of(heads, width)), width);
     CHECK(given.heads() == 3);
@@ -101,14 +102,14 @@ TEST_CASE("every head's state equals a float64 reference, read from a file or gi
   }
 }
 
-TEST_CASE("a head without blocks gives the state itself") {
+TEST_CASE("MedusaModel::fill_states of a head without blocks returns the state") {
   const td::MedusaModel model{3, {{}}};
   Floats states(3);
   model.fill_states(Floats{1, -2, 3}, states);
   CHECK(states == Floats{1, -2, 3});
 }
 
-TEST_CASE("what does not fit is refused by name") {
+TEST_CASE("MedusaModel names a tensor that is missing or does not fit") {
   const std::size_t width = 4;
   const auto heads        = td::test::random_medusa_heads(width, 2, 23);
   const auto tensors      = tensors_of(heads, width);
@@ -148,7 +149,7 @@ TEST_CASE("what does not fit is refused by name") {
                     "[H], where H is 4");
 }
 
-TEST_CASE("the embedded model's heads are PyTorch's") {
+TEST_CASE("MedusaModel of the embedded model equals PyTorch") {
   const auto directory = td::test::example_data("tiny");
   if (!std::filesystem::exists(directory / "reference_draft.json")) {
     std::cerr << "SKIPPED: no " << (directory / "reference_draft.json").string() << '\n';
@@ -157,7 +158,7 @@ TEST_CASE("the embedded model's heads are PyTorch's") {
   check_reference(td::LlamaModel::load(directory), directory);
 }
 
-TEST_CASE("SmolLM2's heads are PyTorch's") {
+TEST_CASE("MedusaModel of SmolLM2 equals PyTorch") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   check_reference(td::LlamaModel::load(*file), td::test::example_data("smollm2_draft"));

@@ -11,7 +11,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("a row in 8 bits is off by half a step at most, and its greatest weight is exact") {
+TEST_CASE("append_row of ScaledByte rounds within half a step and keeps the greatest weight") {
   std::mt19937 random{1};
   for (int round = 0; round < 200; ++round) {
     INFO("seed 1, round " << round);
@@ -35,7 +35,7 @@ TEST_CASE("a row in 8 bits is off by half a step at most, and its greatest weigh
   }
 }
 
-TEST_CASE("a row of zeros, and one of no weights, in 8 bits") {
+TEST_CASE("append_row of ScaledByte stores a row of zeros and an empty row") {
   std::vector<td::model::ScaledByte> stored;
   td::model::append_row(std::span<const float>(std::vector<float>(3)), stored);
   CHECK(stored.size() == 7);
@@ -45,8 +45,8 @@ TEST_CASE("a row of zeros, and one of no weights, in 8 bits") {
   CHECK(stored.size() == 11);
 }
 
-TEMPLATE_TEST_CASE("other weights are stored as they are, and have no scale", "", float,
-                   td::BFloat16) {
+TEMPLATE_TEST_CASE("append_row of float and bfloat16 stores weights unchanged with scale 1", "",
+                   float, td::BFloat16) {
   const std::vector<float> row{1.5F, -0.25F, 3.0F};
   std::vector<TestType> stored;
   td::model::append_row(std::span<const float>(row), stored);

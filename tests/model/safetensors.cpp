@@ -46,7 +46,7 @@ std::string valid_file() {
                                bytes_of(std::array<std::uint16_t, 2>{0x3F80, 0xC049}));
 }
 
-/// The code and the message of what goes wrong with a file; reads every tensor.
+/// Reads all tensors; returns the code and the message of the error.
 std::pair<td::Errc, std::string> failure(const std::string& file) {
   try {
     const auto tensors = td::SafeTensors::parse(file, "m.safetensors");
@@ -65,7 +65,7 @@ std::pair<td::Errc, std::string> failure_of(const std::string& header, std::size
 
 }  // namespace
 
-TEST_CASE("F32, F16 and BF16 tensors are read") {
+TEST_CASE("SafeTensors reads F32, F16 and BF16 tensors") {
   const auto file = td::SafeTensors::parse(valid_file());
   CHECK(file.tensors().size() == 4);
   CHECK(file.contains("b.weight"));
@@ -76,7 +76,7 @@ TEST_CASE("F32, F16 and BF16 tensors are read") {
   CHECK(file.floats("empty", Shape{0, 4}).empty());
 }
 
-TEST_CASE("every half-precision number is widened exactly") {
+TEST_CASE("half_to_float converts each half-precision number exactly") {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     const float actual = td::half_to_float(static_cast<std::uint16_t>(bits));
     const int exponent = static_cast<int>(bits >> 10 & 31U);
@@ -94,7 +94,7 @@ TEST_CASE("every half-precision number is widened exactly") {
   }
 }
 
-TEST_CASE("a tensor must be there, of the required shape, and of a float type") {
+TEST_CASE("SafeTensors::floats throws for a missing tensor, a wrong shape and an integer type") {
   const auto file = td::SafeTensors::parse(valid_file(), "m.safetensors");
   CHECK_THROWS_WITH(file.floats("x", Shape{1}), "m.safetensors: tensor \"x\": is not in the file");
   CHECK_THROWS_WITH(file.floats("a", Shape{4}),
@@ -103,7 +103,7 @@ TEST_CASE("a tensor must be there, of the required shape, and of a float type") 
         "m.safetensors: tensor \"a\": has type I64, weights must be F32, F16 or BF16");
 }
 
-TEST_CASE("a header that contradicts itself or the file is refused with its place") {
+TEST_CASE("SafeTensors::parse errors name the place of an inconsistent header") {
   using td::Errc;
   const auto check = [](const std::pair<Errc, std::string>& found, Errc code,
                         const std::string& part) {
@@ -137,7 +137,7 @@ TEST_CASE("a header that contradicts itself or the file is refused with its plac
         Errc::malformed_file, "more bytes than data_offsets");
   check(failure_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 8),
         Errc::malformed_file, "4 bytes, data_offsets give 8");
-  // 2^62 elements of four bytes are 2^64: zero, if the product wraps.
+  // 2^62 elements of four bytes are 2^64 bytes, which overflows to zero.
   check(
       failure_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0),
       Errc::malformed_file, "more bytes");
@@ -161,7 +161,7 @@ TEST_CASE("a header that contradicts itself or the file is refused with its plac
   check(failure_of(std::string(100'000, '['), 0), Errc::limit_exceeded, "not JSON");
 }
 
-TEST_CASE("damaged files give an Error or are read, and nothing else") {
+TEST_CASE("SafeTensors::parse of a damaged file throws only Error") {
   const std::string valid = valid_file();
   CHECK(failure(valid).second == "none");
   std::mt19937 random{5};
@@ -194,7 +194,7 @@ TEST_CASE("damaged files give an Error or are read, and nothing else") {
   }
 }
 
-TEST_CASE("a file that cannot be read is named") {
+TEST_CASE("SafeTensors::load of an unreadable file names it") {
   const auto directory = std::filesystem::temp_directory_path();
   CHECK_THROWS_WITH(td::SafeTensors::load("/nowhere/m.safetensors"),
                     "/nowhere/m.safetensors: is not a file that can be read");

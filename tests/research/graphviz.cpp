@@ -27,7 +27,7 @@ std::string draw(const char* grammar, std::size_t max_states = 200) {
 
 }  // namespace
 
-TEST_CASE("A small automaton as a picture") {
+TEST_CASE("write_graphviz prints a small automaton with escaped labels") {
   CHECK(draw("root ::= \"a\" [b-d\"\\\\x]* \"-\"") == R"(digraph automaton {
   rankdir=LR;
   begin [shape=point];
@@ -42,7 +42,7 @@ TEST_CASE("A small automaton as a picture") {
 )");
 }
 
-TEST_CASE("The picture, read back, accepts what the grammar accepts") {
+TEST_CASE("write_graphviz prints a graph that accepts what its grammar accepts") {
   std::istringstream lines(
       draw("root ::= root \"+\" term | term\nterm ::= \"a\" | \"(b)\" \"c\"?"));
   std::map<std::pair<int, char>, int> edges;
@@ -69,7 +69,7 @@ TEST_CASE("The picture, read back, accepts what the grammar accepts") {
   for (const char* text : {"", "a+", "(b", "ac", "a+a+(b)cc"}) CHECK_FALSE(accepts(text));
 }
 
-TEST_CASE("A larger picture is not drawn") {
+TEST_CASE("write_graphviz throws limit_exceeded for more than max_states states") {
   CHECK_NOTHROW(draw("root ::= \"aaaa\"", 5));
   try {
     (void)draw("root ::= \"aaaa\"", 4);

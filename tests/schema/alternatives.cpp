@@ -20,7 +20,7 @@ NumberForm numbers(const char* min, const char* max, NumberKinds kinds = NumberK
 
 }  // namespace
 
-TEST_CASE("Numbers: common bounds, and what lies outside of them") {
+TEST_CASE("NumberForm intersection and difference compute bounds, kinds and multiples") {
   CHECK_FALSE(intersection(numbers("3", ""), numbers("", "2")));
   CHECK(find_point(*intersection(numbers("2", ""), numbers("", "2"))) != nullptr);
   CHECK_FALSE(intersection(numbers("2.5", "2.5"), numbers("", "", NumberKinds::integers)));
@@ -36,7 +36,7 @@ TEST_CASE("Numbers: common bounds, and what lies outside of them") {
   CHECK(difference(even, even).empty());
 }
 
-TEST_CASE("Numbers: kinds by value and by spelling") {
+TEST_CASE("NumberForm intersection of kinds distinguishes value and spelling") {
   using enum NumberKinds;
   const auto kinds_of = [](const NumberForm& a, const NumberForm& b) {
     const auto both = intersection(a, b);
@@ -45,7 +45,7 @@ TEST_CASE("Numbers: kinds by value and by spelling") {
   CHECK(kinds_of({}, numbers("", "", integers)) == integers);
   CHECK(kinds_of(numbers("", "", integers), numbers("", "", fractions)) == none);
   CHECK(kinds_of(numbers("2", "2"), numbers("", "", fractions)) == none);
-  // A point that no kind restricts is any number.
+  // A single number that its kind does not restrict has all kinds.
   CHECK(kinds_of(numbers("2", "2"), numbers("", "", integers)) == any);
   CHECK(kinds_of(numbers("2.5", "2.5"), numbers("", "", fractions)) == any);
   CHECK(kinds_of(numbers("2", "2"), numbers("", "", digits)) == digits);
@@ -54,7 +54,7 @@ TEST_CASE("Numbers: kinds by value and by spelling") {
   CHECK(others[0].kinds == ~digits);
 }
 
-TEST_CASE("Strings: lists are filtered, tests contradict each other") {
+TEST_CASE("StringForm intersection and difference filter lists and find contradictory tests") {
   StringSets sets;
   const StringForm list{.values = std::vector<std::string>{"a", "bb", "\xC3\xA9\xC3\xA9"}};
   CHECK(intersection(list, {.length = {2, 2}}, sets)->values ==
@@ -71,7 +71,7 @@ TEST_CASE("Strings: lists are filtered, tests contradict each other") {
   CHECK_FALSE(texts_of({"ab", "a"}).accepts(U""));
 }
 
-TEST_CASE("Impossible items and members bound their arrays and objects") {
+TEST_CASE("settle bounds arrays and objects by their impossible items and members") {
   ArrayForm array{.prefix = {any_form, nothing_form}, .length = {1}};
   CHECK(settle(array));
   CHECK(array.length.max == 1);

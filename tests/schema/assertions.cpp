@@ -26,7 +26,7 @@ std::string error_of(const char* text, const auto& read) {
 
 }  // namespace
 
-TEST_CASE("Bounds, also with draft 4's exclusive flags") {
+TEST_CASE("Assertions::numbers reads bounds and the boolean exclusive flags of draft 4") {
   const std::string pointer = "#";
   const auto bounds         = [&](const char* text) {
     const Json schema = tooldecode::text::parse_json(text);
@@ -43,14 +43,14 @@ TEST_CASE("Bounds, also with draft 4's exclusive flags") {
   CHECK(tighter.maximum->exclusive);
 }
 
-TEST_CASE("A keyword of another draft is not there") {
+TEST_CASE("Assertions::find ignores keywords of other drafts") {
   const Json schema{{"const", 1}};
   const std::string pointer = "#";
   CHECK(Assertions(schema, SchemaDraft::draft4, pointer).find("const") == nullptr);
   CHECK(Assertions(schema, SchemaDraft::draft6, pointer).find("const") != nullptr);
 }
 
-TEST_CASE("Values that keywords cannot have are named") {
+TEST_CASE("Assertions errors name the keyword with an invalid value") {
   const auto types   = [](const Assertions& has) { return has.types(); };
   const auto numbers = [](const Assertions& has) { return has.numbers(); };
   const auto lengths = [](const Assertions& has) {
@@ -65,7 +65,7 @@ TEST_CASE("Values that keywords cannot have are named") {
   CHECK_THROWS_AS(Assertions::names(Json{"a", 1}, "#"), Error);
 }
 
-TEST_CASE("An integer of draft 4 is digits alone; bounds and lengths are exact") {
+TEST_CASE("Assertions reads integers of draft 4 as digits and reads bounds and lengths exactly") {
   const std::string pointer = "#/p";
   const auto numbers        = [&](const Json& schema, SchemaDraft draft) {
     return Assertions(schema, draft, pointer).numbers();

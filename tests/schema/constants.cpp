@@ -8,7 +8,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using Json = tooldecode::JsonValue;
 
-TEST_CASE("Constants equal what has their value") {
+TEST_CASE("Constants accepts exactly the values equal to a constant") {
   FormAlgebra forms;
   Constants constants(forms);
   const FormId form =
@@ -28,7 +28,7 @@ TEST_CASE("Constants equal what has their value") {
   }
 }
 
-TEST_CASE("A constant that nests too deeply is an error") {
+TEST_CASE("Constants throws for a constant that nests too deeply") {
   Json deep = Json::array();
   for (int i = 0; i < 1000; ++i) deep = Json::array({deep});
   FormAlgebra forms;

@@ -11,7 +11,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using Json = tooldecode::JsonValue;
 
-TEST_CASE("References are resolved as RFC 3986, section 5.4, lists them") {
+TEST_CASE("resolve_uri resolves the examples of RFC 3986 section 5.4") {
   const auto at = [](const char* reference) {
     return resolve_uri("http://a/b/c/d;p?q", reference);
   };
@@ -35,7 +35,7 @@ TEST_CASE("References are resolved as RFC 3986, section 5.4, lists them") {
   CHECK(resolve_uri("urn:x:y", "") == "urn:x:y");
 }
 
-TEST_CASE("References name pointers, anchors and embedded resources") {
+TEST_CASE("Document::find resolves pointers, anchors and embedded resources and throws otherwise") {
   const Json root = tooldecode::text::parse_json(R"({"$id": "http://h/root", "$defs": {
       "a/b~": {"$anchor": "one", "const": 1},
       "inner": {"$id": "inner", "$defs": {"x": {"const": 2}}, "items": {"$anchor": "one"}}}})");
@@ -68,7 +68,7 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
   CHECK(code("http://elsewhere/") == "unsupported_keyword");
 }
 
-TEST_CASE("Documents given beside the schema can be referred to") {
+TEST_CASE("Document::find resolves references to documents next to the schema") {
   const Json root = true;
   const std::map<std::string, JsonValue> remotes{
       {"http://h/a.json", {{"definitions", {{"x", true}}}}}};
@@ -77,7 +77,7 @@ TEST_CASE("Documents given beside the schema can be referred to") {
         "http://h/a.json#/definitions/x");
 }
 
-TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor") {
+TEST_CASE("Document in draft 7 reads $id as an anchor and ignores the siblings of a reference") {
   const Json root =
       tooldecode::text::parse_json(R"({"$schema": "http://json-schema.org/draft-07/schema#",
       "definitions": {"a": {"$id": "#here"}, "b": {"$id": "other", "$ref": "#here"}}})");
@@ -87,7 +87,7 @@ TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor")
   CHECK_THROWS_AS(document.find("other", {}, "#"), Error);
 }
 
-TEST_CASE("What looks like a name inside a constant is none") {
+TEST_CASE("Document ignores anchors and ids inside constants and unknown keywords") {
   const Json root =
       tooldecode::text::parse_json(R"({"const": {"$anchor": "a"}, "x-own": {"$id": "b"}})");
   const Document document(root);

@@ -14,7 +14,7 @@ using Json = tooldecode::JsonValue;
 
 namespace {
 
-// What a relaxed reading leaves out.
+// What a relaxed reading omits.
 std::vector<schema::Relaxation> relaxed(const Json& document, schema::DocumentRules rules) {
   Grammar grammar;
   rules.relax = true;
@@ -36,7 +36,7 @@ std::string refusal(const Json& document, const schema::DocumentRules& rules) {
 
 }  // namespace
 
-TEST_CASE("A relaxed reading lists what it leaves out, a strict one refuses it") {
+TEST_CASE("SchemaCompiler lists what a relaxed reading omits and a strict reading rejects it") {
   const Json document = tooldecode::text::parse_json(
       R"({"properties": {"a": {"type": "array", "uniqueItems": true}, "b": {"type": "string"}}})");
   CHECK(refusal(document, {}) == "unsupported_keyword #/properties/a/uniqueItems");
@@ -46,7 +46,7 @@ TEST_CASE("A relaxed reading lists what it leaves out, a strict one refuses it")
   CHECK(!left_out[0].reason.empty());
 }
 
-TEST_CASE("References leave a document for those that the rules bring") {
+TEST_CASE("SchemaCompiler follows references to the documents of the rules") {
   const Json document = tooldecode::text::parse_json(R"({"$ref": "http://h/other#/$defs/x"})");
   CHECK(refusal(document, {}) != "taken");
   schema::DocumentRules rules;
@@ -56,17 +56,17 @@ TEST_CASE("References leave a document for those that the rules bring") {
   CHECK(relaxed(document, rules).empty());
 }
 
-TEST_CASE("OpenAPI's nullable counts where the rules say so") {
+TEST_CASE("SchemaCompiler reads nullable only if the rules enable it") {
   const Json document = tooldecode::text::parse_json(
       R"({"type": "null", "not": {"nullable": true, "type": "string"}})");
   CHECK(refusal(document, {}) == "taken");
   CHECK(refusal(document, {.nullable = true}) == "unsatisfiable_schema #");
 }
 
-TEST_CASE("The draft of the rules holds where a document names none") {
+TEST_CASE("SchemaCompiler uses the draft of the rules if the document names none") {
   const Json document = tooldecode::text::parse_json(
       R"({"$ref": "#/$defs/x", "minimum": "none", "$defs": {"x": {"const": 1}}})");
   CHECK(refusal(document, {.draft = schema::SchemaDraft::draft7}) ==
-        "taken");  // alone in its place
+        "taken");  // its siblings are ignored
   CHECK(refusal(document, {}) == "malformed_schema #/minimum");
 }

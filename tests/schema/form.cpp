@@ -8,7 +8,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using namespace tooldecode::text;
 
-TEST_CASE("A form has a point where its bounds leave one number") {
+TEST_CASE("find_point returns a number only if the bounds admit exactly one") {
   const NumberBounds::Bound two{Decimal::parse("2.0"), false}, open{Decimal::parse("2"), true};
   const auto point = [](NumberBounds bounds) {
     const NumberForm form{.bounds = std::move(bounds)};
@@ -22,7 +22,7 @@ TEST_CASE("A form has a point where its bounds leave one number") {
   CHECK(NumberForm{.bounds = {two, {}}} == NumberForm{.bounds = {{{Decimal::parse("2")}}, {}}});
 }
 
-TEST_CASE("Members are found by name, items by place") {
+TEST_CASE("ObjectForm::find finds members by name and ArrayForm::item finds items by index") {
   const ObjectForm object{.members = {{"a", FormId(5)}, {"b", FormId(6)}}};
   CHECK(object.find("b")->value == FormId(6));
   CHECK(object.find("c") == nullptr);

@@ -9,7 +9,7 @@
 using namespace tooldecode;
 using namespace tooldecode::schema;
 
-TEST_CASE("Objects exclude each other by a member that one of them needs") {
+TEST_CASE("FormAlgebra::are_disjoint finds objects that differ in a required member") {
   FormAlgebra forms;
   const auto with = [&](bool truth) {
     const FormId value = forms.add(Form{.truth = truth, .falsehood = !truth});
@@ -23,7 +23,7 @@ TEST_CASE("Objects exclude each other by a member that one of them needs") {
   CHECK(forms.are_disjoint(a, open));
 }
 
-TEST_CASE("Combinations are charged to the budget, by pairs") {
+TEST_CASE("FormAlgebra::intersection charges the BuildBudget for each pair of alternatives") {
   FormAlgebra forms;
   Form wide;
   for (int i = 0; i < 1000; ++i) {
@@ -37,8 +37,9 @@ TEST_CASE("Combinations are charged to the budget, by pairs") {
   CHECK_THROWS_AS(forms.intersection(wide, wide), Error);
 }
 
-TEST_CASE("What excludes many members has parts of few, and is the same set") {
-  // 200 rules: each of the objects below breaks one of them or none.
+TEST_CASE(
+    "FormAlgebra::complement of a large object has small parts and excludes the same values") {
+  // 200 rules: each object below breaks at most one of them.
   FormAlgebra forms;
   Form all;
   ObjectForm closed;

@@ -5,7 +5,7 @@
 using namespace tooldecode;
 using namespace tooldecode::schema;
 
-TEST_CASE("Conjunctions and complements are known by their parts") {
+TEST_CASE("FormTable interns conjunctions and complements by their parts") {
   FormAlgebra forms;
   const FormId a = forms.add(Form{.null = true});
   const FormId b = forms.add(Form{.null = true, .truth = true});
@@ -24,8 +24,8 @@ TEST_CASE("Conjunctions and complements are known by their parts") {
   CHECK_FALSE(forms.are_disjoint(a, b));
 }
 
-TEST_CASE("A form made of itself is an error") {
-  // Reads a form as what another number has.
+TEST_CASE("FormTable throws for a form that contains itself") {
+  // Reads each form as the form with the same id.
   struct Alias final : FormSource {
     FormAlgebra forms{this};
     Form read(std::uint32_t id) override { return forms[FormId(id)]; }
@@ -43,8 +43,7 @@ TEST_CASE("A form made of itself is an error") {
   }
 }
 
-TEST_CASE(
-    "The place of forms is that of the keyword at work, and the outer one's again behind it") {
+TEST_CASE("FormTable::Origin sets the place of new forms until it is destroyed") {
   FormAlgebra forms;
   const FormTable::Origin outer(forms, "#/allOf");
   const FormId first = forms.add(Form{.null = true});

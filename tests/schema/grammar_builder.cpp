@@ -43,7 +43,7 @@ struct Values {
 
 }  // namespace
 
-TEST_CASE("Equal schemas in different places are one node") {
+TEST_CASE("GrammarBuilder builds one node for equal schemas in different places") {
   const Values values(R"({"type": "array", "prefixItems": [
       {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}},
       {"properties": {"a": {"minimum": 3, "title": "the same", "type": "integer"}}, "type": "object"}
@@ -53,10 +53,10 @@ TEST_CASE("Equal schemas in different places are one node") {
   for (std::uint32_t i = 0; i < grammar.size(); ++i) {
     sets += grammar[NodeId(i)].kind == Grammar::Kind::keyed_set ? 1 : 0;
   }
-  CHECK(sets == 2);  // theirs, and that of any value
+  CHECK(sets == 2);  // one of both, and one of any value
 }
 
-TEST_CASE("Items that do not repeat, where they can be listed") {
+TEST_CASE("GrammarBuilder accepts unique items of an enumeration") {
   const Values values(R"({"type": "array", "items": {"enum": [1, "a", null]}, "uniqueItems": true,
                           "minItems": 2})");
   CHECK(values.accepts(R"([1, "a"])"));
@@ -65,14 +65,14 @@ TEST_CASE("Items that do not repeat, where they can be listed") {
   CHECK_FALSE(values.accepts(R"(["a"])"));
 }
 
-TEST_CASE("Constant objects have any order of keys") {
+TEST_CASE("GrammarBuilder accepts constant objects in any order of keys") {
   const Values values(R"({"const": {"a": [1], "b": {}}})");
   CHECK(values.accepts(R"({"b": {}, "a": [1]})"));
   CHECK(values.accepts(R"({"a": [1.0], "b": {}})"));
   CHECK_FALSE(values.accepts(R"({"a": [1], "b": {}, "c": 1})"));
 }
 
-TEST_CASE("A further key is never a member spelt otherwise") {
+TEST_CASE("GrammarBuilder rejects an additional key that is another spelling of a property") {
   const char* schema = R"({"type": "object", "properties": {"éé": {"type": "null"}}})";
   for (const ValueSyntax syntax : {ValueSyntax::json, ValueSyntax::python}) {
     const Values values(schema, syntax);
@@ -84,7 +84,7 @@ TEST_CASE("A further key is never a member spelt otherwise") {
   }
 }
 
-TEST_CASE("Counts, dependences and classes of keys") {
+TEST_CASE("GrammarBuilder follows counts, dependences and patterns of keys together") {
   const Values values(R"({"type": "object", "minProperties": 1, "maxProperties": 3,
       "dependentRequired": {"a": ["b"]}, "patternProperties": {"^x": {"type": "integer"}},
       "additionalProperties": {"type": "string"}})");
@@ -99,7 +99,7 @@ TEST_CASE("Counts, dependences and classes of keys") {
 
 namespace {
 
-// What a schema of `required`, counts and combinations says of an object with these keys.
+// Reference: whether a schema of `required`, counts and combinations admits these keys.
 bool admits_keys(const Json& schema, const std::set<std::string>& keys) {
   const auto of = [&](const Json& one) { return admits_keys(one, keys); };
   for (const auto& [keyword, content] : schema.items()) {
@@ -124,7 +124,7 @@ bool admits_keys(const Json& schema, const std::set<std::string>& keys) {
 
 }  // namespace
 
-TEST_CASE("Conditions on which keys are there hold for every set of keys, in every order") {
+TEST_CASE("SchemaCompiler of random conditions on keys accepts the conforming sets in any order") {
   const unsigned seed = 20'250'711;
   std::mt19937 random(seed);
   const auto draw        = [&](std::size_t below) { return random() % below; };
@@ -167,7 +167,7 @@ TEST_CASE("Conditions on which keys are there hold for every set of keys, in eve
     const auto is_good = [&](const std::set<std::string>& some) {
       return admits_keys(schema, some);
     };
-    // Further keys count, and nothing else is asked of them.
+    // Additional keys only count.
     const auto may_be_good = [&](std::set<std::string> some) {
       for (int further = 0; further < 8; ++further) {
         if (is_good(some)) return true;
@@ -205,7 +205,7 @@ TEST_CASE("Conditions on which keys are there hold for every set of keys, in eve
         INFO(text);
         CHECK((end && automaton->is_accepting(*end)) == is_good(some));
         if (documented) continue;
-        // A text that can be begun can be ended.
+        // Each accepted prefix can be completed.
         const bool can_be_ended = std::any_of(sets.begin(), sets.end(), [&](const auto& more) {
           return std::includes(more.begin(), more.end(), some.begin(), some.end()) &&
                  may_be_good(more);

@@ -10,7 +10,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using namespace tooldecode::text;
 
-TEST_CASE("So many items conform, whatever the others are") {
+TEST_CASE("ItemCounts accepts exactly the arrays with the required number of matching items") {
   for (const Occurrences count : {Occurrences{1}, Occurrences{2, 2}, Occurrences{0, 1}}) {
     for (const Occurrences length : {Occurrences{}, Occurrences{2, 3}}) {
       Grammar grammar;
@@ -45,7 +45,7 @@ TEST_CASE("So many items conform, whatever the others are") {
   }
 }
 
-TEST_CASE("Too many states are an error") {
+TEST_CASE("ItemCounts throws for too many states") {
   Grammar grammar;
   FormAlgebra forms;
   ItemCounts items(grammar, forms, grammar.empty(), [&](FormId) { return grammar.empty(); });

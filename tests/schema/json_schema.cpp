@@ -65,7 +65,7 @@ Compiled json(std::string_view schema, SchemaOptions options = {}) {
   return Compiled(tooldecode::text::parse_json(schema), options);
 }
 
-// "code place" of the error that a schema gets.
+// "code place" of the error of a schema.
 std::string error_of(std::string_view schema, bool arguments = false) {
   try {
     const Compiled compiled(tooldecode::text::parse_json(schema), {}, arguments);
@@ -77,7 +77,7 @@ std::string error_of(std::string_view schema, bool arguments = false) {
 
 }  // namespace
 
-TEST_CASE("Errors name the keyword's place", "[json_schema]") {
+TEST_CASE("SchemaCompiler errors name the code and the place of the keyword", "[json_schema]") {
   CHECK(error_of(R"({"properties":{"a/b~":{"items":{},"uniqueItems":true}}})") ==
         "unsupported_keyword #/properties/a~1b~0/uniqueItems");
   CHECK(error_of(R"({"items":{"not":{"multipleOf":2}}})") == "unsupported_keyword #/items/not");
@@ -109,7 +109,7 @@ TEST_CASE("Errors name the keyword's place", "[json_schema]") {
   CHECK(error_of(R"({"x-order":1,"title":3,"description":"not a keyword: not"})") == "none");
 }
 
-TEST_CASE("Schemas that nothing satisfies are refused, optional parts of that kind are dropped",
+TEST_CASE("SchemaCompiler throws unsatisfiable_schema and drops optional parts without a value",
           "[json_schema]") {
   for (const char* schema :
        {"false", R"({"enum":[]})", R"({"type":"string","minLength":3,"maxLength":2})",
@@ -138,17 +138,18 @@ TEST_CASE("Schemas that nothing satisfies are refused, optional parts of that ki
   CHECK_FALSE(object.accepts(R"({"\u0061":1})"));
 }
 
-TEST_CASE("Recursion, sharing and references", "[json_schema]") {
+TEST_CASE("SchemaCompiler compiles recursion and sharing to few nodes and bounds nesting",
+          "[json_schema]") {
   const Compiled tree = json(R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object",
       "properties":{"v":{"type":"integer"},"next":{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}},
       "required":["v","next"],"additionalProperties":false}}})");
   CHECK(tree.accepts(R"({"v":1,"next":{"next":null,"v":-2}})"));
   CHECK_FALSE(tree.accepts(R"({"v":1,"next":{"next":null}})"));
   CHECK(json(R"({"$ref":"#/$defs/a~1b%25","$defs":{"a/b%":{"const":1}}})").accepts("1"));
-  // A reference that leads to itself without a value between has no meaning.
+  // A reference to itself without a value in between has no meaning.
   CHECK(error_of(R"({"$ref":"#"})") == "malformed_schema #");
   CHECK_THROWS_AS(json(R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})"), Error);
-  // 2^40 values of one shape, a few nodes.
+  // 2^40 values of one shape in few nodes.
   Json defs  = Json::object();
   defs["s0"] = {{"type", "null"}};
   for (int i = 1; i <= 40; ++i) {
@@ -160,14 +161,14 @@ TEST_CASE("Recursion, sharing and references", "[json_schema]") {
   SchemaCompiler compiler(grammar, doubling);
   (void)compiler.value(doubling, "#");
   CHECK(grammar.size() < 2000);
-  // Nesting is limited, not the stack.
+  // Deep nesting throws and does not overflow the stack.
   std::string deep;
   for (int i = 0; i < 5000; ++i) deep += R"({"items":)";
   deep += "true" + std::string(5000, '}');
   CHECK(error_of(deep).substr(0, 14) == "limit_exceeded");
 }
 
-TEST_CASE("Objects: any order, each property once, documented order as an option",
+TEST_CASE("SchemaCompiler accepts each property once, in any order unless documented_order is set",
           "[json_schema]") {
   const char* schema = R"({"type":"object","properties":{"b":{"type":"integer"},
       "a":{"type":"boolean"},"c":{"type":"null"}},"required":["b","a"],"additionalProperties":false})";
@@ -189,7 +190,8 @@ TEST_CASE("Objects: any order, each property once, documented order as an option
   CHECK_FALSE(any.accepts("{" + std::string(41, ' ') + R"("a":true,"b":1})"));
 }
 
-TEST_CASE("Python literals and keyword arguments", "[json_schema]") {
+TEST_CASE("SchemaCompiler in Python syntax accepts literals and keyword arguments",
+          "[json_schema]") {
   const SchemaOptions python{.syntax = ValueSyntax::python};
   const Compiled any = json("true", python);
   for (const char* text : {"None", "True", "[1, 2.5, 1e-09]", "{'a': [], \"b\": {}}", R"('it\'s')",
@@ -226,7 +228,7 @@ TEST_CASE("Python literals and keyword arguments", "[json_schema]") {
 
 namespace {
 
-// Random schemas over few names, numbers and texts, so that instances meet their bounds often.
+// Random schemas over few names, numbers and texts, so that values often meet their bounds.
 class RandomSchema {
  public:
   explicit RandomSchema(std::uint32_t seed) : random_(seed) {}
@@ -344,7 +346,8 @@ class RandomSchema {
 
 }  // namespace
 
-TEST_CASE("Random schemas judge random values as a validator does", "[json_schema]") {
+TEST_CASE("SchemaCompiler of random schemas accepts the values that a validator accepts",
+          "[json_schema]") {
   int compiled = 0, valid = 0, invalid = 0;
   for (std::uint32_t seed = 0; seed < 1500; ++seed) {
     RandomSchema random(seed);
@@ -379,8 +382,7 @@ TEST_CASE("Random schemas judge random values as a validator does", "[json_schem
   CHECK(invalid > 10'000);
 }
 
-TEST_CASE("Whatever JSON is given as a schema, the answer is a grammar or a typed error",
-          "[json_schema]") {
+TEST_CASE("SchemaCompiler of any JSON value returns a grammar or throws Error", "[json_schema]") {
   static const std::vector<const char*> keywords{"type",
                                                  "enum",
                                                  "const",
@@ -455,6 +457,7 @@ TEST_CASE("Whatever JSON is given as a schema, the answer is a grammar or a type
   CHECK(outcomes["malformed_schema"] > 300);
 }
 
-TEST_CASE("An array of at least one item and at most none does not exist", "[json_schema]") {
+TEST_CASE("SchemaCompiler of an array with minItems above maxItems accepts nothing",
+          "[json_schema]") {
   CHECK_FALSE(json(R"({"type":"array","minItems":1,"maxItems":0})").accepts("[]"));
 }

@@ -10,7 +10,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using Json = tooldecode::JsonValue;
 
-TEST_CASE("A keyword belongs to drafts, is an annotation, or is unknown") {
+TEST_CASE("find_keyword knows the drafts of a keyword and is_annotation_keyword all others") {
   for (const char* keyword : {"type", "oneOf", "pattern", "$ref", "required", "not", "format"}) {
     INFO(keyword);
     CHECK_FALSE(is_annotation_keyword(keyword));
@@ -27,7 +27,7 @@ TEST_CASE("A keyword belongs to drafts, is an annotation, or is unknown") {
   CHECK_FALSE(find_keyword("divisibleBy"));
 }
 
-TEST_CASE("Drafts are known by their URIs") {
+TEST_CASE("find_draft finds a draft by its URI") {
   CHECK(find_draft("http://json-schema.org/draft-04/schema#") == SchemaDraft::draft4);
   CHECK(find_draft("http://json-schema.org/draft-07/schema") == SchemaDraft::draft7);
   CHECK(find_draft("https://json-schema.org/draft/2020-12/schema") == SchemaDraft::draft2020);
@@ -35,8 +35,8 @@ TEST_CASE("Drafts are known by their URIs") {
   CHECK_FALSE(find_draft("http://localhost/own"));
 }
 
-TEST_CASE("References are JSON pointers with both kinds of escapes") {
-  // The document of RFC 6901, section 5, and what its pointers give as URI fragments (section 6).
+TEST_CASE("unescape_uri and escape_pointer resolve the JSON pointers of RFC 6901") {
+  // The document of RFC 6901, section 5, and its pointers as URI fragments (section 6).
   const Json document =
       tooldecode::text::parse_json(R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,
       "i\\j":5,"k\"l":6," ":7,"m~n":8})");

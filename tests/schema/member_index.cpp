@@ -12,7 +12,7 @@
 using namespace tooldecode;
 using namespace tooldecode::schema;
 
-TEST_CASE("Members are found by name, however many they are, and whenever they were added") {
+TEST_CASE("MemberIndex finds each member by name, also after additions") {
   std::mt19937 random(4);
   for (std::uint32_t count = 0; count < 40; ++count) {
     ObjectForm form;
@@ -31,7 +31,7 @@ TEST_CASE("Members are found by name, however many they are, and whenever they w
   }
 }
 
-TEST_CASE("Of members of one name the first is found") {
+TEST_CASE("MemberIndex finds the first of members with equal names") {
   for (const int count : {2, 40}) {
     ObjectForm form;
     for (int i = 0; i < count; ++i) form.members.push_back({"twin"});
@@ -39,7 +39,7 @@ TEST_CASE("Of members of one name the first is found") {
   }
 }
 
-TEST_CASE("An index of many members is charged to the budget") {
+TEST_CASE("MemberIndex charges the BuildBudget for many members") {
   ObjectForm form;
   for (int i = 0; i < 1000; ++i) form.members.push_back({std::to_string(i)});
   const BuildBudget budget({.steps = 100});

@@ -16,7 +16,7 @@ std::size_t merged(FormAlgebra& forms, const std::vector<ObjectForm>& objects) {
   const std::size_t left = form.objects.size();
   const FormId after     = forms.add(std::move(form));
   test::FormJudge judge(forms);
-  // Every object of three keys, each with one of three values or none.
+  // All objects of three keys, each with one of three values or absent.
   const Json values[] = {Json(), Json(true), Json("x")};
   for (int code = 0; code < 64; ++code) {
     Json object = Json::object();
@@ -31,7 +31,7 @@ std::size_t merged(FormAlgebra& forms, const std::vector<ObjectForm>& objects) {
 
 }  // namespace
 
-TEST_CASE("Alternatives that differ in one member, or in which keys are there, are one") {
+TEST_CASE("merge_objects merges alternatives that differ in one member or in which keys occur") {
   FormAlgebra forms;
   const FormId null = forms.add(Form{.null = true}), text = forms.add(Form{.texts = {{}}});
   using Members = std::vector<ObjectForm::Member>;
@@ -44,7 +44,7 @@ TEST_CASE("Alternatives that differ in one member, or in which keys are there, a
                        of({{"a", nothing_form}, {"b", text, true}}),
                        of({{"c", any_form, true}, {"a", nothing_form}, {"b", nothing_form}})}) ==
         1);
-  // Which value goes with which is more than a condition on keys.
+  // A relation between two values is no condition on keys.
   CHECK(merged(forms, {of({{"a", null, true}, {"b", null, true}}),
                        of({{"a", text, true}, {"b", text, true}})}) == 2);
   // Two of the three differ in one member.

@@ -14,7 +14,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// Whether a constant has a text.
+// Whether a text is a spelling of a constant.
 bool has_text(const char* number, std::string_view text, NumberKinds kinds = NumberKinds::any) {
   for (const auto& one : Numbers::beginnings(Decimal::parse(number), kinds, {})) {
     if (!text.starts_with(one.text)) continue;
@@ -25,7 +25,7 @@ bool has_text(const char* number, std::string_view text, NumberKinds kinds = Num
 
 }  // namespace
 
-TEST_CASE("A constant has every spelling with its plain digits or one digit before the point") {
+TEST_CASE("Numbers accepts a constant in each plain or exponent spelling of its value") {
   for (const char* text : {"3", "3.0", "3.000", "3e0", "3.0E+00"}) CHECK(has_text("3", text));
   for (const char* text : {"30", "3.01", "3e1", "3.", "3e", "-3"}) CHECK_FALSE(has_text("3", text));
   for (const char* text : {"0", "-0", "0.0", "-0.00e7", "0E-300"}) CHECK(has_text("0", text));
@@ -42,7 +42,7 @@ TEST_CASE("A constant has every spelling with its plain digits or one digit befo
   CHECK_FALSE(has_text("18446744073709551617", "18446744073709552000"));
 }
 
-TEST_CASE("A constant of one kind has the spellings of that kind") {
+TEST_CASE("Numbers accepts a constant of one kind only in spellings of that kind") {
   CHECK(has_text("3", "3", NumberKinds::digits));
   CHECK_FALSE(has_text("3", "3.0", NumberKinds::digits));
   CHECK_FALSE(has_text("1000", "1e3", NumberKinds::digits));
@@ -50,7 +50,7 @@ TEST_CASE("A constant of one kind has the spellings of that kind") {
   CHECK(has_text("3", "3.0", NumberKinds::pointed));
 }
 
-TEST_CASE("Spellings that are listed are among those of the constant") {
+TEST_CASE("Numbers::spellings lists only spellings that are accepted") {
   for (const char* number : {"3", "0", "-2.50", "1e-7", "1e300", "12345678", "5e-324"}) {
     const auto texts = Numbers::spellings(Decimal::parse(number), NumberKinds::any, {});
     INFO(number);
@@ -66,7 +66,7 @@ TEST_CASE("Spellings that are listed are among those of the constant") {
         std::vector<std::string>{"2000"});
 }
 
-TEST_CASE("Equal forms share one lexeme, in the whole process") {
+TEST_CASE("Numbers::lexeme shares one lexeme among equal forms") {
   const auto at_least = [](const char* bound) {
     NumberForm form;
     form.bounds.minimum = {Decimal::parse(bound), false};

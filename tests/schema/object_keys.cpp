@@ -12,7 +12,7 @@
 using namespace tooldecode;
 using namespace tooldecode::schema;
 
-TEST_CASE("Each key is in the one class of the patterns that it matches") {
+TEST_CASE("key_classes puts each key into the one class of the patterns that it matches") {
   FormAlgebra forms;
   const FormId one = forms.add(Form{.null = true}), two = forms.add(Form{.truth = true});
   const FormId rest = forms.add(Form{.falsehood = true});
@@ -29,10 +29,10 @@ TEST_CASE("Each key is in the one class of the patterns that it matches") {
   const auto closed =
       key_classes({{forms.texts.pattern("^a", "#"), one}, {forms.texts.pattern("^b", "#"), two}},
                   nothing_form, forms);
-  CHECK(closed.size() == 2);  // none of both
+  CHECK(closed.size() == 2);  // no class of both patterns
 }
 
-TEST_CASE("Patterns without a key in common make a class each, however many they are") {
+TEST_CASE("key_classes gives disjoint patterns a class each in polynomial time") {
   std::vector<std::uint64_t> steps;
   for (const std::size_t n : {40U, 80U, 160U}) {
     const BuildBudget budget;
@@ -53,7 +53,7 @@ TEST_CASE("Patterns without a key in common make a class each, however many they
   CHECK(steps[2] < 5 * steps[1]);
 }
 
-TEST_CASE("Patterns that part keys into too many classes are refused in those words") {
+TEST_CASE("key_classes throws for patterns that divide keys into too many classes") {
   FormAlgebra forms;
   std::vector<std::pair<std::uint32_t, FormId>> patterns;
   for (char c = 'a'; c <= 'h'; ++c) {
@@ -70,7 +70,7 @@ TEST_CASE("Patterns that part keys into too many classes are refused in those wo
   }
 }
 
-TEST_CASE("Keys are those of a form: a list, or tests") {
+TEST_CASE("restrict_names restricts keys by a list or by tests") {
   FormAlgebra forms;
   ObjectForm listed{.members = {{"a"}, {"b"}}};
   const auto text = [](StringForm form) { return Form{.texts = {std::move(form)}}; };

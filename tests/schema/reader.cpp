@@ -20,19 +20,19 @@ bool admits(const char* schema, const char* value, DocumentRules rules = {}) {
 
 }  // namespace
 
-TEST_CASE("Siblings of a reference count from 2019-09 on") {
+TEST_CASE("Reader reads siblings of $ref from 2019-09 and ignores them before") {
   const char* schema = R"({"$ref": "#/definitions/a", "maximum": 3,
                            "definitions": {"a": {"type": "integer"}}})";
   CHECK_FALSE(admits(schema, "5"));
   CHECK(admits(schema, "5", {.draft = SchemaDraft::draft7}));
 }
 
-TEST_CASE("Keywords that the draft lacks say nothing") {
+TEST_CASE("Reader ignores keywords that the draft does not contain") {
   CHECK(admits(R"({"$schema": "http://json-schema.org/draft-04/schema#", "const": 1})", "2"));
   CHECK_FALSE(admits(R"({"const": 1})", "2"));
 }
 
-TEST_CASE("Exactly one branch, where branches overlap") {
+TEST_CASE("Reader of oneOf admits values of exactly one of overlapping branches") {
   const char* schema = R"({"oneOf": [{"required": ["a"]}, {"required": ["b"]},
                                      {"properties": {"c": {"type": "null"}}, "required": ["c"]}]})";
   CHECK(admits(schema, R"({"a": 1})"));
@@ -43,7 +43,7 @@ TEST_CASE("Exactly one branch, where branches overlap") {
   CHECK_FALSE(admits(schema, R"(1)"));
 }
 
-TEST_CASE("What lies outside of bounds lies below them or above") {
+TEST_CASE("Reader of not admits values below and above the excluded bounds") {
   for (const char* schema : {R"({"not": {"minItems": 1, "maxItems": 2}})",
                              R"({"not": {"contains": true, "maxContains": 2}})"}) {
     INFO(schema);
@@ -58,7 +58,7 @@ TEST_CASE("What lies outside of bounds lies below them or above") {
   CHECK(admits(schema, R"({"a": 1, "b": 2})"));
 }
 
-TEST_CASE("Dynamic references take the outermost anchor") {
+TEST_CASE("Reader of $dynamicRef takes the outermost $dynamicAnchor") {
   const char* schema = R"({"$id": "http://h/strict", "$ref": "tree", "$dynamicAnchor": "node",
       "unevaluatedProperties": false,
       "$defs": {"tree": {"$id": "tree", "$dynamicAnchor": "node", "type": "object",
@@ -67,7 +67,7 @@ TEST_CASE("Dynamic references take the outermost anchor") {
   CHECK_FALSE(admits(schema, R"({"next": {"nxt": {}}})"));
 }
 
-TEST_CASE("OpenAPI's nullable admits null where the rules say so, in any draft") {
+TEST_CASE("Reader of nullable admits null in each draft if the rules enable it") {
   const DocumentRules openapi{.nullable = true};
   for (const char* schema :
        {R"({"type": "integer", "nullable": true})", R"({"enum": [1], "nullable": true})",
@@ -80,13 +80,13 @@ TEST_CASE("OpenAPI's nullable admits null where the rules say so, in any draft")
     CHECK_FALSE(admits(schema, "null"));
   }
   CHECK_FALSE(admits(R"({"type": "integer", "nullable": false})", "null", openapi));
-  // Up to draft 7 the other siblings of a reference say nothing.
+  // Up to draft 7 the other siblings of a reference are ignored.
   const char* referred = R"({"$ref": "#/definitions/a", "nullable": true, "maximum": 3,
                              "definitions": {"a": {"type": "integer"}}})";
   CHECK(admits(referred, "null", {.draft = SchemaDraft::draft7, .nullable = true}));
   CHECK(admits(referred, "5", {.draft = SchemaDraft::draft7, .nullable = true}));
   CHECK_FALSE(admits(referred, "5", openapi));
-  // What is excluded grows with it.
+  // `not` excludes null too.
   CHECK_FALSE(admits(R"({"not": {"type": "integer", "nullable": true}})", "null", openapi));
   CHECK(admits(R"({"not": {"type": "integer", "nullable": true}})", R"("a")", openapi));
   try {
@@ -100,7 +100,7 @@ TEST_CASE("OpenAPI's nullable admits null where the rules say so, in any draft")
   CHECK_THROWS_AS(admits(R"({"$ref": "#", "nullable": true})", "null", openapi), Error);
 }
 
-TEST_CASE("A relaxed reading leaves out what has no form, and lists it") {
+TEST_CASE("Reader with relax omits what has no form and lists it") {
   const Json root =
       tooldecode::text::parse_json(R"({"type": "object", "not": {"additionalProperties":
                                     {"type": "null"}}, "$ref": "http://elsewhere/"})");
@@ -115,8 +115,8 @@ TEST_CASE("A relaxed reading leaves out what has no form, and lists it") {
   CHECK(relaxed.relaxations()[1].pointer == "#/not");
 }
 
-TEST_CASE("Hostile schemas are refused in bounded time") {
-  // Each part has values of its own for a member, so that they multiply.
+TEST_CASE("Reader throws limit_exceeded for a schema whose alternatives multiply") {
+  // Each part has different members, so that alternatives multiply.
   Json product = Json::object();
   for (int i = 0; i < 40; ++i) {
     const std::string a = "a" + std::to_string(i), b = "b" + std::to_string(i);

@@ -29,7 +29,7 @@ bool has(const std::vector<std::string>& list, const char* text) {
 
 }  // namespace
 
-TEST_CASE("Scalars have the texts that both languages' writers give them", "[schema_text]") {
+TEST_CASE("Spellings lists the texts of a scalar in JSON and Python", "[schema_text]") {
   CHECK(spellings(Json(), ValueSyntax::json) == std::vector<std::string>{"null"});
   CHECK(spellings(Json(), ValueSyntax::python) == std::vector<std::string>{"None"});
   CHECK(spellings(true, ValueSyntax::python) == std::vector<std::string>{"True"});
@@ -42,14 +42,14 @@ TEST_CASE("Scalars have the texts that both languages' writers give them", "[sch
   CHECK(json.size() == 2);
   CHECK(has(json, "\"\xC3\xA9\xF0\x9F\x98\x80\\n\\\"\""));
   CHECK(has(json, "\"\\u00e9\\ud83d\\ude00\\n\\\"\""));
-  // repr and ascii, and the same between the other quote.
+  // repr and ascii, in both quotes.
   const auto python = spellings("it's \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\", ValueSyntax::python);
   CHECK(has(python, "\"it's \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\\""));
   CHECK(has(python, "\"it's \\xe9\\u20ac\\U0001f600\\\\\""));
   CHECK(has(python, "'it\\'s \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\'"));
 }
 
-TEST_CASE("A constant array or object is written in its order, with the separators between",
+TEST_CASE("Spellings::constant accepts arrays and objects in their order with any white space",
           "[schema_text]") {
   Grammar grammar;
   const auto value = tooldecode::text::parse_json(R"({"b": [1, true], "a": {}})");
@@ -67,7 +67,8 @@ TEST_CASE("A constant array or object is written in its order, with the separato
   CHECK_FALSE(accepts(one, "{'b': [1, True], 'a': { }}"));
 }
 
-TEST_CASE("A further key is a string, or an identifier between its marks", "[schema_text]") {
+TEST_CASE("Spellings::other_keys accepts strings or identifiers and identifier adds marks",
+          "[schema_text]") {
   Grammar grammar;
   const Spellings json(grammar, ValueSyntax::json), python(grammar, ValueSyntax::python);
   const auto accepts = [](const tooldecode::text::DfaPointer& dfa, std::string_view bytes) {
@@ -100,7 +101,7 @@ TEST_CASE("A further key is a string, or an identifier between its marks", "[sch
     CHECK_FALSE(accepts(marked, name));
 }
 
-TEST_CASE("Strings of a length, and no string where the bounds exclude each other",
+TEST_CASE("Spellings::string accepts strings within the bounds and nothing for empty bounds",
           "[schema_text]") {
   Grammar grammar;
   Spellings text(grammar, ValueSyntax::python);

@@ -6,7 +6,7 @@ using namespace tooldecode;
 using namespace tooldecode::schema;
 using namespace tooldecode::text;
 
-TEST_CASE("Tests on texts hold together, and their automaton agrees") {
+TEST_CASE("StringSets::holds and texts agree on combined tests") {
   StringSets sets;
   const auto a = sets.pattern("^a", "#/a"), b = sets.pattern("b$", "#/b");
   CHECK(sets.pattern("^a", "#/c") == a);
@@ -27,7 +27,7 @@ TEST_CASE("Tests on texts hold together, and their automaton agrees") {
   CHECK(sets.excludes_all({{a, false}, {sets.pattern("^b", "#/d"), false}}));
 }
 
-TEST_CASE("A pattern has one automaton, and its name is tried on texts at a price") {
+TEST_CASE("StringSets compiles each pattern once and charges the BuildBudget for tests of texts") {
   StringSets sets;
   const auto a = sets.pattern("^\\p{L}{1,300}$", "#/a");
   const BuildBudget budget;
@@ -40,7 +40,7 @@ TEST_CASE("A pattern has one automaton, and its name is tried on texts at a pric
   CHECK(budget.spent().steps > once.steps);
 }
 
-TEST_CASE("A pattern that costs too much is refused where it was first named") {
+TEST_CASE("StringSets names the place of a pattern that exceeds the limit") {
   StringSets sets;
   const BuildBudget budget({.steps = 2'000'000});
   try {
@@ -56,7 +56,7 @@ TEST_CASE("A pattern that costs too much is refused where it was first named") {
   }
 }
 
-TEST_CASE("A pattern that has no automaton is refused where it was first named") {
+TEST_CASE("StringSets names the first place of a malformed pattern") {
   StringSets sets;
   const auto bad = sets.pattern("(", "#/pattern");
   try {

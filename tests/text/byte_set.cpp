@@ -18,7 +18,7 @@ std::set<int> members(const ByteSet& set) {
 
 }  // namespace
 
-TEST_CASE("A ByteSet does what a std::set of bytes does") {
+TEST_CASE("ByteSet operations equal those of a std::set of bytes") {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     ByteSet a, b;
@@ -47,7 +47,7 @@ TEST_CASE("A ByteSet does what a std::set of bytes does") {
   CHECK(ByteSet{}.empty());
 }
 
-TEST_CASE("Bytes that are no letters have numbers") {
+TEST_CASE("byte_class prints letters as they are and other bytes as hexadecimal numbers") {
   CHECK(byte_class(ByteSet::of(" \n\x7F")) == "\\x0A\\x20\\x7F");
   CHECK(byte_class(ByteSet::range(0x80, 0xBF)) == "\\x80-\\xBF");
   CHECK(byte_class(ByteSet::range(0, 255)) == "any");

@@ -10,8 +10,8 @@
 
 using tooldecode::text::CodePointSet;
 
-TEST_CASE("Set operations are those of a set of numbers, without surrogates", "[code_points]") {
-  // Around the ends of the surrogates and of Unicode, where ranges are cut.
+TEST_CASE("CodePointSet operations equal those of a std::set without surrogates", "[code_points]") {
+  // Near the ends of the surrogates and of Unicode, where ranges are cut.
   const char32_t bases[] = {0, 0xD7F8, 0xDFF8, 0x10FFF0};
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
@@ -46,7 +46,9 @@ TEST_CASE("Set operations are those of a set of numbers, without surrogates", "[
   CHECK(~CodePointSet{} == CodePointSet::all());
 }
 
-TEST_CASE("UTF-8 both ways, every code point and every short byte string", "[code_points]") {
+TEST_CASE(
+    "append_utf8 and decode_utf8 are inverses and agree with a JSON parser on short byte strings",
+    "[code_points]") {
   std::size_t wrong = 0;
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;

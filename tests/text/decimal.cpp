@@ -9,7 +9,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("Decimals compare as the numbers they are") {
+TEST_CASE("Decimal compares as the number that its text denotes") {
   std::mt19937 random(1);
   const auto make = [&] { return (static_cast<int>(random() % 4001) - 2000) / 16.0; };
   for (int i = 0; i < 2000; ++i) {
@@ -22,7 +22,8 @@ TEST_CASE("Decimals compare as the numbers they are") {
   CHECK(compare(Decimal::parse("-0"), Decimal::parse("0.00")) == 0);
 }
 
-TEST_CASE("Multiples are exact in decimal digits") {
+TEST_CASE(
+    "is_multiple decides exactly for decimal numbers of any exponent and refuses long divisors") {
   const auto is = [](const char* a, const char* b) {
     return is_multiple(Decimal::parse(a), Decimal::parse(b));
   };
@@ -38,7 +39,7 @@ TEST_CASE("Multiples are exact in decimal digits") {
   CHECK_FALSE(is("1", "1234567890123456789"));
 }
 
-TEST_CASE("The least common multiple") {
+TEST_CASE("common_multiple returns the least common multiple, or nothing if it is too large") {
   const auto common = [](const char* a, const char* b) -> std::optional<std::string> {
     const auto divisor = common_multiple({Decimal::parse(a), Decimal::parse(b)});
     if (!divisor) return std::nullopt;
@@ -52,7 +53,7 @@ TEST_CASE("The least common multiple") {
   CHECK_FALSE(common("999999999999", "999999999998"));
 }
 
-TEST_CASE("Decimals are read with their exponents, and refused where they are none") {
+TEST_CASE("Decimal::parse reads exponents and throws on malformed or too large numbers") {
   const Decimal small = Decimal::parse("-12.50e-3");
   CHECK(small.negative);
   CHECK(small.digits == "125");

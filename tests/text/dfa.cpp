@@ -23,7 +23,7 @@ bool accepts(const std::vector<Dfa::Row>& rows, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("Trimming keeps the language, and every state left can reach acceptance") {
+TEST_CASE("Dfa keeps the language of its rows and only states that can reach acceptance") {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
     INFO("round " << round);
@@ -44,7 +44,7 @@ TEST_CASE("Trimming keeps the language, and every state left can reach acceptanc
       const bool wanted = accepts(rows, text);
       REQUIRE(accepts(dfa, text) == wanted);
     }
-    // From each state some text is accepted: follow the shortest ways back from acceptance.
+    // Each state reaches acceptance: found by iteration from the accepting states.
     std::vector<char> ends(dfa.size(), 0);
     for (std::size_t pass = 0; pass <= dfa.size(); ++pass) {
       for (Dfa::State s = 0; s < dfa.size(); ++s) {
@@ -55,7 +55,7 @@ TEST_CASE("Trimming keeps the language, and every state left can reach acceptanc
       }
     }
     for (const char end : ends) REQUIRE(end);
-    // The same edges, in any order and cut anywhere, are the same table.
+    // The same edges in another order, one per byte, make an equal table.
     std::vector<Dfa::SparseRow> sparse;
     for (const Dfa::Row& row : rows) {
       auto& edges = sparse.emplace_back(Dfa::SparseRow{{}, row.accepting}).edges;

@@ -17,7 +17,7 @@ using text::DfaLengths;
 
 namespace {
 
-// Breadth first over all bytes.
+// Breadth-first search over all bytes.
 std::uint32_t slow_length(const Dfa& dfa, Dfa::State from) {
   std::set<Dfa::State> seen, layer{from};
   for (std::uint32_t length = 1; !layer.empty(); ++length) {
@@ -37,11 +37,11 @@ std::uint32_t slow_length(const Dfa& dfa, Dfa::State from) {
 
 }  // namespace
 
-TEST_CASE("The fewest bytes from a state to one that accepts are those that a search finds") {
+TEST_CASE("DfaLengths of random automata equals a breadth-first search") {
   std::mt19937 random(3);
   text::KnownDfaLengths lengths;
   std::size_t unreachable = 0, far = 0;
-  std::vector<Dfa> dfas;  // which are told apart by where they are
+  std::vector<Dfa> dfas;  // KnownDfaLengths identifies them by address
   dfas.reserve(400);
   for (int round = 0; round < 400; ++round) {
     INFO("round " << round);
@@ -69,7 +69,7 @@ TEST_CASE("The fewest bytes from a state to one that accepts are those that a se
   CHECK(lengths.bytes() > 0);
 }
 
-TEST_CASE("DfaLengths: where states share the rows inside units, equals a search") {
+TEST_CASE("DfaLengths of lexemes whose states share rows equals a breadth-first search") {
   text::KnownDfaLengths lengths;
   std::vector<Dfa> lexemes;
   lexemes.reserve(3);
@@ -88,7 +88,7 @@ TEST_CASE("DfaLengths: where states share the rows inside units, equals a search
   }
 }
 
-TEST_CASE("The bytes of a DFA's columns stand for all others") {
+TEST_CASE("one_of_each_column returns one byte for each column of a Dfa") {
   std::vector<Dfa::Row> rows(2);
   for (char c = 'a'; c <= 'z'; ++c) rows[0].next[static_cast<unsigned char>(c)] = 1;
   rows[1].accepting = true;

@@ -10,7 +10,8 @@ using namespace tooldecode;
 using namespace tooldecode::text;
 using Json = tooldecode::JsonValue;
 
-TEST_CASE("Numbers that a double or 64 bits hold are as nlohmann reads them, others are kept") {
+TEST_CASE(
+    "ExactNumber::keep keeps the text of numbers that neither 64 bits nor a double hold exactly") {
   const auto keep = [](const char* text) {
     return ExactNumber::keep(text, tooldecode::text::parse_json(text));
   };
@@ -31,7 +32,7 @@ TEST_CASE("Numbers that a double or 64 bits hold are as nlohmann reads them, oth
   CHECK_FALSE(Json("18446744073709551617").is_exact());
 }
 
-TEST_CASE("A document without such numbers is a document as others read it") {
+TEST_CASE("ExactNumber::rounded turns kept numbers into those that parse_json returns") {
   const Json large = ExactNumber::keep("18446744073709551617",
                                        tooldecode::text::parse_json("18446744073709551617"));
   const Json document{{"a", {1, large}}, {"b", {{"c", large}}}};

@@ -10,7 +10,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("Exponents between bounds, with every sign and every number of leading zeros") {
+TEST_CASE("ExponentRows accepts exponents between its bounds with any sign and leading zeros") {
   for (const auto& [from, to] : std::vector<std::pair<int, int>>{
            {0, 0}, {1, 1}, {-7, -7}, {-324, 308}, {3, 308}, {-12, 105}, {99, 101}, {-400, -300}}) {
     std::vector<Dfa::SparseRow> rows(1);
@@ -41,7 +41,8 @@ TEST_CASE("Exponents between bounds, with every sign and every number of leading
   }
 }
 
-TEST_CASE("Bounds that exclude each other have no exponent, others share their states") {
+TEST_CASE(
+    "ExponentRows returns no state for an empty interval and shares states between intervals") {
   std::vector<Dfa::SparseRow> rows;
   ExponentRows exponents(rows, -324, 308);
   CHECK(exponents.between(1, 0) == Dfa::dead);

@@ -18,7 +18,7 @@
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 
-TEST_CASE("JsonValue: keeps the order of members, as text and in a stream") {
+TEST_CASE("JsonValue keeps the order of members in text and on a stream") {
   const JsonValue value = parse_json_value(R"({"b": 1, "a": [2, null]})");
   CHECK(value.text() == R"({"b":1,"a":[2,null]})");
   std::ostringstream out;
@@ -28,7 +28,7 @@ TEST_CASE("JsonValue: keeps the order of members, as text and in a stream") {
   CHECK(JsonValue::object().text() == "{}");
 }
 
-TEST_CASE("JsonValue: a text that is not JSON is an error with its byte") {
+TEST_CASE("parse_json_value of malformed text throws an error that names the byte") {
   try {
     (void)parse_json_value(R"({"a": })");
     FAIL("was read");
@@ -38,7 +38,7 @@ TEST_CASE("JsonValue: a text that is not JSON is an error with its byte") {
   }
 }
 
-TEST_CASE("JsonValue: copies are apart, and what was moved from is null") {
+TEST_CASE("JsonValue copies are independent and a moved-from value is null") {
   JsonValue a = Json{{"x", 1}};
   JsonValue b = a;
   b["x"]      = 2;
@@ -57,7 +57,7 @@ TEST_CASE("JsonValue: copies are apart, and what was moved from is null") {
   CHECK(d.text() == R"({"y":3})");
 }
 
-TEST_CASE("JsonValue: a list in braces means what it means to nlohmann") {
+TEST_CASE("JsonValue from a braced list has the same meaning as nlohmann's value") {
   const ToolCall call{"f", {{"city", "Oslo"}, {"days", 2}}};
   CHECK(call.arguments == Json{{"city", "Oslo"}, {"days", 2}});
   CHECK(call.arguments.is_object());
@@ -66,7 +66,7 @@ TEST_CASE("JsonValue: a list in braces means what it means to nlohmann") {
   CHECK(calls[1].arguments.is_null());
 }
 
-TEST_CASE("JsonValue: converts to nlohmann's values, which may sort their members") {
+TEST_CASE("JsonValue converts to nlohmann's ordered and sorted values") {
   const JsonValue value = Json{{"b", 1}, {"a", 2}};
   const Json ordered    = value;
   CHECK(ordered.dump() == R"({"b":1,"a":2})");
@@ -77,7 +77,7 @@ TEST_CASE("JsonValue: converts to nlohmann's values, which may sort their member
 
 namespace {
 
-// Values of all types, some of them equal, in objects whose keys need escapes in a pointer.
+// Values of all types, often equal; some keys need escapes in a JSON pointer.
 Json random_value(std::mt19937& random, int depth) {
   const char* const keys[] = {"a", "b", "a/b", "~", "~1", "", "0"};
   switch (random() % (depth > 0 ? 9U : 7U)) {
@@ -112,7 +112,7 @@ Json random_value(std::mt19937& random, int depth) {
 
 }  // namespace
 
-TEST_CASE("JsonValue: is equal, written, changed and asked as nlohmann's value is") {
+TEST_CASE("JsonValue compares, prints, changes and reads random values as nlohmann's value does") {
   std::mt19937 random(3);
   for (int round = 0; round < 3000; ++round) {
     const Json a = random_value(random, 3), b = random_value(random, 3);
@@ -155,7 +155,7 @@ TEST_CASE("JsonValue: is equal, written, changed and asked as nlohmann's value i
   }
 }
 
-TEST_CASE("JsonValue: a pointer leads where nlohmann's leads") {
+TEST_CASE("JsonValue::find_at finds what nlohmann's JSON pointer finds") {
   std::mt19937 random(4);
   const char* const parts[] = {"/a", "/b", "/a~1b", "/~0", "/~01", "/", "/0", "/1", "/00", "/x"};
   int found                 = 0;
@@ -178,7 +178,7 @@ TEST_CASE("JsonValue: a pointer leads where nlohmann's leads") {
   CHECK(JsonValue().find_at("a") == nullptr);
 }
 
-TEST_CASE("JsonValue: what it is not asked as is an error that says so") {
+TEST_CASE("JsonValue read as a type that it does not have throws an error that names both types") {
   const JsonValue value = parse_json_value(R"({"text": "a", "list": [1], "half": 1.5})");
   const auto what       = [](auto&& ask) -> std::string {
     try {
@@ -201,7 +201,7 @@ TEST_CASE("JsonValue: what it is not asked as is an error that says so") {
   CHECK(value.value("none", "otherwise") == "otherwise");
 }
 
-TEST_CASE("JsonValue: integers are compared by what they are, of either sign and past 2^63") {
+TEST_CASE("JsonValue compares integers by value across signedness and with doubles") {
   CHECK(JsonValue(1) == JsonValue(1U));
   CHECK(JsonValue(1) == 1.0);
   CHECK_FALSE(JsonValue(-1) == JsonValue(~std::uint64_t{0}));
@@ -211,7 +211,7 @@ TEST_CASE("JsonValue: integers are compared by what they are, of either sign and
   CHECK(JsonValue() == nullptr);
 }
 
-TEST_CASE("JsonValue: nlohmann's values that are nested too deep are an error") {
+TEST_CASE("JsonValue from a nlohmann value nested deeper than 200 throws an error") {
   Json deep = nullptr;
   for (int i = 0; i < 200; ++i) deep = Json::array({deep});
   CHECK(JsonValue(deep).text() == deep.dump());

@@ -23,7 +23,7 @@ bool accepts(const MagnitudeRows::Wanted& wanted, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Digits leave an interval of exponents") {
+TEST_CASE("MagnitudeRows accepts the numbers between its bounds with and without an exponent") {
   MagnitudeRows::Wanted some{
       .max = {Decimal::parse("120.5"), false}, .zero = false, .kinds = NumberKinds::any};
   some.min = {Decimal::parse("0.25"), true};
@@ -37,7 +37,7 @@ TEST_CASE("Digits leave an interval of exponents") {
   }
 }
 
-TEST_CASE("A divisor gives the least exponent") {
+TEST_CASE("MagnitudeRows with a divisor accepts its multiples and throws on a large divisor") {
   MagnitudeRows::Wanted fives{.max   = {Decimal::parse("1e9"), false},
                               .kinds = NumberKinds::integers};
   fives.divisor = Divisor{5, 0};

@@ -9,7 +9,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("Kinds are sets") {
+TEST_CASE("NumberKinds combines as sets do") {
   using enum NumberKinds;
   CHECK((any & integers) == integers);
   CHECK((integers & fractions) == none);
@@ -19,7 +19,7 @@ TEST_CASE("Kinds are sets") {
   CHECK_FALSE(has(fractions, integers));
 }
 
-TEST_CASE("The outermost numbers are those that doubles tell from infinity and from zero") {
+TEST_CASE("largest_number and smallest_number are the limits of finite nonzero doubles") {
   CHECK(std::stod(largest_number().plain()) == std::numeric_limits<double>::max());
   CHECK(std::strtod("2.5e-324", nullptr) == std::numeric_limits<double>::denorm_min());
   CHECK(smallest_number() == Decimal::parse("2.5e-324"));

@@ -41,7 +41,7 @@ bool accepts(const NumberLexeme& lexeme, const std::string& text) {
   return dfa.accepting(state);
 }
 
-// What is asked for, and what is said of a text by arithmetic on digits.
+// Bounds and kinds of a lexeme, and a reference check of a text by decimal arithmetic.
 struct Asked {
   std::optional<std::string> minimum{}, maximum{}, multiple{};
   bool above = false, below = false;  // the bounds are exclusive
@@ -71,7 +71,7 @@ struct Asked {
   }
 };
 
-// Whether the limits admit a text: what common writers write is among it.
+// Whether the default limits allow a text; they allow what common writers emit.
 bool is_within_limits(const std::string& text) {
   if (!slow::Number::read(text)) return false;
   const std::size_t e     = std::min(text.find_first_of("eE"), text.size());
@@ -84,7 +84,7 @@ bool is_within_limits(const std::string& text) {
          std::abs(std::stoi(text.substr(e + 1))) <= 308;
 }
 
-// Every text of at most `length` bytes over the alphabet of numbers.
+// All texts of at most `length` bytes over the alphabet of numbers.
 void each_text(std::string& text, std::size_t length,
                const std::function<void(const std::string&)>& visit) {
   visit(text);
@@ -104,7 +104,7 @@ std::string random_digits(std::mt19937& random, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) text += "0123456789009"[random() % 13];
   return text;
 }
-// Numbers whose bounds, divisors and texts have something to do with one another.
+// Numbers similar to the bounds and divisors below.
 std::string random_number(std::mt19937& random) {
   std::string text = random() % 3 == 0 ? "-" : "";
   const auto size  = 1 + (random() % 4 == 0 ? random() % 20 : random() % 4);
@@ -157,7 +157,7 @@ Asked random_asked(std::mt19937& random) {
   asked.kinds = kinds[random() % kinds.size()];
   return asked;
 }
-// A text near what is asked for, in some spelling.
+// A text near one of the bounds, in a random spelling.
 std::string random_text(std::mt19937& random, const Asked& asked) {
   std::string text = random_number(random);
   const auto& near = random() % 2 ? asked.minimum : asked.maximum;
@@ -186,7 +186,8 @@ std::string random_text(std::mt19937& random, const Asked& asked) {
 
 }  // namespace
 
-TEST_CASE("Numbers without bounds have the grammar of RFC 8259", "[number]") {
+TEST_CASE("any_number accepts the number grammar of RFC 8259 within the range of doubles",
+          "[number]") {
   std::string text, wrong;
   each_text(text, 4, [&](const std::string& t) {
     const auto number = slow::Number::read(t);
@@ -216,7 +217,7 @@ TEST_CASE("Numbers without bounds have the grammar of RFC 8259", "[number]") {
   CHECK_FALSE(accepts(any_number(Kinds::integers), "1.05e+001"));
 }
 
-TEST_CASE("What numbers accept conforms, and what conforms within the limits is accepted",
+TEST_CASE("number_lexeme of random bounds accepts exactly the conforming texts within its limits",
           "[number]") {
   for (std::uint32_t seed = 1; seed <= test::cases(500); ++seed) {
     std::mt19937 random(seed);
@@ -242,7 +243,7 @@ TEST_CASE("What numbers accept conforms, and what conforms within the limits is 
   }
 }
 
-TEST_CASE("What writers write of doubles and of 64-bit integers is accepted", "[number]") {
+TEST_CASE("any_number accepts printed doubles and 64-bit integers", "[number]") {
   std::mt19937_64 random(5);
   const auto written = [](double value) {
     std::vector<std::string> texts;
@@ -272,8 +273,8 @@ TEST_CASE("What writers write of doubles and of 64-bit integers is accepted", "[
   }
 }
 
-// Every state that a text leads to, with the units that the text has used up, can reach acceptance.
-TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
+// Each state can reach acceptance with the units that are left.
+TEST_CASE("number_lexeme has no dead ends and accepts only finite numbers", "[number]") {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     std::mt19937 random(seed);
     const Asked asked = random_asked(random);
@@ -285,12 +286,12 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
     if (dfa.empty()) continue;
     INFO("seed " << seed << ": " << asked.words() << ", digits " << limits.digits);
     const std::uint32_t max = lexeme.units.max == Occurrences::unbounded ? 0 : lexeme.units.max;
-    // A state, and the units that are left, counted down only at boundaries.
+    // Whether a step is within the units; they are counted at boundaries only.
     const auto fits = [&](Dfa::State from, std::uint32_t units, Dfa::State to) {
       return !dfa.boundary(from) || dfa.closing(to) || units < max;
     };
     std::set<std::pair<Dfa::State, std::uint32_t>> good;
-    // With all units used up, which is the hardest: whatever ends there ends with fewer as well.
+    // The hardest case has used all units: a state that ends there ends with fewer as well.
     std::set<Dfa::State> ending;
     for (bool changed = true; changed;) {
       changed = false;
@@ -304,7 +305,7 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
       }
     }
     CHECK(ending.size() == dfa.size());
-    // As many digits as there may be.
+    // As many digits as possible.
     for (int walk = 0; walk < 5; ++walk) {
       std::string text;
       Dfa::State state    = 0;
@@ -330,7 +331,7 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
   }
 }
 
-TEST_CASE("A number that is read as zero is none where zero is out of bounds", "[number]") {
+TEST_CASE("number_lexeme above zero rejects numbers that a double rounds to zero", "[number]") {
   NumberBounds above;
   above.minimum             = {Decimal::parse("0"), true};
   const NumberLexeme lexeme = number_lexeme(above, Kinds::any);
@@ -343,7 +344,7 @@ TEST_CASE("A number that is read as zero is none where zero is out of bounds", "
   CHECK(accepts(any_number(Kinds::any), "1e-324"));
 }
 
-TEST_CASE("Divisors may have as many digits as their remainders have states", "[number]") {
+TEST_CASE("number_lexeme throws limit_exceeded for divisors with too many digits", "[number]") {
   const auto code = [](const char* divisor) {
     try {
       NumberBounds bounds;
@@ -361,7 +362,8 @@ TEST_CASE("Divisors may have as many digits as their remainders have states", "[
   CHECK(code("1234567890123456789") == "limit_exceeded");
 }
 
-TEST_CASE("Empty ranges accept nothing, and typical ones have few states", "[number]") {
+TEST_CASE("number_lexeme of an empty interval accepts nothing and usual intervals have few states",
+          "[number]") {
   const auto range = [](const char* low, const char* high) {
     return NumberBounds{NumberBounds::Bound{Decimal::parse(low), false},
                         NumberBounds::Bound{Decimal::parse(high), false}};

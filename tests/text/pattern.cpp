@@ -15,7 +15,7 @@ using tooldecode::text::PatternReader;
 
 namespace {
 
-// The set of a pattern that is one atom.
+// The set of a pattern of one atom.
 CodePointSet set_of(std::string_view text) {
   const Pattern pattern(text);
   REQUIRE(pattern[pattern.root()].kind == Pattern::Kind::set);
@@ -33,7 +33,7 @@ std::string place_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("A pattern is a tree of what it says") {
+TEST_CASE("Pattern parses sequences, repeats, choices, lookaheads and anchors into a tree") {
   const Pattern pattern("^(?:ab|[c-e]{2,})*?(?!x\\b)$");
   const Pattern::Node& all = pattern[pattern.root()];
   REQUIRE(all.kind == Pattern::Kind::sequence);
@@ -55,7 +55,7 @@ TEST_CASE("A pattern is a tree of what it says") {
   CHECK(pattern[all.children[3]].kind == Pattern::Kind::end);
 }
 
-TEST_CASE("Classes in every form") {
+TEST_CASE("Pattern reads character classes in each notation of ECMA-262") {
   CHECK(set_of("[a-cx\\d_-]") ==
         CodePointSet{{'a', 'c'}, {'x', 'x'}, {'0', '9'}, {'_', '_'}, {'-', '-'}});
   CHECK(set_of("[\\w-.]") == (PatternReader::word() | CodePointSet{{'-', '.'}}));
@@ -74,8 +74,8 @@ TEST_CASE("Classes in every form") {
 
 namespace {
 
-// What a JavaScript engine says of these with the flag `u`; `lenient`: an error there, and none
-// without the flag.
+// Verdicts of a JavaScript engine with the flag `u`; `lenient`: errors with the flag and valid
+// without it.
 const std::vector<std::string_view> right{"a*?",
                                           "a+?",
                                           "a?\?",
@@ -345,7 +345,7 @@ std::string verdict_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("A pattern is right where it is to ECMA-262, and never read as something else") {
+TEST_CASE("Pattern accepts what ECMA-262 accepts and rejects what is malformed or not regular") {
   for (const auto& [list, verdict] : {std::pair{&right, "right"},
                                       {&lenient, "right"},
                                       {&wrong, "malformed_pattern"},
@@ -355,18 +355,18 @@ TEST_CASE("A pattern is right where it is to ECMA-262, and never read as somethi
       CHECK(verdict_of(text) == verdict);
     }
   }
-  // Of a later edition: https://tc39.es/ecma262/#sec-patterns, modifiers and names of alternatives.
+  // From a later edition (https://tc39.es/ecma262/#sec-patterns): modifiers, names in alternatives.
   for (const std::string_view text : {"(?i:a)", "(?-i:a)", "(?im-s:a)"}) {
     CHECK(verdict_of(text) == "unsupported_pattern");
   }
   CHECK(verdict_of("(?<n>a)|(?<n>b)") == "right");
   CHECK(verdict_of("(?:(?<n>a)|(?<n>b))(?<n>c)") == "malformed_pattern");
-  // An error of the syntax comes before what is only not supported.
+  // A syntax error takes precedence over an unsupported part.
   CHECK(verdict_of("(?<=a)b(") == "malformed_pattern");
   CHECK(verdict_of("\\p{Emoji}**") == "malformed_pattern");
 }
 
-TEST_CASE("Surrogates stand for a character in pairs, and for none alone") {
+TEST_CASE("Pattern reads surrogate pairs as one character and single surrogates as none") {
   CHECK(set_of("[\\ud800-\\udfff]").empty());
   CHECK(set_of("[^\\ud800-\\udfff]") == CodePointSet::all());
   CHECK(set_of("[\\u0000-\\udbff]") == CodePointSet{{0, 0xD7FF}});
@@ -377,11 +377,11 @@ TEST_CASE("Surrogates stand for a character in pairs, and for none alone") {
   CHECK(set_of("[\\ud83d-\\ud83d\\ude00]") ==
         CodePointSet{{0xE000, 0x1F600}});  // from a lone surrogate to a pair
   CHECK(set_of("[\\ud83d\\u0041]") == CodePointSet{{'A', 'A'}});
-  CHECK(set_of("[\\u{d83d}\\u{de00}]").empty());  // two alone, never a pair
+  CHECK(set_of("[\\u{d83d}\\u{de00}]").empty());  // two single surrogates, not a pair
   CHECK(set_of("\\uD83D\\uDE00") == CodePointSet{{0x1F600, 0x1F600}});
 }
 
-TEST_CASE("Errors name the byte at which what is wrong begins") {
+TEST_CASE("Pattern errors name the byte where the malformed part begins") {
   CHECK(place_of("ab[z-a]") == "byte 3");
   CHECK(place_of("a)b") == "byte 1");
   CHECK(place_of("a(b(c)") == "byte 1");
@@ -395,16 +395,16 @@ TEST_CASE("Errors name the byte at which what is wrong begins") {
   CHECK(place_of("\xC3\xA9\xF0\x9F\x98\x80**") == "byte 7");
   CHECK(place_of("x\\p{Klingon}") == "byte 1");
   CHECK(place_of("a\xC3") == "byte 1");
-  CHECK(place_of("\xED\xA0\x80") == "byte 0");  // a surrogate in three bytes
+  CHECK(place_of("\xED\xA0\x80") == "byte 0");  // a surrogate encoded in three bytes
   CHECK(place_of("\xEF\xBF\xBD") == "none");
   CHECK(place_of(std::string(60'000, 'a')) == "");
   CHECK(place_of(std::string(50, '(') + std::string(50, ')')) == "none");
 }
 
-TEST_CASE("What is right but too deep or too wide exceeds a limit") {
+TEST_CASE("Pattern throws limit_exceeded for deep nesting and large classes") {
   CHECK(verdict_of(std::string(300, '(') + std::string(300, ')')) == "limit_exceeded");
   CHECK(verdict_of("[^\\d]" + std::string(60'000, 'a')) == "limit_exceeded");
-  // A property has one set however often it is named; classes that differ have one each.
+  // A repeated property has one set; different classes have one each.
   std::string same, other;
   for (char32_t c = 0; c < 2000; ++c) {
     same += "\\p{L}";

@@ -11,7 +11,7 @@ using tooldecode::Error;
 using tooldecode::text::CodePointSet;
 using tooldecode::text::PatternReader;
 
-TEST_CASE("A pattern's text is read character by character, escapes and classes as one") {
+TEST_CASE("PatternReader reads characters, escapes, classes and digits in turn") {
   PatternReader text("\\u00e9[a\\-\\d]x007,\xC3\xA9");
   REQUIRE(text.take('\\'));
   const PatternReader::Member letter = text.escape();
@@ -29,7 +29,8 @@ TEST_CASE("A pattern's text is read character by character, escapes and classes 
   CHECK_THROWS_AS(text.any("one more"), Error);
 }
 
-TEST_CASE("Classes are no characters, surrogates are") {
+TEST_CASE(
+    "PatternReader::escape returns no code point for a class and returns one for a surrogate") {
   for (const char* one_class : {"\\d", "\\W", "\\s", "\\p{Lu}", "\\P{Lu}"}) {
     PatternReader text(one_class);
     REQUIRE(text.take('\\'));
@@ -42,21 +43,21 @@ TEST_CASE("Classes are no characters, surrogates are") {
   CHECK(alone.set.empty());
 }
 
-TEST_CASE("Names of groups are identifiers") {
+TEST_CASE("PatternReader::group_name accepts identifiers and throws on other names") {
   const auto name_of = [](std::string_view pattern) {
     PatternReader text(pattern);
     return text.group_name();
   };
   CHECK(name_of("a1_$>") == U"a1_$");
   CHECK(name_of("\\u0061\\u{62}>") == U"ab");
-  CHECK(name_of("\xC3\xA9\xD9\xA1>") == U"\u00E9\u0661");  // a digit follows a letter
+  CHECK(name_of("\xC3\xA9\xD9\xA1>") == U"\u00E9\u0661");  // a digit may follow a letter
   for (const char* wrong : {">", "1>", "a-b>", "a", "\xD9\xA1>", "\\x41>", "a b>"}) {
     INFO(wrong);
     CHECK_THROWS_AS(name_of(wrong), Error);
   }
 }
 
-TEST_CASE("What is refused is thrown when asked for, the first of it") {
+TEST_CASE("PatternReader::check throws the first refusal") {
   PatternReader text("abc");
   text.check();
   text.refuse("first", 1);

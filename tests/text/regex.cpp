@@ -37,8 +37,8 @@ std::string error_of(std::string_view pattern) {
   return "none";
 }
 
-// A random pattern over a, b and c, in the part of the syntax that std::regex shares. What looks
-// behind stays out of lookaheads: libstdc++ takes their beginning for the text's.
+// A random pattern over a, b and c in the syntax that std::regex shares. Lookaheads contain no
+// assertion on earlier text: libstdc++ takes their beginning for the beginning of the text.
 std::string random_pattern(std::mt19937& random, int depth, bool looks_behind = true) {
   const auto part = [&] { return random_pattern(random, depth - 1, looks_behind); };
   const auto pick = [&](const std::vector<std::string>& list) {
@@ -72,7 +72,7 @@ std::string random_pattern(std::mt19937& random, int depth, bool looks_behind = 
   }
 }
 
-// Every text of at most `length` letters.
+// All texts of at most `length` letters.
 std::vector<std::string> texts(std::size_t length) {
   std::vector<std::string> all{""};
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -84,12 +84,12 @@ std::vector<std::string> texts(std::size_t length) {
 
 }  // namespace
 
-TEST_CASE("Random patterns match what std::regex_search finds", "[regex]") {
+TEST_CASE("compile_pattern matches where std::regex_search finds random patterns", "[regex]") {
   const std::vector<std::string> all = texts(5);
   for (std::uint32_t seed = 0; seed < tooldecode::test::cases(250); ++seed) {
     std::mt19937 random(seed);
     const std::string pattern = random_pattern(random, 3);
-    if (error_of(pattern) == "unsupported_pattern") continue;  // a lookahead, again and again
+    if (error_of(pattern) == "unsupported_pattern") continue;  // a repeated lookahead
     const std::regex reference(pattern);
     const TextDfa dfa   = compile_pattern(pattern),
                   whole = tooldecode::text::compile_whole_pattern(pattern);
@@ -104,7 +104,8 @@ TEST_CASE("Random patterns match what std::regex_search finds", "[regex]") {
   }
 }
 
-TEST_CASE("A pattern's length bounds are exact, and no state is a dead end", "[regex]") {
+TEST_CASE("compile_pattern with length bounds accepts exactly the fitting texts without dead ends",
+          "[regex]") {
   const std::vector<std::string> all = texts(5);
   for (std::uint32_t seed = 1000; seed < 1000 + tooldecode::test::cases(120); ++seed) {
     std::mt19937 random(seed);
@@ -130,7 +131,7 @@ TEST_CASE("A pattern's length bounds are exact, and no state is a dead end", "[r
       const bool fits           = text.size() >= length.min && text.size() <= length.max;
       const bool ok             = fits && unbounded.accepts(decode_utf8(text));
       if (tooldecode::slow::matches(grammar, node, literal) != ok) wrong += text + " ";
-      // Along an accepted path a counter lets no byte pass that cannot be completed.
+      // The lexeme with its counter accepts a prefix exactly if a conforming text begins with it.
       if (lexeme->empty()) continue;
       Dfa::State state    = 0;
       std::uint32_t count = 0;
@@ -148,7 +149,8 @@ TEST_CASE("A pattern's length bounds are exact, and no state is a dead end", "[r
   }
 }
 
-TEST_CASE("Classes, escapes and anchors are those of ECMA-262 in Unicode mode", "[regex]") {
+TEST_CASE("compile_pattern follows ECMA-262 in Unicode mode for classes, escapes and anchors",
+          "[regex]") {
   CHECK(matches("^.$", "\xF0\x9F\x98\x80"));
   CHECK_FALSE(matches("^.$", "\n"));
   CHECK_FALSE(matches("^.$", "\xE2\x80\xA8"));  // U+2028
@@ -172,7 +174,8 @@ TEST_CASE("Classes, escapes and anchors are those of ECMA-262 in Unicode mode", 
   CHECK(matches("^(?<year>\\d{4})-\\d{2}$", "2024-01"));
 }
 
-TEST_CASE("What is counted costs a state and a few steps for each count") {
+TEST_CASE(
+    "compile_pattern of a counted repeat needs states linear in the count and bounded steps") {
   const std::pair<const char*, const char*> families[] = {{"^\\p{L}{1,", "}$"},
                                                           {"^(a|b){0,", "}c$"},
                                                           {"(?:foo|bar|b.z){1,", "}x$"},
@@ -197,7 +200,7 @@ TEST_CASE("What is counted costs a state and a few steps for each count") {
   }
 }
 
-TEST_CASE("A surrogate is in no text") {
+TEST_CASE("compile_pattern matches no text with a surrogate") {
   for (const std::string& text : texts(2)) {
     CHECK_FALSE(matches("[\\ud800-\\udfff]", text));
     CHECK(matches("^[^\\ud800-\\udfff]*$", text));
@@ -212,7 +215,9 @@ TEST_CASE("A surrogate is in no text") {
   CHECK_FALSE(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x99\x90"));
 }
 
-TEST_CASE("What is not regular, not supported or broken is refused by name", "[regex]") {
+TEST_CASE(
+    "compile_pattern throws an error whose code tells unsupported, malformed and large patterns",
+    "[regex]") {
   for (const char* pattern :
        {"(?<=a)", "(?<!a)", "(a)\\1", "(?<a>b)\\k<a>", "\\p{Emoji}", "(?i:a)", "(?:(?=a))*"}) {
     INFO(pattern);

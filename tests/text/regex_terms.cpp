@@ -6,7 +6,7 @@
 using tooldecode::text::Occurrences;
 using tooldecode::text::RegexTerms;
 
-TEST_CASE("Terms that mean the same by the distributions are one term") {
+TEST_CASE("RegexTerms builds one term for expressions that algebraic rules make equal") {
   RegexTerms t(3);
   const auto a = t.set({1}), b = t.set({2}), ab = t.set({3}), none = t.nothing(), empty = t.empty();
   const Occurrences star{}, plus{1};
@@ -35,7 +35,7 @@ TEST_CASE("Terms that mean the same by the distributions are one term") {
   CHECK(t.repeat(none, plus) == none);
 }
 
-TEST_CASE("Whether the empty text matches is known, but for what depends on what stands before") {
+TEST_CASE("RegexTerms knows whether a term matches the empty text in the middle and at the end") {
   RegexTerms t(2);
   const auto a = t.set({1});
   CHECK(t[t.repeat(a, {})].mid);
@@ -48,7 +48,7 @@ TEST_CASE("Whether the empty text matches is known, but for what depends on what
   CHECK_FALSE(t[t.all_of({t.repeat(a, {}), t.negation(t.empty())})].end);
 }
 
-TEST_CASE("Work is bounded") {
+TEST_CASE("RegexTerms::spend throws when its limit of steps is exceeded") {
   RegexTerms t(2);
   CHECK_THROWS_AS(t.spend(2'000'000), tooldecode::Error);
 }

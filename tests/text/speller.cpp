@@ -14,7 +14,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// The state that bytes lead to from edges; `dead` where they lead nowhere.
+// The state after the bytes, or `dead`; edges must not overlap.
 Dfa::State follow(const std::vector<Dfa::SparseRow>& rows, std::string_view bytes) {
   Dfa::State state = 0;
   for (const char c : bytes) {
@@ -34,7 +34,7 @@ Dfa::State follow(const std::vector<Dfa::SparseRow>& rows, std::string_view byte
 
 }  // namespace
 
-TEST_CASE("Every character leads where its run says, plainly and escaped") {
+TEST_CASE("Speller leads each character in UTF-8 and in JSON escapes to the state of its run") {
   const Speller::Runs runs{{0, '"', 1},           {'#', 'z', 2},          {0x7F, 0x7FF, 1},
                            {0x800, 0xD7FF, 2},    {0xE123, 0x1F600, 1},   {0x1F601, 0x1FBFF, 2},
                            {0x1FC00, 0x1FFFF, 1}, {0x100000, 0x10FFFE, 2}};

@@ -20,7 +20,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// Each state of a text spelt by itself, between quotes: the rows that shared ones stand for.
+// Reference: spells each state of a text separately, between quotes, without shared rows.
 Dfa slow_quoted(const TextDfa& text, const Spelling& spelling) {
   std::vector<Dfa::SparseRow> rows(text.rows().size() + 2);
   const auto quote   = static_cast<std::uint8_t>(spelling.quote);
@@ -38,7 +38,7 @@ Dfa slow_quoted(const TextDfa& text, const Spelling& spelling) {
   return Dfa(rows);
 }
 
-// Whether both take the same steps from their starts, with the same marks on the way.
+// Whether both accept the same steps from their starts, with the same marks.
 bool alike(const Dfa& a, const Dfa& b) {
   std::vector<std::pair<Dfa::State, Dfa::State>> work{{0, 0}};
   std::map<Dfa::State, Dfa::State> met{{0, 0}};
@@ -54,7 +54,7 @@ bool alike(const Dfa& a, const Dfa& b) {
                        to_b = b.next(in_b, static_cast<std::uint8_t>(byte));
       if ((to_a == Dfa::dead) != (to_b == Dfa::dead)) return false;
       if (to_a == Dfa::dead) continue;
-      // Many states of the one may be one of the other, never the other way round.
+      // Several states of `a` may equal one of `b`, never the reverse.
       const auto [known, fresh] = met.emplace(to_a, to_b);
       if (fresh) work.emplace_back(to_a, to_b);
       if (known->second != to_b) return false;
@@ -69,7 +69,7 @@ std::string letters(std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("Shared rows are those that each state would have by itself") {
+TEST_CASE("quoted with shared rows equals a Dfa that spells each state separately") {
   const Spelling json, python{.syntax = ValueSyntax::python, .quote = '\''}, every{.every = true};
   for (const char* pattern :
        {"^\\p{L}{1,20}$", "^(\\p{Lu}\\p{Ll}{0,5}){1,9}$", "^(\\w+ ?){3}$", "^[^\\p{L}]{3}\\p{L}*$",
@@ -82,12 +82,13 @@ TEST_CASE("Shared rows are those that each state would have by itself") {
       INFO(text << ' ' << spelling.quote << spelling.every);
       const Dfa own = text::quoted(dfa, spelling), slow = slow_quoted(dfa, spelling);
       CHECK(alike(own, slow));
-      if (own.size() <= 2000) CHECK(own == slow);  // small ones are numbered as ever
+      if (own.size() <= 2000) CHECK(own == slow);  // small ones have the same state numbers too
     }
   }
 }
 
-TEST_CASE("Random texts of wide classes are spelt alike with and without sharing") {
+TEST_CASE(
+    "quoted of random patterns with wide classes equals a Dfa that spells each state separately") {
   const std::vector<std::string> sets{"\\p{Lu}", "\\p{Ll}", "[\\p{L}\\p{Nd}]", "\\d",
                                       "[^a\\p{Mn}]"};
   for (std::uint32_t seed = 0; seed < test::cases(12); ++seed) {
@@ -103,7 +104,8 @@ TEST_CASE("Random texts of wide classes are spelt alike with and without sharing
   }
 }
 
-TEST_CASE("A class that is repeated is spelt once: rows do not grow, states do linearly") {
+TEST_CASE(
+    "string_lexeme of a repeated class needs rows of constant size and linearly many states") {
   std::vector<std::size_t> states, bytes;
   for (const std::size_t n : {200U, 400U, 800U}) {
     const TextDfa text = compile_pattern(letters(n));
@@ -115,10 +117,11 @@ TEST_CASE("A class that is repeated is spelt once: rows do not grow, states do l
   CHECK(states[2] - states[1] == 2 * (states[1] - states[0]));
   CHECK(bytes[2] < 2 * bytes[1]);
   CHECK(bytes[2] < 1'000'000);
-  CHECK(states[2] > 500'000);  // each with 36 bytes and more if it had a row of its own
+  CHECK(states[2] > 500'000);  // a separate row for each would need 36 bytes or more
 }
 
-TEST_CASE("Equal texts have equal lexemes, whose hashes tell others apart") {
+TEST_CASE(
+    "string_lexeme of equal patterns has equal hashes and of different patterns different ones") {
   const Dfa one   = string_lexeme(compile_pattern(letters(300)), ValueSyntax::json, '"'),
             two   = string_lexeme(compile_pattern(letters(300)), ValueSyntax::json, '"'),
             other = string_lexeme(compile_pattern(letters(301)), ValueSyntax::json, '"');
@@ -128,7 +131,7 @@ TEST_CASE("Equal texts have equal lexemes, whose hashes tell others apart") {
   CHECK(one.hash() != other.hash());
 }
 
-TEST_CASE("What is spelt is charged") {
+TEST_CASE("string_lexeme charges the BuildBudget and throws when the steps run out") {
   const TextDfa wide = compile_pattern("^(\\p{L}\\p{N}|\\p{N}\\p{L}){1,50}$");
   const auto cost    = [&](std::uint64_t steps) {
     const BuildBudget budget({.steps = steps});

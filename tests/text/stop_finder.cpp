@@ -11,7 +11,7 @@
 
 using tooldecode::text::StopFinder;
 
-TEST_CASE("A text is shown up to the first stop, and what may begin one waits") {
+TEST_CASE("StopFinder releases text up to the first stop and holds back what may begin one") {
   StopFinder stops({"<end>", "\n\n"});
   CHECK(stops.push("a <e") == "a ");
   CHECK(stops.push("n") == "");
@@ -29,7 +29,8 @@ TEST_CASE("A text is shown up to the first stop, and what may begin one waits") 
   CHECK(StopFinder().push("all") == "all");
 }
 
-TEST_CASE("The stop that is complete first ends a text, however it is cut") {
+TEST_CASE(
+    "StopFinder ends random texts at the stop that is complete first, however the text is cut") {
   const std::uint32_t seed = 20261123;
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -43,7 +44,7 @@ TEST_CASE("The stop that is complete first ends a text, however it is cut") {
     std::vector<std::string> stops;
     for (std::size_t n = random() % 3; n > 0; --n) stops.push_back(letters(4));
     const std::string text = letters(20);
-    // Brute force: the shortest beginning that ends with a stop, without the longest such one.
+    // Brute force: the shortest prefix that ends with a stop, without the longest such stop.
     std::string expected = text, found;
     for (std::size_t end = 1; end <= text.size() && expected == text; ++end) {
       std::size_t longest = 0;

@@ -14,7 +14,7 @@ using tooldecode::text::ValueSyntax;
 
 namespace {
 
-// A character by its number, with digits of any case.
+// A numeric escape of a character, with digits of random case.
 std::string numbered(char32_t c, ValueSyntax syntax, std::mt19937& random) {
   const auto digits = [&](char32_t value, int count) {
     std::string result;
@@ -39,7 +39,7 @@ std::string in_small(std::string bytes) {
   }
   return bytes;
 }
-// Every form by number, with small digits.
+// All numeric escapes of a character, with lower-case digits.
 std::vector<std::string> small_numbers(char32_t c, ValueSyntax syntax) {
   std::vector<std::string> forms;
   std::mt19937 random(5);
@@ -52,8 +52,9 @@ std::vector<std::string> small_numbers(char32_t c, ValueSyntax syntax) {
 
 }  // namespace
 
-TEST_CASE("An escape is read to its character, and always knows which it may become",
-          "[string_escape]") {
+TEST_CASE(
+    "StringEscape reads a numeric escape and knows at each byte which characters it may become",
+    "[string_escape]") {
   std::mt19937 random(3);
   const std::vector<char32_t> characters{0,       9,       'a',     '"',     '/',    0x7F,
                                          0xE9,    0xEA,    0x20AC,  0xD7FF,  0xE000, 0xFFFF,
@@ -69,7 +70,7 @@ TEST_CASE("An escape is read to its character, and always knows which it may bec
       REQUIRE_FALSE(escape.character());
       const auto byte = static_cast<std::uint8_t>(bytes[at]);
       REQUIRE(escape.next().contains(byte));
-      // What it says of itself makes an equal one.
+      // Its value and places, or its text, rebuild an equal escape.
       StringEscape again(syntax, escape.value(), escape.places()), spelt(syntax);
       for (const char b : escape.text().substr(1)) {
         REQUIRE(spelt.read(static_cast<std::uint8_t>(b)));
@@ -80,7 +81,7 @@ TEST_CASE("An escape is read to its character, and always knows which it may bec
       REQUIRE(again.read(byte));
       REQUIRE(again.character() == escape.character());
       for (const char32_t other : characters) {
-        // Another character shares what has been read of the escape.
+        // may_become holds if an escape of the other character begins with these bytes.
         const auto forms  = small_numbers(other, syntax);
         const bool shares = std::any_of(forms.begin(), forms.end(), [&](const std::string& form) {
           return form.starts_with(in_small(bytes.substr(0, at + 1)));
@@ -94,7 +95,7 @@ TEST_CASE("An escape is read to its character, and always knows which it may bec
   }
 }
 
-TEST_CASE("What is no escape is not read", "[string_escape]") {
+TEST_CASE("StringEscape rejects malformed escapes in JSON and in Python", "[string_escape]") {
   const auto reads = [](ValueSyntax syntax, const char* bytes) {
     StringEscape escape(syntax);
     for (; *bytes != 0; ++bytes) {
@@ -117,7 +118,8 @@ TEST_CASE("What is no escape is not read", "[string_escape]") {
   }
 }
 
-TEST_CASE("A text between quotes has its plainest form", "[string_escape]") {
+TEST_CASE("StringEscape::quoted writes the shortest form of a text in JSON and in Python",
+          "[string_escape]") {
   const std::string text = "a\"'\\/\n\x0B\x7F\xC3\xA9";
   CHECK(StringEscape::quoted(text, ValueSyntax::json, '"') == nlohmann::json(text).dump());
   CHECK(StringEscape::quoted(text, ValueSyntax::python, '\'') ==

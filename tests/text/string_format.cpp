@@ -25,7 +25,7 @@ bool conforms(std::string_view format, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Dates are the calendar's") {
+TEST_CASE("string_format date accepts exactly the days of the calendar") {
   const TextDfa dates = *string_format("date");
   std::size_t wrong   = 0;
   for (const int year : {0, 1, 4, 100, 400, 1900, 1999, 2000, 2023, 2024, 2100, 2400, 9999}) {
@@ -46,7 +46,8 @@ TEST_CASE("Dates are the calendar's") {
     CHECK_FALSE(conforms("date", other));
 }
 
-TEST_CASE("Leap seconds are the last of a day of UTC, at every offset of quarters") {
+TEST_CASE(
+    "string_format time and date-time accept leap seconds at the end of a UTC day at each offset") {
   const TextDfa times = *string_format("time"), moments = *string_format("date-time");
   std::size_t wrong = 0;
   for (int offset = -1425; offset <= 1425; offset += 15) {
@@ -56,7 +57,7 @@ TEST_CASE("Leap seconds are the last of a day of UTC, at every offset of quarter
       const int size = std::abs(offset);
       std::snprintf(text, sizeof text, "%02d:%02d:60%c%02d:%02d", local / 60, local % 60,
                     offset < 0 ? '-' : '+', size / 60, size % 60);
-      const int utc      = local - offset;  // before the day, in it, or after it
+      const int utc      = local - offset;  // minutes of the UTC day; may lie outside it
       const bool is_leap = (utc + 1440) % 1440 == 1439;
       wrong += times.accepts(decode_utf8(text)) != is_leap;
       for (const char* day : {"06-30", "07-01", "12-31", "01-01", "06-29", "03-31"}) {
@@ -70,12 +71,12 @@ TEST_CASE("Leap seconds are the last of a day of UTC, at every offset of quarter
     }
   }
   CHECK(wrong == 0);
-  // A combination of formats has room for many more states.
+  // Few enough that combined formats stay below the limit of states.
   CHECK(times.rows().size() < 2'000);
   CHECK(moments.rows().size() < 2'500);
 }
 
-TEST_CASE("Addresses are those that the system's own reader takes") {
+TEST_CASE("string_format ipv4 and ipv6 accept the addresses that inet_pton accepts") {
   const TextDfa four = *string_format("ipv4"), six = *string_format("ipv6");
   const std::vector<std::string> seeds{"192.168.0.1", "255.255.255.255",  "::",
                                        "::1",         "2001:db8::8a2e:1", "1:2:3:4:5:6:7:8",
@@ -97,7 +98,7 @@ TEST_CASE("Addresses are those that the system's own reader takes") {
   }
 }
 
-TEST_CASE("Each format takes what its RFC gives and no more") {
+TEST_CASE("string_format accepts and rejects the examples of each format as its RFC does") {
   struct Case {
     const char* format;
     std::vector<const char*> good, bad;
@@ -178,7 +179,8 @@ TEST_CASE("Each format takes what its RFC gives and no more") {
   CHECK_FALSE(conforms("hostname", std::string(64, 'a') + ".b"));
 }
 
-TEST_CASE("What no automaton can tell is not known, and what the standard lacks is no format") {
+TEST_CASE(
+    "string_format returns nothing for unknown formats and for formats that are not regular") {
   for (const char* name : {"regex", "idn-email", "idn-hostname"}) {
     CHECK(is_standard_format(name));
     CHECK_FALSE(string_format(name));

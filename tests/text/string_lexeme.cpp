@@ -15,7 +15,7 @@ using tooldecode::text::any_string;
 using tooldecode::text::Dfa;
 using tooldecode::text::ValueSyntax;
 
-// Counted units of an accepted text; nothing where it is not accepted.
+// The number of units of an accepted text; nothing if it is rejected.
 std::optional<int> units(const Dfa& dfa, std::string_view text) {
   Dfa::State state = 0;
   int count        = 0;
@@ -37,7 +37,7 @@ const Dfa& python(char quote) {
 
 }  // namespace
 
-TEST_CASE("Every one- and two-byte content is judged as a JSON parser judges it",
+TEST_CASE("any_string in JSON accepts the contents of one and two bytes that a JSON parser accepts",
           "[string_lexeme]") {
   int wrong = 0, accepted = 0;
   for (unsigned a = 0; a < 256; ++a) {
@@ -55,8 +55,9 @@ TEST_CASE("Every one- and two-byte content is judged as a JSON parser judges it"
   CHECK(accepted > 8000);
 }
 
-TEST_CASE("Random mixtures of escapes and raw bytes are judged as a JSON parser judges them",
-          "[string_lexeme]") {
+TEST_CASE(
+    "any_string in JSON accepts and counts random escapes and raw bytes as a JSON parser does",
+    "[string_lexeme]") {
   const std::string parts[] = {"\\u",
                                "d83d",
                                "de00",
@@ -95,7 +96,7 @@ TEST_CASE("Random mixtures of escapes and raw bytes are judged as a JSON parser 
       FAIL_CHECK("seed 5: " << nlohmann::json(text).dump(-1, ' ', true,
                                                          nlohmann::json::error_handler_t::replace));
     if (!ok || !counted) continue;
-    // A unit is a code point: what UTF-8 starts with a byte that is no continuation.
+    // A unit is a code point: a byte of UTF-8 that is no continuation byte.
     int code_points = 0;
     for (const char c : nlohmann::json::parse(text).get<std::string>()) {
       code_points += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -105,7 +106,8 @@ TEST_CASE("Random mixtures of escapes and raw bytes are judged as a JSON parser 
   CHECK(accepted > 10'000);
 }
 
-TEST_CASE("Python's literals, in either quote", "[string_lexeme]") {
+TEST_CASE("any_string in Python accepts Python's string literals in either quote",
+          "[string_lexeme]") {
   struct Case {
     std::string text;
     std::optional<int> single, twice;
@@ -120,7 +122,7 @@ TEST_CASE("Python's literals, in either quote", "[string_lexeme]") {
       {"'\\x41\\u00e9\\U0001F600'", 3, {}},
       {"'\\U00110000'", {}, {}},
       {"'\\U0010FFFF'", 1, {}},
-      {"'\\ud83d\\ude00'", {}, {}},  // two lone surrogates
+      {"'\\ud83d\\ude00'", {}, {}},  // two single surrogates
       {"'\\U0000D800'", {}, {}},
       {"'\\/'", {}, {}},
       {"'\\0'", {}, {}},
@@ -140,7 +142,7 @@ TEST_CASE("Python's literals, in either quote", "[string_lexeme]") {
   }
 }
 
-TEST_CASE("A text automaton is spelt in every way, and shared lexemes are small",
+TEST_CASE("string_lexeme accepts raw and escaped characters and any_string has few states",
           "[string_lexeme]") {
   const tooldecode::text::TextDfa e_acute =
       tooldecode::text::TextDfa::repeated({{0xE9, 0xE9}, {0x1F600, 0x1F600}});
@@ -160,7 +162,7 @@ TEST_CASE("A text automaton is spelt in every way, and shared lexemes are small"
   CHECK_FALSE(units(*space, "\v"));
 }
 
-TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexeme]") {
+TEST_CASE("key_lexeme accepts each spelling of its key and no longer key", "[string_lexeme]") {
   std::mt19937 random(8);
   const std::u32string letters =
       U"a\"\\/\b\f\n\r\t\x01\x1F\x7F '\u00E9\u20AC\uFFFF\U0001F600\U0010FFFF";
@@ -201,7 +203,7 @@ TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexem
     INFO("seed 8, " << i << ": " << key);
     const auto syntax = python ? ValueSyntax::python : ValueSyntax::json;
     REQUIRE(units(*any_string(syntax, quote), key) == static_cast<int>(text.size()));
-    // Of a text alone: that text, and no other.
+    // The lexeme of one text accepts that text and no longer one.
     const Dfa one =
         tooldecode::text::key_lexeme(tooldecode::text::TextDfa::of(text), syntax, quote);
     REQUIRE(units(one, key) == static_cast<int>(text.size()));
@@ -209,7 +211,8 @@ TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexem
   }
 }
 
-TEST_CASE("A pattern's strings are those that writers write, DEL included", "[string_lexeme]") {
+TEST_CASE("string_lexeme in JSON accepts the spellings of common writers, with DEL raw or escaped",
+          "[string_lexeme]") {
   const tooldecode::text::TextDfa any =
       tooldecode::text::TextDfa::repeated(tooldecode::text::CodePointSet::all());
   const Dfa json_text = tooldecode::text::string_lexeme(any, ValueSyntax::json, '"');
@@ -219,7 +222,7 @@ TEST_CASE("A pattern's strings are those that writers write, DEL included", "[st
     CHECK_FALSE(units(json_text, other));
 }
 
-TEST_CASE("Python's literals of a text are those that repr writes", "[string_lexeme]") {
+TEST_CASE("string_lexeme in Python accepts the escapes that repr writes", "[string_lexeme]") {
   const tooldecode::text::TextDfa any =
       tooldecode::text::TextDfa::repeated(tooldecode::text::CodePointSet::all());
   const Dfa single = tooldecode::text::string_lexeme(any, ValueSyntax::python, '\'');

@@ -47,7 +47,7 @@ bool runs(const std::vector<TextDfa::Row>& rows, std::u32string_view text) {
 
 }  // namespace
 
-TEST_CASE("Trimming, minimising and bounding keep the language exactly", "[text_dfa]") {
+TEST_CASE("TextDfa keeps its language when it is trimmed, minimised and bounded", "[text_dfa]") {
   const auto all = texts(6);
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     std::mt19937 random(seed);
@@ -68,8 +68,8 @@ TEST_CASE("Trimming, minimising and bounding keep the language exactly", "[text_
       wrong += bounded.accepts(text) != (ok && fits);
     }
     CHECK(wrong == 0);
-    // Every state of a result can reach acceptance, so a walk that a counter admits but the bounded
-    // automaton does not is a dead end.
+    // All states of a result reach acceptance: a walk that a counter admits and the bounded
+    // automaton rejects is a dead end.
     bool has_dead_end = length.min > length.max;
     for (const auto& text : all) {
       if (dfa.empty() || has_dead_end || text.size() > length.max) continue;
@@ -89,7 +89,8 @@ TEST_CASE("Trimming, minimising and bounding keep the language exactly", "[text_
   }
 }
 
-TEST_CASE("Equal languages have equal automata, and a product has its limit", "[text_dfa]") {
+TEST_CASE("TextDfa of equal languages has equally many states and bounded throws above its limit",
+          "[text_dfa]") {
   const TextDfa one = TextDfa::repeated({{'a', 'z'}});
   const TextDfa twin({{{'a', 'z'}}}, {{{1}, true}, {{2}, true}, {{0}, true}});
   CHECK(twin.rows().size() == one.rows().size());
@@ -100,12 +101,13 @@ TEST_CASE("Equal languages have equal automata, and a product has its limit", "[
   CHECK_THROWS_AS(one.bounded({0, 100'000}), tooldecode::Error);
 }
 
-TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
+TEST_CASE("TextDfa intersection, union, difference and subset equal those of sets of texts",
+          "[text_dfa]") {
   const auto all = texts(5);
   for (std::uint32_t seed = 0; seed < 150; ++seed) {
     std::mt19937 random(seed);
     const auto left = random_rows(random), right = random_rows(random);
-    // The right one reads other letters: its `a` is `b`, and its `b` is `c` or anything else.
+    // The right one has other letters: `b` for `a`, and `c` or all others for `b`.
     const TextDfa a({{{'a', 'a'}}, {{'b', 'b'}}}, left);
     const TextDfa b({{{'b', 'b'}},
                      seed % 2 ? ~tooldecode::text::CodePointSet{{'a', 'b'}}
@@ -140,8 +142,9 @@ TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
   CHECK(difference(any, one).accepts(U"na\u00EFve!"));
 }
 
-TEST_CASE("What five texts that overlap cost together grows with their sizes, or has its limit") {
-  // Two that count, one that looks for a part, one for an end, one of many ranges.
+TEST_CASE(
+    "intersection of five patterns grows polynomially with their sizes and has a limit of states") {
+  // Two count, one searches a part, one an end, and one has many ranges.
   const auto all_of = [](std::size_t n, std::uint64_t& steps) {
     const std::string max = std::to_string(n);
     const tooldecode::BuildBudget budget;
@@ -162,7 +165,7 @@ TEST_CASE("What five texts that overlap cost together grows with their sizes, or
   CHECK(four < 5 * two);
   CHECK(steps[1] < 6 * steps[0]);
   CHECK(steps[2] < 6 * steps[1]);
-  // Counters that are prime to each other: as many states as their product has.
+  // Coprime counters need as many states as their product.
   TextDfa some   = TextDfa::repeated(tooldecode::text::CodePointSet::all());
   const auto add = [&] {
     for (const char* turn : {"7", "11", "13", "17", "19"}) {
@@ -174,7 +177,7 @@ TEST_CASE("What five texts that overlap cost together grows with their sizes, or
   CHECK(some.rows().size() == 7 * 11 * 13);
 }
 
-TEST_CASE("An automaton of many letters has a limit for them too") {
+TEST_CASE("compile_pattern throws for an automaton with too many letters") {
   std::u32string text;
   for (char32_t c = 0; c < 2500; ++c) text.push_back(0x4E00 + c);
   const TextDfa one = TextDfa::of(text);
@@ -186,7 +189,9 @@ TEST_CASE("An automaton of many letters has a limit for them too") {
   CHECK_THROWS_AS(tooldecode::text::compile_pattern(pattern), tooldecode::Error);
 }
 
-TEST_CASE("An automaton that only counts says what it counts", "[text_dfa]") {
+TEST_CASE(
+    "TextDfa::counted returns the class and bounds of a repeat and nothing for other automata",
+    "[text_dfa]") {
   const tooldecode::text::CodePointSet small{{'a', 'z'}}, some{{'a', 'f'}, {'x', 'z'}};
   for (const Occurrences length :
        {Occurrences{}, Occurrences{1}, Occurrences{0, 1}, Occurrences{3, 3}, Occurrences{2, 9}}) {
@@ -194,7 +199,7 @@ TEST_CASE("An automaton that only counts says what it counts", "[text_dfa]") {
     REQUIRE(counted);
     CHECK(counted->first == small);
     CHECK(counted->second == length);
-    // Two classes that are treated alike.
+    // Two classes with equal transitions.
     const TextDfa two = intersection(TextDfa::repeated(small), TextDfa::repeated(some));
     CHECK(two.bounded(length).counted()->first == some);
   }

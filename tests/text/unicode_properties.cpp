@@ -10,7 +10,7 @@
 using tooldecode::text::CodePointSet;
 using tooldecode::text::unicode_property;
 
-TEST_CASE("The categories part all code points") {
+TEST_CASE("unicode_property categories are disjoint and cover all code points") {
   CodePointSet all;
   for (const char* name :
        {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
@@ -28,7 +28,7 @@ TEST_CASE("The categories part all code points") {
   CHECK(*unicode_property("Assigned") == ~*unicode_property("Cn"));
 }
 
-TEST_CASE("Properties go by each of their names, and no other") {
+TEST_CASE("unicode_property accepts each name of a property and no other") {
   CHECK(*unicode_property("Lu") == *unicode_property("General_Category=Uppercase_Letter"));
   CHECK(*unicode_property("gc=L") == *unicode_property("Letter"));
   CHECK(*unicode_property("Script=Cyrillic") == *unicode_property("sc=Cyrl"));
@@ -39,7 +39,7 @@ TEST_CASE("Properties go by each of their names, and no other") {
     CHECK_FALSE(unicode_property(other));
 }
 
-TEST_CASE("Names that ECMA-262 has are told from those that it lacks") {
+TEST_CASE("is_property_name accepts the names of ECMA-262 and rejects others") {
   for (const char* name :
        {"L", "gc=Lu", "General_Category=Letter", "Script=Greek", "sc=Thaa", "scx=Greek", "Any",
         "Script_Extensions=Thaana", "Emoji", "ID_Start", "IDS", "AHex", "XIDS", "Zs", "sc=Zzzz"}) {
@@ -53,7 +53,7 @@ TEST_CASE("Names that ECMA-262 has are told from those that it lacks") {
   }
 }
 
-TEST_CASE("Samples from UnicodeData.txt and Scripts.txt") {
+TEST_CASE("unicode_property contains the samples from UnicodeData.txt and Scripts.txt") {
   const std::vector<std::pair<const char*, std::u32string>> samples{
       {"Lu", U"AZ\u00C9\u0410\U00010400"},
       {"Ll", U"az\u00DF\u03C9\U0001D44E"},

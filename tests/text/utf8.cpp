@@ -9,7 +9,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("every code point is found as it was written") {
+TEST_CASE("find_code_point reads each code point that append_utf8 writes, except surrogates") {
   for (std::uint32_t value = 0; value <= 0x10FFFF; ++value) {
     std::string text;
     append_utf8(text, value);
@@ -22,7 +22,7 @@ TEST_CASE("every code point is found as it was written") {
   }
 }
 
-TEST_CASE("UTF-8 as RFC 3629 defines it") {
+TEST_CASE("is_utf8 rejects overlong, truncated, surrogate and out-of-range sequences of RFC 3629") {
   CHECK(is_utf8(""));
   CHECK(is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
   for (const std::string bad :
@@ -37,7 +37,7 @@ TEST_CASE("UTF-8 as RFC 3629 defines it") {
   CHECK_FALSE(find_code_point("a", 1));
 }
 
-TEST_CASE("two-byte sequences: every pair of bytes") {
+TEST_CASE("is_utf8 accepts exactly the 1920 sequences of two bytes") {
   int valid = 0;
   for (unsigned a = 0x80; a < 0x100; ++a) {
     for (unsigned b = 0; b < 0x100; ++b) {

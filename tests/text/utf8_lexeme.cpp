@@ -27,7 +27,7 @@ std::string utf8(char32_t c) {
 
 }  // namespace
 
-TEST_CASE("Each code point of a set is written, and no other") {
+TEST_CASE("utf8_lexeme accepts each code point of its set and no other") {
   const Dfa any  = one_of(~CodePointSet{{'\n', '\n'}});
   const Dfa some = one_of({{0x7F, 0x90}, {0x7FF, 0x801}, {0xFFFF, 0x10001}, {0x10FFFF, 0x10FFFF}});
   for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x810 || (c > 0xFFF0 && c < 0x10010) ? 1 : 0x7F3) {
@@ -40,7 +40,7 @@ TEST_CASE("Each code point of a set is written, and no other") {
   CHECK(accepts(some, utf8(0x10FFFF)));
 }
 
-TEST_CASE("UTF-8 is strict") {
+TEST_CASE("utf8_lexeme accepts strict UTF-8 only") {
   const Dfa any = one_of(CodePointSet::all());
   std::mt19937 random(3);
   std::size_t valid = 0;
@@ -58,7 +58,7 @@ TEST_CASE("UTF-8 is strict") {
   CHECK(valid > 300);
 }
 
-TEST_CASE("Any number of characters, and none") {
+TEST_CASE("utf8_lexeme of a repeated set accepts any number of its characters") {
   const Dfa run = utf8_lexeme(TextDfa::repeated({{'a', 'a'}, {0xE9, 0xE9}}));
   CHECK(accepts(run, ""));
   CHECK(accepts(run, "a\u00E9a"));

@@ -18,7 +18,7 @@ std::string in_pieces(std::string_view bytes, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("Characters come whole, and bytes that are part of none as U+FFFD") {
+TEST_CASE("Utf8Stream returns whole characters and replaces invalid bytes by U+FFFD") {
   const std::string replaced                        = "\xEF\xBF\xBD";
   const std::pair<std::string, std::string> cases[] = {
       {"", ""},

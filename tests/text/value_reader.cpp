@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// nothing, or the error
+// The error that `read` throws, or nothing.
 template <class Read>
 std::optional<Error> error_of(Read read) {
   try {
@@ -30,8 +30,8 @@ std::optional<Error> error_of(Read read) {
 
 }  // namespace
 
-TEST_CASE("Python literals as ast.literal_eval reads them") {
-  // What Python reads and this reader documents that it does not.
+TEST_CASE("parse_python_literal reads what ast.literal_eval reads, except documented forms") {
+  // Python reads these; the reader documents that it does not.
   const std::set<std::string> refused = {"0x10",          "1_000", "0b1", "0o7",
                                          "'\\N{BULLET}'", "'a',",  "1,"};
   int read = 0, rejected = 0;
@@ -60,14 +60,14 @@ TEST_CASE("Python literals as ast.literal_eval reads them") {
   CHECK(rejected > 40);
 }
 
-TEST_CASE("an integer beyond 64 bits becomes the nearest double") {
+TEST_CASE("parse_python_literal reads an integer beyond 64 bits as a double") {
   CHECK(parse_python_literal("18446744073709551615") == 18446744073709551615ULL);
   CHECK(parse_python_literal("-9223372036854775808") == INT64_MIN);
   CHECK(parse_python_literal("100000000000000000000").is_number_float());
   CHECK(parse_python_literal("100000000000000000000") == 1e20);
 }
 
-TEST_CASE("errors say which byte") {
+TEST_CASE("parse_python_literal errors name the byte") {
   const auto where = [](std::string_view text) {
     return error_of([&] { return parse_python_literal(text); })->where();
   };
@@ -80,7 +80,7 @@ TEST_CASE("errors say which byte") {
   CHECK(where("'\\ud800'") == "byte 1");
 }
 
-TEST_CASE("nesting has a limit, and no depth overflows the stack") {
+TEST_CASE("parse_python_literal throws limit_exceeded for nesting deeper than 200") {
   for (const char open : {'[', '(', '{'}) {
     for (const std::size_t depth : {std::size_t{199}, std::size_t{201}, std::size_t{1'000'000}}) {
       std::string text;
@@ -97,7 +97,7 @@ TEST_CASE("nesting has a limit, and no depth overflows the stack") {
   CHECK(parse_json(allowed).text() == allowed);
 }
 
-TEST_CASE("JSON is strict") {
+TEST_CASE("parse_json accepts strict JSON only") {
   for (const std::string text : {"",
                                  " ",
                                  "[1,]",
@@ -136,7 +136,7 @@ TEST_CASE("JSON is strict") {
         "{\"a\":[1,-5.0,\"\xC3\xA9\xF0\x9F\x98\x80/\"]}");
 }
 
-TEST_CASE("JSON agrees with nlohmann's parser on mutated texts") {
+TEST_CASE("parse_json of mutated texts agrees with nlohmann's parser") {
   const std::string seeds[] = {
       R"({"name": "f", "arguments": {"a": [1, -2.5e-3, 0], "b": "x\n\u00e9\ud83d\ude00", "c": {}}})",
       R"([true, false, null, "", [], [[{}]], 1e5, -0, 0.0, 12345678901234567890123])"};
@@ -170,7 +170,7 @@ TEST_CASE("JSON agrees with nlohmann's parser on mutated texts") {
     std::optional<Json> actual;
     const auto error = error_of([&] { return *(actual = parse_json(text)); });
     if (!actual && expected) {
-      // the one thing that nlohmann lets pass
+      // only repeated keys may pass nlohmann's parser and fail here
       REQUIRE(std::string(error->what()).find("occurs twice") != std::string::npos);
       continue;
     }
@@ -180,7 +180,9 @@ TEST_CASE("JSON agrees with nlohmann's parser on mutated texts") {
   CHECK(read > 5000);
 }
 
-TEST_CASE("A repeated key is an error, or its last value counts", "[tools]") {
+TEST_CASE(
+    "ValueReader rejects a repeated key, or takes its last value if repeated keys are allowed",
+    "[tools]") {
   const std::string text = R"({"a": 1, "b": 2, "a": {"": 0, "": 3}})";
   ValueReader strict(text, ValueReader::Language::json, Errc::malformed_document);
   CHECK_THROWS_AS(strict.value(), Error);
@@ -189,7 +191,7 @@ TEST_CASE("A repeated key is an error, or its last value counts", "[tools]") {
   CHECK(lenient.value().text() == R"({"a":{"":3},"b":2})");
   for (const int keys : {1, 15, 16, 17, 40}) {
     for (int again = 0; again < keys; ++again) {
-      INFO(keys << " keys, and number " << again << " again");
+      INFO(keys << " keys, key " << again << " repeated");
       nlohmann::ordered_json expected;
       std::string all = "{";
       for (int key = 0; key < keys; ++key) {
@@ -207,7 +209,7 @@ TEST_CASE("A repeated key is an error, or its last value counts", "[tools]") {
   }
 }
 
-TEST_CASE("parse_exact_json keeps what a double would round, parse_json does not") {
+TEST_CASE("parse_exact_json keeps numbers that parse_json rounds") {
   const std::string text = R"({"const": 18446744073709551617, "x": [0.1, 1e-7, 1e308]})";
   const auto exact       = parse_exact_json(text);
   CHECK(exact["const"].text() == "18446744073709551617");

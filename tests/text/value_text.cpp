@@ -15,7 +15,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("every double reads back as itself, in no more than 17 digits") {
+TEST_CASE("append_float writes each finite double so that it reads back unchanged") {
   std::mt19937_64 random(7);
   for (int i = 0; i < 50000; ++i) {
     const std::uint64_t bits = random();
@@ -31,7 +31,7 @@ TEST_CASE("every double reads back as itself, in no more than 17 digits") {
   }
 }
 
-TEST_CASE("strings of any bytes are written as nlohmann writes them, also in ASCII") {
+TEST_CASE("append_any_string and append_ascii_string write strings as nlohmann does") {
   using Json = nlohmann::json;
   std::mt19937 random(11);
   const std::string some[] = {"a",        "\"",           "\\",
@@ -46,7 +46,7 @@ TEST_CASE("strings of any bytes are written as nlohmann writes them, also in ASC
     std::string any, ascii;
     text::detail::append_any_string(any, string);
     text::detail::append_ascii_string(ascii, string);
-    // How many U+FFFD stand for bytes that are cut is each writer's choice.
+    // Writers differ in how many U+FFFD replace truncated bytes.
     if (is_whole) {
       std::string strict;
       append_json_string(strict, string);

@@ -13,7 +13,7 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("values are written as Python writes them") {
+TEST_CASE("write_python_literal and write_json write values as Python's repr and json.dumps do") {
   int rows = 0;
   for (const auto& row : test::read_jsonl(test::own_data("tools/python_literals.jsonl"))) {
     if (!row.contains("repr")) continue;
@@ -26,7 +26,7 @@ TEST_CASE("values are written as Python writes them") {
   CHECK(rows > 380);
 }
 
-TEST_CASE("what cannot be written is an error") {
+TEST_CASE("write_json and write_python_literal throw for NaN, infinity and invalid UTF-8") {
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_AS(write_json(nlohmann::json(infinity)), Error);
   CHECK_THROWS_AS(write_python_literal(nlohmann::json(std::nan(""))), Error);
@@ -34,7 +34,7 @@ TEST_CASE("what cannot be written is an error") {
   CHECK_THROWS_AS(write_python_literal(nlohmann::json{{"\xff", 1}}), Error);
 }
 
-TEST_CASE("every code point that is written reads back") {
+TEST_CASE("write_json and write_python_literal write code points that read back unchanged") {
   std::string all;
   for (std::uint32_t value = 0; value <= 0x10FFFF; value += value < 0x3100 ? 1 : 97) {
     if (value < 0xD800 || value > 0xDFFF) append_utf8(all, value);
@@ -44,7 +44,7 @@ TEST_CASE("every code point that is written reads back") {
   CHECK(parse_json(write_json(nlohmann::json(all))) == all);
 }
 
-TEST_CASE("A number that no double holds is written as it was read") {
+TEST_CASE("write_json and write_python_literal write exact numbers as they were read") {
   const auto value = parse_exact_json("[18446744073709551617, -1e-400, 0.1]");
   CHECK(write_json(value) == "[18446744073709551617, -1e-400, 0.1]");
   CHECK(write_python_literal(value) == "[18446744073709551617, -1e-400, 0.1]");

@@ -22,7 +22,7 @@ Dfa lexeme_of(std::string_view pattern) {
 
 }  // namespace
 
-TEST_CASE("without_bytes: keeps the texts of a lexeme in which a search does not find the bytes") {
+TEST_CASE("without_bytes keeps the texts that do not contain the bytes") {
   std::mt19937 random(11);
   const Dfa all = lexeme_of("[abc]*c?");
   for (const std::string_view bytes : {"a", "ab", "aa", "aba", "abab", "cab"}) {
@@ -40,7 +40,7 @@ TEST_CASE("without_bytes: keeps the texts of a lexeme in which a search does not
   }
 }
 
-TEST_CASE("without_match: at the start, looks nowhere else") {
+TEST_CASE("without_match at the start removes matches at the start only") {
   const Dfa all       = lexeme_of("[ab]*");
   const Dfa not_first = without_match(all, lexeme_of("ab"), MatchAt::start);
   CHECK_FALSE(test::accepts(not_first, "ab"));
@@ -49,7 +49,7 @@ TEST_CASE("without_match: at the start, looks nowhere else") {
   CHECK(test::accepts(without_match(all, Dfa({}), MatchAt::anywhere), "ab"));
 }
 
-TEST_CASE("without_bytes: the characters of a string are units as before") {
+TEST_CASE("without_bytes keeps the unit boundaries of a string") {
   const DfaPointer& any = any_string(ValueSyntax::json, '"');
   const Dfa without     = without_bytes(*any, "</a>");
   for (const std::string_view text :

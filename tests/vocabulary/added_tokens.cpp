@@ -27,7 +27,7 @@ Stretches split(std::vector<AddedToken> tokens, std::string_view text, bool find
 
 }  // namespace
 
-TEST_CASE("AddedTokens: finds the longest token at each place") {
+TEST_CASE("AddedTokens::split finds the longest token at each place") {
   const std::vector<AddedToken> tokens{{"ab", 1}, {"abc", 2}, {"<e>", 3, true}, {"", 4}};
   CHECK(split(tokens, "xabcaby") == Stretches{{"x", -1}, {"abc", 2}, {"ab", 1}, {"y", -1}});
   CHECK(split(tokens, "a<e>") == Stretches{{"a", -1}, {"<e>", 3}});
@@ -35,26 +35,26 @@ TEST_CASE("AddedTokens: finds the longest token at each place") {
   CHECK(split(tokens, "").empty());
 }
 
-// As the Python package `tokenizers` 0.23.3 finds them.
-TEST_CASE("AddedTokens: a single word is not found beside a character of a word") {
+// Expected values are from the Python package `tokenizers` 0.23.3.
+TEST_CASE("AddedTokens::split finds no single-word token next to a word character") {
   const std::vector<AddedToken> tokens{{.text = "ab", .token = 1, .single_word = true}};
   CHECK(split(tokens, "ab xab ab_ ab") == Stretches{{"ab", 1}, {" xab ab_ ", -1}, {"ab", 1}});
   CHECK(split(tokens, "\u00E9ab-ab\u0301") == Stretches{{"\u00E9ab-ab\u0301", -1}});
   CHECK(split(tokens, "\u3002ab\u3002") == Stretches{{"\u3002", -1}, {"ab", 1}, {"\u3002", -1}});
-  // Bytes that are no UTF-8 are no characters of a word.
+  // Invalid UTF-8 is no word character.
   CHECK(split(tokens,
               "\xFF"
               "ab\xC3") == Stretches{{"\xFF", -1}, {"ab", 1}, {"\xC3", -1}});
 }
 
-TEST_CASE("AddedTokens: white space goes to the tokens that take it, once") {
+TEST_CASE("AddedTokens::split gives white space once, to the token that strips it") {
   const AddedToken left{.text = "<l>", .token = 1, .strips_left = true};
   const AddedToken right{.text = "<r>", .token = 2, .strips_right = true};
   CHECK(split({left, right}, "a \n<l> b<r>\t c") ==
         Stretches{{"a", -1}, {" \n<l>", 1}, {" b", -1}, {"<r>\t ", 2}, {"c", -1}});
   CHECK(split({left, right}, "<r>  <l>") == Stretches{{"<r>  ", 2}, {"<l>", 1}});
   CHECK(split({left, right}, "  <l>") == Stretches{{"  <l>", 1}});
-  // Where spaces are marks of another kind, white space ends at them.
+  // If spaces are marks in the text, white space ends at them.
   AddedToken marked   = left;
   marked.keeps_spaces = true;
   CHECK(split({marked}, "a\n \t<l>") == Stretches{{"a\n ", -1}, {"\t<l>", 1}});
@@ -62,14 +62,14 @@ TEST_CASE("AddedTokens: white space goes to the tokens that take it, once") {
   marked.keeps_spaces = true;
   CHECK(split({marked}, "<r>\n \ta") == Stretches{{"<r>\n", 2}, {" \ta", -1}});
   CHECK(split({marked}, "<r>\n") == Stretches{{"<r>\n", 2}});
-  // A token within white space that another has taken is found all the same.
+  // A token inside of white space that another token strips is found too.
   CHECK(split({right, {"\n\n", 3}}, "<r> \n\na") ==
         Stretches{{"<r> \n\n", 2}, {"\n\n", 3}, {"a", -1}});
   CHECK_FALSE(AddedTokens({{"a", 1}}).strip());
   CHECK(AddedTokens({right}).strip());
 }
 
-TEST_CASE("AddedTokens: a vocabulary's are its control and its user-defined tokens") {
+TEST_CASE("AddedTokens::of takes the control and user-defined tokens of a vocabulary") {
   const AddedTokens tokens = AddedTokens::of(td::Vocabulary(
       {{"a"}, {"<t>", td::TokenType::user_defined}, {"<e>", td::TokenType::control}}));
   const auto found         = tokens.split("a<t><e>", true);

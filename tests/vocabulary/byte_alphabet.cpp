@@ -7,7 +7,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("the byte alphabet is that of GPT-2") {
+TEST_CASE("find_alphabet_bytes decodes the byte alphabet of GPT-2") {
   // The first and last letters of each run, from the table that GPT-2 publishes.
   CHECK(td::vocabulary::find_alphabet_bytes("!~") == "!~");
   CHECK(td::vocabulary::find_alphabet_bytes("\u00A1\u00AC\u00AE\u00FF") == "\xA1\xAC\xAE\xFF");
@@ -17,7 +17,7 @@ TEST_CASE("the byte alphabet is that of GPT-2") {
   CHECK(td::vocabulary::find_alphabet_bytes("") == "");
 }
 
-TEST_CASE("every byte has one letter") {
+TEST_CASE("find_alphabet_bytes has exactly one letter for each byte") {
   std::string all;
   for (char32_t letter = 0; letter < 0x200; ++letter) {
     std::string text;
@@ -35,7 +35,7 @@ TEST_CASE("every byte has one letter") {
   for (std::size_t byte = 0; byte < 256; ++byte) CHECK(all[byte] == static_cast<char>(byte));
 }
 
-TEST_CASE("what is not of the alphabet has no bytes") {
+TEST_CASE("find_alphabet_bytes returns nothing for text outside the alphabet") {
   CHECK_FALSE(td::vocabulary::find_alphabet_bytes("a b"));
   CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\u00AD"));
   CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\u0144"));
@@ -43,7 +43,7 @@ TEST_CASE("what is not of the alphabet has no bytes") {
   CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\xC4"));
 }
 
-TEST_CASE("marks of SentencePiece are spaces") {
+TEST_CASE("replace_space_marks replaces the marks of SentencePiece by spaces") {
   CHECK(td::vocabulary::replace_space_marks("\u2581a\u2581\u2581b") == " a  b");
   CHECK(td::vocabulary::replace_space_marks("\xE2\x96") == "\xE2\x96");
 }

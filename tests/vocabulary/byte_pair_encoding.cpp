@@ -20,7 +20,7 @@ Ids encode(const td::vocabulary::BytePairEncoding& pairs, std::string_view text)
   return ids;
 }
 
-// What the algorithm says, without a queue: find the best pair, merge its leftmost place, repeat.
+// Reference without a queue: merges the leftmost of the best pairs until none is left.
 std::vector<std::string> merge_slowly(const Merges& merges, std::string_view text) {
   std::vector<std::string> parts;
   for (const char c : text) parts.emplace_back(1, c);
@@ -41,7 +41,7 @@ std::vector<std::string> merge_slowly(const Merges& merges, std::string_view tex
 
 }  // namespace
 
-TEST_CASE("merges by rank equal the definition on random merges and texts") {
+TEST_CASE("BytePairEncoding by rank equals a brute-force merge on random merges and texts") {
   std::uint64_t seed = 1;
   const auto draw    = [&](std::size_t below) {
     seed = seed * 6364136223846793005U + 1442695040888963407U;
@@ -75,7 +75,7 @@ TEST_CASE("merges by rank equal the definition on random merges and texts") {
   }
 }
 
-TEST_CASE("merges by score take the best piece, the leftmost of equals") {
+TEST_CASE("BytePairEncoding by score merges the best pair first and the leftmost of equal pairs") {
   const td::Vocabulary vocabulary({{"a"},
                                    {"b"},
                                    {"aa"},
@@ -93,19 +93,19 @@ TEST_CASE("merges by score take the best piece, the leftmost of equals") {
   CHECK(encode(pairs, "").empty());
 }
 
-TEST_CASE("a merged text may be listed as user-defined") {
+TEST_CASE("BytePairEncoding merges into a user-defined token") {
   const td::Vocabulary vocabulary({{"a"}, {"ab", TokenType::user_defined}, {"b"}, {"abb"}});
   CHECK(encode({vocabulary, Merges{{"a", "b"}, {"ab", "b"}}, {}}, "aabb") == Ids{0, 3});
 }
 
-TEST_CASE("a piece that is a token may go before its merges") {
+TEST_CASE("BytePairEncoding with whole_first prefers the token of a whole piece to its merges") {
   const td::Vocabulary vocabulary({{"a"}, {"b"}, {"c"}, {"bc"}, {"abc"}, {"ab"}});
   const Merges merges{{"a", "b"}, {"b", "c"}};
   CHECK(encode({vocabulary, merges, {}}, "abc") == Ids{5, 2});
   CHECK(encode({vocabulary, merges, {.whole_first = true}}, "abc") == Ids{4});
 }
 
-TEST_CASE("what the vocabulary lacks is an error") {
+TEST_CASE("BytePairEncoding throws for text and merges without a token") {
   const td::Vocabulary vocabulary({{"a"}, {"b"}, {"<e>", TokenType::control}});
   CHECK_THROWS_WITH(encode({vocabulary, {}, {}}, "ac"),
                     "byte 99: must have a token of the vocabulary that writes it");
@@ -117,7 +117,7 @@ TEST_CASE("what the vocabulary lacks is an error") {
                     "scores 1: must be one for each token: 3");
 }
 
-TEST_CASE("a long piece is merged in little more than linear time") {
+TEST_CASE("BytePairEncoding encodes a piece of 131072 bytes") {
   std::vector<td::Vocabulary::Entry> entries;
   Merges merges;
   for (std::size_t size = 1; size <= 1024; size *= 2) {

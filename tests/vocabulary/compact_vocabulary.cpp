@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-// Every case of a file: the ids are those of the original tokenizer, and they write the text.
+// Checks the cases of a file: ids of the original tokenizer, which decode to the text.
 void check_cases(const td::Tokenizer& tokenizer, const std::filesystem::path& path) {
   std::size_t wrong = 0;
   std::size_t count = 0;
@@ -25,7 +25,7 @@ void check_cases(const td::Tokenizer& tokenizer, const std::filesystem::path& pa
       ++wrong;
       UNSCOPED_INFO("differs: " << json(text).dump().substr(0, 200));
     }
-    // A space that was put before the text is part of what the tokens write.
+    // The tokens may include a space prefix.
     const std::string decoded = tokenizer.decode(ids);
     CHECK((decoded == text || decoded == " " + text));
     CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
@@ -36,7 +36,7 @@ void check_cases(const td::Tokenizer& tokenizer, const std::filesystem::path& pa
 
 }  // namespace
 
-TEST_CASE("every published case comes out, for nine vocabularies", "[published]") {
+TEST_CASE("parse_compact_vocabulary gives the published ids for nine vocabularies", "[published]") {
   for (const std::string name : {"gpt-2", "mpt", "falcon", "qwen2", "o200k_harmony", "cl100k_base",
                                  "phi-3", "mistral-v1", "mistral-v3"}) {
     TOOLDECODE_REQUIRE_SHARED(file, "vocab/" + name + ".json.gz");
@@ -51,7 +51,7 @@ TEST_CASE("every published case comes out, for nine vocabularies", "[published]"
   }
 }
 
-TEST_CASE("a model with more logits than tokens has padding") {
+TEST_CASE("parse_compact_vocabulary pads a vocabulary to the model's number of logits") {
   TOOLDECODE_REQUIRE_SHARED(file, "vocab/qwen2.json.gz");
   const td::Tokenizer tokenizer =
       td::vocabulary::parse_compact_vocabulary(td::test::read_text(file));
@@ -64,7 +64,7 @@ TEST_CASE("a model with more logits than tokens has padding") {
         std::vector<td::TokenId>{151657, 151645});
 }
 
-TEST_CASE("a compact vocabulary that contradicts itself is refused") {
+TEST_CASE("parse_compact_vocabulary rejects each inconsistent member with its error code") {
   const json good               = {{"type", "bpe-bytelevel"},
                                    {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
                                    {"token_types", {1, 1, 1, 3}},
@@ -102,7 +102,7 @@ TEST_CASE("a compact vocabulary that contradicts itself is refused") {
   CHECK_THROWS_AS(td::vocabulary::parse_compact_vocabulary(R"({"type": 1e999})"), td::Error);
 }
 
-TEST_CASE("what is wrong with a compact vocabulary is said with its place, and what must be") {
+TEST_CASE("parse_compact_vocabulary errors name the place and the requirement") {
   const json good{{"type", "bpe-bytelevel"},
                   {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
                   {"token_types", {1, 1, 1, 3}},
@@ -144,7 +144,7 @@ TEST_CASE("what is wrong with a compact vocabulary is said with its place, and w
                     "byte 9: is not JSON: the number is too large");
 }
 
-TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokenizer") {
+TEST_CASE("parse_compact_vocabulary of altered text throws only Error") {
   const std::string good = json{
       {"type", "bpe-bytelevel"},
       {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
@@ -166,12 +166,12 @@ TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokeniz
       const td::Tokenizer tokenizer = td::vocabulary::parse_compact_vocabulary(text);
       static_cast<void>(tokenizer.encode("a"));
     } catch (const td::Error&) {
-      // the only exception that there may be
+      // the only exception that is allowed
     }
   }
 }
 
-TEST_CASE("what a compact vocabulary says twice is compared, and its claims are bounded") {
+TEST_CASE("parse_compact_vocabulary compares redundant members and bounds sizes") {
   const json good{{"type", "bpe-bytelevel"},
                   {"n_tokens", 4},
                   {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
@@ -203,7 +203,7 @@ TEST_CASE("what a compact vocabulary says twice is compared, and its claims are 
   }
 }
 
-TEST_CASE("a flipped bit in the tokens or merges of an uncompressed vocabulary is found") {
+TEST_CASE("parse_compact_vocabulary rejects each flipped bit in the tokens of GPT-2") {
   TOOLDECODE_REQUIRE_SHARED(file, "vocab/gpt-2.json.gz");
   const std::string good = td::test::read_text(file);
   std::uint64_t seed     = 3;

@@ -19,7 +19,7 @@ std::vector<td::Vocabulary::Entry> named_entries(const std::vector<std::string>&
 
 }  // namespace
 
-TEST_CASE("tokens with the name of an end are ends, whatever their types") {
+TEST_CASE("find_named_ends finds tokens by name whatever their type") {
   using td::TokenType;
   const std::vector<td::Vocabulary::Entry> entries{
       {"<eos>", TokenType::control},        {"</s>", TokenType::normal},
@@ -30,7 +30,7 @@ TEST_CASE("tokens with the name of an end are ends, whatever their types") {
   CHECK(td::vocabulary::find_named_ends({}).empty());
 }
 
-TEST_CASE("names of ends, and names that are like them") {
+TEST_CASE("find_named_ends accepts each known name of an end token and no similar name") {
   for (const char* name : {"<|eot_id|>",
                            "<|eom_id|>",
                            "<|end_of_text|>",
@@ -75,25 +75,25 @@ TEST_CASE("names of ends, and names that are like them") {
   }
 }
 
-TEST_CASE("what ends one of several messages is no end of the text") {
+TEST_CASE("find_named_ends and without_false_ends omit tokens that end only a message") {
   using td::vocabulary::find_named_ends;
-  // Beside ends of turns "<|end|>" ends a message; alone it is Phi's.
+  // "<|end|>" ends a message if other tokens end turns; without them it ends the text (Phi).
   CHECK(find_named_ends(named_entries({"<|end|>", "<|call|>"})) == Ids{0, 1});
   CHECK(find_named_ends(named_entries({"<|end|>", "<|return|>"})) == Ids{0, 1});
   CHECK(find_named_ends(named_entries({"<|end|>", "<|flush|>"})) == Ids{0, 1});
   CHECK(find_named_ends(named_entries({"<|end|>", "<|call|>", "<|return|>"})) == Ids{1, 2});
   CHECK(find_named_ends(named_entries({"<|end|>", "<|calls|>", "<|return|>"})) == Ids{1, 2});
   CHECK(find_named_ends(named_entries({"<|end|>", "<|calls|>", "<|flush|>"})) == Ids{1, 2});
-  // With channels a call is a message, too.
+  // With channels, a call is a message too.
   auto entries = named_entries({"<|end|>", "<|call|>", "<|return|>", "<|channel|>"});
   CHECK(find_named_ends(entries) == Ids{2});
   CHECK(td::vocabulary::without_false_ends({9, 2, 1, 0}, entries) ==
-        Ids{9, 2});  // others are not its matter
+        Ids{9, 2});  // keeps tokens outside of the entries
   entries[3].type = td::TokenType::normal;
   CHECK(find_named_ends(entries) == Ids{1, 2});
 }
 
-TEST_CASE("the tag of struck text is no end where a model has others") {
+TEST_CASE("without_false_ends omits </s> if <|plamo:eos|> is an end token too") {
   using td::vocabulary::without_false_ends;
   CHECK(td::vocabulary::find_named_ends(named_entries({"</s>", "<|tool_response>"})) == Ids{1});
   const auto entries = named_entries({"</s>", "<|plamo:eos|>", "<turn|>"});

@@ -42,7 +42,7 @@ void check_error(td::Errc code, const std::string& where, Call call) {
 
 }  // namespace
 
-TEST_CASE("tokens rank by count, then by id, after those that are always in") {
+TEST_CASE("FrequencyRanks orders always-included tokens first and then by count and id") {
   const FrequencyRanks ranks(Counts{3, 0, 7, 3, 0, 9, 1}, Ids{4, 2, 4});
   CHECK(in_order(ranks) == Ids{2, 4, 5, 0, 3, 6, 1});
   CHECK(ranks.always_count() == 2);
@@ -54,7 +54,7 @@ TEST_CASE("tokens rank by count, then by id, after those that are always in") {
   CHECK(FrequencyRanks(Counts{}).size() == 0);
 }
 
-TEST_CASE("tokens that end a text or have a name are always in") {
+TEST_CASE("FrequencyRanks of a vocabulary always includes end, control and user-defined tokens") {
   using td::TokenType;
   const td::Vocabulary vocabulary({{"a"},
                                    {"<e>", TokenType::control},
@@ -73,7 +73,7 @@ TEST_CASE("tokens that end a text or have a name are always in") {
               [&] { return FrequencyRanks(Counts(7), vocabulary); });
 }
 
-TEST_CASE("random rankings are permutations in the order that the definition says") {
+TEST_CASE("FrequencyRanks of random counts equals a sort and survives its JSON form") {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -119,7 +119,7 @@ TEST_CASE("random rankings are permutations in the order that the definition say
   }
 }
 
-TEST_CASE("the first k is from those always in to all") {
+TEST_CASE("FrequencyRanks::first throws for k outside of the always-included count to all tokens") {
   const FrequencyRanks ranks(Counts{3, 0, 7}, Ids{1, 0});
   CHECK(ranks.first(2).size() == 2);
   check_error(td::Errc::invalid_option, "k = 1", [&] { return ranks.first(1); });
@@ -128,7 +128,7 @@ TEST_CASE("the first k is from those always in to all") {
   CHECK(ranks.coverage(99) == 1);
 }
 
-TEST_CASE("a subset takes other tokens beside its ranks, each once") {
+TEST_CASE("RankedTokens::with adds each other token once and leaves the original unchanged") {
   const FrequencyRanks ranks(Counts{5, 4, 3, 2, 1, 0});
   const auto two = ranks.first(2);
   CHECK(two.vocabulary_size() == 6);
@@ -144,7 +144,7 @@ TEST_CASE("a subset takes other tokens beside its ranks, each once") {
   for (std::size_t row = 0; row < five.size(); ++row) rows.push_back(five[row]);
   CHECK(rows == Ids{0, 1, 4, 3, 5});
   for (td::TokenId token = 0; token < 6; ++token) CHECK(five.contains(token) == (token != 2));
-  CHECK(two.size() == 2);  // is as it was
+  CHECK(two.size() == 2);  // unchanged
   CHECK(ranks.first(6).with(Ids{2, 0}).added().empty());
 
   for (const td::TokenId token : {-1, 6}) {
@@ -158,7 +158,7 @@ TEST_CASE("a subset takes other tokens beside its ranks, each once") {
   }
 }
 
-TEST_CASE("a context's words are there with and without the space before them") {
+TEST_CASE("RankedTokens::with_context adds words of the context with and without a leading space") {
   const td::Vocabulary vocabulary({{"a"}, {" Oslo"}, {"Oslo"}, {" "}, {" b"}, {"  c"}, {" c"}});
   const auto one = FrequencyRanks(Counts(7)).first(1);
   CHECK(listed(one.with_context(Ids{1, 3, 4, 1, 5}, vocabulary).added()) == Ids{1, 3, 4, 5, 2, 6});
@@ -170,7 +170,7 @@ TEST_CASE("a context's words are there with and without the space before them") 
               [&] { return one.with_context(Ids{1}, vocabulary.with_size(8)); });
 }
 
-TEST_CASE("subsets share what they are taken from and outlive it") {
+TEST_CASE("RankedTokens shares the ranks that it comes from and outlives them") {
   std::vector<td::RankedTokens> subsets;
   {
     const FrequencyRanks ranks(Counts{1, 3, 2});
@@ -182,7 +182,7 @@ TEST_CASE("subsets share what they are taken from and outlive it") {
   CHECK(listed(subsets[1].ranked()) == Ids{1, 2, 0});
 }
 
-TEST_CASE("coverage is told for shares of the vocabulary") {
+TEST_CASE("FrequencyRanks::coverage_table lists shares of the vocabulary and their coverage") {
   Counts counts(64, 1);
   counts[0]        = 37;
   const auto table = FrequencyRanks(counts).coverage_table();
@@ -195,7 +195,8 @@ TEST_CASE("coverage is told for shares of the vocabulary") {
   CHECK(FrequencyRanks(Counts(64)).coverage(64) == 0);
 }
 
-TEST_CASE("a file holds what occurs, and is read back") {
+TEST_CASE(
+    "FrequencyRanks saves tokens that occur and loads them again, or names an unreadable file") {
   const FrequencyRanks ranks(Counts{0, 0, 7, 3, 0}, Ids{1}, "a \"text\" \xFF");
   CHECK(ranks.to_json() ==
         R"({"format":"tooldecode-ranks-1","source":"a \"text\" )"
@@ -226,7 +227,7 @@ TEST_CASE("a file holds what occurs, and is read back") {
   });
 }
 
-TEST_CASE("a malformed file is an error that names the place") {
+TEST_CASE("FrequencyRanks::parse errors name the malformed place") {
   const nlohmann::json good = nlohmann::json::parse(R"({"format": "tooldecode-ranks-1",
       "source": "", "vocabulary_size": 9, "total": 10, "always": 2, "ids": [3, 8, 1, 0, 4],
       "counts": [0, 2, 4, 2, 2], "a later version's": 1})");
@@ -279,14 +280,14 @@ TEST_CASE("a malformed file is an error that names the place") {
   check_error(td::Errc::malformed_json, "byte 1", [] { return FrequencyRanks::parse("[1e999]"); });
 }
 
-TEST_CASE("the embedded model's ranks are of its own vocabulary and domain") {
+TEST_CASE("FrequencyRanks of the embedded model has its vocabulary size and covers its domain") {
   const auto ranks = FrequencyRanks::load(td::test::example_data("tiny/ranks.json"));
   CHECK(ranks.size() == 8192);
   CHECK(ranks.always_count() == 8);
   CHECK(ranks.coverage(ranks.size() / 4) > 0.9);
 }
 
-TEST_CASE("a quarter of Qwen2's vocabulary covers at least 95 % of every kind of text") {
+TEST_CASE("FrequencyRanks of a quarter of Qwen2's vocabulary covers 95 % of each domain") {
   TOOLDECODE_REQUIRE_SHARED(path, "corpus/freq/qwen2.json.gz");
   const auto published       = nlohmann::json::parse(td::test::read_text(path));
   constexpr std::size_t size = 151'936;

@@ -29,7 +29,7 @@ std::string small(const std::string& model = "gpt2", std::uint32_t version = 3,
       .file(7, version);
 }
 
-/// With a token in place of the first one.
+/// A file with two tokens, the first as given.
 std::string with_token(const std::string& token, std::int32_t type, const std::string& model) {
   return Writer()
       .text("tokenizer.ggml.model", model)
@@ -59,7 +59,7 @@ std::string where(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a GGUF file gives the published ids") {
+TEST_CASE("parse_gguf gives the published ids") {
   for (const std::string name : {"gpt-2", "falcon", "phi-3"}) {
     TOOLDECODE_REQUIRE_SHARED(file, "vocab/gguf/ggml-vocab-" + name + ".gguf");
     TOOLDECODE_REQUIRE_SHARED(cases, "vocab/tests/" + name + ".jsonl");
@@ -78,7 +78,7 @@ TEST_CASE("a GGUF file gives the published ids") {
   }
 }
 
-TEST_CASE("a GGUF file is read from its metadata alone") {
+TEST_CASE("parse_gguf reads a file that ends with its metadata in versions 2 and 3") {
   for (const std::uint32_t version : {2U, 3U}) {
     const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(small("gpt2", version));
     CHECK(tokenizer.encode("b a") == Ids{2, 3});
@@ -87,8 +87,7 @@ TEST_CASE("a GGUF file is read from its metadata alone") {
   }
 }
 
-TEST_CASE(
-    "a GGUF file with a pre-tokenizer that is not known has its vocabulary, and cannot encode") {
+TEST_CASE("parse_gguf with an unknown pre-tokenizer decodes and throws on encode") {
   const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(small("gpt2", 3, "tomorrow"));
   CHECK(tokenizer.vocabulary().bytes(3) == " a");
   CHECK(tokenizer.vocabulary().is_end(4));
@@ -107,12 +106,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a token outside of the byte alphabet writes itself, and no text is encoded as it") {
+TEST_CASE("parse_gguf gives a token outside the byte alphabet its own text and never encodes it") {
   const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(
       Writer()
           .text("tokenizer.ggml.model", "gpt2")
           .texts("tokenizer.ggml.tokens", {"\u203C", "\u00E2", "\u0122", "\u00BC", "\u00E2\u0122",
-                                           "\u00E2\u0122\u00BC"})  // the alphabet's E2 80 BC
+                                           "\u00E2\u0122\u00BC"})  // E2 80 BC in the byte alphabet
           .types("tokenizer.ggml.token_type", {1, 1, 1, 1, 1, 1})
           .texts("tokenizer.ggml.merges", {"\u00E2 \u0122", "\u00E2\u0122 \u00BC"})
           .file(4));
@@ -121,7 +120,7 @@ TEST_CASE("a token outside of the byte alphabet writes itself, and no text is en
   CHECK(tokenizer.encode("\u203C") == Ids{5});
 }
 
-TEST_CASE("models of other kinds than byte-level pairs are read") {
+TEST_CASE("parse_gguf reads pair, unigram and word-piece models") {
   const auto file = [](const std::string& model, const std::vector<std::string>& tokens,
                        const std::vector<std::int32_t>& types) {
     return Writer()
@@ -132,17 +131,17 @@ TEST_CASE("models of other kinds than byte-level pairs are read") {
         .floats("tokenizer.ggml.scores", std::vector<float>(tokens.size(), -1.0F))
         .file(5);
   };
-  // Pairs of characters, and lines that are one token each.
+  // Pairs of characters; a line end is one token.
   const td::Tokenizer pairs = td::vocabulary::parse_gguf(
       file("gemma4", {"\u2581", "a", "\u00E9", "\u2581a", "\u2581a\u00E9", "\n", "<0x21>"},
            {1, 1, 1, 1, 1, 1, 6}));
   CHECK(pairs.encode("a a\u00E9\n!") == Ids{1, 4, 5, 6});
   CHECK(pairs.decode(Ids{1, 4, 5, 6}) == "a a\u00E9\n!");
-  // Unigrams: of two cuts the one with fewer pieces, as all cost the same.
+  // Unigrams of equal score: the cut with the fewest pieces.
   const td::Tokenizer unigrams = td::vocabulary::parse_gguf(
       file("t5", {"\u2581", "a", "\u00E9", "\u2581a", "a\u00E9", "<unk>"}, {1, 1, 1, 1, 1, 2}));
   CHECK(unigrams.encode("a\u00E9  a ") == Ids{4, 3});
-  // Word pieces are read, and no text is cut into them.
+  // Word pieces can be decoded and not encoded.
   const td::Tokenizer words =
       td::vocabulary::parse_gguf(file("bert", {"[UNK]", "\u2581word", "s"}, {3, 1, 1}));
   CHECK(words.vocabulary().bytes(1) == " word");
@@ -150,7 +149,7 @@ TEST_CASE("models of other kinds than byte-level pairs are read") {
   CHECK_THROWS_WITH(words.encode("words"), td::test::contains("tokenizer.ggml.model"));
 }
 
-TEST_CASE("a text ends with the tokens that a GGUF file names, and with those whose names say so") {
+TEST_CASE("parse_gguf takes end tokens from the keys and from the names of tokens") {
   using Keys      = std::vector<std::pair<std::string, std::uint32_t>>;
   const auto ends = [](const Keys& keys, const std::vector<std::int32_t>& listed,
                        const std::vector<std::string>& tokens, std::vector<std::int32_t> types) {
@@ -178,22 +177,22 @@ TEST_CASE("a text ends with the tokens that a GGUF file names, and with those wh
   CHECK(ends({{"eot_token_id", 5}, {"eom_token_id", 0xFFFFFFFF}}, {}, plain, types).empty());
   CHECK(ends({{"fim_sep_token_id", 2}, {"fim_pad_token_id", 1}, {"fim_rep_token_id", 3}}, {}, plain,
              types) == Ids{1, 3, 2});
-  // By their names, whatever their types.
+  // By name, whatever the type.
   CHECK(ends({{"eos_token_id", 4}}, {}, {"a", "</s>", "<|eot_id|>", "<|im_end|>", "<e>"},
              {1, 1, 3, 1, 3}) == Ids{4, 1, 2, 3});
-  // Messages of gpt-oss end with <|end|> and <|call|>, its texts do not.
+  // <|end|> and <|call|> end messages of gpt-oss, not its texts.
   CHECK(ends({{"eos_token_id", 1}}, {1, 2},
              {"a", "<|return|>", "<|call|>", "<|end|>", "<|channel|>"}, {1, 3, 3, 3, 3}) == Ids{1});
 }
 
-TEST_CASE("a broken GGUF file is refused at its place") {
+TEST_CASE("parse_gguf errors name the place") {
   CHECK(where("GGML") == "byte 0");
   CHECK(where(small("gpt2", 1)) == "byte 8");
   CHECK(where(small("rwkv")) == "tokenizer.ggml.model");
   CHECK(where(small().substr(0, 30)) == "byte 24");
 }
 
-TEST_CASE("what is wrong with a GGUF file is said, and what must be") {
+TEST_CASE("parse_gguf errors name the requirement") {
   CHECK(what("GGML") == "byte 0: must be \"GGUF\"");
   CHECK(what(small("gpt2", 1)) == "byte 8: version 1: must be 2 or 3");
   CHECK(what(small().substr(0, 30)) ==
@@ -212,7 +211,7 @@ TEST_CASE("what is wrong with a GGUF file is said, and what must be") {
         "tokenizer.ggml.tokens/0: must be a byte's token, as <0x0A> is");
 }
 
-TEST_CASE("a GGUF file cut short or altered gives an Error or a tokenizer") {
+TEST_CASE("parse_gguf of a truncated or altered file throws only Error") {
   const std::string good = small();
   std::uint64_t seed     = 5;
   const auto draw        = [&](std::size_t below) {
@@ -228,7 +227,7 @@ TEST_CASE("a GGUF file cut short or altered gives an Error or a tokenizer") {
     try {
       static_cast<void>(td::vocabulary::parse_gguf(bytes).encode("b a"));
     } catch (const td::Error&) {
-      // the only exception that there may be
+      // the only exception that is allowed
     }
   }
 }

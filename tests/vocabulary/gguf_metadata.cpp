@@ -22,7 +22,7 @@ std::string metadata_failure(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("values of every type are read") {
+TEST_CASE("GgufMetadata reads values of each type") {
   td::test::GgufWriter writer;
   writer.key("a", 0).put<std::uint8_t>(200).key("b", 1).put<std::int8_t>(-3);
   writer.key("c", 2).put<std::uint16_t>(60000).key("d", 3).put<std::int16_t>(-300);
@@ -55,14 +55,14 @@ TEST_CASE("values of every type are read") {
     CHECK_THROWS_WITH(number(key), std::string(key) + ": must be there, and of its type");
 }
 
-TEST_CASE("what follows the metadata is counted, and not read") {
+TEST_CASE("GgufMetadata counts tensors without reading them") {
   const std::string whole = td::test::GgufWriter().number("a", 1).tensor("t", {1}, {0.0F}).file(1);
   const GgufMetadata file(whole);
   CHECK(file.tensor_count() == 1);
   CHECK(GgufMetadata(whole.substr(0, file.size_bytes())).value<double>("a") == 1);
 }
 
-TEST_CASE("what is wrong with metadata is said, at its byte") {
+TEST_CASE("GgufMetadata errors name the byte and huge counts allocate nothing") {
   using Writer = td::test::GgufWriter;
   CHECK(metadata_failure("GGML") == "byte 0: must be \"GGUF\"");
   CHECK(metadata_failure(Writer().file(0, 1)) == "byte 8: version 1: must be 2 or 3");
@@ -71,7 +71,7 @@ TEST_CASE("what is wrong with metadata is said, at its byte") {
         "byte 37: value type 13: must be from 0 to 12");
   CHECK(metadata_failure(Writer().key("k", 9).put<std::uint32_t>(9).put<std::uint64_t>(1).file(
             1)) == "byte 49: must not be an array of arrays");
-  // Counts that no file could hold are refused before anything is allocated for them.
+  // Counts beyond the size of the file are rejected before an allocation.
   const auto huge = ~std::uint64_t{0};
   CHECK(metadata_failure(Writer().put(huge).file(1)) ==
         "byte 32: a string must not be longer than the file");

@@ -9,7 +9,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("a directory is read with the files beside its tokenizer.json") {
+TEST_CASE("load_tokenizer of a directory reads tokenizer.json and the files next to it") {
   const auto directory          = td::test::example_data("tiny");
   const td::Tokenizer tokenizer = td::load_tokenizer(directory);
   CHECK(tokenizer.vocabulary().token_count() == 8192);
@@ -21,7 +21,7 @@ TEST_CASE("a directory is read with the files beside its tokenizer.json") {
   CHECK(td::load_vocabulary(directory).hash() == tokenizer.vocabulary().hash());
 }
 
-TEST_CASE("the content decides the form") {
+TEST_CASE("parse_tokenizer detects the format from the content") {
   const std::string compact = R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ=="],
                                   "token_types": [1], "merges": []})";
   CHECK(td::parse_tokenizer(compact, "x").encode("aa").size() == 2);
@@ -34,24 +34,24 @@ TEST_CASE("the content decides the form") {
     return std::string("accepted");
   };
   CHECK(td::parse_tokenizer("YQ== 0\n", "folder/cl100k_base.tiktoken").encode("aa").size() == 2);
-  CHECK_THAT(message("\n\x7F"), td::test::contains("byte 2"));  // SentencePiece's
+  CHECK_THAT(message("\n\x7F"), td::test::contains("byte 2"));  // SentencePiece
   CHECK_THAT(message("YQ= 0"), td::test::contains("line 1"));
   CHECK_THAT(message(R"({"vocab": [{"token_bytes": ""}]})"), td::test::contains("config"));
   CHECK_THAT(message("\x1F\x8B\x08"), td::test::contains("inflate"));
   CHECK_THAT(message("GGUF"), td::test::contains("byte 4"));
-  for (const char* text : {"{", "text", "YQ==", "YQ== x", "\n {"})  // none of the other forms
+  for (const char* text : {"{", "text", "YQ==", "YQ== x", "\n {"})  // no other format
     CHECK_THAT(message(text), td::test::contains("is not JSON"));
   CHECK_THAT(message(""), td::test::contains("the file"));
 }
 
-TEST_CASE("the same vocabulary in two forms has the same tokens") {
+TEST_CASE("load_vocabulary of GGUF and parse_tokenizer of the compact form give the same tokens") {
   TOOLDECODE_REQUIRE_SHARED(gguf, "vocab/gguf/ggml-vocab-gpt-2.gguf");
   TOOLDECODE_REQUIRE_SHARED(compact, "vocab/gpt-2.json.gz");
   const td::Tokenizer from_json = td::parse_tokenizer(td::test::read_text(compact), "json");
   CHECK(td::load_vocabulary(gguf).hash() == from_json.vocabulary().hash());
 }
 
-TEST_CASE("a file that is not there is named") {
+TEST_CASE("load_tokenizer of a missing file throws an error that names it") {
   for (const char* path : {"/nonexistent/tokenizer.json", "/nonexistent"}) {
     try {
       static_cast<void>(td::load_tokenizer(path));

@@ -19,7 +19,7 @@ Pieces split(std::string_view name, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("the patterns of every known name compile, and keep all of a text") {
+TEST_CASE("find_pre_tokenizer has patterns for each name that compile and keep the whole text") {
   std::size_t names = 0;
   for (const auto& family : td::vocabulary::detail::pre_tokenizer_families()) {
     for (const std::string_view name : family.names) {
@@ -38,7 +38,7 @@ TEST_CASE("the patterns of every known name compile, and keep all of a text") {
   CHECK_FALSE(td::vocabulary::find_pre_tokenizer("").has_value());
 }
 
-TEST_CASE("names of one text that split it in different ways") {
+TEST_CASE("find_pre_tokenizer splits a text as each name requires") {
   const std::string_view text = "I'LL pay 12345 fooBar/\n";
   CHECK(split("gpt-2", text) == Pieces{"I", "'", "LL", " pay", " 12345",
                                        " foo"

@@ -9,7 +9,7 @@
 namespace td = tooldecode;
 using Pieces = std::vector<std::string_view>;
 
-TEST_CASE("matches are pieces and so is what lies between them") {
+TEST_CASE("PreTokenizer returns matches and the text between them") {
   const td::vocabulary::PreTokenizer digits({"[0-9]+"});
   CHECK(digits.split("ab12c3") == Pieces{"ab", "12", "c", "3"});
   CHECK(digits.split("ab") == Pieces{"ab"});
@@ -17,14 +17,14 @@ TEST_CASE("matches are pieces and so is what lies between them") {
   CHECK(td::vocabulary::PreTokenizer().split("a b") == Pieces{"a b"});
 }
 
-TEST_CASE("each pattern splits what the one before has left") {
-  // The second sees "1234" alone, so that what follows it is no context.
+TEST_CASE("PreTokenizer applies each pattern to the pieces of the one before") {
+  // The second pattern sees "12345" alone; the third has no context after a piece.
   const td::vocabulary::PreTokenizer pieces({"[0-9]+", "[0-9]{3}", "a(?=1)"});
   CHECK(pieces.split("aa12345a") == Pieces{"aa", "123", "45", "a"});
 }
 
-// The pieces are what the Python package `tokenizers` 0.23.3 gives for the same splits.
-TEST_CASE("a split by a text makes of its matches what its behavior says") {
+// Expected pieces are from the Python package `tokenizers` 0.23.3.
+TEST_CASE("PreTokenizer::of_splits treats matches of a text as their behavior says") {
   using td::vocabulary::SplitBehavior;
   const auto split = [](SplitBehavior behavior, bool inverted, std::string_view text) {
     return td::vocabulary::PreTokenizer::of_splits({{" ", true, behavior, inverted}}).split(text);
@@ -41,7 +41,7 @@ TEST_CASE("a split by a text makes of its matches what its behavior says") {
   CHECK(split(SplitBehavior::contiguous, true, "a  b") == Pieces{"a", "  ", "b"});
   CHECK(split(SplitBehavior::removed, false, "").empty());
   CHECK(split(SplitBehavior::removed, false, "  ").empty());
-  // A text is no expression.
+  // A text is not read as a pattern.
   const auto dots = td::vocabulary::PreTokenizer::of_splits({{".", true}});
   CHECK(dots.split("a.b") == Pieces{"a", ".", "b"});
   CHECK_FALSE(dots.removes_text());
@@ -50,7 +50,7 @@ TEST_CASE("a split by a text makes of its matches what its behavior says") {
   CHECK(td::vocabulary::PreTokenizer::of_splits({{"", true}}).split("ab") == Pieces{"ab"});
 }
 
-TEST_CASE("patterns know letters, digits and spaces of all scripts") {
+TEST_CASE("PreTokenizer patterns match letters, digits and spaces of all scripts") {
   const td::vocabulary::PreTokenizer gpt2(
       {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"});
   CHECK(gpt2.split("it's  \u00E9t\u00E9 \u0663!") ==
@@ -58,7 +58,7 @@ TEST_CASE("patterns know letters, digits and spaces of all scripts") {
   CHECK(gpt2.split("a\u3000b") == Pieces{"a", "\u3000", "b"});
 }
 
-TEST_CASE("bytes that are not UTF-8 are pieces of their own") {
+TEST_CASE("PreTokenizer returns invalid UTF-8 as pieces of one byte each") {
   const td::vocabulary::PreTokenizer words({"[a-z]+|\\s"});
   CHECK(words.split("ab\xFF"
                     "cd") == Pieces{"ab", "\xFF", "cd"});
@@ -85,11 +85,11 @@ TEST_CASE("bytes that are not UTF-8 are pieces of their own") {
   }
 }
 
-TEST_CASE("a pattern that matches nothing at all still lets the text through") {
+TEST_CASE("PreTokenizer with a pattern that matches the empty text returns the whole text") {
   CHECK(td::vocabulary::PreTokenizer({"x*"}).split("ab") == Pieces{"ab"});
 }
 
-TEST_CASE("a broken pattern is refused with its number and byte") {
+TEST_CASE("PreTokenizer errors name the number and byte of a malformed pattern") {
   try {
     static_cast<void>(td::vocabulary::PreTokenizer({"a", "b("}));
     FAIL("nothing thrown");
@@ -99,7 +99,7 @@ TEST_CASE("a broken pattern is refused with its number and byte") {
   }
 }
 
-TEST_CASE("a pattern that backtracks without end is an error, not a wrong split") {
+TEST_CASE("PreTokenizer throws limit_exceeded for catastrophic backtracking") {
   const td::vocabulary::PreTokenizer nested({"(?:(?:x+x+)+)+y"});
   try {
     static_cast<void>(nested.split(std::string(64, 'x') + "!y"));
@@ -109,7 +109,7 @@ TEST_CASE("a pattern that backtracks without end is an error, not a wrong split"
   }
 }
 
-TEST_CASE("what is not known splits nothing and says so, copies too") {
+TEST_CASE("PreTokenizer::unknown throws on split, also after a copy") {
   const td::vocabulary::PreTokenizer unknown =
       td::vocabulary::PreTokenizer::unknown("here", "the pre-tokenizer \"x\" is not known");
   const td::vocabulary::PreTokenizer copy = unknown;

@@ -47,7 +47,7 @@ std::string what(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a SentencePiece file gives its tokens, their types and how texts are cut") {
+TEST_CASE("parse_sentencepiece reads tokens, types, end tokens and both models") {
   const td::Tokenizer unigrams     = td::vocabulary::parse_sentencepiece(model(1));
   const td::Vocabulary& vocabulary = unigrams.vocabulary();
   CHECK(vocabulary.token_count() == 10);
@@ -57,7 +57,7 @@ TEST_CASE("a SentencePiece file gives its tokens, their types and how texts are 
   CHECK(Ids(vocabulary.end_tokens().begin(), vocabulary.end_tokens().end()) == Ids{2});
   CHECK(vocabulary.begin_token() == 1);
   CHECK_FALSE(vocabulary.pad_token().has_value());
-  // " a" "b" costs 4 and " " "ab" 6; pairs by score merge " a" first too, and then nothing.
+  // " a" "b" costs 4 and " " "ab" 6; pairs by score merge " a" first and then nothing.
   CHECK(unigrams.encode("ab!<t>", {.add_space_prefix = true}) == Ids{7, 6, 3, 9});
   const td::Tokenizer pairs = td::vocabulary::parse_sentencepiece(model(2));
   CHECK(pairs.encode("ab  ab", {.add_space_prefix = true}) == Ids{7, 6, 4, 7, 6});
@@ -65,7 +65,8 @@ TEST_CASE("a SentencePiece file gives its tokens, their types and how texts are 
   CHECK_FALSE(pairs.normalizes());
 }
 
-TEST_CASE("a SentencePiece file's normaliser is followed, or the text is refused") {
+TEST_CASE(
+    "parse_sentencepiece follows the normalizer and throws on encode if it is not supported") {
   const std::string keeps = field(3, 0) + field(4, 0);
   CHECK(td::vocabulary::parse_sentencepiece(model(1, keeps))
             .encode("a  a", {.add_space_prefix = true}) == Ids{5, 4, 7});
@@ -75,7 +76,7 @@ TEST_CASE("a SentencePiece file's normaliser is followed, or the text is refused
                     td::test::contains("normalizer_spec/precompiled_charsmap"));
 }
 
-TEST_CASE("what is wrong with a SentencePiece file is said at its place") {
+TEST_CASE("parse_sentencepiece errors name the place and truncated files throw only Error") {
   CHECK(what("") == "pieces: must not be empty");
   CHECK(what(model(3)) == "trainer_spec/model_type 3: must be 1 (unigrams) or 2 (byte pairs)");
   CHECK(what(piece("a", 0, 7)) == "pieces/0 type 7: must be from 1 to 6");
@@ -85,5 +86,5 @@ TEST_CASE("what is wrong with a SentencePiece file is said at its place") {
   CHECK(what(std::string(11, '\xFF')) == "byte 10: a number must not be longer than ten bytes");
   const std::string good = model(1);
   for (std::size_t size = 0; size < good.size(); ++size)
-    static_cast<void>(what(good.substr(0, size)));  // an Error or a tokenizer, and nothing else
+    static_cast<void>(what(good.substr(0, size)));  // throws only Error
 }

@@ -39,7 +39,7 @@ std::string tekken(const std::string& special) {
 
 }  // namespace
 
-TEST_CASE("lines of tiktoken are tokens by rank, with what their encoding is known to have") {
+TEST_CASE("parse_tiktoken reads ranks and adds the special tokens of a known encoding") {
   const td::Tokenizer tokenizer = td::vocabulary::parse_tiktoken(lines, "cl100k_base");
   CHECK(tokenizer.encode("ab ba") == Ids{3, 2, 1, 0});
   CHECK(tokenizer.vocabulary().token_count() == 100258);
@@ -52,7 +52,7 @@ TEST_CASE("lines of tiktoken are tokens by rank, with what their encoding is kno
   CHECK_THROWS_WITH(other.encode("a"), td::test::contains("\"mine\" is not known"));
 }
 
-TEST_CASE("lines of tiktoken cut texts as the merges that were derived from them") {
+TEST_CASE("parse_tiktoken encodes as the merges that were derived from the same tokens") {
   TOOLDECODE_REQUIRE_SHARED(path, "vocab/cl100k_base.json.gz");
   const nlohmann::json compact = nlohmann::json::parse(td::test::read_text(path));
   std::string text;
@@ -68,7 +68,7 @@ TEST_CASE("lines of tiktoken cut texts as the merges that were derived from them
   }
 }
 
-TEST_CASE("what is wrong with a line is said") {
+TEST_CASE("parse_tiktoken errors name the line") {
   const std::string form = "must be a token in base64, a space and its rank";
   CHECK(what("YQ==\n") == "line 1: " + form);
   CHECK(what("YQ== 0\nYg== x\n") == "line 2: " + form);
@@ -78,9 +78,9 @@ TEST_CASE("what is wrong with a line is said") {
         "line 2: rank 2: must be 1, as many as there are tokens before it");
 }
 
-TEST_CASE("a tekken.json has its special tokens before all others") {
+TEST_CASE("parse_tekken puts special tokens before all others") {
   const td::Tokenizer old = td::vocabulary::parse_tekken(tekken(""));
-  CHECK(old.vocabulary().token_count() == 7);  // and not the last of its tokens
+  CHECK(old.vocabulary().token_count() == 7);  // without the last of its tokens
   CHECK(old.encode("ab ba") == Ids{6, 5, 4, 3});
   CHECK(old.vocabulary().name(2) == "</s>");
   CHECK(old.vocabulary().is_end(2));
@@ -93,7 +93,7 @@ TEST_CASE("a tekken.json has its special tokens before all others") {
   CHECK(listed.vocabulary().type(2) == td::TokenType::unused);
 }
 
-TEST_CASE("what is wrong with a tekken.json is said at its place") {
+TEST_CASE("parse_tekken errors name the place") {
   CHECK(what_of_tekken("{}") == "#/config: must be an object");
   CHECK(
       what_of_tekken(R"({"config": {"pattern": "a", "default_vocab_size": 9,

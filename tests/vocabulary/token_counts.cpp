@@ -21,7 +21,7 @@ using td::TokenCounts;
 
 namespace {
 
-// Every byte is a token; keeps the pieces that it is given.
+// A tokenizer with one token for each byte; records the pieces that it encodes.
 struct Bytes {
   [[nodiscard]] td::Vocabulary vocabulary() const { return td::Vocabulary({{"a"}}, {.size = 256}); }
   [[nodiscard]] Ids encode(std::string_view text) const {
@@ -53,7 +53,7 @@ td::Errc error_of(const std::function<void()>& call) {
   return {};
 }
 
-// Gives some text and then breaks.
+// A stream buffer that returns some text and then throws.
 struct Broken : std::streambuf {
   int_type underflow() override {
     if (eback() != nullptr) throw std::runtime_error("broken");
@@ -65,7 +65,7 @@ struct Broken : std::streambuf {
 
 }  // namespace
 
-TEST_CASE("counts add up") {
+TEST_CASE("TokenCounts adds up tokens and bytes") {
   TokenCounts counts(4);
   counts.add(Ids{3, 1, 3}, 10);
   TokenCounts more(4);
@@ -80,7 +80,7 @@ TEST_CASE("counts add up") {
   CHECK(counts.bytes() == 12);
 }
 
-TEST_CASE("tokens outside the vocabulary are refused and leave the counts as they are") {
+TEST_CASE("TokenCounts throws for tokens outside the vocabulary and keeps its counts") {
   TokenCounts counts(4);
   for (const td::TokenId token : {-1, 4}) {
     CHECK(error_of([&] { counts.add(Ids{1, token}, 3); }) == td::Errc::unknown_token);
@@ -89,7 +89,8 @@ TEST_CASE("tokens outside the vocabulary are refused and leave the counts as the
   CHECK(error_of([&] { counts += TokenCounts(5); }) == td::Errc::shape_mismatch);
 }
 
-TEST_CASE("text is cut at lines that end and begin visibly, else where it can be") {
+TEST_CASE(
+    "count_tokens cuts text at suitable line ends and otherwise before spaces or characters") {
   using Pieces = std::vector<std::string>;
   CHECK(pieces_of("", 8).empty());
   CHECK(pieces_of("one\ntwo", 8) == Pieces{"one\ntwo"});
@@ -111,7 +112,7 @@ TEST_CASE("text is cut at lines that end and begin visibly, else where it can be
         }) == td::Errc::invalid_option);
 }
 
-TEST_CASE("pieces are the text, none is too long, and threads change nothing") {
+TEST_CASE("count_tokens of random texts equals one encode for any number of threads") {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -138,7 +139,7 @@ TEST_CASE("pieces are the text, none is too long, and threads change nothing") {
   }
 }
 
-TEST_CASE("progress rises to the length of the text") {
+TEST_CASE("count_tokens reports progress up to the length of the text") {
   std::istringstream stream(std::string(1000, 'a'));
   std::vector<std::uint64_t> seen;
   const auto counts = td::count_tokens(
@@ -151,7 +152,7 @@ TEST_CASE("progress rises to the length of the text") {
   CHECK(counts.bytes() == 1000);
 }
 
-TEST_CASE("what goes wrong on any thread reaches the caller") {
+TEST_CASE("count_tokens rethrows errors of the stream, tokenizer and callback from any thread") {
   for (const std::size_t threads : {1U, 3U}) {
     const td::CountOptions options{.threads = threads, .piece_bytes = 8};
     Broken buffer;
@@ -172,7 +173,8 @@ TEST_CASE("what goes wrong on any thread reaches the caller") {
   }
 }
 
-TEST_CASE("counts of dialogues are the published ones, however the text is cut", "[published]") {
+TEST_CASE("count_tokens of dialogues equals the published counts for any size of pieces",
+          "[published]") {
   TOOLDECODE_REQUIRE_SHARED(data, "corpus/dialogue.txt.gz");
   const std::string text = td::test::read_text(data);
   for (const std::string name : {"gpt-2", "qwen2"}) {
@@ -185,8 +187,8 @@ TEST_CASE("counts of dialogues are the published ones, however the text is cut",
     for (const auto& pair : frequencies["domains"]["dialogue"]["counts"]) {
       published[pair[0].get<std::size_t>()] = pair[1];
     }
-    // The published counts are of pieces that end with the first line past 4000 characters that
-    // the next one does not begin with space. At the end of a piece GPT-2 joins blank lines.
+    // The published counts are of pieces that end at the first line end after 4000 characters that
+    // no white space follows. At the end of a piece GPT-2 joins blank lines.
     TokenCounts cut(published.size());
     std::size_t begin = 0, characters = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {

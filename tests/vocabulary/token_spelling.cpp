@@ -45,8 +45,8 @@ std::string where(const json& decoder) {
 
 }  // namespace
 
-// What tokens write is what the Python package `tokenizers` 0.23.3 writes within a text.
-TEST_CASE("TokenSpelling: writes what decoders of marks and of bytes write") {
+// Expected values are from the Python package `tokenizers` 0.23.3, within a text.
+TEST_CASE("TokenSpelling writes tokens as decoders of marks and bytes do") {
   const json gemma = sequence({replace("\u2581", " "), part("ByteFallback"), part("Fuse")});
   CHECK(write(gemma, "\u2581\u2581") == "  ");
   CHECK(write(gemma, "\u2581a\u2581") == " a ");
@@ -65,7 +65,7 @@ TEST_CASE("TokenSpelling: writes what decoders of marks and of bytes write") {
   CHECK(TokenSpelling::marked("_", false).write("<0x0A>") == "<0x0A>");
 }
 
-TEST_CASE("TokenSpelling: glues pieces of words and puts a space before words") {
+TEST_CASE("TokenSpelling joins word pieces and puts a space before words") {
   CHECK(write(words(false), "word") == " word");
   CHECK(write(words(false), "##ing") == "ing");
   CHECK(write(words(false), ".") == " .");
@@ -76,14 +76,14 @@ TEST_CASE("TokenSpelling: glues pieces of words and puts a space before words") 
   CHECK(write(words(true), "'") == " '");
   CHECK(write(words(true), "do not") == " don't");
   CHECK(write(words(true), "a .") == " a.");
-  CHECK(write({{"type", "WordPiece"}}, ",") == ",");  // cleans up
+  CHECK(write({{"type", "WordPiece"}}, ",") == ",");  // cleanup is the default
 }
 
-TEST_CASE("TokenSpelling: strips each token before Fuse, and the text's ends after it") {
+TEST_CASE("TokenSpelling strips each token before Fuse and the ends of the text after it") {
   CHECK(write(sequence({replace("_", " "), strip(1, 1)}), "__a_") == " a");
   CHECK(write(sequence({replace("_", " "), strip(1, 1)}), "_").empty());
   CHECK(write(sequence({replace("_", " "), part("Fuse"), strip(1, 1)}), "__a_") == "  a ");
-  // A whole text is the first token to Metaspace, which drops its marks.
+  // After Fuse, Metaspace sees the whole text as its first token and drops the leading mark.
   const json always = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "always"}};
   const json never  = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "never"}};
   CHECK(write(sequence({part("Fuse"), always}), "_a") == "a");
@@ -92,7 +92,7 @@ TEST_CASE("TokenSpelling: strips each token before Fuse, and the text's ends aft
   CHECK(write(sequence({}), "a") == "a");
 }
 
-TEST_CASE("TokenSpelling: refuses what writes a token otherwise beside others, with its place") {
+TEST_CASE("TokenSpelling rejects decoders whose output depends on neighbouring tokens") {
   CHECK(where(part("BPEDecoder")) == "#/decoder/type");
   CHECK(where(part("CTC")) == "#/decoder/type");
   CHECK(where(json::array()) == "#/decoder");
@@ -110,7 +110,7 @@ TEST_CASE("TokenSpelling: refuses what writes a token otherwise beside others, w
   json nested = part("Fuse");
   for (int i = 0; i < 12; ++i) nested = sequence({nested});
   CHECK_THAT(where(nested), td::test::contains("#/decoder/decoders/0"));
-  // Bytes of bytes.
+  // Bytes that are decoded twice.
   const auto both =
       TokenSpelling::of_decoder(sequence({part("ByteFallback"), part("ByteLevel")}), "#/decoder");
   CHECK(both.write("\u0120a") == " a");

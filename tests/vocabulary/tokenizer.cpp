@@ -31,32 +31,32 @@ td::Tokenizer small(bool prefixes_space = false) {
 
 }  // namespace
 
-TEST_CASE("user-defined tokens are found first, the longest first") {
+TEST_CASE("Tokenizer::encode finds user-defined tokens first and prefers the longest") {
   CHECK(small().encode("ab<t>b") == Ids{3, 4, 1});
   CHECK(small().encode("<t>ab") == Ids{5, 1});
   CHECK(small().encode("<t><t>a<t>") == Ids{4, 5, 4});
   CHECK(small().encode("").empty());
 }
 
-TEST_CASE("names of control tokens are text unless asked for") {
+TEST_CASE("Tokenizer::encode reads names of control tokens as text unless parse_special is set") {
   CHECK(small().encode("a<e>") == Ids{0, 7, 8, 9});
   CHECK(small().encode("a<e>", {.parse_special = true}) == Ids{0, 6});
   CHECK(small().decode(Ids{0, 6, 4}) == "a<t>");
 }
 
-TEST_CASE("a space goes before new text only where tokenizer and caller say so") {
+TEST_CASE("Tokenizer::encode adds a space prefix only if tokenizer and caller require it") {
   CHECK(small(true).encode("b") == Ids{1});
   CHECK(small(true).encode("b", {.add_space_prefix = true}) == Ids{2, 1});
   CHECK(small(false).encode("b", {.add_space_prefix = true}) == Ids{1});
   CHECK(small(true).encode("", {.add_space_prefix = true}).empty());
 }
 
-TEST_CASE("text that the vocabulary cannot write is an error") {
+TEST_CASE("Tokenizer throws for text and ids outside the vocabulary") {
   CHECK_THROWS_AS(small().encode("a\xFF"), td::Error);
   CHECK_THROWS_AS(small().decode(Ids{11}), td::Error);
 }
 
-TEST_CASE("one tokenizer serves several threads") {
+TEST_CASE("Tokenizer::encode gives the same ids on several threads") {
   const td::Tokenizer tokenizer = small();
   const Ids expected            = tokenizer.encode("ab a<t>ab");
   std::vector<char> same(4);

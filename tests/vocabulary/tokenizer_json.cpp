@@ -16,7 +16,7 @@ std::string tiny() {
   return td::test::read_text(td::test::example_data("tiny/tokenizer.json"));
 }
 
-// The SentencePiece shape: characters, merges, bytes for what has no character.
+// SentencePiece's shape: characters, merges and byte tokens for other characters.
 json spaced(bool metaspace = false) {
   json vocab = {{"<unk>", 0}, {"\u2581", 1}, {"a", 2}, {"b", 3}, {"ab", 4}, {"\u2581ab", 5}};
   for (int byte = 0; byte < 256; ++byte) {
@@ -48,9 +48,10 @@ json spaced(bool metaspace = false) {
 
 }  // namespace
 
-// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file. It finds the
-// names of control tokens in every text, hence parse_special.
-TEST_CASE("the embedded model's tokenizer gives the ids of the reference implementation") {
+// Expected ids are from the Python package `tokenizers` 0.23.3. It finds the names of control
+// tokens in all texts, which parse_special selects here.
+TEST_CASE(
+    "parse_tokenizer_json of the embedded model gives the ids of the reference implementation") {
   const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(tiny());
   std::size_t count             = 0;
   for (const json row : td::test::read_jsonl(td::test::own_data("vocab/tiny_cases.jsonl"))) {
@@ -65,7 +66,7 @@ TEST_CASE("the embedded model's tokenizer gives the ids of the reference impleme
   CHECK(count == 157);
 }
 
-TEST_CASE("the files beside a tokenizer.json name the tokens that begin and end a text") {
+TEST_CASE("parse_tokenizer_json takes begin and end tokens from the files next to it") {
   const td::Vocabulary named =
       td::vocabulary::parse_tokenizer_json(
           tiny(),
@@ -76,7 +77,7 @@ TEST_CASE("the files beside a tokenizer.json name the tokens that begin and end 
   CHECK(named.begin_token() == 0);
 }
 
-TEST_CASE("without a list of end tokens, names tell them") {
+TEST_CASE("parse_tokenizer_json finds end tokens by name if no file lists them") {
   const auto ends = [](const json& added, td::vocabulary::TokenizerFiles files) {
     json file            = spaced();
     file["added_tokens"] = added;
@@ -93,7 +94,7 @@ TEST_CASE("without a list of end tokens, names tell them") {
   CHECK(ends(chat, {}) == Ids{262, 264});
   CHECK(ends(chat, {.tokenizer_config = R"({"eos_token": "<|im_end|>"})"}) == Ids{264, 262});
   CHECK(ends(chat, {.generation_config = R"({"do_sample": true})"}) == Ids{262, 264});
-  // The model's own list is all there is, but for what ends a message of several.
+  // The model's own list is complete, except that tokens which end only a message are removed.
   CHECK(ends(chat, {.generation_config = R"({"eos_token_id": 262})"}) == Ids{262});
   const json channels = {token(262, "<|return|>"), token(263, "<|call|>"),
                          token(264, "<|channel|>"), token(265, "<|end|>"),
@@ -104,7 +105,7 @@ TEST_CASE("without a list of end tokens, names tell them") {
   CHECK(ends(json::array(), {}).empty());
 }
 
-TEST_CASE("a vocabulary is read whatever comes before its tokens; text cannot be encoded then") {
+TEST_CASE("parse_tokenizer_json with an unsupported part decodes and throws on encode") {
   const auto check = [](const char* pointer, json value, const std::string& where,
                         const char* name) {
     json file                         = spaced();
@@ -137,7 +138,8 @@ TEST_CASE("a vocabulary is read whatever comes before its tokens; text cannot be
   check("/normalizer", {{"type", "Lowercase"}}, "#/normalizer", "Lowercase");
 }
 
-TEST_CASE("how tokens are spelt is told by the decoder where the pre-tokenizer is not known") {
+TEST_CASE(
+    "parse_tokenizer_json with an unknown pre-tokenizer takes the spelling from the decoder") {
   json file                       = json::parse(tiny());
   file["pre_tokenizer"]           = {{"type", "Tomorrow"}};
   file["decoder"]                 = {{"type", "ByteLevel"}};
@@ -150,7 +152,7 @@ TEST_CASE("how tokens are spelt is told by the decoder where the pre-tokenizer i
   CHECK_THROWS_AS(td::vocabulary::parse_tokenizer_json(file.dump()), td::Error);
 }
 
-TEST_CASE("text in SentencePiece's shape falls back to bytes") {
+TEST_CASE("parse_tokenizer_json in SentencePiece's shape falls back to byte tokens") {
   for (const bool metaspace : {false, true}) {
     INFO(metaspace);
     const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(spaced(metaspace).dump());
@@ -165,7 +167,7 @@ TEST_CASE("text in SentencePiece's shape falls back to bytes") {
 }
 
 // The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
-TEST_CASE("a Metaspace that splits keeps merges within its words") {
+TEST_CASE("parse_tokenizer_json with a splitting Metaspace merges only within words") {
   for (const bool split : {true, false}) {
     INFO(split);
     json file                              = spaced(true);
@@ -183,7 +185,7 @@ TEST_CASE("a Metaspace that splits keeps merges within its words") {
   }
 }
 
-TEST_CASE("a part of another kind is refused at its place") {
+TEST_CASE("parse_tokenizer_json errors name the part that is malformed or not supported") {
   const auto where = [](const char* pointer, json value) {
     json file                         = spaced();
     file[json::json_pointer(pointer)] = std::move(value);
@@ -194,7 +196,7 @@ TEST_CASE("a part of another kind is refused at its place") {
     }
     return std::string("accepted");
   };
-  CHECK(where("/model/type", "Unigram") == "#/model/vocab");  // which must be an array
+  CHECK(where("/model/type", "Unigram") == "#/model/vocab");  // must be an array
   CHECK(where("/model/type", "Tomorrow") == "#/model/type");
   CHECK(where("/model/type", "WordPiece") == "#/decoder");
   CHECK(where("/decoder", {{"type", "BPEDecoder"}, {"suffix", "</w>"}}) == "#/decoder/type");
@@ -203,7 +205,7 @@ TEST_CASE("a part of another kind is refused at its place") {
   CHECK(where("/model/vocab/a", -1) == "#/model/vocab/a");
   CHECK(where("/model/merges/0", "ab") == "#/model/merges/0");
   CHECK(where("/model/merges/0", json::array({"a", "x"})) == "#/model/merges/0");
-  // Of what the model's vocabulary says otherwise.
+  // Contradictions with the model's vocabulary.
   CHECK(where("/added_tokens/1/content", "ab") == "#/added_tokens/1/id");
   CHECK(where("/added_tokens/1/id", 5) == "#/added_tokens/1/id");
   CHECK(where("/pre_tokenizer",
@@ -229,7 +231,7 @@ json added(int id, const char* content, bool special = false) {
   return {{"id", id}, {"content", content}, {"special", special}, {"normalized", false}};
 }
 
-// As the files of Gemma are.
+// In the form of Gemma's files.
 json gemma() {
   json file          = spaced();
   file["normalizer"] = replace(" ", "\u2581");
@@ -262,9 +264,9 @@ json gemma() {
 }  // namespace
 
 // The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
-TEST_CASE("an added token of marks writes spaces, and is merged of them") {
+TEST_CASE("parse_tokenizer_json reads an added token of marks as spaces and merges it") {
   json file = gemma();
-  // No text has a space where this comes to split it.
+  // The normalizer has replaced all spaces before this split.
   file["pre_tokenizer"]         = {{"type", "Split"},
                                    {"pattern", {{"String", " "}}},
                                    {"behavior", "MergedWithPrevious"},
@@ -278,7 +280,7 @@ TEST_CASE("an added token of marks writes spaces, and is merged of them") {
   CHECK(tokens.bytes(13) == "[T] ");
   CHECK(tokens.bytes(9) == "\xC3");
   CHECK(tokens.bytes(0).empty());
-  CHECK(tokenizer.encode("   a") == Ids{5, 4});  // as its merges say, not the longest first
+  CHECK(tokenizer.encode("   a") == Ids{5, 4});  // by its merges, not the longest first
   CHECK(tokenizer.encode("a    b") == Ids{2, 12, 3});
   CHECK(tokenizer.encode(" \n\n\na") == Ids{1, 8, 7, 2});
   CHECK(tokenizer.encode("\u00E9 ") == Ids{9, 10, 1});
@@ -286,7 +288,8 @@ TEST_CASE("an added token of marks writes spaces, and is merged of them") {
   CHECK(tokenizer.decode(tokenizer.encode("a    b\n\n a")) == "a    b\n\n a");
 }
 
-TEST_CASE("what a decoder writes is a token's bytes, whatever the pre-tokenizer is") {
+TEST_CASE(
+    "parse_tokenizer_json takes the bytes of tokens from the decoder, not the pre-tokenizer") {
   json file       = gemma();
   file["decoder"] = sequence("decoders", {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
   const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
@@ -307,7 +310,7 @@ TEST_CASE("what a decoder writes is a token's bytes, whatever the pre-tokenizer 
   CHECK(as_spelt.vocabulary().bytes(*the) == "\u0120the");
 }
 
-TEST_CASE("a token that no alphabet spells writes its own text") {
+TEST_CASE("parse_tokenizer_json gives a token outside the byte alphabet its own text") {
   const auto e_acute = td::vocabulary::parse_tokenizer_json(tiny()).vocabulary().find("\xE9");
   REQUIRE(e_acute);
   json file                     = json::parse(tiny());
@@ -318,14 +321,14 @@ TEST_CASE("a token that no alphabet spells writes its own text") {
   const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
   CHECK(tokenizer.vocabulary().bytes(8192) == "a b");
   CHECK(tokenizer.vocabulary().bytes(8193) == "hello world");
-  CHECK(tokenizer.vocabulary().bytes(*e_acute) == "\xE9");  // which is what ByteLevel makes of it
+  CHECK(tokenizer.vocabulary().bytes(*e_acute) == "\xE9");  // as ByteLevel decodes it
   CHECK(tokenizer.encode("\u00E9") == Ids{*e_acute});
   CHECK(tokenizer.encode("hello world") == Ids{8193});
   for (const td::TokenId id : tokenizer.encode("a b")) CHECK(id != 8192);
 }
 
 // The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
-TEST_CASE("a Unigram's text is cut as its scores say") {
+TEST_CASE("parse_tokenizer_json of a Unigram model encodes by its scores") {
   json file = {
       {"model",
        {{"type", "Unigram"},
@@ -352,12 +355,12 @@ TEST_CASE("a Unigram's text is cut as its scores say") {
   CHECK(tokenizer.encode("b\u00E9") == Ids{3, 7, 8});
   CHECK(tokenizer.encode("a  a") == Ids{2, 1, 5});
   CHECK(tokenizer.normalizes());
-  // Where each stretch begins with a space already, none is put, and `first` is the text's alone.
+  // No space is added before one, and `first` adds it at the start of the text only.
   file["pre_tokenizer"]["prepend_scheme"] = "first";
   const td::Tokenizer first               = td::vocabulary::parse_tokenizer_json(file.dump());
   CHECK(first.encode("ab[T]ab", {.add_space_prefix = true}) == Ids{5, 3, 9, 4});
   CHECK(first.encode("[T]ab", {.add_space_prefix = true}) == Ids{9, 4});
-  // What files had before there was prepend_scheme.
+  // The form of files older than prepend_scheme.
   file["pre_tokenizer"] = {
       {"type", "Metaspace"}, {"replacement", "\u2581"}, {"add_prefix_space", false}};
   CHECK(
@@ -375,7 +378,7 @@ TEST_CASE("a Unigram's text is cut as its scores say") {
                     "#/model/vocab/2: must be a token and its score");
 }
 
-TEST_CASE("pieces of words are glued, and words have a space before them") {
+TEST_CASE("parse_tokenizer_json of a WordPiece model decodes words with spaces before them") {
   const json file               = {{"model",
                                     {{"type", "WordPiece"},
                                      {"unk_token", "[UNK]"},
@@ -397,7 +400,7 @@ TEST_CASE("pieces of words are glued, and words have a space before them") {
     CHECK_THAT(std::string(error.what()), td::test::contains("WordPiece"));
   }
   json normalized                             = file;
-  normalized["added_tokens"][1]["normalized"] = true;  // and found as it is written
+  normalized["added_tokens"][1]["normalized"] = true;  // matches the normalized text
   CHECK(td::vocabulary::parse_tokenizer_json(normalized.dump()).decode(Ids{5}) == " new");
   normalized["added_tokens"][1]["content"] = "\u00C9";
   CHECK_THROWS_WITH(td::vocabulary::parse_tokenizer_json(normalized.dump()),
@@ -405,7 +408,7 @@ TEST_CASE("pieces of words are glued, and words have a space before them") {
 }
 
 // The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
-TEST_CASE("added tokens take white space, or stand alone, as the file says") {
+TEST_CASE("parse_tokenizer_json follows lstrip, single_word and normalized of added tokens") {
   json file                             = spaced();
   file["added_tokens"][1]["lstrip"]     = true;
   file["added_tokens"][1]["normalized"] = false;
@@ -418,7 +421,7 @@ TEST_CASE("added tokens take white space, or stand alone, as the file says") {
   tokenizer                              = td::vocabulary::parse_tokenizer_json(file.dump());
   CHECK(tokenizer.encode("T") == Ids{262});
   CHECK(tokenizer.encode("aT") == Ids{2, 6 + 'T'});
-  // In the text as it is normalised, a prefix is part of the token.
+  // In normalized text, the prefix is part of the token.
   file["added_tokens"][1] = {{"id", 262}, {"content", "T"}, {"normalized", true}};
   tokenizer               = td::vocabulary::parse_tokenizer_json(file.dump());
   CHECK(tokenizer.vocabulary().bytes(262) == " T");
@@ -427,7 +430,7 @@ TEST_CASE("added tokens take white space, or stand alone, as the file says") {
   CHECK(tokenizer.encode("aT") == Ids{2, 6 + 'T'});
 }
 
-TEST_CASE("no text is merged into a special token") {
+TEST_CASE("parse_tokenizer_json never merges text into a special token") {
   json file                    = spaced();
   file["model"]["vocab"]["aa"] = 263;
   file["added_tokens"][2]      = added(263, "aa", true);
@@ -438,7 +441,7 @@ TEST_CASE("no text is merged into a special token") {
   CHECK(tokenizer.encode("aa", {.parse_special = true}) == Ids{263});
 }
 
-TEST_CASE("the end of a text is known where the model's vocabulary alone has its token") {
+TEST_CASE("parse_tokenizer_json takes an end token that only the model's vocabulary contains") {
   json file                        = spaced();
   file["model"]["vocab"]["[stop]"] = 263;
   const td::Vocabulary vocabulary =
@@ -448,9 +451,9 @@ TEST_CASE("the end of a text is known where the model's vocabulary alone has its
   CHECK(vocabulary.is_end(263));
 }
 
-TEST_CASE("a tokenizer.json cut short or altered gives an Error or a tokenizer") {
+TEST_CASE("parse_tokenizer_json of a truncated or altered file throws only Error") {
   json file = spaced();
-  for (int byte = 8; byte < 256; ++byte) {  // few bytes, so that most changes hit something else
+  for (int byte = 8; byte < 256; ++byte) {  // few byte tokens, so that most changes hit other parts
     constexpr const char* digits = "0123456789ABCDEF";
     file["model"]["vocab"].erase(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">");
   }
@@ -468,7 +471,7 @@ TEST_CASE("a tokenizer.json cut short or altered gives an Error or a tokenizer")
     try {
       static_cast<void>(td::vocabulary::parse_tokenizer_json(text).encode("ab b"));
     } catch (const td::Error&) {
-      // the only exception that there may be
+      // the only exception that is allowed
     }
   }
 }

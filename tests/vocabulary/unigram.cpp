@@ -24,7 +24,7 @@ Ids encode(const Unigram& unigram, std::string_view text) {
   return ids;
 }
 
-/// The best sum of scores of any cut, by trying all of them.
+/// The best sum of scores of all cuts, by brute force.
 float best_of_all_cuts(const Vocabulary& vocabulary, const std::vector<float>& scores,
                        std::string_view text) {
   if (text.empty()) return 0;
@@ -38,7 +38,7 @@ float best_of_all_cuts(const Vocabulary& vocabulary, const std::vector<float>& s
   return best;
 }
 
-/// A double array of Darts-clone with one text, of one byte, and its replacement.
+/// A double array of Darts-clone that maps one byte to its replacement.
 std::string map_of(char from, const std::string& to) {
   std::vector<std::uint32_t> units(512, 0);
   const auto byte    = static_cast<std::uint8_t>(from);
@@ -55,7 +55,7 @@ std::string map_of(char from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("the cut has the best sum of scores of all cuts, on random pieces and texts") {
+TEST_CASE("Unigram chooses a cut with the best score on random pieces and texts") {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -67,7 +67,7 @@ TEST_CASE("the cut has the best sum of scores of all cuts, on random pieces and 
       entries.push_back({piece});
     }
     std::vector<float> scores;
-    // Multiples of 1/16, whose sums are exact, so that the order of adding says nothing.
+    // Multiples of 1/16 have exact sums in any order.
     for (std::size_t i = 0; i < entries.size(); ++i)
       scores.push_back(-static_cast<float>(random() % 64) / 16.0F);
     const Vocabulary vocabulary(entries);
@@ -82,7 +82,7 @@ TEST_CASE("the cut has the best sum of scores of all cuts, on random pieces and 
   }
 }
 
-TEST_CASE("spaces are collapsed, and a character without a piece is written as its bytes") {
+TEST_CASE("Unigram collapses spaces and writes characters without a piece as bytes") {
   const Vocabulary vocabulary(
       {{" "}, {" a"}, {"a"}, {"\xC3", TokenType::byte}, {"\xA9", TokenType::byte}});
   const std::vector<float> scores{-3, -1, -2, 0, 0};
@@ -95,7 +95,7 @@ TEST_CASE("spaces are collapsed, and a character without a piece is written as i
   CHECK_THROWS_WITH(encode(unigram, "ax"), td::test::contains("byte 120"));
 }
 
-TEST_CASE("scores of double precision tell cuts apart that those of single precision do not") {
+TEST_CASE("Unigram::of_doubles distinguishes scores that are equal in single precision") {
   const Vocabulary vocabulary({{"a"}, {"b"}, {"ab"}});
   const std::vector<double> scores{-1, -1, -2 - 1e-9};
   Ids ids;
@@ -104,7 +104,7 @@ TEST_CASE("scores of double precision tell cuts apart that those of single preci
   CHECK(encode(Unigram(vocabulary, {scores.begin(), scores.end()}), "ab") == Ids{2});
 }
 
-TEST_CASE("pieces may be user-defined, be left out, and be worth more than what is no piece") {
+TEST_CASE("Unigram options admit user-defined pieces, leave out pieces and set the lowest score") {
   const Vocabulary vocabulary({{"a"},
                                {"b", TokenType::user_defined},
                                {"ab"},
@@ -119,7 +119,7 @@ TEST_CASE("pieces may be user-defined, be left out, and be worth more than what 
   CHECK(ids == Ids{0, 1, 5});
 }
 
-TEST_CASE("characters are replaced as the compiled map says") {
+TEST_CASE("CharacterMap replaces characters before a Unigram encodes them") {
   const CharacterMap map(map_of('x', " a"));
   CHECK(map.apply("bxc\u00E9x") == "b ac\u00E9 a");
   CHECK(CharacterMap().apply("x") == "x");
@@ -127,7 +127,7 @@ TEST_CASE("characters are replaced as the compiled map says") {
   CHECK(encode(Unigram(vocabulary, {-1, -1}, {.characters = map}), "bx") == Ids{1, 0});
 }
 
-TEST_CASE("what is wrong with scores and maps is said") {
+TEST_CASE("Unigram and CharacterMap reject malformed input and read nothing outside the map") {
   const Vocabulary vocabulary({{"a"}, {"b"}});
   CHECK_THROWS_WITH(Unigram(vocabulary, {-1}), "scores 1: must be one for each token: 2");
   for (const std::string& bytes : {std::string("\x08"), std::string("\x08\0\0\0abcd", 8),
@@ -135,7 +135,7 @@ TEST_CASE("what is wrong with scores and maps is said") {
     CHECK_THROWS_WITH(CharacterMap(bytes),
                       "precompiled_charsmap: must begin with the length of its double array");
   }
-  // Whatever its units say, nothing outside of them is read.
+  // Random units cause no read outside of the map (checked with sanitizers).
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     std::string bytes = map_of('x', "y");

@@ -13,7 +13,7 @@ namespace {
 td::Vocabulary small(td::VocabularyOptions options = {.end_tokens = {4, 3, 4}, .size = 10}) {
   return td::Vocabulary({{"a"},
                          {"ab"},
-                         {"\xC3"},  // half a letter
+                         {"\xC3"},  // half a character
                          {"<end>", TokenType::control},
                          {"</s>", TokenType::user_defined},
                          {"<unk>", TokenType::unknown},
@@ -35,7 +35,7 @@ td::Errc code_of(const auto& build) {
 
 }  // namespace
 
-TEST_CASE("a vocabulary tells what each id writes") {
+TEST_CASE("Vocabulary gives bytes, name and type of each id and decodes ids") {
   const td::Vocabulary vocabulary = small();
   CHECK(vocabulary.size() == 10);
   CHECK(vocabulary.token_count() == 9);
@@ -55,7 +55,7 @@ TEST_CASE("a vocabulary tells what each id writes") {
         td::Errc::unknown_token);
 }
 
-TEST_CASE("a token that ends the text is no part of it") {
+TEST_CASE("Vocabulary::is_text is false for end tokens and tokens without bytes") {
   const td::Vocabulary vocabulary = small();
   std::vector<td::TokenId> text;
   for (td::TokenId id = 0; id < 10; ++id) {
@@ -69,7 +69,7 @@ TEST_CASE("a token that ends the text is no part of it") {
   CHECK(vocabulary.end_tokens()[0] == 4);
 }
 
-TEST_CASE("a grammar tells control tokens from text") {
+TEST_CASE("Vocabulary::grammar_bytes marks control tokens to distinguish them from text") {
   const td::Vocabulary vocabulary = small().with_end_tokens({4});
   CHECK(vocabulary.grammar_bytes(1) == "ab");
   CHECK(vocabulary.grammar_bytes(2) == "\xC3");
@@ -83,7 +83,7 @@ TEST_CASE("a grammar tells control tokens from text") {
   CHECK(odd.name(3).empty());
 }
 
-TEST_CASE("of several ids for the same bytes the encoder's one is found") {
+TEST_CASE("Vocabulary::find returns the id that an encoder produces") {
   CHECK(small().find("a") == 0);
   CHECK(small().find("<tool>") == 8);
   CHECK(small().find("<end>") == std::nullopt);
@@ -100,7 +100,7 @@ TEST_CASE("of several ids for the same bytes the encoder's one is found") {
   CHECK(twice.find("b") == 4);
 }
 
-TEST_CASE("the same tokens serve another model") {
+TEST_CASE("Vocabulary::with_size and with_end_tokens change a copy") {
   const td::Vocabulary original = small();
   const td::Vocabulary larger   = original.with_size(64);
   CHECK(larger.size() == 64);
@@ -114,7 +114,7 @@ TEST_CASE("the same tokens serve another model") {
   CHECK(small({.begin_token = 3, .pad_token = 6}).pad_token() == 6);
 }
 
-TEST_CASE("the hash is equal for equal vocabularies alone") {
+TEST_CASE("Vocabulary::hash differs for different vocabularies and is stable") {
   CHECK(small().hash() == small().hash());
   CHECK(small().hash() != small().with_size(11).hash());
   CHECK(small().hash() != small().with_end_tokens({3}).hash());
@@ -124,7 +124,7 @@ TEST_CASE("the hash is equal for equal vocabularies alone") {
   CHECK(td::Vocabulary({{"a"}, {"b"}}).hash() == 11661410713840367175ULL);
 }
 
-TEST_CASE("a vocabulary that contradicts itself names the token") {
+TEST_CASE("Vocabulary errors name the inconsistent token") {
   CHECK(code_of([] { small({.end_tokens = {9}}); }) == td::Errc::malformed_vocabulary);
   CHECK(code_of([] { small({.end_tokens = {-1}}); }) == td::Errc::malformed_vocabulary);
   CHECK(code_of([] { small({.begin_token = 70, .size = 70}); }) == td::Errc::malformed_vocabulary);

@@ -6,7 +6,7 @@ using namespace tooldecode;
 using namespace tooldecode::core;
 using namespace tooldecode::vocabulary;
 
-TEST_CASE("Only tokens that may be part of a text are in a vocabulary's trie") {
+TEST_CASE("make_trie contains text tokens and control tokens except end tokens") {
   const Vocabulary vocabulary({{"a", TokenType::normal},
                                {"<end>", TokenType::control},
                                {"", TokenType::unused},
