@@ -1,6 +1,5 @@
 /// \file
-/// MaskView and ConstMaskView: the memory of a token mask, whichever of the two integer types an
-/// engine keeps masks in, and what is read of it.
+/// MaskView and ConstMaskView: views of a token mask, over either integer type that engines use.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace detail {
 template <class Range>
 concept MaskMemory = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
 
-// C++ lets the unsigned type of the same size look at such memory, so that the words are its bits.
+// The aliasing rules allow access through the unsigned type of the same size.
 template <class Word, class Range>
 std::span<Word> words_of(Range& range) noexcept {
   using Element = std::remove_cv_t<std::ranges::range_value_t<Range>>;
@@ -44,15 +43,15 @@ constexpr std::uint32_t mask_bit(std::integral auto token) noexcept {
 
 class ConstMaskView;
 
-/// Words of a token bitmask over V tokens, to be written: bit `t % 32` of word `t / 32` is 1 where
-/// token t is allowed; bits at and past V are 0. The layout that engines' mask kernels read.
+/// A writable view of a token mask over V tokens. Bit `t % 32` of word `t / 32` is 1 if token t is
+/// allowed; bits at and past V are 0. This is the layout that engines' mask kernels read.
 ///
-/// A view: made of whatever holds its elements one behind the other, without a copy. Engines that
-/// keep masks in tensors have `std::int32_t`, which lacks unsigned kernels.
+/// It converts from any contiguous range, without a copy. Elements may also be `std::int32_t`:
+/// engines keep masks in tensors of that type, because unsigned types lack kernels.
 ///
 /// \par Shapes      words [ceil(V / 32)], or [rows, ceil(V / 32)]
 /// \par Complexity  O(1)
-/// \par Errors      does not compile for elements of another type, and for those that are const
+/// \par Errors      does not compile for other element types, nor for const elements
 class MaskView : public std::span<std::uint32_t> {
  public:
   constexpr MaskView() noexcept = default;
@@ -61,7 +60,7 @@ class MaskView : public std::span<std::uint32_t> {
              std::ranges::borrowed_range<Words>)
   MaskView(Words&& words) noexcept : span(writable(words)) {}
 
-  /// Allows a token, or no longer; requires one within the words. O(1).
+  /// Allows or forbids a token; requires one within the words. O(1).
   void insert(std::integral auto token) const noexcept { word(token) |= detail::mask_bit(token); }
   void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
   /// Allows the first `vocabulary_size` tokens and no others.
@@ -69,9 +68,8 @@ class MaskView : public std::span<std::uint32_t> {
     std::fill(begin(), end(), ~std::uint32_t{0});
     if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
   }
-  /// Allows no token.
   void clear() const noexcept { std::fill(begin(), end(), std::uint32_t{0}); }
-  /// Allows as well, or at most, what a mask of as many words allows.
+  /// Union or intersection with a mask of equal length.
   const MaskView& operator|=(ConstMaskView other) const noexcept;
   const MaskView& operator&=(ConstMaskView other) const noexcept;
   /// See ConstMaskView.
@@ -96,11 +94,11 @@ class MaskView : public std::span<std::uint32_t> {
   }
 };
 
-/// The same, to be read; no words allow all tokens where a function says so.
+/// A read-only view of a token mask. Where a function says so, an empty view allows all tokens.
 ///
 /// \par Shapes      words [ceil(V / 32)]
 /// \par Complexity  O(1)
-/// \par Errors      does not compile for elements of another type
+/// \par Errors      does not compile for other element types
 class ConstMaskView : public std::span<const std::uint32_t> {
  public:
   constexpr ConstMaskView() noexcept = default;
@@ -108,18 +106,18 @@ class ConstMaskView : public std::span<const std::uint32_t> {
     requires(!std::same_as<std::remove_cvref_t<Words>, ConstMaskView>)
   ConstMaskView(const Words& words) noexcept : span(detail::words_of<const std::uint32_t>(words)) {}
 
-  /// Whether a token is allowed; one past the last word is not. O(1).
+  /// Whether a token is allowed; false past the last word. O(1).
   [[nodiscard]] bool contains(std::integral auto token) const noexcept {
     const auto word = static_cast<std::size_t>(token) / 32;
     return word < size() && ((*this)[word] & detail::mask_bit(token)) != 0;
   }
-  /// How many tokens are allowed. O(V / 32).
+  /// Number of allowed tokens. O(V / 32).
   [[nodiscard]] std::size_t count() const noexcept {
     std::size_t tokens = 0;
     for (const std::uint32_t word : *this) tokens += static_cast<std::size_t>(std::popcount(word));
     return tokens;
   }
-  /// Calls `visit(token)` for each token that is allowed, ascending. O(V / 32 + tokens).
+  /// Calls `visit(token)` for each allowed token, ascending. O(V / 32 + tokens).
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::size_t w = 0; w < size(); ++w) {
@@ -149,7 +147,7 @@ void MaskView::for_each(Visit visit) const {
   ConstMaskView(*this).for_each(visit);
 }
 
-/// Words of a mask over V tokens.
+/// Number of words in a mask over V tokens.
 [[nodiscard]] constexpr std::size_t mask_word_count(std::size_t vocabulary_size) noexcept {
   return (vocabulary_size + 31) / 32;
 }
@@ -157,10 +155,10 @@ void MaskView::for_each(Visit visit) const {
 }  // namespace tooldecode
 
 /// \cond
-/// A view: its elements outlive it.
+/// The elements outlive the view.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskView> = true;
-/// A view: its elements outlive it.
+/// The elements outlive the view.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::ConstMaskView> = true;
 /// \endcond
