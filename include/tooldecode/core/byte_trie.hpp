@@ -37,12 +37,10 @@ class ByteTrie {
 
   explicit ByteTrie(std::vector<Entry> entries);
 
-  /// Number of nodes, including the root.
   [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
-  /// Length of the longest text in bytes.
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
   [[nodiscard]] std::uint8_t label(NodeIndex node) const noexcept { return labels_[node]; }
-  /// The range [first, last) of a node's children.
+  /// The range [first, last).
   [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept;
   /// The child reached by a byte, or 0 if there is none.
   [[nodiscard]] NodeIndex find_child(NodeIndex node, std::uint8_t byte) const noexcept;

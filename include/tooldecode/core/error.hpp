@@ -36,7 +36,7 @@ enum class Errc {
   unknown_state,   ///< a state of another constraint, or one whose memory was released
   unknown_token,   ///< text that the vocabulary cannot write, or an unknown token id
   shape_mismatch,  ///< a tensor or buffer of the wrong shape
-  invalid_option,  ///< an option outside its range
+  invalid_option,
   device_failure,  ///< a CUDA call failed; the place is its source line
   cancelled,       ///< building was cancelled, see BuildLimits::cancelled
 };

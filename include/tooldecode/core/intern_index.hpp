@@ -37,7 +37,6 @@ template <class Owner>
 /// \par Threads     one at a time
 class InternIndex {
  public:
-  /// Approximate memory per entry.
   static constexpr std::size_t bytes_each = 32;
 
   /// Returns the number with this hash that `equals(number)` accepts, or else the new one that

@@ -36,9 +36,9 @@ namespace tooldecode::core {
 /// The purpose of sampling noise. Different streams are independent, so drafts and acceptance do
 /// not depend on what the target draws.
 enum class NoiseStream : std::uint32_t {
-  target,  ///< sampling from the target's distribution
-  coins,   ///< acceptance of a draft token
-  drafts,  ///< sampling from a drafter's distribution
+  target,
+  coins,
+  drafts,
 };
 
 /// The four noise words of tokens 4 * group to 4 * group + 3 at an absolute position.

@@ -40,7 +40,6 @@ class StableVector {
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return *at(i); }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return *at(i); }
 
-  /// Appends an element and returns its index.
   template <class... Arguments>
   std::size_t emplace(Arguments&&... arguments) {
     const auto [chunk, offset] = place(size_);

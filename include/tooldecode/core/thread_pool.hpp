@@ -30,7 +30,6 @@ namespace tooldecode {
 /// \par Errors      std::system_error from the constructor; a job rethrows its first exception
 class ThreadPool {
  public:
-  /// The number of threads that the machine runs concurrently.
   [[nodiscard]] static std::size_t usual_threads() noexcept;
 
   /// \param threads  threads in addition to the callers; with 0, callers run everything
