@@ -30,8 +30,8 @@ struct AddedToken {
   TokenId token;
   bool is_control   = false;  ///< matched only if control tokens are requested
   bool single_word  = false;  ///< not matched next to a word character
-  bool strips_left  = false;  ///< also takes the white space before it
-  bool strips_right = false;  ///< also takes the white space after it
+  bool strips_left  = false;
+  bool strips_right = false;
   bool keeps_spaces = false;  ///< takes only other white space, up to the next U+0020
 };
 

@@ -41,7 +41,6 @@ class BytePairEncoding {
   /// A pair of texts to merge; earlier pairs have priority.
   using Merge = std::pair<std::string, std::string>;
 
-  /// Two tokens that merge into a third.
   struct TokenMerge {
     TokenId left, right, merged;
   };
@@ -59,7 +58,6 @@ class BytePairEncoding {
   /// piece that is a token becomes that token.
   [[nodiscard]] static BytePairEncoding by_ids(const Vocabulary& vocabulary);
 
-  /// Appends the tokens of one piece.
   void encode(std::string_view piece, std::vector<TokenId>& out) const;
 
  private:

@@ -57,7 +57,6 @@ class RankedTokens {
   [[nodiscard]] std::span<const TokenId> ranked() const noexcept;
   /// The added tokens, in the order given.
   [[nodiscard]] std::span<const TokenId> added() const noexcept { return added_->given; }
-  /// Number of ranked and added tokens.
   [[nodiscard]] std::size_t size() const noexcept { return k_ + added_->given.size(); }
   /// Ranked tokens first, then the added ones.
   [[nodiscard]] TokenId operator[](std::size_t row) const noexcept;
@@ -124,7 +123,6 @@ class FrequencyRanks {
   [[nodiscard]] std::size_t size() const noexcept { return table_->ids.size(); }
   /// Number of tokens that rank first regardless of count.
   [[nodiscard]] std::size_t always_count() const noexcept { return table_->always; }
-  /// A description of the text that was counted.
   [[nodiscard]] const std::string& source() const noexcept { return table_->source; }
   [[nodiscard]] std::size_t rank_of(TokenId token) const { return table_->rank_of(token); }
   [[nodiscard]] std::uint64_t count(TokenId token) const;
@@ -132,7 +130,6 @@ class FrequencyRanks {
 
   /// The first k tokens; k is at least `always_count()` and at most V.
   [[nodiscard]] RankedTokens first(std::size_t k) const;
-  /// A copy that ranks more tokens first.
   [[nodiscard]] FrequencyRanks with(std::span<const TokenId> tokens) const;
 
   /// Share of the occurrences covered by the first k tokens; 0 if nothing was counted.

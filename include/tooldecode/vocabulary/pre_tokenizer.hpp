@@ -21,8 +21,8 @@ namespace tooldecode::vocabulary {
 
 /// What a split does with its matches. The text between two matches is a piece.
 enum class SplitBehavior : std::uint8_t {
-  isolated,              ///< each match is a piece
-  removed,               ///< matches are dropped
+  isolated,
+  removed,
   merged_with_previous,  ///< a match ends the piece before it
   merged_with_next,      ///< a match begins the piece after it
   contiguous,            ///< adjacent matches are one piece

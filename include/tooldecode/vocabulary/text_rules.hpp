@@ -16,8 +16,8 @@ namespace tooldecode::vocabulary {
 /// Where a space goes before new text. A stretch is the text between two added tokens.
 enum class SpacePrefix : std::uint8_t {
   none,
-  whole_text,          ///< before the text, however it begins
-  every_stretch,       ///< before each stretch
+  whole_text,  ///< before the text, however it begins
+  every_stretch,
   unspaced_stretches,  ///< before each stretch that does not begin with a space
   unspaced_start,      ///< before the text, unless it begins with a space or an added token
 };
@@ -27,8 +27,8 @@ struct TextChange {
   enum class Kind : std::uint8_t {
     characters,       ///< characters are replaced by a CharacterMap
     collapse_spaces,  ///< adjacent spaces become one
-    strip_left,       ///< white space at the beginning is removed
-    strip_right,      ///< white space at the end is removed
+    strip_left,
+    strip_right,
   };
   Kind kind;
   CharacterMap characters = {};

@@ -32,17 +32,14 @@ class TokenCounts {
 
   /// Counts the tokens of a text; `bytes` is the text's length.
   void add(std::span<const TokenId> tokens, std::size_t bytes = 0);
-  /// Adds the counts of another part of the text.
   TokenCounts& operator+=(const TokenCounts& other);
 
   /// V.
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return counts_.size(); }
   [[nodiscard]] std::span<const std::uint64_t> counts() const noexcept { return counts_; }  // [V]
-  /// Number of tokens counted.
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   /// Number of different tokens that occur; O(V).
   [[nodiscard]] std::size_t distinct() const noexcept;
-  /// Length of the counted text.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   friend bool operator==(const TokenCounts&, const TokenCounts&) = default;

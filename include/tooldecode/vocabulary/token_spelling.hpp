@@ -42,7 +42,6 @@ class TokenSpelling {
   /// The spelling of a file's decoder at `pointer`.
   [[nodiscard]] static TokenSpelling of_decoder(const JsonValue& decoder,
                                                 const std::string& pointer);
-  /// The byte alphabet, as ByteLevel reads it.
   [[nodiscard]] static TokenSpelling in_alphabet();
   /// Replaces each mark by a space and, with `has_bytes`, tokens such as `<0x0A>` by their byte.
   [[nodiscard]] static TokenSpelling marked(const std::string& mark, bool has_bytes);

@@ -22,8 +22,8 @@ namespace vocabulary {
 
 /// The content of the files next to a tokenizer.json.
 struct TokenizerFiles {
-  std::string_view tokenizer_config  = {};  ///< tokenizer_config.json, or empty
-  std::string_view generation_config = {};  ///< generation_config.json, or empty
+  std::string_view tokenizer_config  = {};
+  std::string_view generation_config = {};
 };
 
 }  // namespace vocabulary
@@ -47,7 +47,6 @@ struct EncodeOptions {
 ///                  pre-tokenizer
 class Tokenizer {
  public:
-  /// The model that turns a piece of text into tokens.
   using Encoding = std::variant<vocabulary::BytePairEncoding, vocabulary::Unigram>;
 
   Tokenizer(Vocabulary vocabulary, Encoding encoding, vocabulary::PreTokenizer pieces,

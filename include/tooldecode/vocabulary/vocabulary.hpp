@@ -21,7 +21,7 @@ namespace tooldecode {
 
 /// What a token is for; the numbers are GGUF's.
 enum class TokenType : std::uint8_t {
-  normal = 1,    ///< a piece of text
+  normal = 1,
   unknown,       ///< stands for text that the tokenizer cannot write
   control,       ///< steers the model (begin, end, roles) and writes no text
   user_defined,  ///< a piece of text that is matched first
@@ -38,9 +38,9 @@ inline constexpr char control_close = '\xFE';
 /// Options of a Vocabulary.
 struct VocabularyOptions {
   std::vector<TokenId> end_tokens    = {};  ///< any of them ends a text; the usual one first
-  std::optional<TokenId> begin_token = {};  ///< put before a text
-  std::optional<TokenId> pad_token   = {};  ///< fills a batch
-  std::size_t size                   = 0;   ///< V; 0: the number of tokens
+  std::optional<TokenId> begin_token = {};
+  std::optional<TokenId> pad_token   = {};
+  std::size_t size                   = 0;  ///< V; 0: the number of tokens
 };
 
 /// The bytes of every token id, its type, and the end tokens.
@@ -77,7 +77,7 @@ class Vocabulary {
   [[nodiscard]] std::string_view grammar_bytes(TokenId id) const noexcept;
   /// A token's bytes, or its name if it writes no text; empty for padding.
   [[nodiscard]] std::string_view name(TokenId id) const noexcept;
-  /// A token's type; padding is unused.
+  /// A token's type; `unused` for padding.
   [[nodiscard]] TokenType type(TokenId id) const noexcept;
   /// Whether a token may be part of a text: it writes something and is not an end token.
   [[nodiscard]] bool is_text(TokenId id) const noexcept;
@@ -96,14 +96,12 @@ class Vocabulary {
   /// The token that writes exactly these bytes. Prefers user-defined, then normal, then byte
   /// tokens, then the lowest id.
   [[nodiscard]] std::optional<TokenId> find(std::string_view bytes) const;
-  /// The control or user-defined token with this name.
   [[nodiscard]] std::optional<TokenId> find_special(std::string_view name) const;
 
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
   /// A copy for a model with V = `size` logits.
   [[nodiscard]] Vocabulary with_size(std::size_t size) const;
-  /// A copy with other end tokens.
   [[nodiscard]] Vocabulary with_end_tokens(std::vector<TokenId> end_tokens) const;
 
   /// Equal for equal tokens, sizes and end tokens; the same on every machine.
