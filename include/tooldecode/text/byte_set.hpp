@@ -19,7 +19,6 @@ class ByteSet {
  public:
   constexpr ByteSet() = default;
 
-  /// The bytes of a string.
   [[nodiscard]] static constexpr ByteSet of(std::string_view bytes) noexcept {
     ByteSet set;
     for (const char c : bytes) set.insert(static_cast<std::uint8_t>(c));
@@ -54,7 +53,6 @@ class ByteSet {
     while (w < 3 && words_[w] == 0) ++w;
     return static_cast<std::uint8_t>(64 * w + static_cast<unsigned>(std::countr_zero(words_[w])));
   }
-  /// Calls `visit(byte)` for each member, ascending.
   template <class Visit>
   constexpr void for_each(Visit visit) const {
     for (unsigned w = 0; w < 4; ++w) {

@@ -31,7 +31,6 @@ struct Decimal {
 
   [[nodiscard]] bool is_zero() const noexcept { return digits.empty(); }
   [[nodiscard]] bool is_integral() const noexcept { return places() == 0; }
-  /// Number of digits after the point.
   [[nodiscard]] std::int64_t places() const noexcept;
   [[nodiscard]] Decimal magnitude() const;
   /// The number written without an exponent: `-12`, `0.05`.

@@ -51,7 +51,6 @@ class Dfa {
     bool closing = false;  ///< after the last unit (the closing quote): entering it counts no unit
   };
 
-  /// The bytes from first to last lead to one state.
   struct Edge {
     std::uint8_t first, last;
     State to;
@@ -72,7 +71,6 @@ class Dfa {
     std::vector<std::vector<Edge>> inside{};  ///< edge to i < exits: that exit; to others:
                                               ///< inside[i - exits]
   };
-  /// A shape after one state.
   struct Block {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     std::uint32_t shape                 = none;
@@ -106,14 +104,11 @@ class Dfa {
   [[nodiscard]] bool may_end_inside() const noexcept;
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
-  /// The bytes that have a transition.
   [[nodiscard]] const ByteSet& live(State state) const noexcept;
-  /// Memory of the tables.
   [[nodiscard]] std::size_t bytes() const noexcept;
   /// Hash of the whole table: equal automata have equal hashes in every process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
-  /// Whether both have the same states and transitions.
   friend bool operator==(const Dfa& a, const Dfa& b) noexcept {
     return a.hash_ == b.hash_ && a.column_ == b.column_ && a.table_ == b.table_ &&
            a.flags_ == b.flags_ && a.placed_ == b.placed_ && a.exits_ == b.exits_;

@@ -38,7 +38,6 @@ class DfaLengths {
   }
 
  private:
-  // Rows and exits of a shape.
   struct Shape {
     std::size_t first = 0, rows = 0, exits = 0, out = 0;
   };
@@ -47,7 +46,6 @@ class DfaLengths {
   // Finds the bytes from each row of a shape to each of its exits.
   void find_out(Shape& shape);
   void find_rows();
-  // The length from a row inside a block.
   [[nodiscard]] std::uint32_t inside(const Shape& shape, const Dfa::Placed& block,
                                      std::size_t row) const noexcept;
   [[nodiscard]] std::uint32_t behind(Dfa::State row) const noexcept {

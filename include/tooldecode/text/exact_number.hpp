@@ -43,9 +43,7 @@ struct ExactNumber {
   /// `read`, the result of find_number, if it is the same number; otherwise the text as an exact
   /// number.
   [[nodiscard]] static Json keep(std::string text, Json read);
-  /// Whether a value is a number, exact or not.
   [[nodiscard]] static bool is_number(const Json& value);
-  /// Whether a document contains an exact number.
   [[nodiscard]] static bool is_in(const Json& value);
   /// The document with every number as find_number returns it: rounded.
   [[nodiscard]] static Json rounded(Json value);

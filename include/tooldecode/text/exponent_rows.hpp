@@ -37,7 +37,6 @@ class ExponentRows {
   static void add(Dfa::SparseRow& row, char byte, Dfa::State to);
   void add_digits(Dfa::SparseRow& row, std::size_t left, std::int64_t written, std::int64_t from,
                   std::int64_t to);
-  // Reads the first digit of an exponent, without its sign.
   Dfa::SparseRow first_digit(std::int64_t from, std::int64_t to);
   // The state after the value `written`, with up to `left` more digits.
   Dfa::State after(std::size_t left, std::int64_t written, std::int64_t from, std::int64_t to);

@@ -40,7 +40,7 @@ struct JsonLayout {
 ///                  member
 class JsonValue {
  public:
-  /// The type of a value. Integers read without a sign are `unsigned_integer`.
+  /// Integers read without a sign are `unsigned_integer`.
   enum class Type : std::uint8_t {
     null,
     boolean,
@@ -134,7 +134,6 @@ class JsonValue {
   JsonValue(const char* value);
   JsonValue(Array items);
   JsonValue(Object members);
-  /// An array from a container of values.
   template <class Range>
     requires(!std::same_as<Range, Array> && !std::same_as<Range, Object> &&
              !std::convertible_to<const Range&, std::string_view> &&
@@ -145,7 +144,6 @@ class JsonValue {
              !std::same_as<typename Range::value_type, char> &&
              std::constructible_from<JsonValue, typename Range::value_type>)
   JsonValue(const Range& range) : JsonValue(Array(range.begin(), range.end())) {}
-  /// An object from a map with text keys.
   template <class Map>
     requires(std::constructible_from<std::string, typename Map::key_type> &&
              std::constructible_from<JsonValue, typename Map::mapped_type>)
@@ -169,9 +167,7 @@ class JsonValue {
     std::swap(held_, other.held_);
   }
 
-  /// An array of these items.
   [[nodiscard]] static JsonValue array(std::initializer_list<JsonValue> list = {});
-  /// An object of these pairs.
   [[nodiscard]] static JsonValue object(std::initializer_list<JsonValue> list = {});
   /// A number kept as text, which must be valid JSON; see is_exact.
   [[nodiscard]] static JsonValue exact(std::string number);
@@ -181,7 +177,6 @@ class JsonValue {
   [[nodiscard]] std::string text(JsonLayout layout = {}) const;
 
   [[nodiscard]] Type type() const noexcept { return type_; }
-  /// "null", "boolean", "number", "string", "array" or "object"
   [[nodiscard]] const char* type_name() const noexcept;
   [[nodiscard]] bool is_null() const noexcept { return type_ == Type::null; }
   [[nodiscard]] bool is_boolean() const noexcept { return type_ == Type::boolean; }
@@ -194,7 +189,6 @@ class JsonValue {
   }
   [[nodiscard]] bool is_number_unsigned() const noexcept { return type_ == Type::unsigned_integer; }
   [[nodiscard]] bool is_number_float() const noexcept { return type_ == Type::floating; }
-  /// A number kept as text.
   [[nodiscard]] bool is_exact() const noexcept { return type_ == Type::exact; }
   [[nodiscard]] bool is_string() const noexcept { return type_ == Type::string; }
   [[nodiscard]] bool is_array() const noexcept { return type_ == Type::array; }
@@ -208,7 +202,6 @@ class JsonValue {
   /// The text of a string, or the digits of an exact number.
   [[nodiscard]] const std::string& string() const;
   [[nodiscard]] std::string& string();
-  /// The items of an array.
   [[nodiscard]] const Array& list() const;
   [[nodiscard]] Array& list();
   /// The members of an object; empty for other types.
@@ -245,7 +238,6 @@ class JsonValue {
   [[nodiscard]] iterator find(std::string_view key) noexcept;
   /// The value at a JSON pointer (RFC 6901), "/properties/a"; nullptr if there is none.
   [[nodiscard]] const JsonValue* find_at(std::string_view pointer) const;
-  /// Whether an object has a member.
   [[nodiscard]] bool contains(std::string_view key) const noexcept;
   [[nodiscard]] const JsonValue& at(std::string_view key) const;
   [[nodiscard]] JsonValue& at(std::string_view key);
@@ -291,7 +283,6 @@ class JsonValue {
   std::size_t erase(std::string_view key);
   void erase(std::size_t index);
   iterator erase(const_iterator at);
-  /// Removes all items or members.
   void clear() noexcept;
   /// Adds the members of another object; equal keys get its values.
   void update(const JsonValue& other);

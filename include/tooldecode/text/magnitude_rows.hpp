@@ -33,12 +33,11 @@ namespace tooldecode::text {
 /// \par Errors      Error{limit_exceeded} for a divisor with too many digits
 class MagnitudeRows {
  public:
-  /// The numbers to accept.
   struct Wanted {
     std::optional<NumberBounds::Bound> min{};  ///< greater than zero
     NumberBounds::Bound max{};
     bool zero   = true;
-    bool others = true;  ///< numbers other than zero
+    bool others = true;
     NumberKinds kinds{};
     std::optional<Divisor> divisor{};
   };
@@ -62,10 +61,10 @@ class MagnitudeRows {
   struct Key {
     Part part          = Part::whole;
     bool zero          = false;
-    std::int32_t scale = 0;        // as in Decimal; for zero: zeros after the point, negated
-    std::int32_t count = 0;        // digits compared with bounds
+    std::int32_t scale = 0;  // as in Decimal; for zero: zeros after the point, negated
+    std::int32_t count = 0;
     std::int8_t min = 0, max = 0;  // compared with the bounds: -1 less, 0 equal, 1 greater
-    std::int32_t places = 0;       // digits after the point
+    std::int32_t places = 0;
     std::uint32_t rest  = 0;       // remainder by the divisor
     std::int32_t from   = -never;  // least exponent that makes it a multiple
     std::int32_t until  = never;   // least exponent that makes it an integer
@@ -84,7 +83,6 @@ class MagnitudeRows {
   void prepare_divisor();
   [[noreturn]] static void too_large();
 
-  // The exponents that the bounds allow.
   [[nodiscard]] Interval within_bounds(const Key& key) const;
   [[nodiscard]] Interval exponents(const Key& key) const;
   // Maximum number of digits before the point.

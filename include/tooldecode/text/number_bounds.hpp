@@ -37,7 +37,7 @@ enum class NumberKinds : std::uint8_t {
   digits    = 1,  ///< integers of digits only: 3
   pointed   = 2,  ///< integers with a point or an exponent: 3.0, 3e0
   integers  = 3,  ///< numbers without a fractional part
-  fractions = 4,  ///< all other numbers
+  fractions = 4,
   any       = 7,
 };
 /// The intersection of two sets.

@@ -39,12 +39,12 @@ class Pattern {
  public:
   using Index = std::uint32_t;
   enum class Kind : std::uint8_t {
-    set,        ///< one character
-    sequence,   ///< all children in order
-    choice,     ///< one of the children
-    repeat,     ///< the child, repeated
-    begin,      ///< the beginning of the text
-    end,        ///< the end of the text
+    set,
+    sequence,  ///< all children in order
+    choice,
+    repeat,  ///< the child, repeated
+    begin,
+    end,
     edge,       ///< a word boundary; negated: no word boundary
     lookahead,  ///< the child matches from here on; negated: it does not
   };

@@ -31,7 +31,6 @@ class PatternReader {
   /// Number of characters before the cursor.
   [[nodiscard]] std::size_t at() const noexcept { return at_; }
   void go_to(std::size_t at) noexcept { at_ = at; }
-  /// A position as errors name it.
   [[nodiscard]] std::string place(std::size_t at) const;
   /// Throws an error at a position, or at the cursor.
   [[noreturn]] void fail(const std::string& what, std::size_t at) const;
@@ -49,7 +48,6 @@ class PatternReader {
   /// Throws the first recorded refusal.
   void check() const;
 
-  /// The characters of `\w`.
   [[nodiscard]] static CodePointSet word();
 
   /// A character or a class; a surrogate is one character that no text contains.

@@ -38,7 +38,6 @@ class PatternTerms {
   [[nodiscard]] bool depends_on_before(Term term) const { return terms_[term].on_before; }
   [[nodiscard]] bool is_nothing(Term term) const noexcept { return term == terms_.nothing(); }
 
-  // Whether the text may end here.
   bool ends(Term term, Before before) { return nullable(term, before, classes_.size()); }
 
   // The term for the text after a character.
@@ -58,7 +57,6 @@ class PatternTerms {
 
   // The coarsest partition in which each set of the pattern is a union of classes.
   std::vector<CodePointSet> partition();
-  // A set of code points as a set of classes.
   Term set_of(const CodePointSet& set);
 
   // A pattern node followed by `rest`; `begins`: the node may be at the beginning of the text.

@@ -31,14 +31,14 @@ class RegexTerms {
   enum class Kind : std::uint8_t {
     nothing,
     empty,
-    set,       ///< a: the set
-    begin,     ///< the empty text at the beginning
-    end,       ///< the empty text at the end
-    edge,      ///< a word boundary; a = 1: no word boundary
-    concat,    ///< a, then b
-    repeat,    ///< a, repeated
-    any_of,    ///< a: the list
-    all_of,    ///< a: the list
+    set,     ///< a: the set
+    begin,   ///< the empty text at the beginning
+    end,     ///< the empty text at the end
+    edge,    ///< a word boundary; a = 1: no word boundary
+    concat,  ///< a, then b
+    repeat,  ///< a, repeated
+    any_of,
+    all_of,
     negation,  ///< of a
     loop,      ///< user-defined: a, repeated, then b; c is free
   };
@@ -59,13 +59,12 @@ class RegexTerms {
   [[nodiscard]] std::size_t size() const noexcept { return terms_.size(); }
   /// The members of a union or an intersection.
   [[nodiscard]] const std::vector<Term>& list(Term term) const { return lists_[terms_[term].a]; }
-  /// Whether a set contains a letter.
   [[nodiscard]] bool has(Term set, std::size_t letter) const;
 
   [[nodiscard]] Term nothing() const noexcept { return nothing_; }
   [[nodiscard]] Term empty() const noexcept { return empty_; }
   [[nodiscard]] Term any() const noexcept { return any_; }  ///< any letter
-  [[nodiscard]] Term all() const noexcept { return all_; }  ///< any text
+  [[nodiscard]] Term all() const noexcept { return all_; }
   [[nodiscard]] Term set(const Bits& bits);
   [[nodiscard]] Term begin() { return intern({.kind = Kind::begin}); }
   [[nodiscard]] Term end() { return intern({.kind = Kind::end}); }

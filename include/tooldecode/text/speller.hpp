@@ -56,7 +56,7 @@ class Speller {
  public:
   struct Run {
     char32_t first, last;
-    Dfa::State to;  // the state after the character
+    Dfa::State to;
   };
   using Runs  = std::vector<Run>;  // ascending; adjacent runs with one target are merged
   using Edges = std::vector<Dfa::Edge>;
@@ -96,7 +96,6 @@ class Speller {
   static Tail tail(std::size_t end, std::size_t count);
 
   static Runs joined(Runs all);
-  // The part of the runs between two code points.
   static Runs part(const Runs& runs, char32_t first, char32_t last);
   static Dfa::State at(const Runs& runs, char32_t c);
   static void add(Edges& edges, char byte, Dfa::State to);
@@ -104,7 +103,6 @@ class Speller {
   static void ascii(const Runs& runs, char32_t first, char32_t last, Edges& edges);
   void beyond_ascii(const Runs& runs, Edges& edges);
 
-  // The edges after a backslash.
   Edges escape(const Runs& runs);
   // The characters that writers escape by number.
   [[nodiscard]] Runs without_letters(const Runs& runs) const;

@@ -39,7 +39,6 @@ class StringEscape {
   [[nodiscard]] std::optional<char32_t> character() const noexcept;
   /// Whether the escape can still become this character.
   [[nodiscard]] bool may_become(char32_t c) const noexcept;
-  /// The bytes that may come next.
   [[nodiscard]] ByteSet next() const;
   /// The text read so far, with lower-case digits, for an incomplete escape.
   [[nodiscard]] std::string text() const;
@@ -71,7 +70,7 @@ class StringEscape {
 
   ValueSyntax syntax_;
   std::uint32_t value_  = 0;  // of the digits read
-  std::uint32_t read_   = 0;  // places read
+  std::uint32_t read_   = 0;
   std::uint32_t places_ = 0;  // bytes after the first letter; 0 before that letter
 };
 

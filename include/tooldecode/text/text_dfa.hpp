@@ -43,7 +43,6 @@ class TextDfa {
   /// \param classes  disjoint sets; code points in none of them have no transition
   TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows);
 
-  /// Accepts one text.
   [[nodiscard]] static TextDfa of(std::u32string_view text);
   /// Accepts every text of code points of one set.
   [[nodiscard]] static TextDfa repeated(CodePointSet set);
@@ -89,7 +88,7 @@ class TextDfa {
   // A pair of classes: code points that neither automaton distinguishes.
   struct Letter {
     static constexpr std::size_t none = ~std::size_t{0};
-    std::size_t a, b;  // class in each automaton, or none
+    std::size_t a, b;
     friend auto operator<=>(const Letter&, const Letter&) = default;
   };
   struct Piece {

@@ -27,14 +27,12 @@ namespace tooldecode::text {
 /// \par Errors      Error{code given} with place "byte N"; Error{limit_exceeded} past `max_depth`
 class ValueReader {
  public:
-  /// The language of the values.
   enum class Language : std::uint8_t { json, python };
   using Json = JsonValue;
 
   /// Maximum nesting of arrays and objects.
   static constexpr std::size_t max_depth = 200;
 
-  /// \param code  the code of errors
   ValueReader(std::string_view text, Language language, Errc code)
       : text_(text), language_(language), code_(code) {}
 
@@ -55,7 +53,6 @@ class ValueReader {
   bool accept(std::string_view bytes) noexcept;
   /// Skips these bytes, or throws if they do not come next.
   void expect(std::string_view bytes);
-  /// Throws an error at the cursor.
   [[noreturn]] void fail(std::string_view what) const { fail_at(at_, what); }
   [[noreturn]] void fail_at(std::size_t byte, std::string_view what) const;
 
