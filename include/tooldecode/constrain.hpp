@@ -1,10 +1,11 @@
 /// \file
-/// For engines that sample by themselves: which tokens may follow, as masks.
+/// Token masks for engines that sample themselves.
 ///
-/// Five things make a mask: a Vocabulary, a ToolSet, a call format (PythonCall, JsonCall, ...), the
-/// ToolCallFSM of the three, and its State, a value of 8 bytes. JSON Schema, regular expressions,
-/// grammars and lists of texts are constrained alike. Needs no other library: no Eigen, no model.
-/// Tokenizers are read by <tooldecode/vocabulary/load_vocabulary.hpp>, which needs PCRE2 too.
+/// A mask needs a Vocabulary, a ToolSet, a call format (PythonCall, JsonCall, ...), the ToolCallFSM
+/// built from these three, and its State, a value of 8 bytes. JSON Schema, regular expressions,
+/// grammars and lists of texts are constrained in the same way. This header needs no other library:
+/// no Eigen, no model. To read tokenizers, include <tooldecode/vocabulary/load_vocabulary.hpp>,
+/// which also needs PCRE2.
 #pragma once
 
 #include <tooldecode/constraint/call_stream.hpp>

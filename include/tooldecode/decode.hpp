@@ -1,9 +1,10 @@
 /// \file
-/// For who brings a model and wants tool calls of it: constrained decoding, and votes over orders.
+/// Constrained decoding of tool calls with your own model, and votes over parameter orders.
 ///
-/// A Decoder runs any type that satisfies Model under a constraint, alone, in a ContinuousBatch, as a
-/// beam or several times over; an OrderConsistencySampler lets several orders of the parameters agree.
-/// Models are not among them: LlamaModel, a reference model, stands in model/llama_model.hpp.
+/// A Decoder runs any type that satisfies Model under a constraint: alone, in a ContinuousBatch, as
+/// a beam search or several times. An OrderConsistencySampler votes over calls decoded under
+/// several orders of their parameters. This header contains no model; the reference model
+/// LlamaModel is in model/llama_model.hpp.
 #pragma once
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>

@@ -1,7 +1,7 @@
 /// \file
-/// For tools that run before they are called: executors, a cache of outputs, and who guesses.
+/// Tool execution, with speculative calls: executors, a cache of results, and speculators.
 ///
-/// A ToolExecutor runs calls within limits; ClientSpeculator and EngineSpeculator run guessed ones
+/// A ToolExecutor runs calls within limits. ClientSpeculator and EngineSpeculator run guessed calls
 /// early, where a SpeculationPolicy allows it and a SpeculationGate expects a gain.
 #pragma once
 

@@ -1,9 +1,9 @@
 /// \file
-/// The definitions of the library, for one source file of a project without CMake.
+/// All definitions of the library, for one source file of a project without CMake.
 ///
-/// Exactly one file includes this header, before any other of the library; all files of the project
-/// are compiled with TOOLDECODE_COMPILED defined. What reads tokenizers is in vocabulary/impl.hpp,
-/// which needs PCRE2.
+/// Include this header in exactly one source file, before any other header of the library, and
+/// compile every file of the project with TOOLDECODE_COMPILED defined. The definitions that read
+/// tokenizers are in vocabulary/impl.hpp, which needs PCRE2.
 #pragma once
 
 #if defined(TOOLDECODE_INLINE) && !defined(TOOLDECODE_COMPILED)

@@ -1,5 +1,5 @@
 /// \file
-/// For programs that use nlohmann-json: JsonValue converts to and from its values.
+/// Converts JsonValue to and from nlohmann::json.
 #pragma once
 
 #include <concepts>
@@ -56,23 +56,24 @@ JsonValue read_nlohmann(const Json& value, std::size_t depth) {
 
 }  // namespace detail
 
-/// What nlohmann-json holds, as a JsonValue. Bytes ("binary") become null.
+/// Converts an nlohmann::ordered_json to a JsonValue. Binary values become null.
 ///
 /// \par Complexity  O(size)
-/// \par Errors      Error{limit_exceeded} where values are nested deeper than documents may be
+/// \par Errors      Error{limit_exceeded} if values are nested deeper than documents may be
 template <>
 struct JsonConversion<nlohmann::ordered_json> {
   static JsonValue read(const nlohmann::ordered_json& value) {
     return detail::read_nlohmann(value, 0);
   }
 };
-/// The same of values that sort their members.
+/// Converts an nlohmann::json, whose members are sorted.
 template <>
 struct JsonConversion<nlohmann::json> {
   static JsonValue read(const nlohmann::json& value) { return detail::read_nlohmann(value, 0); }
 };
 
-/// A JsonValue as a value of nlohmann's. A number that neither 64 bits nor a double hold becomes the nearest double.
+/// Converts a JsonValue to nlohmann's type. A number that fits neither 64 bits nor a double becomes
+/// the nearest double.
 ///
 /// \par Complexity  O(size)
 template <class Json>
@@ -110,7 +111,7 @@ void to_json(Json& json, const JsonValue& value) {
   }
 }
 
-/// The same value, of either library.
+/// Compares values of the two libraries.
 template <class Json>
   requires(std::same_as<Json, nlohmann::ordered_json> || std::same_as<Json, nlohmann::json>)
 bool operator==(const JsonValue& a, const Json& b) {

@@ -1,9 +1,9 @@
 /// \file
-/// For the same tokens in fewer passes: drafters, their heads, and the verification of draft trees.
+/// Speculative decoding: drafters, their heads, and the verification of draft trees.
 ///
-/// Drafters guess (EagleDrafter and MedusaDrafter over a FrequencyRankedHead, or over EAGLE-3's own
-/// MappedHead; forced text, lookups), a TreeVerifier keeps what the target would have said, and
-/// TreeSpeculation is the Decoder's strategy of both.
+/// Drafters propose tokens: EagleDrafter and MedusaDrafter use a FrequencyRankedHead or EAGLE-3's
+/// own MappedHead, others use jump-forward strings or lookups. A TreeVerifier keeps the tokens that
+/// the target would have chosen. TreeSpeculation is the Decoder's strategy that combines the two.
 #pragma once
 
 #include <tooldecode/decode.hpp>

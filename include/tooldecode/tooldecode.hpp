@@ -1,9 +1,9 @@
 /// \file
-/// Everything that users of the host library write, under one include.
+/// The whole host library under one include.
 ///
-/// Who needs a part of it includes <tooldecode/constrain.hpp>, <tooldecode/decode.hpp>,
-/// <tooldecode/speculate.hpp> or <tooldecode/execute.hpp>, which compile sooner. The library itself
-/// includes none of the five.
+/// For shorter compile times include only <tooldecode/constrain.hpp>, <tooldecode/decode.hpp>,
+/// <tooldecode/speculate.hpp> or <tooldecode/execute.hpp>. The library itself includes none of
+/// these five headers.
 #pragma once
 
 #include <tooldecode/constrain.hpp>

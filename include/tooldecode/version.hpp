@@ -1,5 +1,5 @@
 /// \file
-/// The library's version; the build reads it from here.
+/// The library's version. The build reads it from this file.
 #pragma once
 
 #include <string_view>

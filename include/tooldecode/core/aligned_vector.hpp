@@ -1,5 +1,5 @@
 /// \file
-/// AlignedVector: a vector that begins where a register can be loaded from.
+/// AlignedVector: a vector whose memory is aligned for SIMD loads.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tooldecode::core {
 
-/// Gives memory that is aligned to any processor's registers, and to a line of its caches.
+/// Allocates memory aligned to 64 bytes: enough for any SIMD register, and one cache line.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -27,7 +27,7 @@ struct AlignedAllocator {
   friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) = default;
 };
 
-/// A vector of numbers that kernels load.
+/// A vector whose elements kernels can load with aligned instructions.
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 

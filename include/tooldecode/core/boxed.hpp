@@ -1,5 +1,5 @@
 /// \file
-/// Boxed: a member whose type is defined where its owner is, and not where its owner is declared.
+/// Boxed: a member whose type may be incomplete where its owner is declared.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace tooldecode::core {
 
-/// Owns a value of a type that may be incomplete here; a copy copies it.
+/// Owns a value whose type may be incomplete here. Copying a Boxed copies the value.
 ///
-/// \par Complexity  a copy as the value's; a move O(1), which leaves nothing
+/// \par Complexity  a copy costs a copy of the value; a move is O(1) and leaves the source empty
 template <class T>
 class Boxed {
  public:
@@ -34,7 +34,8 @@ class Boxed {
   [[nodiscard]] T* operator->() noexcept { return value_.get(); }
 
  private:
-  std::shared_ptr<T> value_;  // of its own: it also knows how to destroy what is incomplete here
+  std::shared_ptr<T>
+      value_;  // never shared; a shared_ptr because its deleter works where T is incomplete
   std::shared_ptr<T> (*copy_)(const T&);
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// BuildBudget: what building a constraint, or a mask, may cost, counted and not timed.
+/// BuildBudget: limits the cost of building a constraint or a mask, by counting instead of timing.
 #pragma once
 
 #include <atomic>
@@ -12,41 +12,40 @@
 
 namespace tooldecode {
 
-/// The most that building may cost: one document's constraint (its tools, its schema, its patterns),
-/// or one mask.
+/// Limits on the cost of building one document's constraint (its tools, schema and patterns) or one
+/// mask.
 ///
-/// A step is some 20 ns of work on a usual machine, so that the default stands for about a second;
-/// bytes are those of what is kept. Counts do not depend on the machine: what is built on one is
-/// built on each.
+/// A step is about 20 ns of work on a typical machine, so the default allows about a second. Bytes
+/// count the memory that is kept. The counts do not depend on the machine: what builds on one
+/// machine builds on every other.
 struct BuildLimits {
   std::uint64_t steps = 50'000'000;
   std::uint64_t bytes = std::uint64_t{256} << 20;
-  /// Ends the building at its next step once it is true; null: nothing does.
+  /// Building stops at the next step after this becomes true; null: it cannot be cancelled.
   const std::atomic<bool>* cancelled                             = nullptr;
   friend bool operator==(const BuildLimits&, const BuildLimits&) = default;
 };
 
-/// While it lives, whatever this thread builds is charged to it, unless it already was to an outer
-/// one: a set of tools has one budget, and none of its own for each schema.
+/// While it lives, everything this thread builds is charged to it, unless an outer budget is
+/// already active: a set of tools has one budget, not one for each schema.
 ///
-/// Who builds gives BuildLimits, as an option; the budget is how they reach the automata that are
-/// combined by operators, and the tries, far below. Where nobody has set one, nothing is bounded
-/// here.
+/// You pass BuildLimits as an option. The budget carries them down to code that has no such
+/// parameter, such as automaton operators and tries. Without an active budget nothing is limited.
 ///
 /// \par Complexity  O(1) per charge
-/// \par Threads     of the thread that made it; BuildLimits::cancelled may be set by any
-/// \par Errors      Error{limit_exceeded, cancelled} from `spend`, without a place: whoever knows it
-///                  adds it
+/// \par Threads     belongs to the thread that made it; any thread may set BuildLimits::cancelled
+/// \par Errors      Error{limit_exceeded, cancelled} from `spend`, without a place; a caller that
+///                  knows the place adds it
 class BuildBudget {
  public:
-  /// \param option  the option that has the limits, for errors
+  /// \param option  the name of the option that has the limits, for error messages
   explicit BuildBudget(BuildLimits limits = {}, const char* option = "limits");
   ~BuildBudget();
   BuildBudget(const BuildBudget&)            = delete;
   BuildBudget& operator=(const BuildBudget&) = delete;
 
-  /// While it lives, nothing that this thread builds is charged: it is built once for the whole
-  /// process, so that no document's budget depends on which document came first.
+  /// While it lives, nothing this thread builds is charged. For things built once per process, so
+  /// that a document's budget does not depend on which document came first.
   class Pause {
    public:
     Pause() : paused_(std::exchange(current_, nullptr)) {}
@@ -58,14 +57,14 @@ class BuildBudget {
     BuildBudget* paused_;
   };
 
-  /// What was spent of it so far; of an inner one, what was spent of the outer one.
+  /// What was spent so far. An inner budget reports the spending of the outer one.
   [[nodiscard]] BuildLimits spent() const noexcept;
 
-  /// Charges this thread's budget, if there is one, before the work is done.
+  /// Charges this thread's budget, if there is one. Call it before doing the work.
   static void spend(std::uint64_t steps, std::uint64_t bytes = 0);
-  /// The same by who knows the place of what is at work.
+  /// Charges like `spend` and adds `place` to errors.
   static void spend_at(const std::string& place, std::uint64_t steps, std::uint64_t bytes = 0);
-  /// Asks for room for something that is being made and may not be kept: it is not charged.
+  /// Checks that the budget has room for temporary data, without charging it.
   static void require_room(std::uint64_t bytes);
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What build_budget.hpp declares.
+/// Definitions of build_budget.hpp.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ TOOLDECODE_INLINE void BuildBudget::require_room(std::uint64_t bytes) {
 
 TOOLDECODE_INLINE void BuildBudget::take(std::uint64_t steps, std::uint64_t bytes) {
   require_wanted();
-  // Once it is exceeded it stays so, whoever catches the error: sums saturate.
+  // Saturating sums: an exceeded budget stays exceeded, even if a caller catches the error.
   spent_.steps = steps > ~spent_.steps ? ~std::uint64_t{0} : spent_.steps + steps;
   spent_.bytes = bytes > ~spent_.bytes ? ~std::uint64_t{0} : spent_.bytes + bytes;
   if (spent_.steps > limits_.steps) exceeded("steps", limits_.steps);

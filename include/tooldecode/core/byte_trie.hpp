@@ -1,5 +1,5 @@
 /// \file
-/// ByteTrie: many short texts by their bytes, flat and in breadth-first order.
+/// ByteTrie: a flat trie over bytes, in breadth-first order.
 #pragma once
 
 #include <cstddef>
@@ -14,45 +14,41 @@
 
 namespace tooldecode::core {
 
-/// How many bytes two texts begin with alike.
+/// The length in bytes of the longest common prefix of two texts.
 [[nodiscard]] std::size_t leading_bytes(std::string_view a, std::string_view b) noexcept;
 
-/// Sorts texts by their bytes, and equal ones by what they stand for. Most comparisons are decided
-/// by the first eight bytes that not all of them have in common, as one number.
+/// Sorts texts by their bytes, and equal texts by their values. Compares eight bytes at a time,
+/// starting after the prefix that all texts share, which decides most comparisons.
 void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>>& texts);
 
-/// Texts by their bytes (a vocabulary's tokens, a set's keys), to be walked in step with an
+/// Maps texts (a vocabulary's tokens, a set's keys) to values, to be walked in step with an
 /// automaton.
 ///
-/// Nodes are in breadth-first order, so the children of a node are neighbours, sorted by byte, and
-/// the bytes that lead to them lie in one run: a walk reads only what it may follow. Node 0 is the
-/// root. Empty texts are left out; values of equal texts share a node.
+/// Nodes are in breadth-first order: the children of a node are adjacent and sorted by byte, and so
+/// are the bytes that lead to them, so a walk reads contiguous memory. Node 0 is the root. Empty
+/// texts are dropped; the values of equal texts share a node.
 ///
 /// \par Complexity  built in O(bytes of the texts + n log n); 13 bytes per node, 4 per text
 /// \par Threads     immutable after construction
 class ByteTrie {
  public:
   using NodeIndex = std::uint32_t;
-  /// A text and what it stands for.
-  using Entry = std::pair<std::string_view, std::uint32_t>;
+  using Entry     = std::pair<std::string_view, std::uint32_t>;
 
   explicit ByteTrie(std::vector<Entry> entries);
 
-  /// Nodes, the root included.
   [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
-  /// Bytes of the longest text.
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
-  /// The byte that leads to a node.
   [[nodiscard]] std::uint8_t label(NodeIndex node) const noexcept { return labels_[node]; }
-  /// A node's children are [first, last).
+  /// The range [first, last).
   [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept;
-  /// The child that a byte leads to, or 0 where there is none.
+  /// The child reached by a byte, or 0 if there is none.
   [[nodiscard]] NodeIndex find_child(NodeIndex node, std::uint8_t byte) const noexcept;
-  /// What the texts that end at a node stand for.
+  /// Values of the texts that end at a node.
   [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept;
   /// The bytes that lead to a node. O(bytes x log nodes).
   [[nodiscard]] std::string text(NodeIndex node) const;
-  /// Texts that end at a node or below it.
+  /// Number of texts that end at a node or below it.
   [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept;
 
   /// Equal for equal tries; O(nodes).
@@ -62,7 +58,7 @@ class ByteTrie {
 
  private:
   struct Node {
-    NodeIndex first_child;  // its children end where the next node's begin; so do its values
+    NodeIndex first_child;  // children end at the next node's first_child; values likewise
     std::uint32_t first_value;
     std::uint32_t below;
     friend bool operator==(const Node&, const Node&) = default;

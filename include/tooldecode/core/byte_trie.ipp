@@ -1,5 +1,5 @@
 /// \file
-/// What byte_trie.hpp declares.
+/// Definitions of byte_trie.hpp.
 #pragma once
 
 #include <algorithm>
@@ -56,13 +56,14 @@ TOOLDECODE_INLINE ByteTrie::ByteTrie(std::vector<Entry> entries) {
   sort_by_bytes(entries);
   const auto count = static_cast<std::uint32_t>(entries.size());
   for (const Entry& entry : entries) longest_ = std::max(longest_, entry.first.size());
-  // Texts are taken one by one; what they add goes to the end of each depth's run.
+  // Texts are added in order; their nodes and values are appended to the range of each depth.
   struct Run {
-    std::uint32_t node  = 0,
-                  value = 0;  // at first how many begin here more than at the depth above
+    std::uint32_t node = 0,
+                  value =
+                      0;  // first the change against the previous depth, later the next free place
   };
   std::vector<Run> runs(longest_ + 2);
-  std::vector<std::uint32_t> shared(count);  // leading bytes that the text before has too
+  std::vector<std::uint32_t> shared(count);  // length of the prefix shared with the previous text
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::string_view text = entries[i].first;
     if (i > 0) shared[i] = static_cast<std::uint32_t>(leading_bytes(entries[i - 1].first, text));
@@ -78,7 +79,8 @@ TOOLDECODE_INLINE ByteTrie::ByteTrie(std::vector<Entry> entries) {
   labels_.resize(nodes), nodes_.resize(nodes + 1), values_.resize(count);
   nodes_[0]     = {1, 0, count};
   nodes_[nodes] = {nodes, count, 0};
-  std::vector<std::pair<NodeIndex, std::uint32_t>> path(longest_ + 1);  // and their first texts
+  std::vector<std::pair<NodeIndex, std::uint32_t>> path(longest_ +
+                                                        1);  // nodes and their first texts
   for (std::uint32_t i = 0, before = 0; i <= count; ++i) {
     const auto keeps = i == count ? 0 : shared[i];
     for (std::uint32_t depth = before; depth > keeps; --depth) {
@@ -119,7 +121,7 @@ TOOLDECODE_INLINE std::string ByteTrie::text(NodeIndex node) const {
   std::string bytes;
   while (node != 0) {
     bytes.push_back(static_cast<char>(labels_[node]));
-    // The last node whose children do not begin behind this one is its parent.
+    // The parent is the last node whose children begin at or before this node.
     const auto begins_behind = [](NodeIndex child, const Node& other) {
       return child < other.first_child;
     };

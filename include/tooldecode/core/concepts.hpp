@@ -1,8 +1,8 @@
 /// \file
-/// What models, draft models and constraints must offer to take part. The concepts that need types
-/// of a later folder stand there: CallFormat in tools/call_format.hpp, Drafter in
-/// draft/drafter.hpp, DraftHead in draft/draft_head.hpp, AcceptanceRule in
-/// verify/acceptance_rule.hpp, ToolRuntime in execute/tool_runtime.hpp.
+/// The concepts for models, draft models and constraints.
+/// Concepts that need types of other folders are declared there: CallFormat in
+/// tools/call_format.hpp, Drafter in draft/drafter.hpp, DraftHead in draft/draft_head.hpp,
+/// AcceptanceRule in verify/acceptance_rule.hpp, ToolRuntime in execute/tool_runtime.hpp.
 #pragma once
 
 #include <concepts>
@@ -18,17 +18,19 @@
 
 namespace tooldecode {
 
-/// A constraint's state: a small value, so that forking a branch is copying it and undoing a token
-/// is forgetting it.
+/// A constraint's state: a small value. To fork a sequence, copy the state; to undo a token, keep
+/// the earlier state.
 template <class S>
 concept ConstraintState = std::regular<S> && std::is_trivially_copyable_v<S> && sizeof(S) <= 16;
 
-/// Decides which tokens may follow: immutable, shared, safe from any number of threads.
+/// Decides which tokens may follow. Immutable, shared by all sequences, safe to use from any number
+/// of threads.
 ///
-/// `advance` gives the state after a token, or nothing where the token is not allowed; `fill_mask`
-/// writes exactly the tokens that `advance` accepts; `is_accepting` says whether the text may end
-/// here (an end token is then allowed); `forced` gives the bytes that every continuation begins
-/// with. A finished state is an ordinary state that allows the end tokens alone.
+/// `advance` returns the state after a token, or nothing if the token is not allowed. `fill_mask`
+/// sets exactly the tokens that `advance` accepts. `is_accepting` says whether the text may end
+/// here; an end token is then allowed. `forced` returns the jump-forward string: the bytes that
+/// every continuation begins with. A finished state is an ordinary state that allows only end
+/// tokens.
 template <class C>
 concept ConstraintPolicy =
     ConstraintState<typename C::State> &&
@@ -44,10 +46,10 @@ concept ConstraintPolicy =
 
 /// A language model that runs one linear sequence at a time over a cache that the caller owns.
 ///
-/// The model is immutable and shared; what a request changes is its `Cache`, a movable value made
-/// by `make_cache`. `forward` appends L >= 1 tokens and writes the logits after the last one;
-/// `fork` copies a cache by sharing what is there; `truncate` forgets the tokens past a length. A
-/// model may also say, as `context_length()`, how many tokens a cache can hold.
+/// The model is immutable and shared. All per-request data is in its `Cache`, a movable value
+/// returned by `make_cache`. `forward` appends L >= 1 tokens and writes the logits after the last
+/// one. `fork` copies a cache and shares its content; `truncate` drops the tokens past a length. A
+/// model may also have `context_length()`, the number of tokens that a cache can hold.
 template <class M>
 concept Model = std::movable<typename M::Cache> &&
                 requires(const M& m, typename M::Cache& cache, const typename M::Cache& shared,
@@ -73,10 +75,11 @@ concept BatchModel = Model<M> && requires(const M& m, std::span<typename M::Cach
 
 /// A model that runs a draft tree in one forward pass and keeps one path of it.
 ///
-/// `forward_tree` runs N <= 64 tokens on top of the cache: node i attends to the cache and to the
-/// nodes whose bits are set in `ancestors[i]` (its own included), at position length + depth(i),
-/// where the depth is the number of its ancestors without itself. The nodes do not count as length:
-/// `commit` appends those of one root path, in order, and any call but it forgets them.
+/// `forward_tree` runs N <= 64 tokens on top of the cache. Node i attends to the cache and to the
+/// nodes whose bits are set in `ancestors[i]` (its own bit included). Its position is length +
+/// depth(i), where the depth is the number of its ancestors without itself. The nodes do not count
+/// towards the length: `commit` appends those of one path from a root, in order; any other call
+/// discards them.
 template <class M>
 concept TreeModel =
     Model<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
@@ -88,10 +91,10 @@ concept TreeModel =
       { m.commit(cache, path) };  // path: node indices, ascending
     };
 
-/// A model that also gives its last hidden states and its LM head's matrix, so that only the rows
-/// that matter need be multiplied. The states are final: the head times a state are the logits. A
-/// state may begin with more that only drafters read; it is then wider than the head, which is
-/// multiplied by its last numbers.
+/// A model that also exposes its last hidden states and its LM head's matrix, so that callers
+/// multiply only the rows they need. The states are final: the head times a state gives the logits.
+/// A state may be wider than the head, with leading numbers that only drafters read; the head then
+/// multiplies its last numbers.
 template <class M>
 concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
                                          std::span<const TokenId> tokens, std::span<float> hidden) {
@@ -100,7 +103,7 @@ concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
   { m.lm_head() };                              // a view of [V, H]
 };
 
-/// A HeadModel whose head lies in the host's memory, as a row-major matrix.
+/// A HeadModel whose head is a row-major matrix in host memory.
 template <class M>
 concept HostHeadModel = HeadModel<M> && requires(const M& m) {
   m.lm_head().data();
@@ -108,8 +111,8 @@ concept HostHeadModel = HeadModel<M> && requires(const M& m) {
   m.lm_head().cols();
 };
 
-/// A model that runs a draft tree and gives the hidden states of its nodes, so that drafters may
-/// read them and only the rows of the head that a mask leaves need be multiplied.
+/// A model that runs a draft tree and returns the hidden states of its nodes. Drafters read these,
+/// and callers multiply only the rows of the head that a mask allows.
 template <class M>
 concept HeadTreeModel =
     TreeModel<M> && HeadModel<M> &&
@@ -117,13 +120,15 @@ concept HeadTreeModel =
              std::span<const std::uint64_t> ancestors, std::span<float> hidden) {
       {
         m.forward_tree_hidden(cache, tokens, ancestors, hidden)
-      };  // as forward_tree, hidden [N, H]
+      };  // as in forward_tree; hidden [N, H]
     };
 
-/// A model that runs several sequences in one forward pass, drafts too, and gives hidden states.
+/// A model that runs several sequences in one forward pass, including drafts, and returns hidden
+/// states.
 ///
-/// `forward_batch_hidden` appends the tokens of each sequence whose ancestors are empty, and runs
-/// those of any other as `forward_tree_hidden` does, to be committed in the same way.
+/// `forward_batch_hidden` appends the tokens of each sequence whose ancestors are empty. It runs
+/// the tokens of the others as `forward_tree_hidden` does; `commit` keeps a path of them in the
+/// same way.
 template <class M>
 concept BatchTreeModel =
     HeadTreeModel<M> &&
@@ -135,13 +140,13 @@ concept BatchTreeModel =
       };  // caches [B], tokens [B][L_i], ancestors [B][L_i or 0], hidden [sum of L_i, H]
     };
 
-/// A small autoregressive model that predicts a target's hidden states: entry i of its cache reads
-/// the target's state at position i and the token at position i + 1, and gives its guess of the
-/// state at i + 1, which the target's head turns into logits of the token at i + 2.
+/// A small autoregressive model that predicts a target's hidden states. Entry i of its cache reads
+/// the target's state at position i and the token at position i + 1, and predicts the state at i +
+/// 1. The target's head turns that prediction into logits of the token at i + 2.
 ///
-/// `forward` appends L entries of known states, of S numbers each, and forgets nodes;
-/// `forward_nodes` runs n draft nodes behind the nodes that are there, each with its parent's guess
-/// as its state, where `ancestors` numbers all nodes since the last `forward`.
+/// `forward` appends L entries of known states, of S numbers each, and drops draft nodes.
+/// `forward_nodes` runs n draft nodes after the existing nodes, each with its parent's prediction
+/// as its state; `ancestors` numbers all nodes since the last `forward`.
 template <class D>
 concept DraftModel = std::movable<typename D::Cache> &&
                      requires(const D& d, typename D::Cache& cache, const typename D::Cache& shared,

@@ -1,6 +1,6 @@
 /// \file
-/// Names the first member that a type lacks to meet a concept, with the line to write. What
-/// diagnoses the concepts of other folders stands beside these.
+/// Reports the first member that a type lacks for a concept, with the line to add.
+/// The diagnoses of other folders' concepts are declared next to those concepts.
 #pragma once
 
 #include <concepts>
@@ -13,8 +13,8 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 
-/// Compile-time checks that explain themselves; the first member of a class template is
-/// `static_assert(diagnose::is_model<M>());`.
+/// Compile-time checks with readable errors. Class templates begin with
+/// `static_assert(diagnose::is_model<M>());` or the like.
 namespace tooldecode::diagnose {
 
 namespace detail {
@@ -22,7 +22,7 @@ template <class>
 inline constexpr bool never = false;
 }  // namespace detail
 
-/// True where M is a Model; otherwise a compile error that names what M lacks first.
+/// True if M is a Model; otherwise a compile error names the first missing member.
 template <class M>
 consteval bool is_model() {
   using Tokens = std::span<const TokenId>;
@@ -66,7 +66,7 @@ consteval bool is_model() {
   return true;
 }
 
-/// True where M is a TreeModel; otherwise a compile error that names what M lacks first.
+/// True if M is a TreeModel; otherwise a compile error names the first missing member.
 template <class M>
 consteval bool is_tree_model() {
   if constexpr (TreeModel<M>) {
@@ -88,7 +88,7 @@ consteval bool is_tree_model() {
   return true;
 }
 
-/// True where M is a HeadModel; otherwise a compile error that names what M lacks first.
+/// True if M is a HeadModel; otherwise a compile error names the first missing member.
 template <class M>
 consteval bool is_head_model() {
   if constexpr (HeadModel<M>) {
@@ -114,7 +114,7 @@ consteval bool is_head_model() {
   return true;
 }
 
-/// True where M is a BatchModel; otherwise a compile error that names what M lacks first.
+/// True if M is a BatchModel; otherwise a compile error names the first missing member.
 template <class M>
 consteval bool is_batch_model() {
   if constexpr (BatchModel<M>) {
@@ -128,7 +128,7 @@ consteval bool is_batch_model() {
   return true;
 }
 
-/// True where M is a HostHeadModel; otherwise a compile error that names what M lacks first.
+/// True if M is a HostHeadModel; otherwise a compile error names the first missing member.
 template <class M>
 consteval bool is_host_head_model() {
   if constexpr (HostHeadModel<M>) {
@@ -142,7 +142,7 @@ consteval bool is_host_head_model() {
   return true;
 }
 
-/// True where M is a HeadTreeModel; otherwise a compile error that names what M lacks first.
+/// True if M is a HeadTreeModel; otherwise a compile error names the first missing member.
 template <class M>
 consteval bool is_head_tree_model() {
   if constexpr (HeadTreeModel<M>) {
@@ -158,7 +158,7 @@ consteval bool is_head_tree_model() {
   return true;
 }
 
-/// True where D is a DraftModel; otherwise a compile error that names what D lacks first.
+/// True if D is a DraftModel; otherwise a compile error names the first missing member.
 template <class D>
 consteval bool is_draft_model() {
   using Tokens = std::span<const TokenId>;
@@ -208,7 +208,7 @@ consteval bool is_draft_model() {
   return true;
 }
 
-/// True where C is a ConstraintPolicy; otherwise a compile error that names what C lacks first.
+/// True if C is a ConstraintPolicy; otherwise a compile error names the first missing member.
 template <class C>
 consteval bool is_constraint() {
   if constexpr (ConstraintPolicy<C>) {

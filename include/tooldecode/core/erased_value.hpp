@@ -1,5 +1,5 @@
 /// \file
-/// ErasedValue: a value of a type that whoever passes it on does not know.
+/// ErasedValue: a type-erased, move-only value.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace tooldecode::core {
 
-/// Owns a movable value of any type; who made it gets it back by naming its type.
+/// Owns a movable value of any type; `as<T>()` returns it.
 ///
-/// \par Complexity  an allocation for each value; moves are O(1)
-/// \par Threads     as the value
-/// \par Errors      none; naming another type is a broken precondition, as is asking after a move
+/// \par Complexity  one allocation per value; moves are O(1)
+/// \par Threads     as for the value
+/// \par Errors      none; a wrong type, or access after a move, violates a precondition
 class ErasedValue {
  public:
   template <class T>

@@ -1,5 +1,5 @@
 /// \file
-/// Error: what bad input gets, before decoding starts: a stable code, a place and a sentence.
+/// Error: reports bad input with a stable code, a place and a sentence.
 #pragma once
 
 #include <charconv>
@@ -14,34 +14,34 @@
 
 namespace tooldecode {
 
-/// What went wrong; stable, so that callers may switch on it.
+/// What went wrong. The codes are stable, so you can switch on them.
 enum class Errc {
   file_unreadable,       ///< missing, not a regular file, or cut short
   malformed_json,        ///< not JSON; the place is a byte offset
-  malformed_file,        ///< GGUF, safetensors or another binary form that contradicts itself
-  malformed_vocabulary,  ///< a tokenizer that contradicts itself or lacks a part
-  malformed_document,    ///< a tool document that is none of the known forms
-  malformed_schema,      ///< a JSON Schema keyword with a value that it cannot have
+  malformed_file,        ///< a GGUF, safetensors or other binary file that contradicts itself
+  malformed_vocabulary,  ///< a tokenizer that contradicts itself or is incomplete
+  malformed_document,    ///< a tool document in none of the known forms
+  malformed_schema,      ///< a JSON Schema keyword with an invalid value
   unsupported_keyword,   ///< a JSON Schema keyword that is not implemented; never ignored
-  unsatisfiable_schema,  ///< a JSON Schema that no value satisfies
-  malformed_pattern,     ///< a regular expression with a syntax error
-  unsupported_pattern,   ///< a regular expression that is not regular (look-around, references)
-  unsupported_name,      ///< a name that a call format cannot write such that it reads back
-  malformed_grammar,     ///< grammar text with an error or an undefined rule; a byte offset
-  limit_exceeded,        ///< a construct that would need more memory than its limit allows
-  duplicate_tool,        ///< two tools with one name
-  unknown_tool,          ///< a tool choice that names no tool
-  unknown_format,        ///< a call format, a tensor type or a pre-tokenizer that is not known
-  malformed_call,        ///< text that is no call of its format; the place is a byte offset
-  unknown_state,         ///< a constraint's state that is another's, or of memory given up since
-  unknown_token,         ///< text that the vocabulary cannot write, or an id that it lacks
-  shape_mismatch,        ///< a tensor or a buffer of another shape than required
-  invalid_option,        ///< an option outside its range
-  device_failure,        ///< a CUDA call that failed; the place is its line
-  cancelled,             ///< building that was no longer wanted, see BuildBudget
+  unsatisfiable_schema,
+  malformed_pattern,
+  unsupported_pattern,  ///< a regular expression that is not regular (look-around, references)
+  unsupported_name,     ///< a name that a call format cannot write so that it reads back
+  malformed_grammar,    ///< a syntax error or an undefined rule; the place is a byte offset
+  limit_exceeded,       ///< a construct that needs more time or memory than its limit allows
+  duplicate_tool,
+  unknown_tool,    ///< a tool choice that names an unknown tool
+  unknown_format,  ///< an unknown call format, tensor type or pre-tokenizer
+  malformed_call,  ///< text that is not a call of its format; the place is a byte offset
+  unknown_state,   ///< a state of another constraint, or one whose memory was released
+  unknown_token,   ///< text that the vocabulary cannot write, or an unknown token id
+  shape_mismatch,  ///< a tensor or buffer of the wrong shape
+  invalid_option,
+  device_failure,  ///< a CUDA call failed; the place is its source line
+  cancelled,       ///< building was cancelled, see BuildLimits::cancelled
 };
 
-/// The code's name, as written in messages and in machine-readable output.
+/// The code's name, as used in messages and machine-readable output.
 [[nodiscard]] constexpr std::string_view name(Errc code) noexcept {
   switch (code) {
     case Errc::file_unreadable:
@@ -94,22 +94,22 @@ enum class Errc {
   return "unknown";
 }
 
-/// Bad input, reported before decoding starts; decoding itself does not throw.
+/// Bad input, reported before decoding starts. Decoding itself does not throw.
 ///
-/// `what()` is one line, "<place>: <sentence>", or "<place> <value>: <sentence>" where a value must
-/// be another. The place is what helps to find the cause: a JSON pointer ("#/properties/a"),
-/// "byte 17", an option, a tensor's name, a file.
+/// `what()` is one line: "<place>: <sentence>", or "<place> <value>: <sentence>" if a value is
+/// wrong. The place locates the cause: a JSON pointer ("#/properties/a"), "byte 17", an option, a
+/// tensor's name, a file.
 class Error : public std::runtime_error {
  public:
   /// \param code   what went wrong
-  /// \param where  place in the input; empty where the whole input is meant
+  /// \param where  the place in the input; empty for the whole input
   /// \param what   one sentence without a full stop
   Error(Errc code, std::string where, std::string_view what);
 
-  /// A value that must be another, as in "head_size 80: must be 64, 96, 128 or 256".
+  /// A wrong value, as in "head_size 80: must be 64, 96, 128 or 256".
   ///
-  /// \param where  the option's name, or another place, to which the value is no part
-  /// \param value  what was given: a number, true or false, or a short text
+  /// \param where  the option's name, or another place, without the value
+  /// \param value  the value that was given: a number, true or false, or a short text
   /// \param what   what it must be
   template <class Value>
   Error(Errc code, std::string where, const Value& value, std::string_view what)
@@ -120,11 +120,11 @@ class Error : public std::runtime_error {
   [[nodiscard]] Errc code() const noexcept { return code_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
-  /// The same error, its place completed by whoever knows what it is under: none becomes the
-  /// prefix, one that begins with a slash goes behind it, and any other is whole already.
+  /// The same error with the place completed by a caller that knows more: an empty place becomes
+  /// the prefix, a place that begins with a slash is appended to it, and any other place is kept.
   [[nodiscard]] Error under(const std::string& prefix) const;
-  /// The same error of a text that stands in another one: that one's place comes first, and what
-  /// the error says of its own place becomes part of the sentence.
+  /// The same error for a text embedded in another one: the place becomes `outer`, and the message
+  /// with its own place becomes the sentence.
   [[nodiscard]] Error within(const std::string& outer) const { return {code_, outer, what()}; }
 
  private:
@@ -136,7 +136,7 @@ class Error : public std::runtime_error {
     if constexpr (std::same_as<Value, bool>) {
       return value ? "true" : "false";
     } else if constexpr (std::is_arithmetic_v<Value>) {
-      char digits[32];  // the shortest of a double are at most 24
+      char digits[32];  // the shortest form of a double has at most 24
       return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
     } else {
       return '"' + std::string(std::string_view(value)) + '"';

@@ -1,5 +1,5 @@
 /// \file
-/// What error.hpp declares.
+/// Definitions of error.hpp.
 #pragma once
 
 #include <charconv>

@@ -1,5 +1,5 @@
 /// \file
-/// Id: the number of one of many things, of a type of its own.
+/// Id: a strongly typed index.
 #pragma once
 
 #include <compare>
@@ -11,10 +11,10 @@
 
 namespace tooldecode::core {
 
-/// A number of something that `Owner` names or keeps. Ids of different owners do not convert to
-/// each other, nor to or from integers, so that none is passed in another's place.
+/// The number of a thing that `Owner` names or stores. Ids of different owners do not convert to
+/// each other, nor to or from integers, so they cannot be mixed up.
 ///
-/// \par Complexity  as a std::uint32_t, in memory and time
+/// \par Complexity  as for a std::uint32_t, in memory and time
 template <class Owner>
 class Id {
  public:
@@ -22,7 +22,6 @@ class Id {
   explicit constexpr Id(std::uint32_t number) noexcept : number_(number) {}
 
   [[nodiscard]] constexpr std::uint32_t number() const noexcept { return number_; }
-  /// The same, to index with.
   [[nodiscard]] constexpr std::size_t index() const noexcept { return number_; }
 
   friend constexpr auto operator<=>(Id, Id) noexcept = default;

@@ -1,5 +1,5 @@
 /// \file
-/// InternIndex: finds the number under which a value was interned, by hash and equality.
+/// InternIndex: finds the number of an interned value by hash and equality.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace tooldecode::core {
 
-/// Mixes a value into a 64-bit hash; the same on every machine.
+/// Mixes a value into a 64-bit hash. The result is equal on every machine.
 [[nodiscard]] constexpr std::uint64_t hash_combine(std::uint64_t hash,
                                                    std::uint64_t value) noexcept {
   value *= 0x9E3779B97F4A7C15ULL;
@@ -22,24 +22,25 @@ namespace tooldecode::core {
   hash = (hash ^ value) * 0xD6E8FEB86659FD93ULL;
   return hash ^ hash >> 32;
 }
-/// The same of an id.
+/// Mixes an id into a hash.
 template <class Owner>
 [[nodiscard]] constexpr std::uint64_t hash_combine(std::uint64_t hash, Id<Owner> id) noexcept {
   return hash_combine(hash, id.number());
 }
 
-/// An open-addressing table of numbers whose values live elsewhere.
+/// An open-addressing hash table of numbers whose values are stored elsewhere.
 ///
-/// It grows bit by bit: each new number moves a few of the old table's, so no call takes long.
+/// It grows incrementally: each new number moves a few entries of the old table, so no single call
+/// is slow.
 ///
 /// \par Complexity  O(1) per call, expected; 16 bytes per slot, at most 3/4 full
 /// \par Threads     one at a time
 class InternIndex {
  public:
-  /// About how much memory an entry takes here.
   static constexpr std::size_t bytes_each = 32;
 
-  /// Gives the number with this hash that `equals(number)` accepts; else `make()` gives a new one.
+  /// Returns the number with this hash that `equals(number)` accepts, or else the new one that
+  /// `make()` returns.
   template <class Equals, class Make>
   std::uint32_t intern(std::uint64_t hash, Equals equals, Make make) {
     if (const Slot* known = find(table_, hash, equals)) return known->number - 1;
@@ -57,9 +58,9 @@ class InternIndex {
  private:
   struct Slot {
     std::uint64_t hash   = 0;
-    std::uint32_t number = 0;  // and one; 0 where the slot is free
+    std::uint32_t number = 0;  // plus one; 0 in a free slot
   };
-  // Zeroed by the system when first touched, so that a large table costs nothing at once.
+  // calloc: the system zeroes pages on first touch, so a large table is cheap until it is used.
   struct Free {
     void operator()(Slot* slots) const noexcept { std::free(slots); }
   };
@@ -80,13 +81,13 @@ class InternIndex {
     return nullptr;
   }
   void insert(const Slot& slot) noexcept;
-  // The old table is empty long before the new one is full: it has half of the slots.
+  // The old table has half as many slots, so it is empty long before the new one is full.
   void move_some() noexcept;
   void grow();
 
   Table table_{64};
   Table old_;
-  std::size_t moved_ = 0;  // slots of the old table that are in the new one as well
+  std::size_t moved_ = 0;  // slots of the old table that were already copied
   std::size_t count_ = 0;
 };
 

@@ -1,6 +1,5 @@
 /// \file
-/// MaskView and ConstMaskView: the memory of a token mask, whichever of the two integer types an
-/// engine keeps masks in, and what is read of it.
+/// MaskView and ConstMaskView: views of a token mask, over either integer type that engines use.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace detail {
 template <class Range>
 concept MaskMemory = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
 
-// C++ lets the unsigned type of the same size look at such memory, so that the words are its bits.
+// The aliasing rules allow access through the unsigned type of the same size.
 template <class Word, class Range>
 std::span<Word> words_of(Range& range) noexcept {
   using Element = std::remove_cv_t<std::ranges::range_value_t<Range>>;
@@ -42,12 +41,11 @@ constexpr std::uint32_t mask_bit(std::integral auto token) noexcept {
 
 }  // namespace detail
 
-/// Words of a token bitmask over V tokens, to be read: bit `t % 32` of word `t / 32` is 1 where token
-/// t is allowed. No words allow all tokens where a function says so.
+/// A read-only view of a token mask. Where a function says so, an empty view allows all tokens.
 ///
 /// \par Shapes      words [ceil(V / 32)]
 /// \par Complexity  O(1)
-/// \par Errors      does not compile for elements of another type
+/// \par Errors      does not compile for other element types
 class ConstMaskView : public std::span<const std::uint32_t> {
  public:
   constexpr ConstMaskView() noexcept = default;
@@ -77,15 +75,15 @@ class ConstMaskView : public std::span<const std::uint32_t> {
   }
 };
 
-/// Words of a token bitmask over V tokens, to be written: bit `t % 32` of word `t / 32` is 1 where
-/// token t is allowed; bits at and past V are 0. The layout that engines' mask kernels read.
+/// A writable view of a token mask over V tokens. Bit `t % 32` of word `t / 32` is 1 if token t is
+/// allowed; bits at and past V are 0. This is the layout that engines' mask kernels read.
 ///
-/// A view: made of whatever holds its elements one behind the other, without a copy. Engines that
-/// keep masks in tensors have `std::int32_t`, which lacks unsigned kernels.
+/// It converts from any contiguous range, without a copy. Elements may also be `std::int32_t`:
+/// engines keep masks in tensors of that type, because unsigned types lack kernels.
 ///
 /// \par Shapes      words [ceil(V / 32)], or [rows, ceil(V / 32)]
 /// \par Complexity  O(1)
-/// \par Errors      does not compile for elements of another type, and for those that are const
+/// \par Errors      does not compile for other element types, nor for const elements
 class MaskView : public std::span<std::uint32_t> {
  public:
   constexpr MaskView() noexcept = default;
@@ -94,7 +92,7 @@ class MaskView : public std::span<std::uint32_t> {
              std::ranges::borrowed_range<Words>)
   MaskView(Words&& words) noexcept : span(writable(words)) {}
 
-  /// Allows a token, or no longer; requires one within the words. O(1).
+  /// Allows or forbids a token; requires one within the words. O(1).
   void insert(std::integral auto token) const noexcept { word(token) |= detail::mask_bit(token); }
   void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
   /// Allows the first `vocabulary_size` tokens and no others.
@@ -102,9 +100,8 @@ class MaskView : public std::span<std::uint32_t> {
     std::fill(begin(), end(), ~std::uint32_t{0});
     if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
   }
-  /// Allows no token.
   void clear() const noexcept { std::fill(begin(), end(), std::uint32_t{0}); }
-  /// Allows as well, or at most, what a mask of as many words allows.
+  /// Union or intersection with a mask of equal length.
   const MaskView& operator|=(ConstMaskView other) const noexcept {
     for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];
     return *this;

@@ -1,5 +1,5 @@
 /// \file
-/// Philox4x32-10: the counter-based generator behind every random choice of the library.
+/// Philox4x32-10: the counter-based generator of all random choices in the library.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace tooldecode::core {
 
-/// Four random words for a 128-bit counter and a 64-bit key; no state, so any order of calls and
-/// any subset of them gives the same numbers.
+/// Four random words for a 128-bit counter and a 64-bit key. It has no state, so the numbers do not
+/// depend on the order or number of calls.
 ///
 /// \par Complexity  O(1), twenty multiplications
 /// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
@@ -33,15 +33,15 @@ namespace tooldecode::core {
   return counter;
 }
 
-/// What noise is for: numbers of different streams are independent, so that a draft or a coin never
-/// knows what the target is about to draw.
+/// The purpose of sampling noise. Different streams are independent, so drafts and acceptance do
+/// not depend on what the target draws.
 enum class NoiseStream : std::uint32_t {
-  target,  ///< draws from the target's distribution
-  coins,   ///< whether a draft token is accepted
-  drafts,  ///< draws from a drafter's distribution
+  target,
+  coins,
+  drafts,
 };
 
-/// The four noise words of tokens 4 g, ..., 4 g + 3 at an absolute position.
+/// The four noise words of tokens 4 * group to 4 * group + 3 at an absolute position.
 [[nodiscard]] constexpr std::array<std::uint32_t, 4> noise_words(
     std::uint64_t seed, std::uint64_t position, std::uint32_t group,
     NoiseStream stream = NoiseStream::target) noexcept {
@@ -50,25 +50,25 @@ enum class NoiseStream : std::uint32_t {
                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
-/// The midpoint of a word's cell in (0, 1): never 0 and never 1, exact in double.
+/// Maps a word to (0, 1): never 0 or 1, exact in double.
 [[nodiscard]] constexpr double unit_interval(std::uint32_t word) noexcept {
   return (static_cast<double>(word) + 0.5) * 0x1p-32;
 }
 
-/// The uniform number in (0, 1) that belongs to a seed, an absolute position and a token.
+/// The uniform number in (0, 1) for a seed, an absolute position and a token.
 [[nodiscard]] constexpr double uniform(std::uint64_t seed, std::uint64_t position, TokenId token,
                                        NoiseStream stream = NoiseStream::target) noexcept {
   const auto id = static_cast<std::uint32_t>(token);
   return unit_interval(noise_words(seed, position, id / 4, stream)[id % 4]);
 }
 
-/// A standard Gumbel number from a noise word; lies in [-3.14, 22.88].
+/// Turns a noise word into a standard Gumbel number, in [-3.14, 22.88].
 [[nodiscard]] inline double gumbel(std::uint32_t word) noexcept {
   return -std::log(-std::log(unit_interval(word)));
 }
 
-/// More than `gumbel(word)`, without a logarithm: -log(u) > 1 - u, which the leading ones of the
-/// word bound from below.
+/// An upper bound of `gumbel(word)` without a logarithm: -log(u) > 1 - u, and the word's leading
+/// ones bound 1 - u from below.
 [[nodiscard]] constexpr double gumbel_bound(std::uint32_t word) noexcept {
   return 0.6931472 * (std::countl_one(word) + 1);
 }

@@ -1,5 +1,5 @@
 /// \file
-/// read_file: the bytes of a file.
+/// read_file: reads a whole file.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tooldecode::core {
 
-/// The bytes of a regular file, in one piece.
+/// Reads a regular file into memory.
 ///
 /// \par Complexity  O(size of the file)
 /// \par Errors      Error{file_unreadable} with the path

@@ -1,5 +1,5 @@
 /// \file
-/// What read_file.hpp declares.
+/// Definitions of read_file.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,26 +1,26 @@
 /// \file
-/// Registers of floats: the one file that names Eigen's, which every processor's own stand behind.
+/// SIMD registers of floats, as wrappers of Eigen's packets.
 ///
-/// For files .ipp alone: no header for users sees it, and so none sees Eigen.
+/// Only .ipp files include this header, so users' headers do not include Eigen.
 #pragma once
 
 #include <cstddef>
 
 #include <Eigen/Core>
 
-/// Arithmetic on registers of floats.
+/// Arithmetic on SIMD registers of floats.
 ///
-/// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
-/// written-out a * b + c may do so in one copy of a loop and not in another.
+/// Eigen's packets have an explicit multiply-add. A compiler that fuses a written-out a * b + c may
+/// do so in one copy of a loop and not in another, which changes results.
 namespace tooldecode::simd {
 
-/// A register.
+/// A SIMD register of floats.
 using Packet = Eigen::internal::packet_traits<float>::type;
 
-/// Numbers in a register.
+/// Floats per register.
 inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
 
-/// Registers of a processor.
+/// Registers of the processor.
 inline constexpr std::size_t registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS;
 
 /// Loads `lanes` numbers.
@@ -28,12 +28,12 @@ inline Packet load(const float* from) noexcept {
   return Eigen::internal::ploadu<Packet>(from);
 }
 
-/// Loads from memory that is aligned to a register.
+/// Loads `lanes` numbers from memory aligned to a register.
 inline Packet load_aligned(const float* from) noexcept {
   return Eigen::internal::pload<Packet>(from);
 }
 
-/// Loads the first `count` numbers, zeros in the other lanes.
+/// Loads the first `count` numbers; the other lanes are zero.
 inline Packet load_part(const float* from, std::size_t count) noexcept {
   alignas(64) std::array<float, lanes> part{};
   std::copy_n(from, count, part.begin());
@@ -77,7 +77,7 @@ inline Packet divide(Packet a, Packet b) noexcept {
   return Eigen::internal::pdiv(a, b);
 }
 
-/// a * b + c, in one instruction where the processor has it
+/// a * b + c, as one instruction if the processor has it
 inline Packet multiply_add(Packet a, Packet b, Packet c) noexcept {
   return Eigen::internal::pmadd(a, b, c);
 }

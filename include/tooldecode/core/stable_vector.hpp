@@ -1,5 +1,5 @@
 /// \file
-/// StableVector: an append-only array whose elements never move, read without a lock.
+/// StableVector: an append-only array whose elements never move, with lock-free reads.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace tooldecode::core {
 
 /// Append-only storage for caches that many threads read while one thread at a time extends them.
 ///
-/// Elements live in chunks of doubling size, so an index stays valid and its element stays put. A
-/// reader may touch element i once i has been published to it (through an atomic, or a lock).
+/// Elements are stored in chunks of doubling size, so indices and addresses stay valid. A thread
+/// may read element i after i was published to it through an atomic or a lock.
 ///
 /// \par Complexity  O(1) per access; at most twice the memory of the elements
 /// \par Threads     the caller serialises appends; reads of published elements need no lock
@@ -40,11 +40,10 @@ class StableVector {
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return *at(i); }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return *at(i); }
 
-  /// Appends an element and gives its index.
   template <class... Arguments>
   std::size_t emplace(Arguments&&... arguments) {
     const auto [chunk, offset] = place(size_);
-    // Not initialised, so that a large chunk costs nothing before it is used.
+    // Uninitialised memory: a large chunk costs nothing until it is used.
     if (chunks_[chunk] == nullptr) {
       chunks_[chunk] = std::allocator<T>().allocate(first_chunk << chunk);
     }

@@ -1,5 +1,5 @@
 /// \file
-/// ThreadPool: threads that share out the indices of a job, and take tasks for later.
+/// ThreadPool: runs the indices of a job in parallel, and tasks in the background.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +18,21 @@
 
 namespace tooldecode {
 
-/// A fixed number of threads, for masks of many states at once and for what may be built later.
+/// A fixed number of threads, for batches of masks and for background builds.
 ///
-/// It is an executor as `fill_masks` wants one: `pool(count, task)` runs `task(0)` to
-/// `task(count - 1)`, on the calling thread too, so that a job ends however busy the threads are,
-/// and a task may itself run a job.
+/// It is an executor as `fill_masks` expects one: `pool(count, task)` runs `task(0)` to `task(count
+/// - 1)`. The calling thread takes part, so a job finishes even if all threads are busy, and a task
+/// may itself run a job.
 ///
 /// \par Complexity  a job wakes at most `count - 1` threads; an index costs one atomic addition
-/// \par Threads     every member may run concurrently; the destructor runs what was submitted and
-///                  not begun, then waits, and must not be called by one of the threads
-/// \par Errors      std::system_error from the constructor; a job's first exception, from it
+/// \par Threads     every member may run concurrently; the destructor runs all submitted tasks that
+///                  have not started, then waits; none of the pool's threads may call it
+/// \par Errors      std::system_error from the constructor; a job rethrows its first exception
 class ThreadPool {
  public:
-  /// As many threads as the machine runs at once.
   [[nodiscard]] static std::size_t usual_threads() noexcept;
 
-  /// \param threads  beside those that call; with none, everything runs where it is asked for
+  /// \param threads  threads in addition to the callers; with 0, callers run everything
   explicit ThreadPool(std::size_t threads = usual_threads());
   ~ThreadPool();
   ThreadPool(const ThreadPool&)            = delete;
@@ -41,8 +40,8 @@ class ThreadPool {
 
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
 
-  /// Runs each index once, in any order, and returns when all are done. Where a task throws, no
-  /// further index is begun, and the first exception is thrown here.
+  /// Runs each index once, in any order, and returns when all are done. If a task throws, no
+  /// further index starts and the first exception is rethrown here.
   template <class Task>
   void operator()(std::size_t count, const Task& task) {
     const std::size_t helpers = count == 0 ? 0 : std::min(threads_.size(), count - 1);
@@ -56,7 +55,7 @@ class ThreadPool {
     const auto job = std::make_shared<Job>(count, std::addressof(task), call);
     {
       const std::lock_guard lock(mutex_);
-      // Before tasks for later: somebody waits for these.
+      // At the front: a caller is waiting for these.
       for (std::size_t i = 0; i < helpers; ++i) tasks_.emplace_front([job] { job->help(); });
     }
     helpers == 1 ? wake_.notify_one() : wake_.notify_all();
@@ -64,11 +63,11 @@ class ThreadPool {
     job->finish();
   }
 
-  /// Runs a task later, behind those submitted before it; it must not throw.
+  /// Runs a task later, after those submitted before; it must not throw.
   void submit(std::function<void()> task);
 
  private:
-  // Kept by whoever may still come to help; its task is read by those only who came in time.
+  // Helpers may hold a job after it is over; they then do not touch its task.
   class Job {
    public:
     using Call = void (*)(const void*, std::size_t);
@@ -84,7 +83,7 @@ class ThreadPool {
     const void* task_;
     Call call_;
     std::atomic<std::size_t> next_{0};
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::condition_variable done_;
     std::size_t helping_ = 0;
     bool is_over_        = false;
@@ -95,7 +94,7 @@ class ThreadPool {
   void stop() noexcept;
 
   std::vector<std::thread> threads_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
   bool stopping_ = false;

@@ -1,5 +1,5 @@
 /// \file
-/// What thread_pool.hpp declares.
+/// Definitions of thread_pool.hpp.
 #pragma once
 
 #include <algorithm>

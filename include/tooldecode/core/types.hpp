@@ -1,9 +1,9 @@
 /// \file
-/// The vocabulary of every signature: token ids and the letters that shapes are written with.
+/// TokenId, and the letters used in shapes.
 ///
 /// | letter | means |
 /// | --- | --- |
-/// | V | entries of a vocabulary, that is: logits per position (padding ids included) |
+/// | V | entries of a vocabulary: logits per position (padding ids included) |
 /// | K | entries of a ranked subset of the vocabulary |
 /// | H | width of a hidden state |
 /// | L | tokens of a linear sequence |
@@ -11,7 +11,7 @@
 /// | D | depth of a draft tree |
 /// | B | sequences of a batch |
 ///
-/// Every buffer in a declaration is followed by its shape, row-major: `// [N, V]`.
+/// Buffers in declarations are followed by their row-major shape: `// [N, V]`.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// \file
-/// ByteSet: a set of byte values, the alphabet of everything in this layer.
+/// ByteSet: a set of byte values.
 #pragma once
 
 #include <array>
@@ -12,20 +12,19 @@
 
 namespace tooldecode::text {
 
-/// A set of bytes as 256 bits; a regular value.
+/// A set of bytes, stored as 256 bits; a regular value.
 ///
 /// \par Complexity  O(1) for every member
 class ByteSet {
  public:
   constexpr ByteSet() = default;
 
-  /// The bytes of a string.
   [[nodiscard]] static constexpr ByteSet of(std::string_view bytes) noexcept {
     ByteSet set;
     for (const char c : bytes) set.insert(static_cast<std::uint8_t>(c));
     return set;
   }
-  /// The bytes first, ..., last.
+  /// The bytes from first to last, both included.
   [[nodiscard]] static constexpr ByteSet range(std::uint8_t first, std::uint8_t last) noexcept {
     ByteSet set;
     for (unsigned b = first; b <= last; ++b) set.insert(static_cast<std::uint8_t>(b));
@@ -48,13 +47,12 @@ class ByteSet {
     return count;
   }
   [[nodiscard]] constexpr bool empty() const noexcept { return *this == ByteSet{}; }
-  /// The smallest member; requires a set that is not empty.
+  /// The smallest member; requires a non-empty set.
   [[nodiscard]] constexpr std::uint8_t front() const noexcept {
     unsigned w = 0;
     while (w < 3 && words_[w] == 0) ++w;
     return static_cast<std::uint8_t>(64 * w + static_cast<unsigned>(std::countr_zero(words_[w])));
   }
-  /// Calls `visit(byte)` for each member, ascending.
   template <class Visit>
   constexpr void for_each(Visit visit) const {
     for (unsigned w = 0; w < 4; ++w) {
@@ -88,7 +86,7 @@ class ByteSet {
   std::array<std::uint64_t, 4> words_{};
 };
 
-/// Bytes as a class, such as `a-f`, with others by their number, and `any` for all of them.
+/// Writes a set as a character class such as `a-f`; other bytes by number, all bytes as `any`.
 [[nodiscard]] std::string byte_class(const ByteSet& set);
 
 }  // namespace tooldecode::text

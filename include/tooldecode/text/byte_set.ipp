@@ -1,5 +1,5 @@
 /// \file
-/// What byte_set.hpp declares.
+/// Definitions of byte_set.hpp.
 #pragma once
 
 #include <array>

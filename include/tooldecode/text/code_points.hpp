@@ -1,5 +1,5 @@
 /// \file
-/// CodePointSet: a set of Unicode code points, and the two UTF-8 conversions that patterns need.
+/// CodePointSet: a set of Unicode code points, and the UTF-8 conversions that patterns need.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace tooldecode::text {
 
-/// A set of code points as sorted ranges that neither overlap nor touch; surrogates are never in
-/// it.
+/// A set of code points as sorted ranges that neither overlap nor touch. It never contains
+/// surrogates.
 ///
 /// \par Complexity  O(ranges) per operation, O(log ranges) for `contains`
 class CodePointSet {
@@ -26,9 +26,9 @@ class CodePointSet {
 
   CodePointSet() = default;
   CodePointSet(std::initializer_list<Range> ranges) : CodePointSet(std::vector<Range>(ranges)) {}
-  /// Ranges in any order, which may overlap.
+  /// \param ranges  in any order; they may overlap
   explicit CodePointSet(std::vector<Range> ranges);
-  /// Every code point that text can hold.
+  /// Every code point except surrogates.
   [[nodiscard]] static CodePointSet all() { return {{0, last_code_point}}; }
 
   [[nodiscard]] const std::vector<Range>& ranges() const noexcept { return ranges_; }
@@ -63,7 +63,7 @@ class CodePointSet {
   friend bool operator==(const CodePointSet&, const CodePointSet&) = default;
 
  private:
-  // Ranges come in ascending order of their first code points.
+  // Requires ranges in ascending order of their first code points.
   void append(char32_t first, char32_t last);
 
   std::vector<Range> ranges_;
@@ -72,7 +72,7 @@ class CodePointSet {
 /// Appends the UTF-8 form of a code point.
 void append_utf8(std::string& out, char32_t c);
 
-/// The code points of UTF-8 text; U+FFFD for each byte that starts no strict sequence.
+/// Decodes UTF-8; each byte that does not begin a strict sequence becomes U+FFFD.
 [[nodiscard]] std::u32string decode_utf8(std::string_view text);
 
 }  // namespace tooldecode::text

@@ -1,5 +1,5 @@
 /// \file
-/// What code_points.hpp declares.
+/// Definitions of code_points.hpp.
 #pragma once
 
 #include <algorithm>

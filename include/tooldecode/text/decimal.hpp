@@ -1,5 +1,5 @@
 /// \file
-/// Decimal: a number of a schema, exact, whatever its size.
+/// Decimal: an exact decimal number of any size, as schemas have it.
 #pragma once
 
 #include <cstddef>
@@ -16,48 +16,47 @@ namespace tooldecode::text {
 /// A decimal number: sign x 0.digits x 10^scale.
 ///
 /// \par Complexity  O(digits)
-/// \par Errors      Error{malformed_schema} for a text that is no JSON number,
-///                  Error{limit_exceeded} where it has more than `max_digits` digits, or is so
-///                  near to zero or so far from it that its plain digits would be more
+/// \par Errors      Error{malformed_schema} for a text that is not a JSON number;
+///                  Error{limit_exceeded} if it has more than `max_digits` digits, or would have
+///                  when written without an exponent
 struct Decimal {
   static constexpr std::int64_t max_digits = 400;
 
-  bool negative = false;   ///< never of zero
-  std::string digits;      ///< without zeros at either end; none for zero
-  std::int64_t scale = 0;  ///< digits before the point, or, below zero, zeros behind it
+  bool negative = false;   ///< never set for zero
+  std::string digits;      ///< without zeros at either end; empty for zero
+  std::int64_t scale = 0;  ///< digits before the point; if negative, zeros after the point
 
-  /// Reads a JSON number, exponent included.
+  /// Reads a JSON number, with or without an exponent.
   [[nodiscard]] static Decimal parse(std::string_view text);
 
   [[nodiscard]] bool is_zero() const noexcept { return digits.empty(); }
   [[nodiscard]] bool is_integral() const noexcept { return places() == 0; }
-  /// Digits behind the point.
   [[nodiscard]] std::int64_t places() const noexcept;
   [[nodiscard]] Decimal magnitude() const;
-  /// The number without an exponent: `-12`, `0.05`.
+  /// The number written without an exponent: `-12`, `0.05`.
   [[nodiscard]] std::string plain() const;
-  /// The same number, since each has one form.
+  /// Each number has one representation.
   friend bool operator==(const Decimal&, const Decimal&) = default;
 };
 
-/// Less than, equal to or greater than zero as a is to b.
+/// Less than, equal to or greater than zero, as a is compared with b.
 [[nodiscard]] int compare(const Decimal& a, const Decimal& b);
 
-/// A number greater than zero as `digits` x 10^-`places`, with digits that do not end in 0.
+/// A positive number as `digits` x 10^-`places`; `digits` does not end in 0.
 struct Divisor {
   static constexpr std::uint64_t max = 1'000'000'000'000'000'000;
 
   std::uint64_t digits = 1;
   std::int64_t places  = 0;
 
-  /// Nothing where the number has more than 18 digits.
+  /// Nothing if the number has more than 18 digits.
   [[nodiscard]] static std::optional<Divisor> of(const Decimal& number);
 };
 
-/// Whether a number is a multiple of another; nothing where that has too many digits to tell.
+/// Whether a number is a multiple of another; nothing if it has too many digits.
 [[nodiscard]] std::optional<bool> is_multiple(const Decimal& number, const Decimal& of);
 
-/// The least number that is a multiple of all of them; nothing where it has too many digits.
+/// The least common multiple; nothing if it has too many digits.
 [[nodiscard]] std::optional<Divisor> common_multiple(const std::vector<Decimal>& numbers);
 
 }  // namespace tooldecode::text

@@ -1,5 +1,5 @@
 /// \file
-/// What decimal.hpp declares.
+/// Definitions of decimal.hpp.
 #pragma once
 
 #include <algorithm>
@@ -102,7 +102,7 @@ TOOLDECODE_INLINE std::optional<bool> is_multiple(const Decimal& number, const D
   const auto divisor = Divisor::of(of);
   if (!divisor) return std::nullopt;
   if (number.is_zero()) return true;
-  // number / of = digits x 10^more / divisor.digits, and `digits` do not end in 0.
+  // number / of = digits x 10^more / divisor.digits, where `digits` does not end in 0.
   const std::int64_t more =
       number.scale - static_cast<std::int64_t>(number.digits.size()) + divisor->places;
   if (more < 0) return false;
@@ -116,7 +116,7 @@ TOOLDECODE_INLINE std::optional<bool> is_multiple(const Decimal& number, const D
 }
 
 TOOLDECODE_INLINE std::optional<Divisor> common_multiple(const std::vector<Decimal>& numbers) {
-  // Powers of 2 and of 5 apart from the rest: the highest of each.
+  // Factors of 2 and 5 are separate from the rest: the highest power of each.
   std::uint64_t rest  = 1;
   std::int64_t twos   = std::numeric_limits<std::int64_t>::min();
   std::int64_t fives  = twos;

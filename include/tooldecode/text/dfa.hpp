@@ -1,5 +1,5 @@
 /// \file
-/// Dfa: a small, trimmed deterministic automaton over bytes: one lexeme of a grammar.
+/// Dfa: a small, trimmed deterministic automaton over bytes, for one lexeme of a grammar.
 #pragma once
 
 #include <algorithm>
@@ -18,44 +18,45 @@ namespace tooldecode::text {
 
 class DfaLengths;
 
-/// A deterministic byte automaton in which every state can still reach acceptance.
+/// A deterministic byte automaton in which every state can reach acceptance.
 ///
-/// State 0 is the start. A *boundary* state lies between two counted units of the lexeme (two
-/// characters of a string): a byte that leaves a boundary state for a state that is not `closing`
-/// begins a unit, which is what minLength and maxLength count.
+/// State 0 is the start. A *boundary* state lies between two counted units of the lexeme, such as
+/// the characters of a string. A byte that leads from a boundary state to a state that is not
+/// `closing` begins a unit; minLength and maxLength count units.
 ///
-/// Bytes that no state tells apart share a column of one table. States are numbered in the order in
-/// which ascending bytes reach them, so that builders that agree on the states agree on the table.
+/// Bytes that no state distinguishes share a column of the table. States are numbered in the order
+/// in which ascending bytes reach them, so equal automata from different builders have equal
+/// tables.
 ///
-/// What lies inside a unit is often the same after many states but for where it ends: a thousand
-/// states that each read a letter of any script differ in nothing else. Such states may share the
-/// rows inside: a *shape* is those rows, a *block* a shape with the states that it leads to.
+/// The rows inside a unit are often equal after many states except for their exits, for example in
+/// a thousand repetitions of a letter of any script. Such states share these rows: a *shape* is the
+/// shared rows, a *block* is a shape with the states it leads to.
 ///
 /// \par Complexity  next and the predicates O(1), inside a block O(log blocks); 36 bytes per row
-///                  and 4 per column of it, a block 12 bytes and 4 per exit; construction O(rows x
-///                  columns + blocks)
+///                  and 4 per column of it, 12 bytes per block and 4 per exit; construction O(rows
+///                  x columns + blocks)
 /// \par Threads     immutable after construction
-/// \par Errors      see BuildBudget; builders of automata throw, see regex.hpp and number.hpp
+/// \par Errors      see BuildBudget; the functions that build automata throw, see regex.hpp and
+///                  number_lexeme.hpp
 class Dfa {
  public:
   using State                 = std::uint32_t;
   static constexpr State dead = ~State{0};
 
-  /// One state as builders hand it over; `next` holds `dead` where there is no transition.
+  /// One state as builders pass it; `next` is `dead` where there is no transition.
   struct Row {
     std::vector<State> next = std::vector<State>(256, dead);  // [256]
     bool accepting          = false;
     bool boundary           = false;  ///< between two counted units
-    bool closing = false;  ///< past the last unit (the closing quote): entering it counts nothing
+    bool closing = false;  ///< after the last unit (the closing quote): entering it counts no unit
   };
 
-  /// The bytes first, ..., last lead to one state.
   struct Edge {
     std::uint8_t first, last;
     State to;
     friend bool operator==(const Edge&, const Edge&) = default;
   };
-  /// One state with few ranges of bytes: disjoint ones, in any order.
+  /// A state with few byte ranges: disjoint, in any order.
   struct SparseRow {
     std::vector<Edge> edges{};
     bool accepting = false;
@@ -63,14 +64,13 @@ class Dfa {
     bool closing   = false;
   };
 
-  /// The rows between a state and those that follow it by a unit.
+  /// The rows between a state and the states one unit later.
   struct Shape {
-    State exits = 0;                          ///< how many states follow
-    std::vector<Edge> first{};                ///< of the state before the unit
-    std::vector<std::vector<Edge>> inside{};  ///< an edge to i < exits leaves by that exit, others
-                                              ///< lead to inside[i - exits]
+    State exits = 0;                          ///< number of states that follow
+    std::vector<Edge> first{};                ///< edges of the state before the unit
+    std::vector<std::vector<Edge>> inside{};  ///< edge to i < exits: that exit; to others:
+                                              ///< inside[i - exits]
   };
-  /// A shape after one state.
   struct Block {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     std::uint32_t shape                 = none;
@@ -78,53 +78,50 @@ class Dfa {
     friend auto operator<=>(const Block&, const Block&) = default;
   };
 
-  /// Takes a total table; removes states that are not reachable or cannot reach acceptance.
+  /// Takes a total table; removes states that are unreachable or cannot reach acceptance.
   explicit Dfa(const std::vector<Row>& rows) : Dfa(sparse(rows)) {}
-  /// The same; a template, so that empty braces are rows of the other kind.
+  /// A template, so that empty braces mean rows of type Row.
   template <std::same_as<SparseRow> Sparse>
   explicit Dfa(const std::vector<Sparse>& rows) {
     build(rows);
   }
 
-  /// Rows with what lies inside units shared. Every state can be reached and reaches acceptance,
-  /// and is a boundary or has no block.
+  /// Takes rows with shared shapes. Every state must be reachable, must reach acceptance, and must
+  /// be a boundary or have no block.
   ///
-  /// \param blocks  [rows], what follows each beside its own edges
+  /// \param blocks  [rows], the block of each row in addition to its own edges
   Dfa(std::vector<SparseRow> rows, const std::vector<Shape>& shapes,
       const std::vector<Block>& blocks);
 
   [[nodiscard]] std::size_t size() const noexcept { return states_; }
-  /// No text at all is accepted.
+  /// Whether it accepts no text.
   [[nodiscard]] bool empty() const noexcept { return states_ == 0; }
   [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept;
-  /// The column of a byte: no state tells bytes of one column apart.
+  /// The column of a byte; no state distinguishes bytes of one column.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
-  /// Whether some text may both end and go on; O(states).
+  /// Whether some accepted text is a proper prefix of another; O(states).
   [[nodiscard]] bool may_end_inside() const noexcept;
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
-  /// The bytes that have a transition.
   [[nodiscard]] const ByteSet& live(State state) const noexcept;
-  /// What its tables take.
   [[nodiscard]] std::size_t bytes() const noexcept;
-  /// Hash of the whole table: equal automata have equal hashes, in any process.
+  /// Hash of the whole table: equal automata have equal hashes in every process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
-  /// The same states with the same transitions.
   friend bool operator==(const Dfa& a, const Dfa& b) noexcept {
     return a.hash_ == b.hash_ && a.column_ == b.column_ && a.table_ == b.table_ &&
            a.flags_ == b.flags_ && a.placed_ == b.placed_ && a.exits_ == b.exits_;
   }
 
  private:
-  friend class DfaLengths;  // works with rows and shapes instead of states, which are many more
+  friend class DfaLengths;  // works with rows and shapes: states are far more numerous
 
   static constexpr State is_exit = State{1} << 31;
   struct Placed {
-    State first;          // its states begin here
-    State row;            // and their rows here
-    std::uint32_t exits;  // and where they lead here
+    State first;          // first of its states
+    State row;            // first of its rows
+    std::uint32_t exits;  // first of its exits
     friend bool operator==(const Placed&, const Placed&) = default;
   };
 
@@ -136,11 +133,11 @@ class Dfa {
   static std::vector<SparseRow> sparse(const std::vector<Row>& rows);
 
   void build(const std::vector<SparseRow>& rows);
-  // The table of so many rows: `row_at(s)` is one, `target(to)` what stands there for an edge's
-  // end.
+  // Builds the table of `count` rows: `row_at(s)` returns a row, `target(to)` the table entry for
+  // an edge's target.
   template <class RowAt, class Target>
   void fill(std::size_t count, const RowAt& row_at, const Target& target) {
-    // Spans: the bytes between two ends of edges, which no edge tells apart.
+    // Spans: maximal byte ranges that no edge divides.
     std::array<char, 257> begins{};
     begins[0] = 1;
     for (std::size_t s = 0; s < count; ++s) {
@@ -170,7 +167,7 @@ class Dfa {
         }
       }
     }
-    // Columns: spans that no state tells apart, numbered by their first bytes.
+    // Columns: spans that no state distinguishes, numbered by their first bytes.
     const auto equal = [&](std::size_t a, std::size_t b) {
       for (std::size_t at = 0; at < wide.size(); at += bytes.size()) {
         if (wide[at + a] != wide[at + b]) return false;
@@ -219,7 +216,7 @@ class Dfa {
 
   std::array<std::uint8_t, 256> column_{};  // [256] -> columns
   std::size_t columns_ = 0, rows_ = 0, states_ = 0;
-  std::vector<State> table_;         // [rows, columns]; in shapes' rows a step, or an exit
+  std::vector<State> table_;         // [rows, columns]; in rows of shapes a step or an exit
   std::vector<std::uint8_t> flags_;  // [rows]: accepting, boundary, closing
   std::vector<ByteSet> live_;        // [rows]
   std::vector<Placed> placed_;       // [blocks], ascending

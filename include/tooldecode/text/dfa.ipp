@@ -1,5 +1,5 @@
 /// \file
-/// What dfa.hpp declares.
+/// Definitions of dfa.hpp.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace tooldecode::text {
 
 TOOLDECODE_INLINE Dfa::Dfa(std::vector<SparseRow> rows, const std::vector<Shape>& shapes,
                            const std::vector<Block>& blocks) {
-  // Where the rows of each shape stand in the table.
+  // The first row of each shape in the table.
   std::vector<State> row_of;
   std::size_t all = rows.size();
   for (const Shape& shape : shapes) {
@@ -137,7 +137,7 @@ TOOLDECODE_INLINE void Dfa::build(const std::vector<SparseRow>& rows) {
 
 TOOLDECODE_INLINE std::vector<Dfa::State> Dfa::reached_and_useful(
     const std::vector<SparseRow>& rows) {
-  // The states that lead to state s: sources[begin[s]], ..., sources[begin[s + 1] - 1].
+  // The predecessors of state s: sources[begin[s]], ..., sources[begin[s + 1] - 1].
   std::vector<std::size_t> begin(rows.size() + 2, 0);
   for (const SparseRow& row : rows) {
     for (const Edge& edge : row.edges) ++begin[edge.to + 2];
@@ -160,7 +160,7 @@ TOOLDECODE_INLINE std::vector<Dfa::State> Dfa::reached_and_useful(
   }
   if (rows.empty() || !useful[0]) return {};
   std::vector<State> order{0};
-  useful[0] = 0;  // from here on: useful and not yet met
+  useful[0] = 0;  // from here on: useful and not yet visited
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < order.size(); ++i) {
     edges.assign(rows[order[i]].edges.begin(), rows[order[i]].edges.end());

@@ -1,5 +1,5 @@
 /// \file
-/// DfaLengths: how many bytes it takes at least to go on from a state of a DFA to one that accepts.
+/// DfaLengths: the minimum number of bytes from each state of a DFA to acceptance.
 #pragma once
 
 #include <cstddef>
@@ -11,43 +11,41 @@
 
 namespace tooldecode::text {
 
-/// One byte of each column of a DFA's table: what any byte leads to, one of these does.
+/// One representative byte of each column of a DFA's table.
 std::vector<std::uint8_t> one_of_each_column(const Dfa& dfa);
 
-/// For each state of a DFA, the fewest bytes, one at least, to one that accepts.
+/// For each state of a DFA, the minimum number of bytes, at least one, to an accepting state.
 ///
-/// \par Complexity  construction O((rows + rows of shapes x exits) x columns + rows x log rows), see
-///                  Dfa: a thousand repetitions of a letter of any script have a thousand rows and
-///                  half a million states. A length O(1), inside a unit O(log blocks + exits)
+/// \par Complexity  construction O((rows + rows of shapes x exits) x columns + rows x log rows),
+///                  see Dfa: a thousand repetitions of a letter of any script have a thousand rows
+///                  but half a million states. A length O(1), inside a unit O(log blocks + exits)
 /// \par Threads     immutable after construction
 /// \par Errors      see BuildBudget
 class DfaLengths {
  public:
-  /// From where nothing accepts.
+  /// No accepting state can be reached.
   static constexpr std::uint32_t none = std::uint32_t{1} << 30;
 
   /// \param dfa  must outlive this
   explicit DfaLengths(const Dfa& dfa);
 
   [[nodiscard]] std::uint32_t operator[](Dfa::State state) const noexcept;
-  /// The greatest of them that is not `none`; 0 where all are. O(states).
+  /// The greatest length other than `none`; 0 if there is none. O(states).
   [[nodiscard]] std::uint32_t longest() const noexcept;
-  /// Of the tables, about.
+  /// Approximate memory of the tables.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return sizeof(std::uint32_t) * (rows_.size() + out_.size());
   }
 
  private:
-  // Rows in a shape, and how many ways out of it there are.
   struct Shape {
     std::size_t first = 0, rows = 0, exits = 0, out = 0;
   };
 
   [[nodiscard]] std::size_t rows_of(std::size_t block) const noexcept;
-  // Bytes from each row of a shape to each of its exits.
+  // Finds the bytes from each row of a shape to each of its exits.
   void find_out(Shape& shape);
   void find_rows();
-  // From a row inside a block.
   [[nodiscard]] std::uint32_t inside(const Shape& shape, const Dfa::Placed& block,
                                      std::size_t row) const noexcept;
   [[nodiscard]] std::uint32_t behind(Dfa::State row) const noexcept {
@@ -57,17 +55,17 @@ class DfaLengths {
   const Dfa* dfa_;
   std::vector<std::uint32_t> rows_;                // [rows]
   std::vector<std::uint32_t> out_;                 // of each shape: [rows, exits]
-  std::unordered_map<std::size_t, Shape> shapes_;  // by their first rows
+  std::unordered_map<std::size_t, Shape> shapes_;  // by first row
 };
 
-/// The lengths of DFAs that are asked for.
+/// Caches the lengths of DFAs.
 ///
-/// \par Complexity  each DFA, which must outlive this, once
+/// \par Complexity  each DFA is computed once; it must outlive this
 /// \par Threads     one at a time
 class KnownDfaLengths {
  public:
   [[nodiscard]] const DfaLengths& of(const Dfa& dfa);
-  /// Of the tables, about.
+  /// Approximate memory of the tables.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:

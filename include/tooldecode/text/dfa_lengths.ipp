@@ -1,5 +1,5 @@
 /// \file
-/// What dfa_lengths.hpp declares.
+/// Definitions of dfa_lengths.hpp.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ TOOLDECODE_INLINE void DfaLengths::find_out(Shape& shape) {
   const auto out = [&](std::size_t row, std::size_t exit) -> std::uint32_t& {
     return out_[shape.out + row * shape.exits + exit];
   };
-  // A unit has few bytes, so few rounds do.
+  // Units have few bytes, so a few rounds suffice.
   for (bool changed = true; changed;) {
     changed = false;
     BuildBudget::spend(shape.rows * columns * (1 + shape.exits) / 8);
@@ -134,7 +134,7 @@ TOOLDECODE_INLINE void DfaLengths::find_rows() {
     steps.insert(steps.end(), of_row.begin(), of_row.end());
   }
   std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.to < b.to; });
-  // Backwards from those that accept, the nearest first.
+  // Backwards from the accepting states, nearest first.
   using Open = std::pair<std::uint32_t, Dfa::State>;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
   const auto reach = [&](Dfa::State row, std::uint32_t length) {

@@ -1,5 +1,5 @@
 /// \file
-/// DfaPointer: a lexeme's automaton, for headers that only hand it on.
+/// DfaPointer: a shared lexeme automaton, for headers that need no definition of Dfa.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace tooldecode::text {
 
 class Dfa;
 
-/// Lexemes are shared between grammars, so that what is computed per vocabulary is computed once.
+/// Grammars share lexemes, so data per lexeme and vocabulary is computed once.
 using DfaPointer = std::shared_ptr<const Dfa>;
 
 }  // namespace tooldecode::text

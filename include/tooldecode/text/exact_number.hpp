@@ -1,5 +1,5 @@
 /// \file
-/// Numbers of documents that neither a double nor an integer of 64 bits holds: kept as their text.
+/// Document numbers that fit neither a double nor a 64-bit integer, kept as text.
 #pragma once
 
 #include <charconv>
@@ -26,27 +26,26 @@ std::optional<Integer> find_integer(const std::string& text) {
 
 }  // namespace detail
 
-/// The value of a number's text in JSON: an integer of 64 bits where it is one and fits, else the
-/// nearest double; nothing where that is infinite.
+/// The value of a JSON number: a 64-bit integer if possible, else the nearest double; nothing if
+/// that is infinite.
 ///
 /// \par Complexity  O(digits)
 /// \par Errors      std::bad_alloc
 [[nodiscard]] std::optional<JsonValue> find_number(std::string text);
 
-/// Numbers of documents such as 18446744073709551617: JsonValue::exact, which schemas read and
-/// writers write as they stand.
+/// Handles document numbers such as 18446744073709551617, stored as JsonValue::exact. Schemas read
+/// them, and writers write them unchanged.
 ///
 /// \par Complexity  O(digits)
 struct ExactNumber {
   using Json = JsonValue;
 
-  /// The value of a number's text: what find_number read where that is the same number.
+  /// `read`, the result of find_number, if it is the same number; otherwise the text as an exact
+  /// number.
   [[nodiscard]] static Json keep(std::string text, Json read);
-  /// Whether a value is a number, exact or not.
   [[nodiscard]] static bool is_number(const Json& value);
-  /// Whether a document has an exact number.
   [[nodiscard]] static bool is_in(const Json& value);
-  /// The same document with every number as find_number reads it: rounded.
+  /// The document with every number as find_number returns it: rounded.
   [[nodiscard]] static Json rounded(Json value);
 
  private:

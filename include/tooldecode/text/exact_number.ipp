@@ -1,5 +1,5 @@
 /// \file
-/// What exact_number.hpp declares.
+/// Definitions of exact_number.hpp.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TOOLDECODE_INLINE std::optional<JsonValue> find_number(std::string text) {
   } else if (const auto value = detail::find_integer<std::uint64_t>(text)) {
     return JsonValue(*value);
   }
-  // strtod's decimal point is the locale's.
+  // strtod expects the locale's decimal point.
   if (const char* point = std::localeconv()->decimal_point; *point != '\0') {
     std::replace(text.begin(), text.end(), '.', *point);
   }
@@ -35,13 +35,13 @@ TOOLDECODE_INLINE std::optional<JsonValue> find_number(std::string text) {
 }
 
 TOOLDECODE_INLINE ExactNumber::Json ExactNumber::keep(std::string text, Json read) {
-  // Doubles hold every number of 15 digits, and are written back as it.
+  // A double holds every number of 15 digits and prints the same digits.
   if (!read.is_number_float()) return read;
   if (text.size() <= 15 && text.find_first_of("eE") == text.npos) return read;
   try {
     if (Decimal::parse(text) == Decimal::parse(read.text())) return read;
   } catch (const Error&) {
-    // more digits than a schema may have, which is for the schema's keyword to say
+    // more digits than a schema allows: the schema's keyword reports that
   }
   return Json::exact(std::move(text));
 }

@@ -13,22 +13,22 @@
 
 namespace tooldecode::text {
 
-/// Adds to a lexeme's rows what may follow the `e` of a number: a sign or none, and the digits of
-/// an exponent within bounds. Zeros may lead as long as the digits are no more than the longest
-/// exponent has, so that 7, 07 and 007 are one exponent.
+/// Adds the rows after a number's `e` to a lexeme: an optional sign and an exponent within bounds.
+/// Leading zeros are allowed up to the length of the longest exponent, so 7, 07 and 007 are the
+/// same exponent.
 ///
-/// Bounds that differ share what they have in common: equal rows are one state.
+/// Equal rows are one state, so different bounds share what they have in common.
 ///
 /// \par Complexity  O(digits of the bounds) rows per pair of bounds at most
 /// \par Threads     one at a time; refers to the rows
 class ExponentRows {
  public:
-  /// \param min, greatest  of all exponents: bounds beyond them are these
-  /// \param any_zeros      any number of zeros may lead; else as many as bring it to the most digits
+  /// \param min, greatest  limits of all exponents; bounds beyond them are clamped
+  /// \param any_zeros      allows any number of leading zeros, else only up to the maximum length
   ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min, std::int64_t greatest,
                bool any_zeros = false);
 
-  /// The state behind the `e` of an exponent from `from` to `to`; dead where there is none.
+  /// The state after `e` for exponents from `from` to `to`; dead if there are none.
   [[nodiscard]] Dfa::State between(std::int64_t from, std::int64_t to);
 
  private:
@@ -37,11 +37,10 @@ class ExponentRows {
   static void add(Dfa::SparseRow& row, char byte, Dfa::State to);
   void add_digits(Dfa::SparseRow& row, std::size_t left, std::int64_t written, std::int64_t from,
                   std::int64_t to);
-  // The first digit of an exponent without its sign.
   Dfa::SparseRow first_digit(std::int64_t from, std::int64_t to);
-  // The state where `written` stands and up to `left` more digits may follow.
+  // The state after the value `written`, with up to `left` more digits.
   Dfa::State after(std::size_t left, std::int64_t written, std::int64_t from, std::int64_t to);
-  // Any digits, up to so many.
+  // Accepts up to `left` digits of any value.
   Dfa::State free(std::size_t left);
 
   Dfa::State intern(Dfa::SparseRow row);

@@ -1,5 +1,5 @@
 /// \file
-/// What exponent_rows.hpp declares.
+/// Definitions of exponent_rows.hpp.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TOOLDECODE_INLINE void ExponentRows::add_digits(Dfa::SparseRow& row, std::size_t
 
 TOOLDECODE_INLINE Dfa::State ExponentRows::after(std::size_t left, std::int64_t written,
                                                  std::int64_t from, std::int64_t to) {
-  bool some = false, all = true;  // of the numbers that it may become
+  bool some = false, all = true;  // of the values it may become: within the bounds
   for (std::int64_t min = written, size = 1, i = static_cast<std::int64_t>(left); i >= 0; --i) {
     const std::int64_t max = min + size - 1;
     some |= min <= to && max >= from;

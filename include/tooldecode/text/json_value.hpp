@@ -1,5 +1,5 @@
 /// \file
-/// JsonValue: a JSON value, whose objects keep the order of their members.
+/// JsonValue: a JSON value whose objects keep the order of their members.
 #pragma once
 
 #include <concepts>
@@ -18,28 +18,29 @@
 
 namespace tooldecode {
 
-/// What another library's values are made of, and into: specialized with `static JsonValue read(const J&)`, as
-/// <tooldecode/nlohmann.hpp> does.
+/// Converts values of another JSON library: specialise it with `static JsonValue read(const J&)`,
+/// as <tooldecode/nlohmann.hpp> does.
 template <class J>
 struct JsonConversion {};
 
-/// How JsonValue::text writes.
+/// Options of JsonValue::text.
 struct JsonLayout {
-  int indent =
-      -1;  ///< spaces for each level, each member in a line of its own; below 0: one line without spaces
-  bool ascii = false;  ///< `\u00e9` for what is not ASCII
+  int indent = -1;     ///< spaces per level, one member per line; negative: one line without spaces
+  bool ascii = false;  ///< writes `\u00e9` for characters that are not ASCII
 };
 
-/// Holds a JSON value. Names are those of nlohmann-json where it has one.
+/// A JSON value, with an interface like that of nlohmann::json.
 ///
-/// `parse_json_value` makes one of a text, `text` writes it. <tooldecode/nlohmann.hpp> converts from and to nlohmann's.
-/// A number that neither 64 bits nor a double hold is kept as its text (`is_exact`), where the reader is told to.
+/// `parse_json_value` reads one from text, `text` writes it. <tooldecode/nlohmann.hpp> converts to
+/// and from nlohmann's type. If the reader is configured to, it keeps a number that fits neither 64
+/// bits nor a double as text (`is_exact`).
 ///
 /// \par Complexity  a copy O(size); a move O(1); a member O(members before it)
-/// \par Errors      Error{malformed_json} where a value is of another type than is asked for, or lacks a member
+/// \par Errors      Error{malformed_json} if a value is not of the requested type, or lacks a
+///                  member
 class JsonValue {
  public:
-  /// What a value is. Integers are `unsigned_integer` where they were read without a sign.
+  /// Integers read without a sign are `unsigned_integer`.
   enum class Type : std::uint8_t {
     null,
     boolean,
@@ -55,7 +56,7 @@ class JsonValue {
   using Member = std::pair<std::string, JsonValue>;
   using Object = std::vector<Member>;
 
-  /// Goes through items or members; what is neither has itself alone, and null has nothing.
+  /// Iterates over items or members. A scalar has one item, itself; null has none.
   template <bool is_const>
   class Iterator {
    public:
@@ -107,7 +108,6 @@ class JsonValue {
   using iterator       = Iterator<false>;
   using const_iterator = Iterator<true>;
 
-  /// null
   JsonValue() noexcept {}
   // NOLINTBEGIN(google-explicit-constructor): the same value
   JsonValue(std::nullptr_t) noexcept {}
@@ -134,7 +134,6 @@ class JsonValue {
   JsonValue(const char* value);
   JsonValue(Array items);
   JsonValue(Object members);
-  /// A container of what is a value: an array.
   template <class Range>
     requires(!std::same_as<Range, Array> && !std::same_as<Range, Object> &&
              !std::convertible_to<const Range&, std::string_view> &&
@@ -145,15 +144,13 @@ class JsonValue {
              !std::same_as<typename Range::value_type, char> &&
              std::constructible_from<JsonValue, typename Range::value_type>)
   JsonValue(const Range& range) : JsonValue(Array(range.begin(), range.end())) {}
-  /// A map from texts: an object.
   template <class Map>
     requires(std::constructible_from<std::string, typename Map::key_type> &&
              std::constructible_from<JsonValue, typename Map::mapped_type>)
   JsonValue(const Map& map) : JsonValue(Object(map.begin(), map.end())) {}
-  /// A list in braces, as nlohmann reads one: `{{"city", "Oslo"}}` is an object, and what has not pairs of a text and a
-  /// value alone an array.
+  /// A braced list, read like nlohmann's: `{{"city", "Oslo"}}` is an object; a list that is not
+  /// only pairs of a text and a value is an array.
   JsonValue(std::initializer_list<JsonValue> list);
-  /// A value of another JSON library.
   template <class J>
     requires requires(const J& value) { JsonConversion<J>::read(value); }
   JsonValue(const J& value) : JsonValue(JsonConversion<J>::read(value)) {}
@@ -170,23 +167,20 @@ class JsonValue {
     std::swap(held_, other.held_);
   }
 
-  /// `[]`, or one of these items.
   [[nodiscard]] static JsonValue array(std::initializer_list<JsonValue> list = {});
-  /// `{}`, or one of these pairs.
   [[nodiscard]] static JsonValue object(std::initializer_list<JsonValue> list = {});
-  /// The number of a text, which JSON can write, see is_exact.
+  /// A number kept as text, which must be valid JSON; see is_exact.
   [[nodiscard]] static JsonValue exact(std::string number);
 
-  /// The value in JSON. Numbers are written as Python writes them, infinities as null; bytes that are not UTF-8 become
-  /// U+FFFD.
+  /// Writes JSON. Numbers look as in Python; infinities become null, and bytes that are not UTF-8
+  /// become U+FFFD.
   [[nodiscard]] std::string text(JsonLayout layout = {}) const;
 
   [[nodiscard]] Type type() const noexcept { return type_; }
-  /// "null", "boolean", "number", "string", "array" or "object"
   [[nodiscard]] const char* type_name() const noexcept;
   [[nodiscard]] bool is_null() const noexcept { return type_ == Type::null; }
   [[nodiscard]] bool is_boolean() const noexcept { return type_ == Type::boolean; }
-  /// A number that 64 bits or a double hold.
+  /// A number that fits 64 bits or a double.
   [[nodiscard]] bool is_number() const noexcept {
     return is_number_integer() || type_ == Type::floating;
   }
@@ -195,28 +189,26 @@ class JsonValue {
   }
   [[nodiscard]] bool is_number_unsigned() const noexcept { return type_ == Type::unsigned_integer; }
   [[nodiscard]] bool is_number_float() const noexcept { return type_ == Type::floating; }
-  /// A number that is kept as its text.
   [[nodiscard]] bool is_exact() const noexcept { return type_ == Type::exact; }
   [[nodiscard]] bool is_string() const noexcept { return type_ == Type::string; }
   [[nodiscard]] bool is_array() const noexcept { return type_ == Type::array; }
   [[nodiscard]] bool is_object() const noexcept { return type_ == Type::object; }
   [[nodiscard]] bool is_structured() const noexcept { return type_ >= Type::array; }
 
-  /// Items or members; 0 of null, 1 of what else has none.
+  /// Number of items or members; 0 for null, 1 for scalars.
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
   /// The text of a string, or the digits of an exact number.
   [[nodiscard]] const std::string& string() const;
   [[nodiscard]] std::string& string();
-  /// The items of an array.
   [[nodiscard]] const Array& list() const;
   [[nodiscard]] Array& list();
-  /// The members of an object; what is no object has none.
+  /// The members of an object; empty for other types.
   [[nodiscard]] const Object& items() const;
-  /// The members of an object, which null becomes.
+  /// The members of an object; null becomes an empty object.
   [[nodiscard]] Object& items();
-  /// The value as a C++ one: bool, a number (converted), a string, or a std::vector of those.
+  /// Converts to bool, a number, a string, or a std::vector of these.
   template <class T>
   [[nodiscard]] T get() const {
     if constexpr (std::same_as<T, bool>) {
@@ -241,18 +233,18 @@ class JsonValue {
     }
   }
 
-  /// The member of a name; nothing is at `end()`.
+  /// The member with a key, or `end()`.
   [[nodiscard]] const_iterator find(std::string_view key) const noexcept;
   [[nodiscard]] iterator find(std::string_view key) noexcept;
-  /// What a JSON pointer (RFC 6901) leads to, "/properties/a"; nullptr where that is nothing.
+  /// The value at a JSON pointer (RFC 6901), "/properties/a"; nullptr if there is none.
   [[nodiscard]] const JsonValue* find_at(std::string_view pointer) const;
-  /// Whether an object has a member.
   [[nodiscard]] bool contains(std::string_view key) const noexcept;
   [[nodiscard]] const JsonValue& at(std::string_view key) const;
   [[nodiscard]] JsonValue& at(std::string_view key);
   [[nodiscard]] const JsonValue& at(std::size_t index) const;
   [[nodiscard]] JsonValue& at(std::size_t index);
-  /// A member or an item. Of a value that may change, an object gets the member that it lacks, and null becomes an object.
+  /// A member or an item. On a non-const value a missing member is added, and null becomes an
+  /// object.
   template <class Key>
   [[nodiscard]] const JsonValue& operator[](const Key& key) const {
     return at(place(key));
@@ -265,7 +257,7 @@ class JsonValue {
       return member(place(key));
     }
   }
-  /// A member as a C++ value, or this where there is none.
+  /// A member as a C++ value, or `otherwise` if it is missing.
   template <class T>
   [[nodiscard]] T value(std::string_view key, T otherwise) const {
     const auto found = find(key);
@@ -284,20 +276,18 @@ class JsonValue {
   [[nodiscard]] iterator begin() noexcept;
   [[nodiscard]] iterator end() noexcept;
 
-  /// Adds an item; null becomes an array.
+  /// Appends an item; null becomes an array.
   void push_back(JsonValue value) { emplace_back(std::move(value)); }
   JsonValue& emplace_back(JsonValue value);
-  /// Takes a member out; how many there were.
+  /// Removes a member; returns how many were removed.
   std::size_t erase(std::string_view key);
-  /// Takes an item out.
   void erase(std::size_t index);
   iterator erase(const_iterator at);
-  /// No items and no members.
   void clear() noexcept;
-  /// Sets the members of another object.
+  /// Adds the members of another object; equal keys get its values.
   void update(const JsonValue& other);
 
-  /// The same value: members in the same order, numbers of any type by what they are.
+  /// Equality: members must be in the same order; numbers compare by value, whatever their type.
   friend bool operator==(const JsonValue& a, const JsonValue& b) noexcept { return a.equals(b); }
   template <class T>
     requires(std::is_arithmetic_v<T> || std::is_null_pointer_v<T>)
@@ -335,7 +325,7 @@ class JsonValue {
     std::int64_t integer;
     double floating;
     bool boolean;
-    std::string* string;  // of exact numbers too
+    std::string* string;  // also for exact numbers
     Array* array;
     Object* object;
   };

@@ -1,5 +1,5 @@
 /// \file
-/// What json_value.hpp declares.
+/// Definitions of json_value.hpp.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TOOLDECODE_INLINE JsonValue& JsonValue::operator=(const JsonValue& other) {
 }
 
 TOOLDECODE_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept {
-  JsonValue taken(std::move(other));  // which may be a part of this one
+  JsonValue taken(std::move(other));  // it may be a part of this value
   swap(taken);
   return *this;
 }

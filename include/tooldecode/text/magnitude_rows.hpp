@@ -16,28 +16,28 @@
 
 namespace tooldecode::text {
 
-/// Adds to a lexeme's rows the texts of magnitudes: digits, a point and digits, an exponent.
+/// Adds the texts of magnitudes to a lexeme's rows: digits, a point and digits, an exponent.
 ///
-/// A number's digits, before and behind the point, say which exponents may follow: its scale and
-/// how its first digits compare with a bound's give the bound's exponent or the one beside it; the
-/// places behind the point and the remainder by a divisor's digits give the least exponent that
-/// makes it a multiple. So the states after any digits know an interval of exponents; a text
-/// without one is accepted where the interval has 0.
+/// The digits of a number determine the allowed exponents. Its scale, and how its first digits
+/// compare with those of a bound, give the bound's exponent or a neighbour of it. The places after
+/// the point and the remainder by a divisor's digits give the least exponent that makes the number
+/// a multiple. So the state after any digits knows an interval of exponents; a text without an
+/// exponent is accepted if the interval contains 0.
 ///
-/// Digits before the point that no bound has to compare are one loop, whose states are boundaries.
+/// Digits before the point that need no comparison with bounds form one loop, whose states are
+/// boundaries.
 ///
 /// \par Complexity  O(digits of the bounds, places that count) states, times a divisor's digits
 ///                  read as an integer
 /// \par Threads     one at a time; refers to the rows and the limits
-/// \par Errors      Error{limit_exceeded} for a divisor of too many digits
+/// \par Errors      Error{limit_exceeded} for a divisor with too many digits
 class MagnitudeRows {
  public:
-  /// The numbers that are wanted.
   struct Wanted {
     std::optional<NumberBounds::Bound> min{};  ///< greater than zero
     NumberBounds::Bound max{};
     bool zero   = true;
-    bool others = true;  ///< numbers other than zero
+    bool others = true;
     NumberKinds kinds{};
     std::optional<Divisor> divisor{};
   };
@@ -46,28 +46,28 @@ class MagnitudeRows {
   MagnitudeRows(Wanted wanted, const NumberLimits& limits, std::vector<Dfa::SparseRow>& rows,
                 ExponentRows& exponents);
 
-  /// Adds the edges of the first digit to a row, and the rows behind them.
+  /// Adds the edges of the first digit to a row, and the rows after them.
   void attach(Dfa::State from);
 
-  /// Digits before the point that bounds compare one by one.
+  /// Number of digits before the point that are compared with bounds.
   [[nodiscard]] std::int32_t compared_digits() const noexcept { return wide_; }
-  /// The digits that may still be wanted, from any state of the loop, for a multiple.
+  /// Maximum number of digits needed to reach a multiple from any state of the loop.
   [[nodiscard]] std::int32_t finishing_digits() const noexcept { return finishing_; }
 
  private:
-  static constexpr std::int32_t never = 1'000'000;  // beyond every exponent
+  static constexpr std::int32_t never = 1'000'000;  // larger than every exponent
 
   enum class Part : std::uint8_t { whole, point, places };
   struct Key {
     Part part          = Part::whole;
     bool zero          = false;
-    std::int32_t scale = 0;        // as Decimal's; for zero: zeros behind the point, negative
-    std::int32_t count = 0;        // digits that have been compared with bounds
-    std::int8_t min = 0, max = 0;  // the digits against the bounds': -1 less, 0 equal, 1 greater
-    std::int32_t places = 0;       // digits behind the point
-    std::uint32_t rest  = 0;       // by the divisor
-    std::int32_t from   = -never;  // the least exponent that makes it a multiple
-    std::int32_t until  = never;   // the least exponent that makes it an integer
+    std::int32_t scale = 0;  // as in Decimal; for zero: zeros after the point, negated
+    std::int32_t count = 0;
+    std::int8_t min = 0, max = 0;  // compared with the bounds: -1 less, 0 equal, 1 greater
+    std::int32_t places = 0;
+    std::uint32_t rest  = 0;       // remainder by the divisor
+    std::int32_t from   = -never;  // least exponent that makes it a multiple
+    std::int32_t until  = never;   // least exponent that makes it an integer
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -83,16 +83,15 @@ class MagnitudeRows {
   void prepare_divisor();
   [[noreturn]] static void too_large();
 
-  // The exponents that bounds leave.
   [[nodiscard]] Interval within_bounds(const Key& key) const;
   [[nodiscard]] Interval exponents(const Key& key) const;
-  // The most digits before the point.
+  // Maximum number of digits before the point.
   [[nodiscard]] std::int32_t longest() const;
 
-  // Which mantissas take an exponent: those with few digits before the point, and those of any
-  // size where no bound has to know which.
+  // Which mantissas may have an exponent: those with few digits before the point, and those of any
+  // length that need no comparison with bounds.
   [[nodiscard]] bool takes_exponent(const Key& key) const;
-  // Digits behind the point, beyond which only zeros may follow where there is a divisor.
+  // The number of digits after the point after which, with a divisor, only zeros may follow.
   [[nodiscard]] std::int32_t counted_places(const Key& key) const;
 
   void compare(Key& key, char digit) const;
@@ -100,7 +99,7 @@ class MagnitudeRows {
 
   [[nodiscard]] std::optional<Key> after(Key key, char digit) const;
 
-  // The same key without what can no longer matter.
+  // The key without data that no longer matters.
   [[nodiscard]] Key normal(Key key) const;
 
   [[nodiscard]] Dfa::State state(const Key& key);
@@ -111,13 +110,13 @@ class MagnitudeRows {
   const NumberLimits& limits_;
   std::vector<Dfa::SparseRow>& rows_;
   ExponentRows& exponents_;
-  bool integral_ = true, pointed_ = true;  // with a point or an exponent: integers; any numbers
-  bool no_whole_           = false;        // with a point or an exponent: no integers
-  std::int32_t wide_       = 1;            // scales above are alike
-  std::int32_t deep_       = 0;            // scales of minus so much and below are alike
+  bool integral_ = true, pointed_ = true;  // may have a point or exponent: integers; any numbers
+  bool no_whole_           = false;        // integers may not have a point or exponent, others may
+  std::int32_t wide_       = 1;            // larger scales are equivalent
+  std::int32_t deep_       = 0;            // scales of -deep_ and less are equivalent
   std::int32_t finishing_  = 0;
   std::int32_t max_places_ = 0;
-  std::vector<std::int32_t> raise_{};  // [divisor's digits] powers of ten to be a multiple of them
+  std::vector<std::int32_t> raise_{};  // [divisor's digits] powers of ten to reach a multiple
   std::unordered_map<Key, Dfa::State, Hash> states_;
   std::vector<std::pair<Key, Dfa::State>> work_;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// What magnitude_rows.hpp declares.
+/// Definitions of magnitude_rows.hpp.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TOOLDECODE_INLINE void MagnitudeRows::attach(Dfa::State from) {
     if (const auto next = after(first, digit)) add(from, digit, state(*next));
   }
   for (std::size_t i = 0; i < work_.size(); ++i) {
-    const auto [key, here] = work_[i];  // a copy: the list grows
+    const auto [key, here] = work_[i];  // a copy: work_ grows
     fill(key, here);
   }
   work_.clear();
@@ -84,7 +84,7 @@ TOOLDECODE_INLINE void MagnitudeRows::prepare_divisor() {
   }
   const auto shift = static_cast<std::int32_t>(places);
   finishing_       = static_cast<std::int32_t>(std::to_string(digits).size()) + std::max(0, -shift);
-  // Remainders times places are states, so that large divisors leave few places.
+  // There is a state per remainder and place, so large divisors leave few places.
   max_places_ = static_cast<std::int32_t>(
       digits == 1 ? limits_.places : std::min<std::uint64_t>(limits_.places, 10'000 / digits));
 }
@@ -210,7 +210,7 @@ TOOLDECODE_INLINE std::optional<MagnitudeRows::Key> MagnitudeRows::after(Key key
     if (key.places <= max) {
       const std::int32_t before = key.from;
       divide(key, digit);
-      // Zeros change no value; where that would be too many states, they count as digits.
+      // Zeros do not change the value; if that needs too many states, they count as digits.
       if (digit == '0' && (wanted_.divisor->digits == 1 || before <= 0)) key.from = before;
     } else if (digit != '0') {
       return std::nullopt;
@@ -258,7 +258,7 @@ TOOLDECODE_INLINE MagnitudeRows::Key MagnitudeRows::normal(Key key) const {
   }
   key.until = no_whole_ ? std::min(key.until, places + 1) : 0;
   if (!is_deep(key) && key.scale > static_cast<std::int32_t>(limits_.leading_digits)) {
-    // Only whether the number is one as it stands.
+    // Only its value without an exponent matters.
     if (wanted_.divisor) key.from = std::max(key.from, 0);
     if (!is_far(key)) key.until = std::max(key.until, 0);
   }
@@ -290,7 +290,7 @@ TOOLDECODE_INLINE void MagnitudeRows::fill(const Key& key, Dfa::State here) {
   }
   rows_[here].accepting = accepts && key.part != Part::point;
   rows_[here].boundary  = key.part == Part::whole && is_far(key);
-  // Where nothing is left to be compared, or divided, digits from 1 to 9 are alike.
+  // If nothing is left to compare or divide, the digits 1 to 9 are equivalent.
   const bool is_decided = !key.zero && (!wanted_.min || key.min != 0) && key.max != 0 &&
                           (!wanted_.divisor || wanted_.divisor->digits == 1);
   const char last = is_decided ? '1' : key.zero && !wanted_.others ? '0' : '9';

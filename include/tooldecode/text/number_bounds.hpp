@@ -1,5 +1,5 @@
 /// \file
-/// NumberBounds: what a lexeme of numbers has to hold.
+/// NumberBounds: the constraints on a lexeme of numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,45 +11,44 @@
 
 namespace tooldecode::text {
 
-/// Lower and upper bound of a number, and what it is a multiple of, all of them; nothing is no
-/// bound.
+/// The lower and upper bound of a number, and its divisors. An empty optional means no bound.
 struct NumberBounds {
   struct Bound {
     Decimal value{};
     bool exclusive = false;
-    /// One bound: one number, with or without it.
+    /// One bound, inclusive or exclusive.
     friend bool operator==(const Bound&, const Bound&) = default;
   };
   std::optional<Bound> minimum{};
   std::optional<Bound> maximum{};
-  std::vector<Decimal> multiples{};  ///< each is greater than zero
+  std::vector<Decimal> multiples{};  ///< each is positive
   friend bool operator==(const NumberBounds&, const NumberBounds&) = default;
 };
 
-/// The greatest magnitude of all numbers: rounded, it is the largest double.
+/// The greatest magnitude of all numbers; it rounds to the largest double.
 [[nodiscard]] const Decimal& largest_number();
 
-/// The least magnitude that is not rounded to zero.
+/// The smallest magnitude that does not round to zero.
 [[nodiscard]] const Decimal& smallest_number();
 
-/// A set of kinds of numbers, by value and by spelling.
+/// A set of kinds of numbers, by value and spelling.
 enum class NumberKinds : std::uint8_t {
   none      = 0,
-  digits    = 1,  ///< integers of digits alone: 3
+  digits    = 1,  ///< integers of digits only: 3
   pointed   = 2,  ///< integers with a point or an exponent: 3.0, 3e0
   integers  = 3,  ///< numbers without a fractional part
-  fractions = 4,  ///< all other numbers
+  fractions = 4,
   any       = 7,
 };
-/// The kinds that both have.
+/// The intersection of two sets.
 [[nodiscard]] constexpr NumberKinds operator&(NumberKinds a, NumberKinds b) noexcept {
   return static_cast<NumberKinds>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
-/// The other kinds.
+/// The complement of a set.
 [[nodiscard]] constexpr NumberKinds operator~(NumberKinds a) noexcept {
   return static_cast<NumberKinds>(~static_cast<unsigned>(a) & 7U);
 }
-/// Whether some kind is in both sets.
+/// Whether the sets have a kind in common.
 [[nodiscard]] constexpr bool has(NumberKinds set, NumberKinds kinds) noexcept {
   return (set & kinds) != NumberKinds::none;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// What number_bounds.hpp declares.
+/// Definitions of number_bounds.hpp.
 #pragma once
 
 #include <cstdint>

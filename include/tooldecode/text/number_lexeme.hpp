@@ -1,5 +1,5 @@
 /// \file
-/// Numbers as lexemes: integers and decimals within bounds, exact on their values.
+/// Number lexemes: integers and decimals within bounds, exact by value.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace tooldecode::text {
 
-/// A lexeme and the bounds on its units that belong to it.
+/// A lexeme, and the limits on its units.
 struct NumberLexeme {
   DfaPointer dfa;
   Occurrences units{};
@@ -23,25 +23,25 @@ struct NumberLexeme {
 
 namespace detail {
 
-// Gives every boundary state that does not accept a way to acceptance that counts no unit, so that
-// a text with all the units that it may have can still be finished: a byte that leads nearer to
-// acceptance leads to a copy of its state that is `closing`. Gives the most bytes to acceptance.
+// Gives every non-accepting boundary state a path to acceptance that counts no unit, so that a text
+// with the maximum number of units can still be completed: bytes that lead closer to acceptance
+// lead to a `closing` copy of their state. Returns the maximum number of bytes to acceptance.
 std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows);
 
 }  // namespace detail
 
-/// Numbers within bounds, of some kinds, as JSON and Python alike write them.
+/// Numbers within bounds, of some kinds, in the spellings that JSON and Python share.
 ///
-/// Every number is finite as a double, and none is zero as a double where zero does not fit. The
-/// digits before the point that no bound compares count as units; from every state, with every
-/// count, some number can be reached. Where no number fits, nothing is accepted.
+/// Every number is finite as a double, and none rounds to zero if zero is not allowed. Digits
+/// before the point that need no comparison with bounds count as units; from every state, with
+/// every count, some number can be reached. If no number fits, the lexeme accepts nothing.
 ///
 /// \par Complexity  as MagnitudeRows
-/// \par Errors      Error{limit_exceeded} for a divisor of too many digits
+/// \par Errors      Error{limit_exceeded} for a divisor with too many digits
 [[nodiscard]] NumberLexeme number_lexeme(const NumberBounds& bounds, NumberKinds kinds,
                                          const NumberLimits& limits = {});
 
-/// Any number, any integer, or any that is digits alone; one shared lexeme each for the whole
+/// Any number, any integer, or any integer of digits only. Each is one lexeme, shared by the whole
 /// process.
 [[nodiscard]] const NumberLexeme& any_number(NumberKinds kinds);
 

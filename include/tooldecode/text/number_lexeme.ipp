@@ -1,5 +1,5 @@
 /// \file
-/// What number_lexeme.hpp declares.
+/// Definitions of number_lexeme.hpp.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,7 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
   }
   all.zero = has(kinds, NumberKinds::integers) && low <= 0 && high >= 0 &&
              !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
-  // Of the numbers above zero, and of those below it as if they were above.
+  // The positive numbers, and the negative ones by magnitude.
   const auto wanted = [&](const auto& min, const auto& max, bool others) {
     const auto magnitude = [](const NumberBounds::Bound& bound) {
       return NumberBounds::Bound{bound.value.magnitude(), bound.exclusive};
@@ -122,7 +122,7 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
   for (Dfa::State s = 0; s < dfa->size(); ++s) has_boundary |= dfa->boundary(s);
   Occurrences units;
   if (has_boundary) {
-    // Between two units that count there may be as many digits as finish a number.
+    // Completing a number may take `to_come` digits between two counted units.
     units.max = before < within.digits ? (within.digits - before) / (1 + to_come) : 0;
   }
   return {std::move(dfa), units};

@@ -1,5 +1,5 @@
 /// \file
-/// Occurrences: how often a part of a text may come, one after another.
+/// Occurrences: how often a part of a text repeats.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tooldecode::text {
 
-/// How often something may occur; both ends count.
+/// Minimum and maximum number of occurrences, both included.
 struct Occurrences {
   static constexpr std::uint32_t unbounded                       = ~std::uint32_t{0};
   std::uint32_t min                                              = 0;

@@ -1,5 +1,5 @@
 /// \file
-/// Pattern: an ECMA-262 regular expression as a tree.
+/// Pattern: an ECMA-262 regular expression as a syntax tree.
 #pragma once
 
 #include <cstddef>
@@ -17,45 +17,45 @@
 
 namespace tooldecode::text {
 
-/// The syntax tree of a pattern in Unicode mode, as JSON Schema's `pattern` has it.
+/// The syntax tree of a pattern in Unicode mode, for JSON Schema's `pattern`.
 ///
-/// Groups leave no trace, lazy quantifiers are greedy ones: neither changes which texts match. What
-/// only the older, lenient grammar of ECMA-262's annex B allows and what means the same everywhere
-/// is taken too: brackets and braces that stand alone, `[\w-.]`, escapes of punctuation. Every
-/// other SyntaxError of the Unicode mode is one here, `a{,3}` and `(?P<n>a)` among them, which
-/// other dialects read in ways of their own.
+/// Groups are not stored, and lazy quantifiers become greedy: neither changes which texts match.
+/// Some syntax that only ECMA-262's older annex B allows is accepted if it means the same
+/// everywhere: unpaired brackets and braces, `[\w-.]`, escaped punctuation. Every other SyntaxError
+/// of the Unicode mode is an error here, including `a{,3}` and `(?P<n>a)`, which other dialects
+/// interpret differently.
 ///
-/// Two escaped surrogates in a row are the character that they write. A surrogate that stands alone
-/// is in no text, which is a sequence of Unicode scalar values: it matches nothing, in a class too.
-/// A bound of a quantifier past 2^31 - 2 is as good as none, as in the engines of browsers.
+/// Two adjacent escaped surrogates are the character that they encode. A text is a sequence of
+/// Unicode scalar values, so a lone surrogate matches nothing, in a class too. A quantifier bound
+/// above 2^31 - 2 means no bound, as in browser engines.
 ///
 /// \par Complexity  O(length), and O(ranges) for a property
 /// \par Threads     immutable after construction
-/// \par Errors      Error{malformed_pattern} or, for what is no regular language or is not
-///                  supported and where the syntax is right, Error{unsupported_pattern}, with the
-///                  byte; Error{limit_exceeded}
+/// \par Errors      Error{malformed_pattern}, or Error{unsupported_pattern} for a pattern with
+///                  correct syntax that is not regular or not supported, with the byte;
+///                  Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2.1 and annex B.1.2
 class Pattern {
  public:
   using Index = std::uint32_t;
   enum class Kind : std::uint8_t {
-    set,        ///< one character
-    sequence,   ///< all children in turn
-    choice,     ///< one of the children
-    repeat,     ///< the child, so many times
-    begin,      ///< the begin of the text
-    end,        ///< the end of the text
-    edge,       ///< a word begins or ends here; negated: none does
-    lookahead,  ///< the child matches from here on, negated: does not
+    set,
+    sequence,  ///< all children in order
+    choice,
+    repeat,  ///< the child, repeated
+    begin,
+    end,
+    edge,       ///< a word boundary; negated: no word boundary
+    lookahead,  ///< the child matches from here on; negated: it does not
   };
   struct Node {
     Kind kind = Kind::sequence;
     std::vector<Index> children{};
-    Index set = 0;  ///< of a set: which one
+    Index set = 0;  ///< for set: its index
     Occurrences count{};
     bool negated   = false;
-    bool has_look  = false;  ///< it holds a lookahead
-    bool can_empty = true;   ///< it may match the empty text somewhere
+    bool has_look  = false;  ///< contains a lookahead
+    bool can_empty = true;   ///< may match the empty text
   };
 
   explicit Pattern(std::string_view pattern);
@@ -63,7 +63,7 @@ class Pattern {
   [[nodiscard]] const Node& operator[](Index node) const { return nodes_[node]; }
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
   [[nodiscard]] Index root() const noexcept { return root_; }
-  /// The sets of characters, each once.
+  /// The distinct character sets.
   [[nodiscard]] const std::vector<CodePointSet>& sets() const noexcept { return sets_; }
 
  private:
@@ -79,12 +79,12 @@ class Pattern {
   std::optional<Occurrences> quantifier();
   Index atom();
 
-  // A group's number or name is known to be right at the end of the pattern only.
+  // A reference can be checked only at the end of the pattern.
   Index reference(std::size_t begin);
   Index named_reference(std::size_t begin);
   void check_references();
   Index group();
-  // What changes the flags for one group, up to its colon.
+  // Reads a group's flag changes, up to its colon.
   void flags(std::size_t begin);
 
   struct Reference {

@@ -1,5 +1,5 @@
 /// \file
-/// What pattern.hpp declares.
+/// Definitions of pattern.hpp.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ TOOLDECODE_INLINE Pattern::Index Pattern::alternatives() {
   if (++depth_ > max_nested) {
     throw Error(Errc::limit_exceeded, text_.place(text_.at()), "groups are nested too deeply");
   }
-  // Names must differ but in alternatives of which only one can match.
+  // Names must be unique, except in alternatives of which only one can match.
   const std::size_t before = names_.size();
   std::vector<std::u32string> others;
   std::vector<Index> all;
@@ -119,10 +119,10 @@ TOOLDECODE_INLINE std::optional<Occurrences> Pattern::quantifier() {
   const bool is_range      = text_.take(',');
   const std::u32string max = is_range ? text_.digits() : min;
   if (!text_.take('}') || (min.empty() && !is_range)) {
-    text_.go_to(begin);  // a brace that stands alone
+    text_.go_to(begin);  // an unpaired brace
     return std::nullopt;
   }
-  // Other dialects take it for a minimum of none, annex B for characters.
+  // Other dialects read a minimum of 0, annex B reads literal characters.
   if (min.empty()) text_.fail("a quantifier without a minimum", begin);
   const bool is_open = max.empty();
   if (!is_open && std::pair(min.size(), min) > std::pair(max.size(), max)) {

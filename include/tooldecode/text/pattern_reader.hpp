@@ -1,5 +1,5 @@
 /// \file
-/// PatternReader: the text of a pattern as it is read, and what one character of it stands for.
+/// PatternReader: a cursor over a pattern's text that reads escapes, classes and names.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace tooldecode::text {
 
-/// A place in a pattern's text; it reads escapes and classes, and knows how errors are worded.
+/// A cursor over a pattern's text; it reads escapes and classes, and reports errors.
 ///
 /// \par Complexity  O(characters read), and O(ranges) for a property
 /// \par Threads     one object per thread
-/// \par Errors      Error{malformed_pattern} with the byte, where the text is no UTF-8 too;
+/// \par Errors      Error{malformed_pattern} with the byte, also for text that is not UTF-8;
 ///                  Error{unsupported_pattern} from `check`; Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2.1
 class PatternReader {
@@ -28,42 +28,41 @@ class PatternReader {
   explicit PatternReader(std::string_view pattern);
 
   [[nodiscard]] bool at_end() const noexcept { return at_ >= text_.size(); }
-  /// The characters before this place.
+  /// Number of characters before the cursor.
   [[nodiscard]] std::size_t at() const noexcept { return at_; }
   void go_to(std::size_t at) noexcept { at_ = at; }
-  /// A place as errors name it.
   [[nodiscard]] std::string place(std::size_t at) const;
-  /// Says what is wrong, at a place or here.
+  /// Throws an error at a position, or at the cursor.
   [[noreturn]] void fail(const std::string& what, std::size_t at) const;
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
-  /// What is right but cannot be kept to is refused once the rest has proved to be right too.
+  /// Records an unsupported construct. `check` throws it after the rest has parsed, since syntax
+  /// errors come first.
   void refuse(const std::string& what, std::size_t at);
   [[nodiscard]] bool has(char32_t c, std::size_t ahead = 0) const;
   bool take(char32_t c);
-  /// The next character, which must be there; `missing` says what it would have been.
+  /// Reads the next character; `missing` says what is expected there.
   char32_t any(const char* missing);
   [[nodiscard]] bool has_digit() const;
-  /// The digits here, without zeros in front of others.
+  /// Reads digits, without leading zeros.
   std::u32string digits();
-  /// Throws what was refused first.
+  /// Throws the first recorded refusal.
   void check() const;
 
-  /// What `\w` matches.
   [[nodiscard]] static CodePointSet word();
 
-  /// A character or a class; a surrogate is one character, though no text has it.
+  /// A character or a class; a surrogate is one character that no text contains.
   struct Member {
     CodePointSet set;
-    std::optional<char32_t> code;  ///< where it is one character, not a class
+    std::optional<char32_t> code;  ///< set for a single character
   };
-  /// What follows a backslash.
+  /// Reads what follows a backslash.
   Member escape();
-  /// What follows the `u` of an escape.
+  /// Reads what follows the `u` of an escape.
   char32_t unicode_escape();
-  /// What follows the bracket that opens a class, and its end.
+  /// Reads a class after its opening bracket, to its end.
   CodePointSet bracket();
 
-  /// The name of a group and the `>` after it; what stands before it is read.
+  /// Reads a group's name and the `>` after it.
   std::u32string group_name();
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What pattern_reader.hpp declares.
+/// Definitions of pattern_reader.hpp.
 #pragma once
 
 #include <cstddef>
@@ -140,7 +140,7 @@ TOOLDECODE_INLINE char32_t PatternReader::unicode_escape() {
   at_ += 2;
   const char32_t low = hex(4);
   if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-  at_ = after;  // it stands alone
+  at_ = after;  // a lone surrogate
   return high;
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// Patterns: ECMA-262 regular expressions, as JSON Schema uses them, to automata over code points.
+/// Compiles ECMA-262 regular expressions, as JSON Schema uses them, to automata over code points.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ namespace detail {
 class PatternTerms {
  public:
   using Term = RegexTerms::Term;
-  // What stands before a place; after it stands a character or the end.
+  // The context before a position; after it follows a character or the end.
   enum Before : std::uint8_t { at_begin, after_word, after_other };
 
   explicit PatternTerms(const Pattern& pattern);
 
   [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
 
-  // The texts that match as a whole, or those in which a part matches.
+  // The texts that match as a whole, or that contain a match.
   Term whole() { return build(pattern_.root(), terms_.empty(), true); }
   Term anywhere();
 
@@ -38,10 +38,9 @@ class PatternTerms {
   [[nodiscard]] bool depends_on_before(Term term) const { return terms_[term].on_before; }
   [[nodiscard]] bool is_nothing(Term term) const noexcept { return term == terms_.nothing(); }
 
-  // Whether the text may end here.
   bool ends(Term term, Before before) { return nullable(term, before, classes_.size()); }
 
-  // What may follow after a character.
+  // The term for the text after a character.
   Term derivative(Term term, std::size_t letter, Before before);
 
  private:
@@ -49,26 +48,25 @@ class PatternTerms {
   using Node                            = RegexTerms::Node;
   static constexpr std::uint32_t none   = ~std::uint32_t{0};
   static constexpr std::size_t max_memo = std::size_t{1} << 24;
-  // A recursion, no deeper than the stack allows.
+  // Limits the recursion depth, and so the stack.
   struct Descent {
     explicit Descent(std::size_t& depth);
     ~Descent();
     std::size_t& depth_;
   };
 
-  // Classes: the coarsest partition in which each set of the pattern is a union.
+  // The coarsest partition in which each set of the pattern is a union of classes.
   std::vector<CodePointSet> partition();
-  // A set as the classes it holds.
   Term set_of(const CodePointSet& set);
 
-  // A node of the pattern and what follows it; `begins`: perhaps at the begin of the text.
+  // A pattern node followed by `rest`; `begins`: the node may be at the beginning of the text.
   Term build(Pattern::Index index, Term rest, bool begins);
   Term loop(Pattern::Index index, Occurrences count, Term rest, bool begins);
   Term unrolled(const Node& node);
-  // A node without lookaheads, by itself.
+  // A node without lookaheads, without what follows it.
   Term plain(Pattern::Index index, bool begins);
 
-  // Whether the empty text matches between what stands before and a letter, or the end.
+  // Whether the empty text matches between the context before and a letter (or the end).
   bool nullable(Term term, Before before, std::size_t letter);
 
   Term derive(Term term, std::size_t letter, Before before);
@@ -78,7 +76,7 @@ class PatternTerms {
   std::vector<char> is_word_;  // [classes]
   std::vector<CodePointSet> classes_;
   RegexTerms terms_;
-  std::vector<std::uint32_t> memo_at_;  // [terms]: where its derivatives are
+  std::vector<std::uint32_t> memo_at_;  // [terms]: index of its derivatives
   std::vector<Term> memo_;
   std::vector<Term> plain_;  // [nodes of the pattern, begins]
   std::size_t depth_ = 0;
@@ -88,25 +86,23 @@ TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start);
 
 }  // namespace detail
 
-/// The texts in which a pattern matches somewhere, as JSON Schema means it: anchors are the
-/// pattern's own affair.
+/// The texts that contain a match of a pattern, as in JSON Schema: only explicit anchors anchor it.
 ///
-/// Everything of ECMA-262's Unicode mode is taken but what is not regular (back-references),
-/// look-behind, flags, and the properties that `unicode_property` lacks; word edges and lookaheads
-/// may stand anywhere. What is a SyntaxError there is none of another dialect's meanings here, see
-/// Pattern; surrogates that stand alone match nothing.
+/// Supports ECMA-262's Unicode mode except what is not regular (back-references), look-behind,
+/// flags, and the properties that `unicode_property` lacks. Word boundaries and lookaheads may
+/// occur anywhere. A SyntaxError there is an error here, without the meanings of other dialects,
+/// see Pattern; lone surrogates match nothing.
 ///
-/// An automaton has at most 10,000 states, 8 million cells of states and classes, and a million
-/// steps to find them.
+/// An automaton has at most 10,000 states and 8 million cells (states x classes), and takes at most
+/// a million steps to build.
 ///
-/// \par Complexity  O(states x classes) derivatives; exponential at worst, and bounded
+/// \par Complexity  O(states x classes) derivatives; exponential in the worst case, but bounded
 /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
 ///                  Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2; Brzozowski 1964; JSON Schema 2020-12, section 6.3.3
 [[nodiscard]] TextDfa compile_pattern(std::string_view pattern);
 
-/// The texts that a pattern matches from their first character to their last; else as
-/// `compile_pattern`.
+/// The texts that a pattern matches as a whole; otherwise like `compile_pattern`.
 [[nodiscard]] TextDfa compile_whole_pattern(std::string_view pattern);
 
 }  // namespace tooldecode::text

@@ -1,5 +1,5 @@
 /// \file
-/// What regex.hpp declares.
+/// Definitions of regex.hpp.
 #pragma once
 
 #include <algorithm>
@@ -241,7 +241,7 @@ TOOLDECODE_INLINE PatternTerms::Term PatternTerms::derive(Term term, std::size_t
       return terms_.any_of({first, of(node.b)});
     }
     case Kind::repeat: {
-      // Where the empty text matches here, each of the first turns may be passed over.
+      // If the empty text matches here, the first repetitions may be skipped.
       const bool may_skip = nullable(node.a, before, letter);
       const Occurrences more{
           may_skip || node.count.min == 0 ? 0 : node.count.min - 1,

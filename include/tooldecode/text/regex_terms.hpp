@@ -1,5 +1,5 @@
 /// \file
-/// RegexTerms: regular expressions with intersection, complement and anchors, each stored once.
+/// RegexTerms: hash-consed regular expressions with intersection, complement and anchors.
 #pragma once
 
 #include <cstddef>
@@ -14,58 +14,57 @@
 
 namespace tooldecode::text {
 
-/// A store of terms: equal terms are one term, and the distributions by which they are simplified
-/// keep the derivatives of a term few.
+/// A store of terms. Equal terms are stored once, and terms are simplified by distributive laws, so
+/// a term has few derivatives.
 ///
-/// A term stands for what the rest of a text may be from some place in it on, so anchors and word
-/// edges are terms that match the empty text in some places, and a lookahead is an intersection
-/// with what follows it.
+/// A term describes the rest of a text from some position on. So anchors and word boundaries are
+/// terms that match the empty text at some positions, and a lookahead is an intersection with what
+/// follows it.
 ///
 /// \par Complexity  O(n log n) for a list of n terms, else O(1); memory bounded
 /// \par Threads     one object per thread
 /// \par Errors      Error{limit_exceeded} past 200,000 terms or 1,000,000 steps; see BuildBudget
-/// \par Source      Brzozowski 1964; Owens, Reppy and Turon 2009 (the distributions)
+/// \par Source      Brzozowski 1964; Owens, Reppy and Turon 2009 (the simplifications)
 class RegexTerms {
  public:
   using Term = std::uint32_t;
   enum class Kind : std::uint8_t {
     nothing,
     empty,
-    set,       ///< a: the set
-    begin,     ///< the empty text at the begin
-    end,       ///< and at the end
-    edge,      ///< a: 1 where there is none
-    concat,    ///< a, then b
-    repeat,    ///< a, so many times
-    any_of,    ///< a: the list
-    all_of,    ///< a: the list
+    set,     ///< a: the set
+    begin,   ///< the empty text at the beginning
+    end,     ///< the empty text at the end
+    edge,    ///< a word boundary; a = 1: no word boundary
+    concat,  ///< a, then b
+    repeat,  ///< a, repeated
+    any_of,
+    all_of,
     negation,  ///< of a
-    loop,      ///< of the user: a, so many times, then b; c as it likes
+    loop,      ///< user-defined: a, repeated, then b; c is free
   };
   struct Node {
     Kind kind = Kind::nothing;
     Term a = 0, b = 0, c = 0;
     Occurrences count{};
-    bool on_before = false;  ///< what it matches depends on what stands before
-    bool mid       = false;  ///< else: it matches the empty text before a character
-    bool end       = false;  ///< and at the end of the text
+    bool on_before = false;  ///< what it matches depends on the character before
+    bool mid       = false;  ///< otherwise: it matches the empty text before a character
+    bool end       = false;  ///< otherwise: it matches the empty text at the end
   };
   using Bits = std::vector<std::uint64_t>;
 
-  /// \param letters  how many letters the sets choose from
+  /// \param letters  size of the sets' alphabet
   explicit RegexTerms(std::size_t letters);
 
   [[nodiscard]] const Node& operator[](Term term) const { return terms_[term]; }
   [[nodiscard]] std::size_t size() const noexcept { return terms_.size(); }
-  /// The parts of a union or an intersection.
+  /// The members of a union or an intersection.
   [[nodiscard]] const std::vector<Term>& list(Term term) const { return lists_[terms_[term].a]; }
-  /// Whether a term that is a set holds a letter.
   [[nodiscard]] bool has(Term set, std::size_t letter) const;
 
   [[nodiscard]] Term nothing() const noexcept { return nothing_; }
   [[nodiscard]] Term empty() const noexcept { return empty_; }
   [[nodiscard]] Term any() const noexcept { return any_; }  ///< any letter
-  [[nodiscard]] Term all() const noexcept { return all_; }  ///< any text
+  [[nodiscard]] Term all() const noexcept { return all_; }
   [[nodiscard]] Term set(const Bits& bits);
   [[nodiscard]] Term begin() { return intern({.kind = Kind::begin}); }
   [[nodiscard]] Term end() { return intern({.kind = Kind::end}); }
@@ -77,7 +76,7 @@ class RegexTerms {
   [[nodiscard]] Term negation(Term a);
   [[nodiscard]] Term loop(Term a, Occurrences count, Term b, Term c);
 
-  /// Counts steps of work, so that no pattern takes long.
+  /// Counts steps of work, which are limited.
   void spend(std::size_t steps);
   [[noreturn]] static void too_large();
 
@@ -85,7 +84,7 @@ class RegexTerms {
   static constexpr std::size_t max_terms = 200'000, max_work = 1'000'000;
 
   static void mix(std::uint64_t& hash, std::uint64_t value);
-  // The place of a list in a table, where it is put if it is new.
+  // The index of a list in a table; adds a new list.
   template <class List>
   static Term number(const List& list, std::vector<List>& table,
                      std::unordered_map<std::uint64_t, Term>& index) {
@@ -100,11 +99,11 @@ class RegexTerms {
   Term intern(Node node);
   void describe(Node& node) const;
 
-  // A term's first factor, and the rest.
+  // The first factor of a term, and the rest.
   [[nodiscard]] std::pair<Term, Term> head(Term term) const;
   void flatten(Kind kind, std::vector<Term>& list) const;
   static void sort(std::vector<Term>& list);
-  // Sets become one set.
+  // Replaces the sets in a list by their union.
   void merge_sets(std::vector<Term>& list);
   // x{2,5}y and x{4,9}y become x{2,9}y.
   void merge_repeats(std::vector<Term>& list);

@@ -1,5 +1,5 @@
 /// \file
-/// What regex_terms.hpp declares.
+/// Definitions of regex_terms.hpp.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TOOLDECODE_INLINE RegexTerms::Term RegexTerms::repeat(Term a, Occurrences count)
   if (!node.on_before && node.mid && node.end) count.min = 0;
   if (node.kind == Kind::repeat && node.count.max == Occurrences::unbounded &&
       node.count.min <= 1) {
-    // x* or x+, again: as often as the one or the other.
+    // (x*){n,m} is x*, and (x+){n,m} is x{n,}.
     if (node.count.min == 0) return a;
     return repeat(node.a, {count.min, Occurrences::unbounded});
   }
@@ -176,7 +176,7 @@ TOOLDECODE_INLINE void RegexTerms::describe(Node& node) const {
       break;
     case Kind::concat: {
       const Node &a = terms_[node.a], &b = terms_[node.b];
-      // What follows a character that must be there does not see what stands before.
+      // After a mandatory character, the context before no longer matters.
       node.on_before = a.on_before || (b.on_before && (a.mid || a.end));
       node.mid       = a.mid && b.mid;
       node.end       = a.end && b.end;

@@ -1,5 +1,5 @@
 /// \file
-/// Speller: how the characters that lead from one state of a text to others are written as bytes.
+/// Speller: writes the characters between two states of a text as bytes.
 #pragma once
 
 #include <array>
@@ -17,16 +17,16 @@
 
 namespace tooldecode::text {
 
-/// Which spellings a literal may use.
+/// The spellings that a literal may use.
 struct Spelling {
   ValueSyntax syntax = ValueSyntax::json;
   char quote         = '"';
-  bool every         = false;  ///< every escape of the syntax; else only what a writer would use
+  bool every         = false;  ///< every escape of the syntax; else only those that writers use
 };
 
 namespace detail {
 
-// One digit of a code point: fixed bytes before it, then its value over `base`, as one byte or as a
+// One digit of a code point: fixed bytes before it, then its value plus `base`, as one byte or as a
 // hexadecimal digit.
 struct SpelledDigit {
   unsigned bits;
@@ -35,7 +35,7 @@ struct SpelledDigit {
   std::string_view before = {};
 };
 
-// Finds a row by its edges among those that it has made.
+// Finds a row with equal edges among the rows it made.
 class RowIndex {
  public:
   Dfa::State intern(std::vector<Dfa::SparseRow>& rows, std::vector<Dfa::Edge> edges);
@@ -46,8 +46,8 @@ class RowIndex {
 
 }  // namespace detail
 
-/// Spells characters as bytes, as rows of a Dfa: each distinct way on from inside a character is
-/// one row, and what any code points of a block share is made once for all of them.
+/// Spells characters as bytes, as rows of a Dfa. Each distinct continuation inside a character is
+/// one row, and blocks of code points share the rows that they have in common.
 ///
 /// \par Complexity  O(runs x digits of a code point) per state spelt
 /// \par Threads     one object per thread; it adds to its rows
@@ -56,28 +56,28 @@ class Speller {
  public:
   struct Run {
     char32_t first, last;
-    Dfa::State to;  // the state after the character
+    Dfa::State to;
   };
-  using Runs  = std::vector<Run>;  // ascending, neighbours of one target joined
+  using Runs  = std::vector<Run>;  // ascending; adjacent runs with one target are merged
   using Edges = std::vector<Dfa::Edge>;
 
-  /// \param rows  the states after characters; those inside characters are added
+  /// \param rows  the states after characters; rows inside characters are added
   Speller(std::vector<Dfa::SparseRow>& rows, const Spelling& spelling)
       : rows_(rows), spelling_(spelling), targets_(rows.size()) {}
 
-  /// The characters of one state of a text.
+  /// The characters that leave a state of a text.
   [[nodiscard]] static Runs runs(const TextDfa& text, TextDfa::State state, Dfa::State offset);
 
-  /// Strict UTF-8.
+  /// Adds edges for strict UTF-8.
   void utf8(const Runs& runs, Edges& edges);
-  /// What may stand between the quotes.
+  /// Adds edges for the content of a quoted literal.
   void literal(const Runs& runs, Edges& edges);
 
  private:
   using Digit = detail::SpelledDigit;
   using Tail  = std::span<const Digit>;  // the digits that follow, a suffix of `digits_`
 
-  // The tails that are used: of UTF-8, of hexadecimal numbers, and of a surrogate's second digit.
+  // Tails in use: UTF-8, hexadecimal numbers, and the digits after the first surrogate's.
   static constexpr std::array<Digit, 14> digits_{{{6, 0x80},
                                                   {6, 0x80},
                                                   {6, 0x80},
@@ -96,7 +96,6 @@ class Speller {
   static Tail tail(std::size_t end, std::size_t count);
 
   static Runs joined(Runs all);
-  // The part of the runs between two code points.
   static Runs part(const Runs& runs, char32_t first, char32_t last);
   static Dfa::State at(const Runs& runs, char32_t c);
   static void add(Edges& edges, char byte, Dfa::State to);
@@ -104,18 +103,17 @@ class Speller {
   static void ascii(const Runs& runs, char32_t first, char32_t last, Edges& edges);
   void beyond_ascii(const Runs& runs, Edges& edges);
 
-  // What follows a backslash.
   Edges escape(const Runs& runs);
-  // Those characters that a writer escapes by their numbers.
+  // The characters that writers escape by number.
   [[nodiscard]] Runs without_letters(const Runs& runs) const;
-  // Four hexadecimal digits, or two surrogates of four each.
+  // Four hexadecimal digits, or two surrogates of four digits each.
   Edges json_unicode(const Runs& runs);
 
-  // The edges for code points counted from `base`, whose digit at hand is followed by a tail.
+  // Adds edges for code points from `base` on, which differ in `digit`, followed by a tail.
   void number(const Runs& runs, const Digit& digit, Tail tail, char32_t base, Edges& edges);
   void number(const Runs& runs, std::size_t& run, const Digit& digit, Tail tail, char32_t base,
               Edges& edges);
-  // The state before a tail of any digits.
+  // The state before a tail of arbitrary digits.
   Dfa::State any(Tail tail, Dfa::State to);
   void write(const Digit& digit, unsigned value, unsigned count, Dfa::State to, Edges& edges);
   Dfa::State after(std::string_view bytes, Dfa::State to);

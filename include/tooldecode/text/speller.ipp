@@ -1,5 +1,5 @@
 /// \file
-/// What speller.hpp declares.
+/// Definitions of speller.hpp.
 #pragma once
 
 #include <algorithm>
@@ -200,7 +200,7 @@ TOOLDECODE_INLINE void Speller::number(const Runs& runs, std::size_t& run, const
 
 TOOLDECODE_INLINE Dfa::State Speller::any(Tail tail, Dfa::State to) {
   if (tail.empty()) return to;
-  // A surrogate's last digits are those of any number.
+  // The last digits of a surrogate are those of any hexadecimal number.
   const auto at         = static_cast<std::size_t>(tail.data() - digits_.data());
   const auto place      = at >= surrogate_end - 2 ? hexadecimal_end - tail.size() : at;
   const std::size_t key = place * targets_ + to;

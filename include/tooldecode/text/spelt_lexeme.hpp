@@ -1,6 +1,5 @@
 /// \file
-/// spelt_lexeme: the states of a TextDfa as rows of a lexeme, each way to read a character spelt
-/// once.
+/// spelt_lexeme: turns the states of a TextDfa into rows of a lexeme, with shared spellings.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +18,8 @@ namespace tooldecode::text {
 
 namespace detail {
 
-// The rows of a lexeme one by one, where those inside characters are not shared but where they are
-// equal: what is small is best so, for its states are numbered as bytes reach them.
+// Rows of a lexeme without shapes: rows inside characters are shared only if they are equal. Small
+// lexemes use this, so their states are numbered in the order in which bytes reach them.
 class SpeltRows {
  public:
   explicit SpeltRows(std::vector<Dfa::SparseRow> rows) : rows_(std::move(rows)) {}
@@ -35,16 +34,16 @@ class SpeltRows {
 
 }  // namespace detail
 
-/// A lexeme out of the states of a text and of rows around them.
+/// Builds a lexeme from the states of a text and the rows around them.
 ///
-/// Two states that tell the same characters apart have one shape, wherever they lead, so that a
-/// class of many ranges is spelt once however often it is repeated.
+/// States that distinguish the same characters share one shape, wherever they lead, so a class of
+/// many ranges is spelt once however often it repeats.
 ///
 /// \param text    an automaton over characters; state s is row s + offset
-/// \param rows    those around the text, and edges that its states have beside characters
+/// \param rows    the rows around the text, and extra edges of its states
 /// \param spell   `spell(speller, runs, edges)` appends the edges of a state that reads some runs
 ///
-/// \par Complexity  O(states x classes + distinct shapes x what spelling one costs)
+/// \par Complexity  O(states x classes + distinct shapes x cost of spelling one)
 /// \par Errors      Error{limit_exceeded} past 1,000,000 rows; see BuildBudget
 template <class Spell>
 [[nodiscard]] Dfa spelt_lexeme(const TextDfa& text, Dfa::State offset,

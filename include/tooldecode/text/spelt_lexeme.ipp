@@ -1,5 +1,5 @@
 /// \file
-/// What spelt_lexeme.hpp declares.
+/// Definitions of spelt_lexeme.hpp.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace tooldecode::text::detail {
 
 TOOLDECODE_INLINE void SpeltRows::add(std::size_t row, const Dfa::Shape& shape,
                                       const std::vector<Dfa::State>& exits) {
-  std::vector<Dfa::State> made;  // rows inside come after those that they lead to
+  std::vector<Dfa::State> made;  // rows inside come after the rows they lead to
   const auto placed = [&](std::vector<Dfa::Edge> edges) {
     for (Dfa::Edge& edge : edges) {
       edge.to = edge.to < shape.exits ? exits[edge.to] : made[edge.to - shape.exits];

@@ -1,5 +1,5 @@
 /// \file
-/// StopFinder: the text of an answer up to a text that ends it, in pieces that may be shown.
+/// StopFinder: streams an answer up to a stop text.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@
 
 namespace tooldecode::text {
 
-/// Looks for texts that end an answer. Of a text that comes in any pieces it gives what may be
-/// shown so far: not what may turn out to begin one of them. The first of them to be complete ends
-/// the text before it begins, of several that end together the longest. The result does not depend
-/// on the pieces.
+/// Looks for stop texts in a streamed answer. For each piece it returns the text that can be shown,
+/// holding back bytes that may begin a stop text. The first stop text to be complete ends the
+/// answer before it; if several end together, the longest counts. The result does not depend on the
+/// pieces.
 ///
-/// \par Complexity  O(bytes x bytes of the stops) at worst, in all
+/// \par Complexity  O(bytes x bytes of the stops) in the worst case, in total
 /// \par Threads     a value; one thread at a time
 class StopFinder {
  public:
-  /// \param stops  none of them empty
+  /// \param stops  must not be empty strings
   explicit StopFinder(std::vector<std::string> stops = {}) : stops_(std::move(stops)) {}
 
   [[nodiscard]] std::string push(std::string_view text);
-  /// The rest, when the text has ended.
+  /// The held-back rest, when the text has ended.
   [[nodiscard]] std::string finish() { return std::exchange(held_, {}); }
-  /// The one that was there, or null.
+  /// The stop text that was found, or null.
   [[nodiscard]] const std::string* found() const noexcept;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What stop_finder.hpp declares.
+/// Definitions of stop_finder.hpp.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ TOOLDECODE_INLINE std::string StopFinder::push(std::string_view text) {
     which_ = i;
   }
   if (which_) return std::exchange(held_, {}).substr(0, first);
-  std::size_t begun = 0;  // bytes at the end that one of them begins with
+  std::size_t begun = 0;  // trailing bytes that may begin a stop text
   for (const std::string& stop : stops_) {
     std::size_t length = std::min(held_.size(), stop.size() - 1);
     while (!held_.ends_with(std::string_view(stop).substr(0, length))) --length;

@@ -1,5 +1,5 @@
 /// \file
-/// StringEscape: an escape of a string literal, read byte by byte, and how strings are written.
+/// StringEscape: reads an escape of a string literal byte by byte, and writes strings.
 #pragma once
 
 #include <cstddef>
@@ -14,45 +14,45 @@
 
 namespace tooldecode::text {
 
-/// The escape that a backslash begins, as far as it has been read.
+/// The part of an escape read so far, after its backslash.
 ///
-/// JSON: the short forms, `\uXXXX` and two surrogates of that form. Python: the short forms,
-/// `\xXX`, `\uXXXX` and `\UXXXXXXXX`; not its octal and named escapes. Digits are large or small.
+/// JSON: the short forms, `\uXXXX`, and two surrogates in that form. Python: the short forms,
+/// `\xXX`, `\uXXXX` and `\UXXXXXXXX`, but not octal and named escapes. Hexadecimal digits may be
+/// upper or lower case.
 ///
 /// \par Complexity  O(1) per call
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
 class StringEscape {
  public:
-  /// Behind the backslash.
+  /// The state just after the backslash.
   explicit StringEscape(ValueSyntax syntax) : syntax_(syntax) {}
-  /// What `value` and `places` have said of another one.
+  /// Restores the state from `value` and `places` of another object.
   StringEscape(ValueSyntax syntax, std::uint32_t value, std::uint32_t places);
 
   [[nodiscard]] std::uint32_t value() const noexcept { return value_; }
   [[nodiscard]] std::uint32_t places() const noexcept { return read_ | places_ << 8; }
 
-  /// Reads one more byte; false where it cannot follow.
+  /// Reads one more byte; false if it cannot follow.
   [[nodiscard]] bool read(std::uint8_t byte);
 
   /// The character, once the escape is complete.
   [[nodiscard]] std::optional<char32_t> character() const noexcept;
-  /// Whether the escape can go on to be this character's.
+  /// Whether the escape can still become this character.
   [[nodiscard]] bool may_become(char32_t c) const noexcept;
-  /// The bytes that may come next.
   [[nodiscard]] ByteSet next() const;
-  /// What has been read, with small digits; of an escape that is not complete.
+  /// The text read so far, with lower-case digits, for an incomplete escape.
   [[nodiscard]] std::string text() const;
 
-  /// Whether no common writer escapes a character: it is ASCII, and not one of those that must be
-  /// escaped, that PHP's `\/` or that writers of HTML and JavaScript escape.
+  /// Whether no common writer escapes a character: ASCII, except what must be escaped, PHP's `\/`,
+  /// and what writers of HTML and JavaScript escape.
   [[nodiscard]] static bool is_plain(char32_t c) noexcept;
 
-  /// Appends a character as it stands in a string literal: as it is where it may be, else in the
-  /// one short form, else by its number.
+  /// Appends a character as in a string literal: itself if possible, else its short form, else its
+  /// number.
   ///
-  /// \param quote  of the literal; 0 for a form that stands between either quote
+  /// \param quote  of the literal; 0 for a form that is valid within either quote
   static void append(std::string& out, char32_t c, ValueSyntax syntax, char quote);
-  /// A text between quotes, each character as `append` has it.
+  /// A quoted text, each character as `append` writes it.
   [[nodiscard]] static std::string quoted(std::string_view text, ValueSyntax syntax, char quote);
 
  private:
@@ -60,9 +60,9 @@ class StringEscape {
   static constexpr std::uint32_t pair           = 10;  // two numbers, with a backslash and a u
   static constexpr std::uint32_t high_digits = 4, low_digits = 6;
 
-  // The letters of the short forms that writers use, and what they stand for.
+  // The letters of the short forms that writers use, and their meanings.
   static std::pair<std::string_view, std::string_view> short_forms(ValueSyntax syntax);
-  // All letters, and what they stand for.
+  // All letters, and their meanings.
   static std::string_view letters(ValueSyntax syntax);
   static std::string_view meanings(ValueSyntax syntax);
 
@@ -70,8 +70,8 @@ class StringEscape {
 
   ValueSyntax syntax_;
   std::uint32_t value_  = 0;  // of the digits read
-  std::uint32_t read_   = 0;  // of the places
-  std::uint32_t places_ = 0;  // bytes behind the first letter; 0 before that letter
+  std::uint32_t read_   = 0;
+  std::uint32_t places_ = 0;  // bytes after the first letter; 0 before that letter
 };
 
 }  // namespace tooldecode::text

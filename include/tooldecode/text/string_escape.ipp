@@ -1,5 +1,5 @@
 /// \file
-/// What string_escape.hpp declares.
+/// Definitions of string_escape.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// What string_format.hpp declares.
+/// Definitions of string_format.hpp.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ TOOLDECODE_INLINE std::string FormatPatterns::leap_second(LeapDay day) {
   constexpr int whole_day = 24 * 60, last = whole_day - 1;
   std::array<std::string, 24> hours;
   for (int offset = 0; offset < whole_day; offset += 15) {
-    // The local time that this offset before UTC makes of it, and what after UTC makes the same.
+    // The local time for this offset before UTC, and the offset after UTC with the same local time.
     const int local = last - offset, ahead = offset == 0 ? 0 : whole_day - offset;
     std::string zones;
     if (day != LeapDay::next) zones += "|-" + clock_of(offset);
@@ -100,7 +100,7 @@ TOOLDECODE_INLINE std::string FormatPatterns::ipv6() {
   const std::string group = "[0-9A-Fa-f]{1,4}",
                     last  = "(?:" + group + ':' + group + '|' + ipv4() + ')';
   std::string all         = "(?:(?:" + group + ":){6}" + last;
-  // After the `::` six groups less one, two, ...; before it as many as are left.
+  // After `::` follow six groups less one, two, ...; before it as many as are left.
   for (int before = 0; before <= 7; ++before) {
     all += "|(?:" +
            (before == 0 ? "" : "(?:" + group + ":){0," + std::to_string(before - 1) + '}' + group) +

@@ -1,5 +1,5 @@
 /// \file
-/// What string_lexeme.hpp declares.
+/// Definitions of string_lexeme.hpp.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ namespace tooldecode::text {
 TOOLDECODE_INLINE Dfa quoted(const TextDfa& text, const Spelling& spelling) {
   if (text.empty()) return Dfa({});
   const std::size_t states = text.rows().size();
-  // Row 0 is before the opening quote, rows 1, ... are the text's states, then the closing one.
+  // Row 0 precedes the opening quote; rows 1, ... are the text's states; the last follows the
+  // closing quote.
   std::vector<Dfa::SparseRow> rows(states + 2);
   const auto quote   = static_cast<std::uint8_t>(spelling.quote);
   const auto closing = static_cast<Dfa::State>(states + 1);

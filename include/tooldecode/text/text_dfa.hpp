@@ -1,5 +1,5 @@
 /// \file
-/// TextDfa: a deterministic automaton over code points: what a pattern says of a string's text.
+/// TextDfa: a deterministic automaton over code points, for patterns on a string's text.
 #pragma once
 
 #include <cstddef>
@@ -22,31 +22,29 @@ namespace tooldecode::text {
 /// 0 is the start; an automaton without states accepts nothing.
 ///
 /// \par Complexity  O(n) memory and O(n log n) construction for n = states x classes; `bounded` and
-///                  the operations of sets are products
+///                  the set operations are products
 /// \par Threads     immutable after construction
-/// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets; see
-///                  BuildBudget
+/// \par Errors      Error{limit_exceeded} from `bounded` and the set operations; see BuildBudget
 /// \par Source      Hopcroft 1971 (minimisation)
 class TextDfa {
  public:
   using State                 = std::uint32_t;
   static constexpr State dead = ~State{0};
-  /// States that a combination of automata may have.
+  /// Maximum number of states of a combination of automata.
   static constexpr std::size_t max_states = 10'000;
-  /// States times classes, of one automaton.
+  /// Maximum states x classes of one automaton.
   static constexpr std::size_t max_cells = std::size_t{1} << 23;
 
   struct Row {
-    std::vector<State> next;  // [classes], `dead` where there is no transition
+    std::vector<State> next;  // [classes], `dead` if there is no transition
     bool accepting = false;
   };
 
   /// \param classes  disjoint sets; code points in none of them have no transition
   TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows);
 
-  /// One text.
   [[nodiscard]] static TextDfa of(std::u32string_view text);
-  /// Every text of code points of one set.
+  /// Accepts every text of code points of one set.
   [[nodiscard]] static TextDfa repeated(CodePointSet set);
 
   [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
@@ -55,18 +53,19 @@ class TextDfa {
 
   [[nodiscard]] bool accepts(std::u32string_view text) const;
 
-  /// Where only the number of characters is counted, all of one set, that set and the bounds: a
-  /// counter beside `repeated(set)` does without a state for each count.
+  /// If the automaton only counts characters of one set: that set and the bounds. `repeated(set)`
+  /// with a counter then replaces it, without a state for each count.
   [[nodiscard]] std::optional<std::pair<CodePointSet, Occurrences>> counted() const;
 
-  /// Whether a counter beside this automaton is exact: from every state, at every count within the
-  /// bounds with which it can be reached, some end within the bounds can be reached.
+  /// Whether combining this automaton with a length counter has no dead ends: from every state, at
+  /// every count within the bounds at which it can be reached, an end within the bounds can be
+  /// reached.
   [[nodiscard]] bool is_free_of_dead_ends(const Occurrences& length) const;
 
-  /// The texts of this automaton whose length lies within the bounds, as an automaton of its own.
+  /// The accepted texts whose length is within the bounds.
   [[nodiscard]] TextDfa bounded(const Occurrences& length) const;
 
-  /// The texts of both, of either, of the first and not the second.
+  /// The texts of both, of either, or of the first only.
   [[nodiscard]] friend TextDfa intersection(const TextDfa& a, const TextDfa& b) {
     const auto both = [](bool in_a, bool in_b) { return in_a && in_b; };
     return product(a, b, both, both);
@@ -80,16 +79,16 @@ class TextDfa {
         a, b, [](bool in_a, bool) { return in_a; },
         [](bool in_a, bool in_b) { return in_a && !in_b; });
   }
-  /// Whether the second holds every text of the first.
+  /// Whether `b` accepts every text of `a`.
   [[nodiscard]] friend bool is_subset(const TextDfa& a, const TextDfa& b) {
     return difference(a, b).empty();
   }
 
  private:
-  // A way through both automata's alphabets: code points that neither tells apart.
+  // A pair of classes: code points that neither automaton distinguishes.
   struct Letter {
     static constexpr std::size_t none = ~std::size_t{0};
-    std::size_t a, b;  // classes of either, or none
+    std::size_t a, b;
     friend auto operator<=>(const Letter&, const Letter&) = default;
   };
   struct Piece {
@@ -100,8 +99,8 @@ class TextDfa {
   static std::map<Letter, std::vector<CodePointSet::Range>> letters(const TextDfa& a,
                                                                     const TextDfa& b);
 
-  // Both automata side by side: `is_alive(in_a, in_b)` tells which pairs to follow, where a side
-  // may have left its automaton, `accepts` which of them accept.
+  // The product of two automata. `is_alive(in_a, in_b)` selects the pairs to follow; one side may
+  // have left its automaton. `accepts` selects the accepting ones.
   template <class Alive, class Accepts>
   static TextDfa product(const TextDfa& a, const TextDfa& b, Alive is_alive, Accepts accepts) {
     using Pair = std::pair<State, State>;
@@ -143,11 +142,11 @@ class TextDfa {
 
   static std::vector<Row> trimmed(std::vector<Row> rows);
 
-  // The coarsest partition of the states whose blocks agree on acceptance and on the blocks they go
-  // to: the block of each state.
+  // The block of each state in the coarsest partition whose blocks agree on acceptance and on the
+  // blocks they lead to.
   static std::vector<State> blocks(const std::vector<Row>& rows);
 
-  // One state per block, numbered as the classes reach them from the first.
+  // One state per block, numbered in the order in which the classes reach them from the start.
   static std::vector<Row> minimal(const std::vector<Row>& rows);
 
   std::vector<CodePointSet> classes_;

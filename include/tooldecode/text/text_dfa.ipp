@@ -1,5 +1,5 @@
 /// \file
-/// What text_dfa.hpp declares.
+/// Definitions of text_dfa.hpp.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TOOLDECODE_INLINE bool TextDfa::accepts(std::u32string_view text) const {
 
 TOOLDECODE_INLINE std::optional<std::pair<CodePointSet, Occurrences>> TextDfa::counted() const {
   if (rows_.empty()) return std::nullopt;
-  // States are minimal and numbered as they are reached, so the counts are the states.
+  // States are minimal and numbered as they are reached, so state numbers are counts.
   Occurrences bounds{Occurrences::unbounded, 0};
   for (State s = 0; s < rows_.size(); ++s) {
     const bool last = s + 1 == rows_.size();
@@ -98,13 +98,13 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
   if (length == Occurrences{} || rows_.empty()) return true;
   if (length.min > length.max) return false;
   const std::size_t states = rows_.size();
-  // Without an upper bound the counts past `min` are all alike, and a longer end than
-  // min + states has a shorter one beside it.
+  // Without an upper bound all counts past `min` are equivalent, and an end after more than min +
+  // states characters implies a shorter one.
   const bool open        = length.max == Occurrences::unbounded;
   const std::size_t top  = open ? length.min : length.max;
   const std::size_t ends = open ? top + states : top;
   if (ends > (std::size_t{1} << 23) / states) return false;
-  // Where the nearest end of at least l code points lies, from each state: [states, ends + 1].
+  // Whether state s can end after exactly l code points: [ends + 1, states].
   BuildBudget::spend(((ends + 1) * states * (1 + classes_.size())) / 8);
   std::vector<char> can((ends + 1) * states, 0);
   for (State s = 0; s < states; ++s) can[s] = rows_[s].accepting ? 1 : 0;
@@ -127,7 +127,7 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
     }
   }
   for (State s = 0; s < states; ++s) {
-    // counts from the highest down: `next` is the shortest end of at least min - n code points
+    // next[l]: the shortest end of at least l code points
     std::vector<std::size_t> next(ends + 2, ends + 1);
     for (std::size_t l = ends + 1; l-- > 0;) next[l] = can[l * states + s] ? l : next[l + 1];
     for (std::size_t n = 0; n <= top; ++n) {
@@ -287,8 +287,8 @@ TOOLDECODE_INLINE std::vector<TextDfa::State> TextDfa::blocks(const std::vector<
         Block& old        = all[b];
         const State split = old.begin + std::exchange(old.marked, 0);
         if (split == old.end) continue;
-        // The smaller part is the new block: the larger one, or both, are still to be worked on
-        // if the old one was.
+        // The smaller part becomes the new block and is queued. The old block stays queued if it
+        // was.
         Block fresh{old.begin, split, 0};
         if (split - old.begin <= old.end - split) {
           old.begin = split;

@@ -20,7 +20,7 @@ struct UnicodeName {
   std::string_view alias, name;
 };
 
-// General categories, in the order in which `category_runs` numbers them.
+// General categories, in the order of their numbers in `category_runs`.
 inline constexpr std::array<UnicodeName, 30> categories{{
     {"Lu", "Uppercase_Letter"},    {"Ll", "Lowercase_Letter"},  {"Lt", "Titlecase_Letter"},
     {"Lm", "Modifier_Letter"},     {"Lo", "Other_Letter"},      {"Mn", "Nonspacing_Mark"},
@@ -34,7 +34,7 @@ inline constexpr std::array<UnicodeName, 30> categories{{
     {"Cs", "Surrogate"},           {"Co", "Private_Use"},       {"Cn", "Unassigned"},
 }};
 
-// Groups of categories: those whose aliases begin so (LC: the letters with case).
+// Groups of categories: those whose short names begin with this letter (LC: cased letters).
 inline constexpr std::array<UnicodeName, 12> category_groups{{
     {"L", "Letter"},
     {"LC", "Cased_Letter"},
@@ -50,9 +50,9 @@ inline constexpr std::array<UnicodeName, 12> category_groups{{
     {"M", "Combining_Mark"},
 }};
 
-// The categories of all code points in their order: runs of a category, counted from '<', and a
-// length. Numbers are written five bits at a time, the low ones first: the last digit from '0', the
-// others from '^'.
+// The categories of all code points in order, as runs: a category, counted from '<', and a length.
+// A number has five bits per digit, low digits first; the last digit counts from '0', the others
+// from '^'.
 inline constexpr std::string_view category_runs =
     "U^1R1M3O1M3I1J1M1N1M1H1M2D:M2N3M2<JI1M1J1P1G1P1=JI1N1J1N1U_1R1M1O4Q1M1P1Q1@1K1N1V1Q1P1Q1N1F2P"
     "1=1M2P1F1@1L1F3M1<GN1<7=HN1=8<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1<1=1"
@@ -150,7 +150,7 @@ inline constexpr std::string_view category_runs =
 
 struct UnicodeScript {
   std::string_view alias, name;
-  std::string_view runs;  // gaps and lengths in turn
+  std::string_view runs;  // gaps and lengths alternate
 };
 inline constexpr std::array<UnicodeScript, 30> scripts{{
     {"Arab", "Arabic",
@@ -200,7 +200,7 @@ inline constexpr std::array<UnicodeScript, 30> scripts{{
     {"Tibt", "Tibetan", "^v3f21b14e11b11?1742"},
 }};
 
-// Binary properties, of which only those that unicode_property names are here.
+// Binary properties; code points are included only for those that unicode_property names.
 inline constexpr std::string_view binary_properties =
     " AHex ASCII_Hex_Digit Alpha Alphabetic Bidi_C Bidi_Control Bidi_M Bidi_Mirrored CI CWCF "
     "CWCM CWKCF CWL CWT CWU Case_Ignorable Cased Changes_When_Casefolded "
@@ -214,7 +214,7 @@ inline constexpr std::string_view binary_properties =
     "Pattern_Syntax Pattern_White_Space QMark Quotation_Mark RI Radical Regional_Indicator SD "
     "STerm Sentence_Terminal Soft_Dotted Term Terminal_Punctuation UIdeo Unified_Ideograph "
     "Upper Uppercase VS Variation_Selector White_Space XIDC XIDS XID_Continue XID_Start space ";
-// The scripts whose code points are not here, and names of others that are rarely used.
+// Scripts whose code points are not included, and rare names of others.
 inline constexpr std::string_view other_scripts =
     " Adlam Adlm Aghb Ahom Anatolian_Hieroglyphs Armi Avestan Avst Bali Balinese Bamu Bamum Bass "
     "Bassa_Vah Batak Batk Berf Beria_Erfe Bhaiksuki Bhks Bopo Bopomofo Brah Brahmi Brai Braille "
@@ -245,7 +245,7 @@ inline constexpr std::string_view other_scripts =
 // Reads a number and removes it.
 char32_t take_number(std::string_view& runs);
 
-// The code points whose category's number passes a test.
+// The code points whose category number passes a test.
 template <class Test>
 CodePointSet of_categories(Test test) {
   std::vector<CodePointSet::Range> ranges;
@@ -268,16 +268,16 @@ std::optional<CodePointSet> find_property(std::string_view property);
 
 }  // namespace detail
 
-/// The code points with a property, as ECMA-262 writes it between the braces of `\p{...}`: a
-/// general category (`Lu`, `Letter`, `gc=Nd`, `General_Category=Nd`), a script of the more common
-/// ones (`Script=Greek`, `sc=Grek`), `Any`, `ASCII` or `Assigned`; nothing for any other.
+/// The code points with a property, named as between the braces of ECMA-262's `\p{...}`: a general
+/// category (`Lu`, `Letter`, `gc=Nd`, `General_Category=Nd`), one of the more common scripts
+/// (`Script=Greek`, `sc=Grek`), `Any`, `ASCII` or `Assigned`; nothing for any other.
 ///
 /// \par Complexity  O(ranges of all categories) at the first use of a name, then a copy
 /// \par Threads     may run concurrently
 /// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
 [[nodiscard]] std::optional<CodePointSet> unicode_property(std::string_view property);
 
-/// Whether ECMA-262 knows a property by this name, whether or not `unicode_property` has it.
+/// Whether ECMA-262 defines a property with this name, even if `unicode_property` lacks it.
 ///
 /// \par Complexity  O(names)
 /// \par Source      ECMA-262, tables 66 to 68; Unicode 17.0, PropertyValueAliases.txt

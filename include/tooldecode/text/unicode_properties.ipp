@@ -1,5 +1,5 @@
 /// \file
-/// What unicode_properties.hpp declares.
+/// Definitions of unicode_properties.hpp.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,7 @@ namespace tooldecode::text {
 
 TOOLDECODE_INLINE std::optional<CodePointSet> unicode_property(std::string_view property) {
   static std::mutex mutex;
-  static std::map<std::string, CodePointSet, std::less<>> known;  // as many as there are names
+  static std::map<std::string, CodePointSet, std::less<>> known;  // bounded by the number of names
   const std::lock_guard lock(mutex);
   if (const auto at = known.find(property); at != known.end()) return at->second;
   std::optional<CodePointSet> set = detail::find_property(property);

@@ -11,18 +11,18 @@
 
 namespace tooldecode::text {
 
-/// A code point and how many bytes of UTF-8 it takes.
+/// A code point and its number of UTF-8 bytes.
 struct CodePoint {
   std::uint32_t value = 0;
   std::size_t bytes   = 0;
 };
 
-/// The code point that begins at a byte of a text; nothing where the bytes there are no UTF-8
-/// (overlong forms, surrogates, values past U+10FFFF and cut sequences among them).
+/// The code point at a byte of a text; nothing if the bytes there are not strict UTF-8 (overlong
+/// forms, surrogates, values past U+10FFFF, truncated sequences).
 [[nodiscard]] std::optional<CodePoint> find_code_point(std::string_view text,
                                                        std::size_t at) noexcept;
 
-/// Whether a text is UTF-8 from its first byte to its last.
+/// Whether a text is strict UTF-8.
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace tooldecode::text

@@ -1,5 +1,5 @@
 /// \file
-/// What utf8.hpp declares.
+/// Definitions of utf8.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// utf8_lexeme: the texts of a TextDfa as a lexeme: their UTF-8, nothing around it.
+/// utf8_lexeme: the UTF-8 of a TextDfa's texts as a lexeme, without quotes.
 #pragma once
 
 #include <tooldecode/text/dfa.hpp>
@@ -9,11 +9,11 @@
 
 namespace tooldecode::text {
 
-/// The texts of an automaton over code points as strict UTF-8, without quotes or escapes;
-/// characters are the units.
+/// The texts of an automaton over code points as strict UTF-8, without quotes or escapes. Units are
+/// characters.
 ///
 /// \par Complexity  as spelt_lexeme
-/// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
+/// \par Errors      as spelt_lexeme; accepts nothing if the text automaton is empty
 /// \par Source      RFC 3629
 [[nodiscard]] Dfa utf8_lexeme(const TextDfa& text);
 

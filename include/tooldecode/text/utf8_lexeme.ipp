@@ -1,5 +1,5 @@
 /// \file
-/// What utf8_lexeme.hpp declares.
+/// Definitions of utf8_lexeme.hpp.
 #pragma once
 
 #include <utility>

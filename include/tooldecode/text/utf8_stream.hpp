@@ -1,5 +1,5 @@
 /// \file
-/// Utf8Stream: whole characters of bytes that come in pieces.
+/// Utf8Stream: assembles whole characters from streamed bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tooldecode::text {
 
-/// Makes UTF-8 of bytes that come in any pieces: a character is given when it is complete, and each
-/// byte that is part of none becomes U+FFFD. The result does not depend on the pieces.
+/// Converts streamed bytes to UTF-8. It returns a character once it is complete; each byte that is
+/// part of none becomes U+FFFD. The result does not depend on the pieces.
 ///
 /// \par Complexity  O(bytes)
 /// \par Threads     a value; one thread at a time
@@ -22,7 +22,7 @@ class Utf8Stream {
 
  private:
   [[nodiscard]] std::string take(bool all);
-  // Whether the rest is a character without its last bytes.
+  // Whether the rest is a truncated character.
   [[nodiscard]] bool may_go_on(std::size_t at) const;
 
   std::string held_;

@@ -1,5 +1,5 @@
 /// \file
-/// What utf8_stream.hpp declares.
+/// Definitions of utf8_stream.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// ValueReader: reads JSON and Python literals out of a longer text, strictly, with byte offsets.
+/// ValueReader: reads JSON and Python literals from a longer text, strictly, with byte offsets.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,33 @@
 
 namespace tooldecode::text {
 
-/// A cursor over a text that reads one value after the other.
+/// A cursor over a text that reads one value after another.
 ///
-/// JSON is read as RFC 8259 has it. Python is what `ast.literal_eval` reads, as far as the value
-/// has a JSON form: True, False, None, decimal numbers, strings without a prefix (adjacent ones are
-/// joined), lists, tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers,
-/// other bases, underscores in numbers, `\N{...}` and comments. In both, text that is not UTF-8, a
-/// number beyond double and, unless `allow_repeated_keys`, a key that an object has twice are
-/// errors; an integer beyond 64 bits becomes the nearest double unless `keep_numbers`.
+/// JSON follows RFC 8259. Python is what `ast.literal_eval` reads, if the value has a JSON form:
+/// True, False, None, decimal numbers, strings without a prefix (adjacent ones are joined), lists,
+/// tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers, other bases,
+/// underscores in numbers, `\N{...}` and comments. In both, these are errors: text that is not
+/// UTF-8, a number beyond double, and, unless `allow_repeated_keys`, a repeated key. An integer
+/// beyond 64 bits becomes the nearest double unless `keep_numbers`.
 ///
 /// \par Complexity  O(bytes read), O(log keys) more per key
 /// \par Threads     a value; one thread at a time
 /// \par Errors      Error{code given} with place "byte N"; Error{limit_exceeded} past `max_depth`
 class ValueReader {
  public:
-  /// Which language the values are written in.
   enum class Language : std::uint8_t { json, python };
   using Json = JsonValue;
 
-  /// Arrays and objects inside each other, at most.
+  /// Maximum nesting of arrays and objects.
   static constexpr std::size_t max_depth = 200;
 
-  /// \param code  what errors are reported as
   ValueReader(std::string_view text, Language language, Errc code)
       : text_(text), language_(language), code_(code) {}
 
-  /// Lets an object have a key again, and takes its last value, as languages' own readers do.
+  /// Accepts repeated keys; the last value counts, as in the languages' own readers.
   void allow_repeated_keys() noexcept { unique_keys_ = false; }
 
-  /// Keeps numbers that neither a double nor an integer of 64 bits holds, see ExactNumber.
+  /// Keeps numbers that fit neither a double nor a 64-bit integer, see ExactNumber.
   void keep_numbers() noexcept { keep_numbers_ = true; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
@@ -49,23 +47,21 @@ class ValueReader {
   [[nodiscard]] bool at_end() const noexcept { return at_ == text_.size(); }
   void skip(std::size_t bytes) noexcept { at_ += bytes; }
 
-  /// Skips what the language calls white space.
+  /// Skips the language's white space.
   void skip_space() noexcept;
-  /// Skips these bytes if they come next.
+  /// Skips these bytes if they come next; returns whether they did.
   bool accept(std::string_view bytes) noexcept;
-  /// Skips these bytes, which must come next.
+  /// Skips these bytes, or throws if they do not come next.
   void expect(std::string_view bytes);
-  /// Throws the error that says what is wrong at the cursor.
   [[noreturn]] void fail(std::string_view what) const { fail_at(at_, what); }
   [[noreturn]] void fail_at(std::size_t byte, std::string_view what) const;
 
   /// Reads the value at the cursor, after white space.
   [[nodiscard]] Json value();
 
-  /// Reads the value that is the rest of the text, with white space around it.
+  /// Reads a value that must be the rest of the text; white space may surround it.
   [[nodiscard]] Json only_value();
 
-  /// Reads the string at the cursor.
   [[nodiscard]] std::string string();
 
  private:
@@ -97,7 +93,7 @@ class ValueReader {
 
   std::string digits();
 
-  /// A number or a word must not run into another one.
+  /// Checks that a number or a word does not run into another.
   void end_of_word() const;
 
   void append_string(std::string& result);
@@ -117,33 +113,33 @@ class ValueReader {
   std::size_t depth_ = 0;
 };
 
-/// Reads a text that is one JSON value, with white space around it and nothing else.
+/// Reads a text that is exactly one JSON value; white space may surround it.
 ///
-/// A key that an object has twice is an error, and so is nesting past ValueReader::max_depth.
+/// Repeated keys and nesting past ValueReader::max_depth are errors.
 [[nodiscard]] JsonValue parse_json(std::string_view text, Errc code = Errc::malformed_json);
 
-/// Reads a file's text as parse_json does, but for a mark of byte order, which is skipped, and keys
-/// that an object has again, whose last value counts.
+/// Reads a file's text like parse_json, but skips a byte order mark and accepts repeated keys, of
+/// which the last value counts.
 ///
-/// \param place  stands before "byte N" in an error
+/// \param place  precedes "byte N" in errors
 [[nodiscard]] JsonValue parse_json_file(std::string_view text, const std::string& place = "");
 
-/// The value of a JSON text; nothing where it is none.
+/// The value of a JSON text; nothing if it is not JSON.
 [[nodiscard]] std::optional<JsonValue> find_json(std::string_view text);
 
-/// Reads a document as parse_json does, and keeps every number as it is: those that a double would
-/// round become values that schemas read, see ExactNumber.
+/// Reads a document like parse_json, but keeps every number exactly: those that a double would
+/// round become exact values that schemas read, see ExactNumber.
 [[nodiscard]] JsonValue parse_exact_json(std::string_view text, Errc code = Errc::malformed_json);
 
-/// Reads a text that is one Python literal, with white space around it and nothing else.
+/// Reads a text that is exactly one Python literal; white space may surround it.
 [[nodiscard]] JsonValue parse_python_literal(std::string_view text);
 
 }  // namespace tooldecode::text
 
 namespace tooldecode {
 
-/// The value of a JSON text, as text::parse_exact_json reads it: a schema for
-/// ChoiceOptions::text_schema, say.
+/// Reads JSON text with exact numbers, like text::parse_exact_json, for example a schema for
+/// ChoiceOptions::text_schema.
 ///
 /// Errors: Error{malformed_json} with the byte.
 [[nodiscard]] JsonValue parse_json_value(std::string_view text);

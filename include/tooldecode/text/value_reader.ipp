@@ -1,5 +1,5 @@
 /// \file
-/// What value_reader.hpp declares.
+/// Definitions of value_reader.hpp.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TOOLDECODE_INLINE ValueReader::Json ValueReader::object() {
   const Nesting nesting(*this);
   Json result   = Json::object();
   auto& members = result.items();
-  std::unordered_set<std::size_t> hashes;  // of keys, where they are many
+  std::unordered_set<std::size_t> hashes;  // of keys, if there are many
   const auto is_new_key = [&](const std::string& key) {
     constexpr std::size_t few = 16;
     const std::hash<std::string> hash;
@@ -211,7 +211,7 @@ TOOLDECODE_INLINE void ValueReader::append_string(std::string& result) {
   const char quote  = text_[at_];
   const bool triple = python() && rest().starts_with(std::string(3, quote));
   const std::string_view end =
-      triple ? rest().substr(0, 3) : rest().substr(0, 1);  // what opens also closes
+      triple ? rest().substr(0, 3) : rest().substr(0, 1);  // equals the opening quotes
   skip(end.size());
   const auto is_plain = [&](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -290,9 +290,9 @@ TOOLDECODE_INLINE void ValueReader::python_escape(std::string& result) {
   } else if (c == 'N') {
     fail_at(start, "named characters are not supported");
   } else if (accept("\r\n") || accept("\r") || accept("\n")) {
-    // a line that goes on
+    // a continued line
   } else {
-    result.push_back('\\');  // as Python does: an unknown escape stays as it is
+    result.push_back('\\');  // as in Python: an unknown escape is kept
   }
 }
 

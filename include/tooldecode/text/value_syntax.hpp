@@ -1,5 +1,5 @@
 /// \file
-/// ValueSyntax: the language that values are written in.
+/// ValueSyntax: the language of values.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tooldecode::text {
 
-/// How values are written.
+/// The syntax of values.
 enum class ValueSyntax : std::uint8_t {
   json,    ///< `true`, `null`, `"text"`
   python,  ///< `True`, `None`, `'text'` or `"text"`

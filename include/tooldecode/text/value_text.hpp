@@ -1,5 +1,5 @@
 /// \file
-/// How strings, numbers and values stand in JSON, as Python's json.dumps writes it, and in Python.
+/// How strings, numbers and values are written in JSON (as by Python's json.dumps) and in Python.
 #pragma once
 
 #include <cmath>
@@ -17,9 +17,9 @@ namespace tooldecode::text {
 
 namespace detail {
 
-/// Code points that `str.isprintable` calls not printable and that never will be: controls, format
-/// characters, spaces other than U+0020, line ends and private use. Unassigned code points are left
-/// out, since which ones they are depends on Python's version.
+/// Code points that `str.isprintable` rejects and always will: controls, format characters, spaces
+/// other than U+0020, line ends and private use. Unassigned code points are left out, since they
+/// depend on Python's version.
 inline constexpr std::pair<std::uint32_t, std::uint32_t> unprintable[] = {
     {0x0, 0x1f},        {0x7f, 0xa0},       {0xad, 0xad},       {0x600, 0x605},
     {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},
@@ -38,46 +38,47 @@ CodePoint checked(const std::optional<CodePoint>& point);
 
 }  // namespace detail
 
-/// The shortest decimal digits that read back as a number, and the power of ten of the first.
+/// The shortest decimal digits that read back as a number, and the power of ten of the first digit.
 struct ShortestDigits {
   std::string digits;  ///< without a point
   int exponent = 0;
 };
 
-/// The shortest digits of a number that is finite, whatever its sign.
+/// The shortest digits of a finite number's magnitude.
 [[nodiscard]] ShortestDigits shortest_digits(double value);
 
-/// Appends a number as Python's `float.__repr__` writes it: the shortest digits that read back as
-/// the same number, `5.0`, `1e-09`, `1e+16`.
+/// Appends a number as Python's `float.__repr__` writes it, with the shortest digits that read back
+/// as the same number: `5.0`, `1e-09`, `1e+16`.
 ///
 /// \par Errors      Error{malformed_call} for infinities and NaN, which no literal can write
 void append_float(std::string& text, double value);
 
 /// Appends a string as `json.dumps(..., ensure_ascii=False)` writes it.
 ///
-/// \par Errors      Error{malformed_call} where the string is not UTF-8
+/// \par Errors      Error{malformed_call} if the string is not UTF-8
 void append_json_string(std::string& text, std::string_view string);
 
-/// Appends a string as Python's `repr` writes it, save that unassigned code points are not escaped.
+/// Appends a string as Python's `repr` writes it, except that unassigned code points are not
+/// escaped.
 ///
-/// \par Errors      Error{malformed_call} where the string is not UTF-8
+/// \par Errors      Error{malformed_call} if the string is not UTF-8
 void append_python_string(std::string& text, std::string_view string);
 
 namespace detail {
 
-/// How values are written; languages differ in words and strings only.
+/// How values are written; the languages differ only in words and strings.
 struct ValueStyle {
   std::string_view yes, no, none;
   void (*append_string)(std::string&, std::string_view);
   std::string_view comma = ", ", colon = ": ";
   int indent = -1;
-  bool any   = false;  // also what the language cannot write, as null
+  bool any   = false;  // also writes what the language cannot, as null
 };
 
-/// The text in quotes, whatever bytes it holds: U+FFFD for what is not UTF-8.
+/// Appends a quoted string of any bytes; U+FFFD replaces what is not UTF-8.
 void append_any_string(std::string& text, std::string_view string);
 
-/// The same in ASCII alone.
+/// Like append_any_string, in ASCII only.
 void append_ascii_string(std::string& text, std::string_view string);
 
 inline constexpr ValueStyle json_style{"true", "false", "null", append_json_string};

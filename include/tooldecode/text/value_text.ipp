@@ -1,5 +1,5 @@
 /// \file
-/// What value_text.hpp declares.
+/// Definitions of value_text.hpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 /// \file
-/// Writers of values: JSON as Python's json.dumps writes it, Python literals as its repr does.
+/// Writes values as JSON (like Python's json.dumps) and as Python literals (like repr).
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace tooldecode::text {
 
-/// A value as `json.dumps(value, ensure_ascii=False)` writes it: `{"a": [1, 2.0]}`.
+/// Writes a value like `json.dumps(value, ensure_ascii=False)`: `{"a": [1, 2.0]}`.
 ///
-/// Members keep the order in which the value holds them.
+/// Members keep their order.
 ///
 /// \par Errors      Error{malformed_call} for what JSON cannot write, see append_float
 [[nodiscard]] std::string write_json(const JsonValue& value);
 
-/// A value as Python's `repr` writes it: `{'a': [1, 2.0, None]}`.
+/// Writes a value like Python's `repr`: `{'a': [1, 2.0, None]}`.
 ///
 /// \par Errors      Error{malformed_call} for what Python cannot write, see append_float
 [[nodiscard]] std::string write_python_literal(const JsonValue& value);

@@ -1,5 +1,5 @@
 /// \file
-/// What value_writer.hpp declares.
+/// Definitions of value_writer.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// \file
-/// without_match: the texts of a lexeme that hold no match of another one.
+/// without_match: the texts of a lexeme that contain no match of another one.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace tooldecode::text {
 
-/// Where a pattern's match is looked for.
+/// Where to look for a match.
 enum class MatchAt : std::uint8_t { start, anywhere };
 
-/// Those texts of a lexeme that hold no text of another one at their start, or anywhere. Units are
-/// counted as before.
+/// The texts of a lexeme that contain no text of another lexeme, at their start or anywhere. Units
+/// are counted as before.
 ///
-/// \par Complexity  O(states of the lexeme x sets of the pattern's states that are reached x 256)
+/// \par Complexity  O(states of the lexeme x reachable sets of pattern states x 256)
 /// \par Errors      see BuildBudget
 [[nodiscard]] Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where);
 
-/// Those texts of a lexeme that do not hold some bytes as they are written.
+/// The texts of a lexeme that do not contain these bytes literally.
 ///
 /// \param bytes  not empty
 [[nodiscard]] Dfa without_bytes(const Dfa& text, std::string_view bytes);

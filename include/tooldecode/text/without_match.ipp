@@ -1,5 +1,5 @@
 /// \file
-/// What without_match.hpp declares.
+/// Definitions of without_match.hpp.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace tooldecode::text {
 TOOLDECODE_INLINE Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
   struct SearchState {
     Dfa::State text;
-    std::vector<Dfa::State> begun;  // of the pattern, ascending
+    std::vector<Dfa::State> begun;  // pattern states, ascending
     auto operator<=>(const SearchState&) const = default;
   };
   if (pattern.empty() || text.empty()) return text;

@@ -1,5 +1,5 @@
 /// \file
-/// AddedTokens: tokens that are found in a text before it is encoded.
+/// AddedTokens: tokens that are matched in a text before it is encoded.
 #pragma once
 
 #include <array>
@@ -16,33 +16,33 @@ namespace tooldecode::vocabulary {
 
 namespace detail {
 
-/// Whether a character may stand in a word.
+/// Whether a character can be part of a word.
 bool is_word(std::uint32_t character);
 
-/// Where the last character of a text begins, which must not be empty.
+/// The index at which the last character of a non-empty text begins.
 std::size_t last_character(std::string_view text) noexcept;
 
 }  // namespace detail
 
-/// A token that stands for a text wherever the text is found.
+/// A token that is matched wherever its text occurs.
 struct AddedToken {
   std::string text;
   TokenId token;
-  bool is_control   = false;  ///< found only where control tokens are asked for
-  bool single_word  = false;  ///< not found beside a character of a word
-  bool strips_left  = false;  ///< takes the white space before it
-  bool strips_right = false;  ///< takes the white space after it
-  bool keeps_spaces = false;  ///< takes other white space only, up to the next U+0020
+  bool is_control   = false;  ///< matched only if control tokens are requested
+  bool single_word  = false;  ///< not matched next to a word character
+  bool strips_left  = false;
+  bool strips_right = false;
+  bool keeps_spaces = false;  ///< takes only other white space, up to the next U+0020
 };
 
-/// A list of tokens to be found in a text, from left to right, the longest first.
+/// Tokens to match in a text, from left to right, longest first.
 ///
 /// \par Complexity  O(n m) for n bytes and m tokens that begin with the same byte
 /// \par Threads     immutable after construction
 /// \par Source      huggingface/tokenizers, added_vocabulary.rs
 class AddedTokens {
  public:
-  /// Some of a text: a token, or plain text where `token` is null.
+  /// A part of a text: a token, or plain text if `token` is null.
   struct Stretch {
     std::string_view text;
     const AddedToken* token;
@@ -50,18 +50,18 @@ class AddedTokens {
 
   AddedTokens() = default;
   explicit AddedTokens(std::vector<AddedToken> tokens);
-  /// The control and the user-defined tokens of a vocabulary, by their names.
+  /// The control and user-defined tokens of a vocabulary, matched by name.
   [[nodiscard]] static AddedTokens of(const Vocabulary& vocabulary);
 
-  /// A text's tokens and what lies between them, in order; nothing of an empty text.
+  /// The tokens of a text and the plain text between them, in order; empty for an empty text.
   [[nodiscard]] std::vector<Stretch> split(std::string_view text, bool finds_control) const;
-  /// Whether a token takes white space that it does not write.
+  /// Whether any token takes white space that it does not write.
   [[nodiscard]] bool strip() const noexcept { return strip_; }
 
  private:
   [[nodiscard]] const AddedToken* find(std::string_view rest, bool finds_control) const;
 
-  std::array<std::vector<AddedToken>, 256> tokens_;  // by first byte, the longest first
+  std::array<std::vector<AddedToken>, 256> tokens_;  // by first byte, longest first
   bool strip_ = false;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What added_tokens.hpp declares.
+/// Definitions of added_tokens.hpp.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace tooldecode::vocabulary::detail {
 
 TOOLDECODE_INLINE bool is_word(std::uint32_t character) {
-  // `\w` of the crate regex: letters, marks, digits, connectors, joiners and letters in circles.
+  // `\w` of the Rust crate regex: letters, marks, digits, connectors, joiners and circled letters.
   static const text::CodePointSet set = [] {
     text::CodePointSet result{{0x200C, 0x200D},
                               {0x24B6, 0x24E9},
@@ -106,8 +106,8 @@ TOOLDECODE_INLINE std::vector<AddedTokens::Stretch> AddedTokens::split(std::stri
       end += token->keeps_spaces ? std::min(taken, after.find(' ')) : taken;
     }
     if (done < begin) stretches.push_back({text.substr(done, begin - done), nullptr});
-    // A token may begin within the white space that the one before has taken, and is found too, if
-    // it does not take white space of its own.
+    // A token may begin within the white space that the previous one took. It is matched too, but
+    // appended only if it takes no white space itself.
     if (begin < end) stretches.push_back({text.substr(begin, end - begin), token});
     done = end;
   }

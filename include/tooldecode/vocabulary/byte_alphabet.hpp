@@ -1,6 +1,6 @@
 /// \file
-/// How tokenizer files write bytes: the GPT-2 byte alphabet, SentencePiece's mark for a space, and
-/// its tokens of bytes.
+/// How tokenizer files write bytes: GPT-2's byte alphabet, SentencePiece's space mark and byte
+/// tokens.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace tooldecode::vocabulary {
 
-/// The bytes that a text in the alphabet stands for; nothing where a character is not in it.
+/// Decodes a text in the GPT-2 byte alphabet; nothing if a character is not in the alphabet.
 ///
-/// Printable Latin-1 stands for itself; the other bytes follow from U+0100 on, in their order.
+/// Printable Latin-1 characters are their own bytes; the other bytes are U+0100 and up, in order.
 [[nodiscard]] std::optional<std::string> find_alphabet_bytes(std::string_view text);
 
-/// SentencePiece text with spaces for the marks (U+2581) that stand for them.
+/// Replaces SentencePiece's space marks (U+2581) by spaces.
 [[nodiscard]] std::string replace_space_marks(std::string_view text);
 
-/// The byte that a token such as `<0x0A>` stands for; nothing for other texts.
+/// The byte of a token such as `<0x0A>`; nothing for other texts.
 [[nodiscard]] std::optional<char> find_byte(std::string_view text);
 
 }  // namespace tooldecode::vocabulary

@@ -1,5 +1,5 @@
 /// \file
-/// What byte_alphabet.hpp declares.
+/// Definitions of byte_alphabet.hpp.
 #pragma once
 
 #include <array>

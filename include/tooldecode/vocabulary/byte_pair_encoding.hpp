@@ -1,5 +1,5 @@
 /// \file
-/// BytePairEncoding: merges the symbols of one piece of text into tokens.
+/// BytePairEncoding: merges the symbols of a piece of text into tokens.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@
 
 namespace tooldecode::vocabulary {
 
-/// How a BytePairEncoding starts and what it merges first.
+/// Options of BytePairEncoding.
 struct BytePairOptions {
   bool characters   = false;  ///< starts from characters (SentencePiece) instead of bytes
-  bool whole_first  = false;  ///< a piece that is a token is that token, whatever the merges say
-  bool user_defined = false;  ///< user-defined tokens are pieces of text too
-  std::span<const TokenId> left_out = {};  ///< ids that no text is encoded as, in order
+  bool whole_first  = false;  ///< a piece that is a token becomes that token, whatever the merges
+  bool user_defined = false;  ///< user-defined tokens are also pieces of text
+  std::span<const TokenId> left_out = {};  ///< ids that no text is encoded as, sorted
 };
 
 /// Byte-pair encoding over a vocabulary, by ranked merges or by the scores of the merged pieces.
 ///
-/// The best pair is merged until none is left, the leftmost of equals first. A character without a
-/// token is written as its byte tokens.
+/// The best pair is merged until none is left; among equal pairs the leftmost comes first. A
+/// character without a token becomes its byte tokens.
 ///
 /// \par Complexity  O(n log n) for a piece of n bytes
 /// \par Threads     immutable after construction
@@ -38,27 +38,26 @@ struct BytePairOptions {
 /// \par Source      Sennrich et al., arXiv:1508.07909; Kudo and Richardson, arXiv:1808.06226
 class BytePairEncoding {
  public:
-  /// A pair of texts that may be merged; earlier pairs first.
+  /// A pair of texts to merge; earlier pairs have priority.
   using Merge = std::pair<std::string, std::string>;
 
-  /// Two tokens that may be merged into a third.
   struct TokenMerge {
     TokenId left, right, merged;
   };
 
   BytePairEncoding(Vocabulary vocabulary, const std::vector<Merge>& merges,
                    BytePairOptions options);
-  /// By merges of tokens, which need not write different bytes; earlier merges first.
+  /// Uses merges of token ids, so different tokens may write equal bytes; earlier merges have
+  /// priority.
   [[nodiscard]] static BytePairEncoding by_tokens(const Vocabulary& vocabulary,
                                                   const std::vector<TokenMerge>& merges,
                                                   BytePairOptions options);
   /// \param scores  one per token; the pair whose text has the highest score is merged first
   BytePairEncoding(Vocabulary vocabulary, std::vector<float> scores);
-  /// tiktoken's: the pair whose text is the token of the lowest id is merged first, and a piece that is a
-  /// token is that token.
+  /// tiktoken's rule: the pair whose text is the token with the lowest id is merged first, and a
+  /// piece that is a token becomes that token.
   [[nodiscard]] static BytePairEncoding by_ids(const Vocabulary& vocabulary);
 
-  /// Appends the tokens of one piece.
   void encode(std::string_view piece, std::vector<TokenId>& out) const;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What byte_pair_encoding.hpp declares.
+/// Definitions of byte_pair_encoding.hpp.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TOOLDECODE_INLINE BytePairEncoding::BytePairEncoding(Vocabulary vocabulary,
     : vocabulary_(std::move(vocabulary)), options_(options) {
   index_tokens(options.left_out);
   ranks_.reserve(merges.size());
-  // Some files list a merged text once more, as a token to be matched before anything else.
+  // Some files list a merged text again as a user-defined token.
   const auto any_token = [&](const std::string& text) {
     const TokenId token = token_of(text);
     return token >= 0 ? token : vocabulary_.find(text).value_or(-1);
@@ -87,7 +87,7 @@ TOOLDECODE_INLINE void BytePairEncoding::encode(std::string_view piece,
     Symbol& left  = symbols[best.left];
     Symbol& right = symbols[best.right];
     if (left.size != best.left_size || right.size != best.right_size || left.next != best.right) {
-      continue;  // one of the two has been merged meanwhile
+      continue;  // stale: one of the two was merged meanwhile
     }
     left.size += right.size;
     left.token = best.token;

@@ -18,14 +18,14 @@
 
 namespace tooldecode::vocabulary {
 
-/// Reads members of a JSON object with errors that name their JSON pointers.
+/// Reads members of a JSON object; errors name their JSON pointers.
 class JsonMembers {
  public:
   explicit JsonMembers(const JsonValue& object, std::string pointer = "#");
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
   [[nodiscard]] bool has(const char* key) const;
   [[nodiscard]] const JsonValue& array(const char* key) const;
-  /// Refuses members of other names.
+  /// Rejects members with other names.
   void allow(std::initializer_list<std::string_view> keys) const;
   template <class T>
   [[nodiscard]] T value(const char* key) const {
@@ -43,7 +43,7 @@ class JsonMembers {
       fits = fits && found->is_number();
     } else if constexpr (std::same_as<T, std::string>) {
       fits = fits && found->is_string();
-    } else {  // a list of numbers or of texts
+    } else {
       fits = fits && found->is_array();
       for (std::size_t i = 0; fits && i < found->size(); ++i) {
         fits = std::is_arithmetic_v<typename T::value_type> ? found->at(i).is_number()
@@ -63,23 +63,23 @@ class JsonMembers {
   std::string pointer_;
 };
 
-/// The bytes of a text in base64; `place` is named where it is none.
+/// Decodes base64; errors name `place`.
 std::string decode_base64(std::string_view text, const std::string& place);
 
-/// "a b" in the byte alphabet.
+/// Splits "a b", written in the byte alphabet.
 BytePairEncoding::Merge split_merge(std::string_view text, std::size_t rank);
 
-/// "a b" with U+2581 for spaces in a and b.
+/// Splits "a b", where U+2581 stands for spaces in a and b.
 BytePairEncoding::Merge split_marked_merge(std::string_view text, std::size_t rank);
 
 /// Reads the compact form: one JSON object with `type` (`bpe-bytelevel` or `spm-bpe`),
-/// `tokens_b64`, `token_types`, `merges` or `scores`, `pre_tokenizer`, `eos_id` and, where logits
+/// `tokens_b64`, `token_types`, `merges` or `scores`, `pre_tokenizer`, `eos_id` and, if the logits
 /// are longer than the list of tokens, `model_vocab_size`.
 ///
-/// A file may be damaged without being compressed, where nothing else would tell. So whatever says
-/// a thing twice is compared: `n_tokens` with the tokens, merges with the tokens that they make, no
-/// two normal tokens write the same bytes, and there are no members of other names. What is said
-/// once (a token's type, the id that ends a text) is taken as it is.
+/// An uncompressed file has no checksum that would reveal damage, so redundant data is checked:
+/// `n_tokens` must match the tokens, merges must match the tokens they make, no two normal tokens
+/// may write the same bytes, and unknown members are rejected. Data that occurs once (a token's
+/// type, the end token's id) is not checked.
 ///
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place

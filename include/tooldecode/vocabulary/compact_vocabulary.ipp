@@ -1,5 +1,5 @@
 /// \file
-/// What compact_vocabulary.hpp declares.
+/// Definitions of compact_vocabulary.hpp.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TOOLDECODE_INLINE std::string decode_base64(std::string_view text, const std::st
     held -= 8;
     bytes.push_back(static_cast<char>(bits >> held & 0xFF));
   }
-  // What is over is no byte and zero, or the text was another once.
+  // The remaining bits must be fewer than 6 and zero, or the text is damaged.
   if (held >= 6 || (bits & ((1U << held) - 1)) != 0) refuse();
   return bytes;
 }
@@ -135,8 +135,7 @@ TOOLDECODE_INLINE Tokenizer parse_compact_vocabulary(std::string_view json_text)
   if (file.has("bos_id")) options.begin_token = id("bos_id");
   if (file.has("pad_id")) options.pad_token = id("pad_id");
   if (file.has("model_vocab_size")) options.size = file.value<std::size_t>("model_vocab_size");
-  // Logits past the tokens are padding: a few thousand at most, and never so many that masks of
-  // them would fill the memory.
+  // Limits the padding to what real models have, so that masks cannot fill the memory.
   if (options.size > 2 * tokens.size() + 65'536) {
     file.fail("model_vocab_size", std::to_string(options.size) +
                                       ": must be at most 65536 more than twice the tokens, " +

@@ -1,5 +1,5 @@
 /// \file
-/// find_named_ends, without_false_ends: which tokens end a text, as far as their names tell.
+/// find_named_ends, without_false_ends: find end tokens by their names.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@ namespace tooldecode::vocabulary {
 
 namespace detail {
 
-// What models write where their turn, or the text, ends; and, below, what stands between files that
-// were trained on as one text, where a completion of code ends.
+// Names of tokens that end a turn or a text. Those of the second group separate files in training
+// texts, so a code completion ends there.
 inline constexpr std::array<std::string_view, 33> end_names{
-    "<|eot_id|>",                               // Llama 3: the turn
-    "<|eom_id|>",                               // Llama 3: the message, before a tool's answer
+    "<|eot_id|>",                               // Llama 3: ends the turn
+    "<|eom_id|>",                               // Llama 3: ends the message before a tool's answer
     "<|end_of_text|>",                          // Llama 3, Granite
     "<|im_end|>",                               // ChatML: Qwen, Hermes
     "<|endoftext|>",                            // GPT-2, Qwen, Phi
     "<|end|>",                                  // Phi 3
     "<|return|>",                               // gpt-oss
-    "<|call|>",                                 // gpt-oss: a tool is to answer
+    "<|call|>",                                 // gpt-oss: a tool answers next
     "<|flush|>",                                // Solar
-    "<|calls|>",                                // Solar: tools are to answer
+    "<|calls|>",                                // Solar: tools answer next
     "<end_of_turn>",                            // Gemma
     "<turn|>",                                  // Gemma 4
-    "<|tool_response>",                         // Gemma 4: a tool is to answer
+    "<|tool_response>",                         // Gemma 4: a tool answers next
     "<end_of_utterance>",                       // SmolVLM
     "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",  // DeepSeek
     "<EOT>",
@@ -56,27 +56,27 @@ bool has_special(const std::vector<Vocabulary::Entry>& entries, std::string_view
 
 }  // namespace detail
 
-/// `ends` without what has the name of an end and is none beside the others.
+/// Removes tokens from `ends` that have an end token's name but are none next to the others.
 ///
-/// `<|end|>` ends a message where others end the text (gpt-oss, Solar), and `</s>` is text where
-/// Gemma 4 and PLaMo have ends of their own. `<|call|>` is a message's end, too, in vocabularies with
-/// `<|channel|>` (gpt-oss): an answer is several messages, and grammars read it as part of one. Who
-/// serves such a model stops there to run the tool; what its constraint may end with is another
-/// question.
+/// `<|end|>` ends only a message in models where other tokens end the text (gpt-oss, Solar). `</s>`
+/// is text in Gemma 4 and PLaMo, which have their own end tokens. `<|call|>` also ends only a
+/// message in vocabularies with `<|channel|>` (gpt-oss): an answer has several messages, and
+/// grammars read `<|call|>` as part of it. A server for such a model stops at `<|call|>` to run the
+/// tool; this does not change what the constraint may end with.
 ///
 /// \par Complexity  O(tokens)
-/// \par Source      llama.cpp's rules, but that for `<|call|>`
+/// \par Source      llama.cpp's rules, except that for `<|call|>`
 [[nodiscard]] std::vector<TokenId> without_false_ends(
     std::vector<TokenId> ends, const std::vector<Vocabulary::Entry>& entries);
 
-/// The tokens whose names say that they end a turn or a text, in the order of their ids, whatever
-/// their types: files mark some of them as ordinary.
+/// The tokens whose names mark the end of a turn or a text, in order of their ids and regardless of
+/// type: some files mark them as ordinary tokens.
 ///
-/// Files often name one end token where a model writes several: the one that ends a text, and not
-/// the one that ends its turn.
+/// Files often name one end token where a model writes several: the one that ends a text, but not
+/// the one that ends a turn.
 ///
 /// \par Complexity  O(tokens)
-/// \par Source      the names that llama.cpp's llama_vocab_is_eog knows
+/// \par Source      the names in llama.cpp's llama_vocab_is_eog
 [[nodiscard]] std::vector<TokenId> find_named_ends(const std::vector<Vocabulary::Entry>& entries);
 
 }  // namespace tooldecode::vocabulary

@@ -1,5 +1,5 @@
 /// \file
-/// What end_tokens.hpp declares.
+/// Definitions of end_tokens.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What frequency_ranks.hpp declares.
+/// Definitions of frequency_ranks.hpp.
 #pragma once
 
 #include <algorithm>
@@ -231,7 +231,7 @@ TOOLDECODE_INLINE FrequencyRanks FrequencyRanks::parse(std::string_view text,
     const auto found = file.find(key);
     return found == file.end() ? missing : *found;
   };
-  // Past any vocabulary, and short of what would fill the memory.
+  // Larger than any vocabulary, but too small to fill the memory.
   const std::size_t size = number(member("vocabulary_size"), "#/vocabulary_size", 1U << 24);
   const Json &source = member("source"), &ids = member("ids"), &counts = member("counts");
   if (!source.is_string()) fail("#/source", "must be a string");

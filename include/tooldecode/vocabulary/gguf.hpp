@@ -1,5 +1,5 @@
 /// \file
-/// GGUF: the tokenizer in a model file's metadata.
+/// GGUF: reads the tokenizer in a model file's metadata.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace tooldecode::vocabulary {
 
 namespace detail {
 
-/// The tokenizer of a GGUF file, from its metadata.
+/// Builds a tokenizer from a GGUF file's metadata.
 class GgufTokenizer {
  public:
   explicit GgufTokenizer(const GgufMetadata& file);
@@ -47,18 +47,18 @@ class GgufTokenizer {
   const std::vector<std::string>& tokens_;
   std::string model_;
   std::vector<Vocabulary::Entry> entries_;
-  std::vector<TokenId> left_out_;  // tokens that bytes are never merged into
+  std::vector<TokenId> left_out_;  // tokens that merges never produce
 };
 
 }  // namespace detail
 
-/// Reads the tokenizer of a GGUF file: models `gpt2` (byte-level BPE), `llama` (SentencePiece's BPE),
-/// `gemma4` (BPE over characters), `t5` (SentencePiece's unigrams) and `bert` (word pieces).
+/// Reads the tokenizer of a GGUF file: models `gpt2` (byte-level BPE), `llama` (SentencePiece BPE),
+/// `gemma4` (BPE over characters), `t5` (SentencePiece Unigram) and `bert` (WordPiece).
 ///
-/// A text ends with the tokens that the file names as ends of a text, turn or message
-/// (`eos_token_id`, `eos_token_ids`, `eot_token_id`, `eom_token_id`) or of one file among several
-/// (`fim_pad_token_id`, `fim_rep_token_id`, `fim_sep_token_id`) and with those of `find_named_ends`. A vocabulary whose pre-tokenizer is not known, or of word pieces, is read all
-/// the same; only `encode` needs it.
+/// End tokens are those that the file names as the end of a text, turn or message (`eos_token_id`,
+/// `eos_token_ids`, `eot_token_id`, `eom_token_id`) or of one file among several
+/// (`fim_pad_token_id`, `fim_rep_token_id`, `fim_sep_token_id`), and those of `find_named_ends`. A
+/// vocabulary of WordPiece or with an unknown pre-tokenizer loads too; only `encode` throws for it.
 ///
 /// \par Complexity  O(size of the metadata)
 /// \par Errors      Error{malformed_file, malformed_vocabulary, malformed_pattern} with the place

@@ -1,5 +1,5 @@
 /// \file
-/// What gguf.hpp declares.
+/// Definitions of gguf.hpp.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ TOOLDECODE_INLINE GgufTokenizer::GgufTokenizer(const GgufMetadata& file)
 
 TOOLDECODE_INLINE Tokenizer GgufTokenizer::build() const {
   const Vocabulary vocabulary(entries_, options());
-  if (model_ == "bert") {  // whose pieces are of words without accents, in lower case
+  if (model_ == "bert") {  // WordPiece lower-cases text and strips accents
     return Tokenizer(vocabulary,
                      BytePairEncoding(vocabulary, std::vector<BytePairEncoding::Merge>(), {}),
                      PreTokenizer::unknown(key("model"), "word pieces cannot be made of a text"));
@@ -121,7 +121,7 @@ TOOLDECODE_INLINE std::string GgufTokenizer::text_of(std::size_t i, TokenType ty
   if (!is_byte_level()) return replace_space_marks(text);
   if (type != TokenType::normal) return text;
   if (auto bytes = find_alphabet_bytes(text)) return *std::move(bytes);
-  left_out_.push_back(static_cast<TokenId>(i));  // Command R has such: they write themselves
+  left_out_.push_back(static_cast<TokenId>(i));  // in Command R: they write themselves
   return text;
 }
 

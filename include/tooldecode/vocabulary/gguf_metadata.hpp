@@ -18,7 +18,7 @@ namespace tooldecode::vocabulary {
 
 /// Reads the fields of a GGUF file one after another; the bytes must outlive it.
 ///
-/// \par Errors      Error{malformed_file} with the byte offset, where the file is cut short
+/// \par Errors      Error{malformed_file} with the byte offset if the file is truncated
 class GgufCursor {
  public:
   explicit GgufCursor(std::string_view bytes, std::size_t position = 0)
@@ -47,8 +47,8 @@ class GgufCursor {
 
 /// The key-value part of a GGUF file, versions 2 and 3, little-endian.
 ///
-/// Numbers are kept as doubles, booleans too; arrays hold numbers or strings. What follows, a list
-/// of tensors and their data, is not looked at: a file may end here.
+/// Numbers and booleans are stored as doubles; arrays hold numbers or strings. The tensors that
+/// follow are not read, and may be missing.
 ///
 /// \par Complexity  O(size of the metadata)
 /// \par Threads     immutable after construction
@@ -63,7 +63,7 @@ class GgufMetadata {
   explicit GgufMetadata(std::string_view bytes);
 
   [[nodiscard]] bool has(const std::string& key) const { return values_.count(key) != 0; }
-  /// The value of a key; Error{malformed_file} where it is missing or of another type.
+  /// The value of a key; Error{malformed_file} if it is missing or of another type.
   template <class T>
   [[nodiscard]] const T& value(const std::string& key) const {
     const auto found = values_.find(key);
@@ -72,7 +72,8 @@ class GgufMetadata {
     return *value;
   }
 
-  /// How many tensors the file says that it lists after its metadata, which take so many bytes.
+  /// The number of tensors that the file lists after its metadata, and the metadata's size in
+  /// bytes.
   [[nodiscard]] std::uint64_t tensor_count() const noexcept { return tensor_count_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
 

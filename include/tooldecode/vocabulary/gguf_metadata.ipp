@@ -1,5 +1,5 @@
 /// \file
-/// What gguf_metadata.hpp declares.
+/// Definitions of gguf_metadata.hpp.
 #pragma once
 
 #include <bit>

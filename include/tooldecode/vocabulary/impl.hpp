@@ -1,5 +1,5 @@
 /// \file
-/// The definitions of what reads tokenizers, which need PCRE2: see tooldecode/impl.hpp.
+/// The definitions that read tokenizers, which need PCRE2; see tooldecode/impl.hpp.
 #pragma once
 
 #if defined(TOOLDECODE_INLINE) && !defined(TOOLDECODE_COMPILED)

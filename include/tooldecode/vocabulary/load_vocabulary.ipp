@@ -1,5 +1,5 @@
 /// \file
-/// What load_vocabulary.hpp declares.
+/// Definitions of load_vocabulary.hpp.
 #pragma once
 
 #include <filesystem>
@@ -36,12 +36,12 @@ TOOLDECODE_INLINE Tokenizer parse_tokenizer(std::string_view bytes, const std::s
     if (bytes.starts_with("\x1F\x8B")) {
       throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
     }
-    // Looking for the key spares a second parse of a file that may be large.
+    // Searching for the key avoids parsing a large file twice.
     if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
       return vocabulary::parse_compact_vocabulary(bytes);
     if (bytes.find("\"token_bytes\"") != std::string_view::npos)
       return vocabulary::parse_tekken(bytes);
-    // The first field of a message; JSON may begin with the same byte, the end of a line.
+    // A ModelProto begins with the byte of a newline; JSON may begin with a newline too.
     if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
       return vocabulary::parse_sentencepiece(bytes);
     if (detail::begins_with_ranked_token(bytes))

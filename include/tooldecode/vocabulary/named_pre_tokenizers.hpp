@@ -1,5 +1,5 @@
 /// \file
-/// find_pre_tokenizer: how text is split by the names that GGUF files give instead of patterns.
+/// find_pre_tokenizer: the splits behind the pre-tokenizer names in GGUF files.
 #pragma once
 
 #include <optional>
@@ -11,34 +11,34 @@
 
 namespace tooldecode::vocabulary {
 
-/// Splits as GPT-2 does, which is what a ByteLevel pre-tokenizer with `use_regex` means.
+/// GPT-2's pattern, used by a ByteLevel pre-tokenizer with `use_regex`.
 inline constexpr const char* gpt2_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-/// What a name stands for.
+/// What a pre-tokenizer's name means.
 struct NamedPreTokenizer {
-  std::vector<std::string> patterns;  ///< as PreTokenizer takes them
-  bool whole_first = false;  ///< a piece that is a token is that token, whatever the merges say
+  std::vector<std::string> patterns;
+  bool whole_first = false;  ///< a piece that is a token becomes that token, whatever the merges
 };
 
 namespace detail {
 
-/// Names of pre-tokenizers that split alike.
+/// Names of pre-tokenizers with equal splits.
 struct PreTokenizerFamily {
   std::vector<std::string_view> names;
   std::vector<std::string> patterns;
-  std::vector<std::string_view> whole_first = {};  ///< those of the names for which it holds
+  std::vector<std::string_view> whole_first = {};  ///< the names for which `whole_first` is true
 };
 
 const std::vector<PreTokenizerFamily>& pre_tokenizer_families();
 
 }  // namespace detail
 
-/// How the pre-tokenizer of this name splits; nothing where the name is not known.
+/// The splits of a named pre-tokenizer; nothing for an unknown name.
 ///
 /// \par Complexity  O(names)
-/// \par Source      the names and what they mean are llama.cpp's (`tokenizer.ggml.pre`), the patterns
-///                  those of the models' own tokenizer.json
+/// \par Source      the names and their meaning: llama.cpp (`tokenizer.ggml.pre`); the patterns:
+///                  the models' own tokenizer.json files
 [[nodiscard]] std::optional<NamedPreTokenizer> find_pre_tokenizer(std::string_view name);
 
 }  // namespace tooldecode::vocabulary

@@ -1,5 +1,5 @@
 /// \file
-/// What named_pre_tokenizers.hpp declares.
+/// Definitions of named_pre_tokenizers.hpp.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tooldecode::vocabulary::detail {
 
 TOOLDECODE_INLINE const std::vector<PreTokenizerFamily>& pre_tokenizer_families() {
-  // The parts that GPT-4's pattern and its descendants are made of.
+  // Parts of GPT-4's pattern and its descendants.
   const std::string suffixes = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))";
   const std::string word     = R"([^\r\n\p{L}\p{N}]?\p{L}+)";
   const std::string others   = R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -32,7 +32,7 @@ TOOLDECODE_INLINE const std::vector<PreTokenizerFamily>& pre_tokenizer_families(
       R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   const std::string unpunctuated =
       R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{964}\x{6D4}\x{60C})]+)";
-  // DeepSeek's first models list the letters of scripts with cases, as they were in some Unicode.
+  // DeepSeek's first models list the letters of cased scripts as of some Unicode version.
   const std::string deepseek_letters =
       R"(A-Za-z\x{B5}\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{1BA}\x{1BC}-\x{1BF})"
       R"(\x{1C4}-\x{293}\x{295}-\x{2AF}\x{370}-\x{373}\x{376}\x{377}\x{37B}-\x{37D})"

@@ -1,5 +1,5 @@
 /// \file
-/// PreTokenizer: splits text into pieces by regular expressions or plain texts, with PCRE2.
+/// PreTokenizer: splits text into pieces by regular expressions (PCRE2) or plain texts.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@
 
 namespace tooldecode::vocabulary {
 
-/// What a split makes of its matches; the text between two matches is a piece of its own.
+/// What a split does with its matches. The text between two matches is a piece.
 enum class SplitBehavior : std::uint8_t {
-  isolated,              ///< each match is a piece
-  removed,               ///< matches are left out
+  isolated,
+  removed,
   merged_with_previous,  ///< a match ends the piece before it
   merged_with_next,      ///< a match begins the piece after it
-  contiguous,            ///< matches in a row are one piece
+  contiguous,            ///< adjacent matches are one piece
 };
 
 /// One way to split text.
@@ -33,34 +33,35 @@ struct Split {
   std::string pattern;
   bool is_text           = false;  ///< the pattern is a text, not a regular expression
   SplitBehavior behavior = SplitBehavior::isolated;
-  bool inverted          = false;  ///< what lies between the matches counts as the matches
+  bool inverted          = false;  ///< the text between matches counts as the match
 };
 
-/// A list of splits, each of which splits the pieces that the one before has left.
+/// A list of splits, each applied to the pieces of the previous one.
 ///
-/// Text that is not UTF-8 is split all the same: the patterns see its longest valid stretches, and
-/// each byte between them is a piece of its own.
+/// Text that is not UTF-8 is split too: the patterns see its longest valid stretches, and each byte
+/// between them is a piece.
 ///
 /// \par Complexity  as PCRE2's just-in-time matcher
 /// \par Threads     immutable after construction; a copy shares the compiled patterns
 /// \par Errors      Error{malformed_pattern} from the constructor, with the pattern's number;
-///                  Error{limit_exceeded} from `split` where a pattern backtracks without end, and
-///                  Error{unknown_format} where its file names a way to split that is not known
+///                  Error{limit_exceeded} from `split` if matching exceeds PCRE2's limits;
+///                  Error{unknown_format} from `split` if the tokenizer file names an unknown way
+///                  to split
 /// \par Source      huggingface/tokenizers, normalizer.rs (`SplitDelimiterBehavior`)
 class PreTokenizer {
  public:
   PreTokenizer() = default;
-  /// Splits of which each isolates its matches.
+  /// Each pattern isolates its matches.
   explicit PreTokenizer(const std::vector<std::string>& patterns);
   [[nodiscard]] static PreTokenizer of_splits(const std::vector<Split>& splits);
 
-  /// One that a file names and this library does not know: its vocabulary can be used, as all masks
-  /// do, but nothing can be split, and `split` says so.
+  /// A pre-tokenizer that this library does not know. Its vocabulary is usable, and masks need no
+  /// more; `split` throws.
   [[nodiscard]] static PreTokenizer unknown(const std::string& where, const std::string& what);
 
-  /// The pieces of a text, in order; without gaps where no split removes its matches.
+  /// The pieces of a text, in order; without gaps unless a split removes its matches.
   [[nodiscard]] std::vector<std::string_view> split(std::string_view text) const;
-  /// Whether a split leaves some of a text out.
+  /// Whether a split drops parts of a text.
   [[nodiscard]] bool removes_text() const noexcept;
 
  private:
@@ -69,7 +70,7 @@ class PreTokenizer {
     SplitBehavior behavior;
     bool inverted;
   };
-  // A match, or the text between two.
+  // A match, or the text between two matches.
   struct Part {
     std::string_view text;
     bool is_match;
@@ -80,12 +81,12 @@ class PreTokenizer {
   static void split_one(const Compiled& split, std::string_view text,
                         std::vector<std::string_view>& pieces);
 
-  // Length of the well-formed UTF-8 sequence at the front, or 0.
+  // Length of the well-formed UTF-8 sequence at the beginning, or 0.
   static std::size_t sequence(std::string_view text) noexcept;
   static std::vector<std::pair<bool, std::string_view>> valid_stretches(std::string_view text);
 
   std::vector<Compiled> splits_;
-  std::shared_ptr<const Error> refusal_;  // why nothing can be split, if so
+  std::shared_ptr<const Error> refusal_;  // set if `split` must throw
 };
 
 }  // namespace tooldecode::vocabulary

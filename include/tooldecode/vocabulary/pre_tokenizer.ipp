@@ -1,5 +1,5 @@
 /// \file
-/// What pre_tokenizer.hpp declares.
+/// Definitions of pre_tokenizer.hpp.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -48,7 +48,7 @@ TOOLDECODE_INLINE void PreTokenizer::add(const Split& split) {
     pcre2_code_free(const_cast<pcre2_code*>(code_to_free));
   };
   splits_.push_back({{compiled, free}, split.behavior, split.inverted});
-  pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);  // where it cannot, matching interprets
+  pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);  // on failure PCRE2 interprets the pattern
 }
 
 TOOLDECODE_INLINE PreTokenizer PreTokenizer::unknown(const std::string& where,
@@ -119,8 +119,8 @@ TOOLDECODE_INLINE void PreTokenizer::split_one(const Compiled& split, std::strin
     std::erase_if(parts, [](const Part& part) { return part.is_match; });
   }
   for (std::size_t i = 0; i < parts.size();) {
-    // A part belongs to the one before it where `joins` says so. Of matches in a row, the first is
-    // merged with what is before them, and the last with what is after them.
+    // `joins`: whether a part belongs to the previous one. Of adjacent matches, only the first is
+    // merged with the text before, and only the last with the text after.
     const auto joins = [&](std::size_t next) {
       const bool was_match = parts[next - 1].is_match, is_match = parts[next].is_match;
       switch (split.behavior) {

@@ -1,5 +1,5 @@
 /// \file
-/// SentencePiece's own files (tokenizer.model): models of unigrams, and of byte pairs by score.
+/// SentencePiece files (tokenizer.model): Unigram models, and BPE models by score.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,20 @@ namespace tooldecode::vocabulary {
 
 namespace detail {
 
-/// The fields of a message of Protocol Buffers, one after the other.
+/// Reads the fields of a Protocol Buffers message one after another.
 class ProtocolFields {
  public:
-  /// \param offset  where the message lies in its file, for errors
+  /// \param offset  the message's byte offset in its file, for errors
   explicit ProtocolFields(std::string_view bytes, std::size_t offset = 0)
       : bytes_(bytes), offset_(offset) {}
 
-  /// Reads the next field, if there is one.
+  /// Reads the next field; false at the end.
   bool next();
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
   [[nodiscard]] std::string_view text() const noexcept { return text_; }
   [[nodiscard]] float real() const noexcept;
-  /// The message that the field holds.
+  /// The message in the current field.
   [[nodiscard]] ProtocolFields message() const;
 
  private:
@@ -45,7 +45,7 @@ class ProtocolFields {
   std::string_view text_;
 };
 
-/// What a SentencePiece file says.
+/// The content of a SentencePiece file.
 class SentencePieceModel {
  public:
   explicit SentencePieceModel(std::string_view bytes);
@@ -63,19 +63,20 @@ class SentencePieceModel {
   std::vector<Vocabulary::Entry> entries_;
   std::vector<float> scores_;
   std::uint64_t kind_ = unigrams;
-  std::int64_t begin_ = 1, end_ = 2, pad_ = -1;  // SentencePiece's own where a file is silent
+  std::int64_t begin_ = 1, end_ = 2, pad_ = -1;  // SentencePiece's defaults
   std::string character_map_;
   bool prefixes_space_ = true, collapses_spaces_ = true;
 };
 
 }  // namespace detail
 
-/// Reads SentencePiece's file, a message ModelProto of Protocol Buffers.
+/// Reads a SentencePiece file, the Protocol Buffers message ModelProto.
 ///
-/// A text ends with the file's `eos_id` and with the tokens of `find_named_ends`.
+/// End tokens are the file's `eos_id` and those of `find_named_ends`.
 ///
 /// \par Complexity  O(size of the file)
-/// \par Errors      Error{malformed_file} with the byte offset; Error{malformed_vocabulary} with the place
+/// \par Errors      Error{malformed_file} with the byte offset; Error{malformed_vocabulary} with
+///                  the place
 /// \par Source      google/sentencepiece, sentencepiece_model.proto
 [[nodiscard]] Tokenizer parse_sentencepiece(std::string_view bytes);
 

@@ -1,5 +1,5 @@
 /// \file
-/// What sentencepiece_model.hpp declares.
+/// Definitions of sentencepiece_model.hpp.
 #pragma once
 
 #include <cstddef>

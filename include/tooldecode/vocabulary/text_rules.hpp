@@ -1,5 +1,5 @@
 /// \file
-/// TextRules: what a tokenizer does to a text before it splits it.
+/// TextRules: what a tokenizer does to a text before splitting it.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,37 @@
 
 namespace tooldecode::vocabulary {
 
-/// Where a space goes before new text. A stretch is what lies between two added tokens.
+/// Where a space goes before new text. A stretch is the text between two added tokens.
 enum class SpacePrefix : std::uint8_t {
   none,
-  whole_text,          ///< before the text, whatever it begins with
-  every_stretch,       ///< before each stretch
-  unspaced_stretches,  ///< before each stretch that begins with no space
-  unspaced_start,      ///< before the text, where it begins with neither a space nor an added token
+  whole_text,  ///< before the text, however it begins
+  every_stretch,
+  unspaced_stretches,  ///< before each stretch that does not begin with a space
+  unspaced_start,      ///< before the text, unless it begins with a space or an added token
 };
 
-/// One change of each stretch.
+/// One change to each stretch.
 struct TextChange {
-  /// What is changed.
   enum class Kind : std::uint8_t {
-    characters,       ///< characters are replaced as a map says
-    collapse_spaces,  ///< of spaces in a row one is left
-    strip_left,       ///< white space at the beginning goes
-    strip_right,      ///< white space at the end goes
+    characters,       ///< characters are replaced by a CharacterMap
+    collapse_spaces,  ///< adjacent spaces become one
+    strip_left,
+    strip_right,
   };
   Kind kind;
   CharacterMap characters = {};
 
-  /// The text as it is changed.
   [[nodiscard]] std::string apply(std::string_view text) const;
 };
 
-/// What a tokenizer does to a text before it splits it, in this order.
+/// What a tokenizer does to a text before splitting it, in this order.
 struct TextRules {
-  AddedTokens first               = {};  ///< found in the text as it is given
-  std::vector<TextChange> changes = {};  ///< of each stretch between them
-  AddedTokens second              = {};  ///< found in a stretch as it is changed
+  AddedTokens first               = {};  ///< matched in the original text
+  std::vector<TextChange> changes = {};  ///< applied to each stretch between them
+  AddedTokens second              = {};  ///< matched in the changed stretches
   SpacePrefix prefix              = SpacePrefix::none;
-  /// Whether added tokens write other texts than those that they are found by, or a space is put
-  /// after them.
+  /// Whether an added token writes a text other than the one it matches, or is followed by an added
+  /// space.
   bool rewrites_added = false;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What text_rules.hpp declares.
+/// Definitions of text_rules.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// \file
-/// Files of tiktoken (a token in base64 and its rank in each line), and of Mistral's tekken.json.
+/// Reads tiktoken files (a base64 token and its rank on each line) and Mistral's tekken.json.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,23 @@
 
 namespace tooldecode::vocabulary {
 
-/// Reads a `.tiktoken` file. It holds neither patterns nor special tokens: those of the encoding that
-/// the file is named for are used (cl100k_base, o200k_base, p50k_base, r50k_base and qwen, with
-/// `<|endoftext|>` after the last token); of any other, nothing ends a text and nothing is encoded.
+/// Reads a `.tiktoken` file. The file contains neither patterns nor special tokens, so both come
+/// from the encoding in its name (cl100k_base, o200k_base, p50k_base, r50k_base, or qwen with
+/// `<|endoftext|>` after the last token). With any other name there are no end tokens, and `encode`
+/// throws.
 ///
-/// \param name  of the file, without its folder and its extension
+/// \param name  the file's name without folder and extension
 ///
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_vocabulary} with the line
 /// \par Source      openai/tiktoken, load.py and openai_public.py
 [[nodiscard]] Tokenizer parse_tiktoken(std::string_view text, std::string_view name = {});
 
-/// Reads a tekken.json: `config` with the pattern and the number of tokens, `vocab` with the tokens
-/// in base64 by rank, and `special_tokens`, whose ids come before all others.
+/// Reads a tekken.json: `config` with the pattern and the number of tokens, `vocab` with the base64
+/// tokens by rank, and `special_tokens`, whose ids come before all others.
 ///
-/// Files of the first versions list no special tokens: the first of those that they all have are
-/// known by their ids (`<unk>`, `<s>`, `</s>`, `[INST]`, `[/INST]`, `[AVAILABLE_TOOLS]`,
+/// Files of the first versions list no special tokens. The first ones, which all these files share,
+/// are known by their ids (`<unk>`, `<s>`, `</s>`, `[INST]`, `[/INST]`, `[AVAILABLE_TOOLS]`,
 /// `[/AVAILABLE_TOOLS]`, `[TOOL_RESULTS]`, `[/TOOL_RESULTS]`, `[TOOL_CALLS]`).
 ///
 /// \par Complexity  O(size of the text)

@@ -1,5 +1,5 @@
 /// \file
-/// What tiktoken.hpp declares.
+/// Definitions of tiktoken.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// TokenCounts: how often each token occurs in a text, counted as it streams by on all cores.
+/// TokenCounts: counts how often each token occurs in a streamed text, on all cores.
 #pragma once
 
 #include <algorithm>
@@ -24,26 +24,22 @@ namespace tooldecode {
 ///
 /// \par Shapes      V counts
 /// \par Complexity  O(L) to add L tokens, O(V) to add other counts
-/// \par Errors      Error{unknown_token} for a token outside the vocabulary, of which then nothing
-///                  is counted; Error{shape_mismatch} for counts of another vocabulary's size
+/// \par Errors      Error{unknown_token} for a token outside the vocabulary; no token of that call
+///                  is then counted. Error{shape_mismatch} for counts of another vocabulary's size
 class TokenCounts {
  public:
   explicit TokenCounts(std::size_t vocabulary_size) : counts_(vocabulary_size) {}
 
-  /// Counts the tokens of one more text of so many bytes.
+  /// Counts the tokens of a text; `bytes` is the text's length.
   void add(std::span<const TokenId> tokens, std::size_t bytes = 0);
-  /// Adds what another part of the text holds.
   TokenCounts& operator+=(const TokenCounts& other);
 
   /// V.
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return counts_.size(); }
-  /// By token.
   [[nodiscard]] std::span<const std::uint64_t> counts() const noexcept { return counts_; }  // [V]
-  /// Tokens counted.
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
-  /// Tokens that occur at all; O(V).
+  /// Number of different tokens that occur; O(V).
   [[nodiscard]] std::size_t distinct() const noexcept;
-  /// Length of the text counted.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   friend bool operator==(const TokenCounts&, const TokenCounts&) = default;
@@ -53,11 +49,11 @@ class TokenCounts {
   std::uint64_t total_ = 0, bytes_ = 0;
 };
 
-/// How count_tokens goes about it.
+/// Options of count_tokens.
 struct CountOptions {
-  std::size_t threads     = 0;       ///< 0: as many as there are cores
-  std::size_t piece_bytes = 65'536;  ///< the text is encoded in pieces of at most this length
-  /// Called with the bytes counted so far after every piece, by one thread at a time.
+  std::size_t threads     = 0;       ///< 0: one per core
+  std::size_t piece_bytes = 65'536;  ///< maximum length of the pieces that are encoded
+  /// Called after every piece with the bytes counted so far, by one thread at a time.
   std::function<void(std::uint64_t)> on_progress = {};
 };
 
@@ -68,13 +64,13 @@ class TextPieces {
  public:
   TextPieces(std::istream& text, std::size_t size) : text_(text), size_(size) {}
 
-  // The next piece; false at the end.
+  // Reads the next piece; false at the end.
   bool next(std::string& piece);
 
  private:
-  // The best place to end a piece, and among equals the last. A new line between two visible
-  // characters is where pre-tokenizers split whatever comes before or after; blank lines, leading
-  // spaces and a slash (a comment's first) may be one piece with the new line.
+  // The best place to end a piece, and among equals the last one. Every pre-tokenizer splits at a
+  // newline between two visible characters. Blank lines, leading spaces and a slash (of a comment)
+  // may be in one piece with the newline.
   static std::size_t place_to_cut(std::string_view text);
 
   std::istream& text_;
@@ -85,17 +81,17 @@ class TextPieces {
 
 }  // namespace detail
 
-/// Counts the tokens of a text of any length, in memory that does not grow with it.
+/// Counts the tokens of a text of any length in constant memory.
 ///
-/// The text is cut into pieces where that does not change its tokens: at the end of a line, between
-/// words where no line ends within a piece. Names of control tokens are read as text. The result
-/// does not depend on the number of threads.
+/// The text is cut where that does not change its tokens: at the end of a line, or between words if
+/// no line ends within a piece. Names of control tokens are read as text. The result does not
+/// depend on the number of threads.
 ///
-/// \param tokenizer  a Tokenizer, or any object whose `encode(std::string_view)` gives tokens and
-///                   whose `vocabulary().size()` is V; used by several threads at once
+/// \param tokenizer  a Tokenizer, or any object whose `encode(std::string_view)` returns tokens and
+///                   whose `vocabulary().size()` is V; several threads use it at once
 /// \par Complexity   that of `encode`; O(threads (V + piece_bytes)) memory
-/// \par Errors      Error{file_unreadable} where the stream breaks; Error{invalid_option} for
-///                  pieces of less than 8 bytes; whatever `encode` or `on_progress` throws
+/// \par Errors      Error{file_unreadable} if reading fails; Error{invalid_option} for pieces of
+///                  less than 8 bytes; exceptions of `encode` and `on_progress`
 template <class Encoder>
 [[nodiscard]] TokenCounts count_tokens(const Encoder& tokenizer, std::istream& text,
                                        const CountOptions& options = {}) {
@@ -104,7 +100,7 @@ template <class Encoder>
   }
   TokenCounts counts(tokenizer.vocabulary().size());
   detail::TextPieces pieces(text, options.piece_bytes);
-  std::mutex mutex;  // of counts, pieces, done and failure
+  std::mutex mutex;  // guards counts, pieces, done and failure
   std::uint64_t done = 0;
   std::exception_ptr failure;
   const auto work = [&, size = counts.vocabulary_size()] {

@@ -1,5 +1,5 @@
 /// \file
-/// What token_counts.hpp declares.
+/// Definitions of token_counts.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// TokenSpelling: what the decoder of a tokenizer.json makes of a token.
+/// TokenSpelling: the bytes that a tokenizer.json's decoder writes for a token.
 #pragma once
 
 #include <cstddef>
@@ -21,45 +21,44 @@ namespace detail {
 /// The byte of a token such as `<0x0a>`, as decoders read it.
 std::optional<char> find_written_byte(std::string_view token);
 
-/// Whether a text is one character of UTF-8.
+/// Whether a text is exactly one UTF-8 character.
 bool is_one_character(std::string_view text) noexcept;
 
 }  // namespace detail
 
 /// The bytes that a decoder writes for each token within a text.
 ///
-/// Within a text, that is with a token before it: the first token of a text loses a space to the
-/// decoders WordPiece, Metaspace and, after Fuse, Strip, and the last one to Strip. A byte's token
-/// writes its byte, whatever stands beside it, though a decoder replaces bytes that make no UTF-8.
+/// "Within a text" means after another token: the decoders WordPiece, Metaspace and, after Fuse,
+/// Strip remove a space from a text's first token, and Strip one from its last. A byte token writes
+/// its byte whatever stands next to it, although a decoder replaces bytes that are not UTF-8.
 ///
 /// \par Complexity  O(bytes of the token) for each step of the decoder
 /// \par Threads     immutable after construction
-/// \par Errors      Error{malformed_vocabulary} with the place, for a decoder that is not known or
-///                  that writes a token otherwise beside other tokens
+/// \par Errors      Error{malformed_vocabulary} with the place, for an unknown decoder, or one that
+///                  writes a token differently next to other tokens
 /// \par Source      huggingface/tokenizers, tokenizers/src/decoders
 class TokenSpelling {
  public:
-  /// As a file's decoder has it, which stands at `pointer`.
+  /// The spelling of a file's decoder at `pointer`.
   [[nodiscard]] static TokenSpelling of_decoder(const JsonValue& decoder,
                                                 const std::string& pointer);
-  /// In the byte alphabet, as ByteLevel reads it.
   [[nodiscard]] static TokenSpelling in_alphabet();
-  /// With a mark for each space, and, if so, tokens such as `<0x0A>` for bytes.
+  /// Replaces each mark by a space and, with `has_bytes`, tokens such as `<0x0A>` by their byte.
   [[nodiscard]] static TokenSpelling marked(const std::string& mark, bool has_bytes);
 
-  /// What a token writes.
   [[nodiscard]] std::string write(std::string_view token) const;
 
  private:
   enum class Kind : std::uint8_t { alphabet, replace, bytes, strip, words };
   struct Step {
     Kind kind;
-    std::string from = {}, to = {};   // replace; what is stripped; the prefix of what is glued
-    std::size_t start = 0, stop = 0;  // strip: at most so many
+    std::string from  = {},
+                to    = {};  // replace; strip: the character; words: the prefix of a continued word
+    std::size_t start = 0, stop = 0;  // strip: maximum counts
     bool cleans_up      = false;      // words
     std::string pointer = {};
   };
-  // What came before a decoder, as far as it matters.
+  // What preceded a decoder, as far as it matters.
   enum class Before : std::uint8_t { tokens, bytes, fused };
 
   void read(const JsonValue& decoder, const std::string& pointer, unsigned depth);

@@ -1,5 +1,5 @@
 /// \file
-/// What token_spelling.hpp declares.
+/// Definitions of token_spelling.hpp.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace tooldecode::vocabulary::detail {
 
-// Decoders take what Rust's from_str_radix takes.
+// Decoders accept what Rust's from_str_radix accepts.
 TOOLDECODE_INLINE std::optional<char> find_written_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
   unsigned value = 0;
@@ -69,7 +69,7 @@ TOOLDECODE_INLINE std::string TokenSpelling::write(std::string_view token) const
                       "must not follow ByteFallback where a token is a byte's, as " +
                           std::string(token) + " is");
         }
-        // Who is not in the alphabet is an added token, which is written as it is.
+        // Only added tokens are outside the alphabet; they write themselves.
         if (auto bytes = find_alphabet_bytes(text)) text = *std::move(bytes);
         break;
       case Kind::replace:
@@ -123,7 +123,7 @@ TOOLDECODE_INLINE void TokenSpelling::read(const JsonValue& decoder, const std::
                    "must stand before ByteFallback or after Fuse, as a token is written "
                    "otherwise beside other tokens here");
     }
-    // Of the whole text, it strips the ends alone.
+    // After Fuse it strips only the ends of the whole text.
     if (before_ == Before::tokens) {
       steps_.push_back({.kind  = Kind::strip,
                         .from  = content,
@@ -135,7 +135,7 @@ TOOLDECODE_INLINE void TokenSpelling::read(const JsonValue& decoder, const std::
     if (!detail::is_one_character(mark)) members.fail("replacement", "must be one character");
     const bool drops_first = members.value_or<std::string>("prepend_scheme", "always") != "never" &&
                              members.value_or("add_prefix_space", true);
-    // After Fuse the whole text is its first token, whose marks it drops.
+    // After Fuse the whole text counts as the first token, whose marks are dropped.
     const bool drops_all = drops_first && before_ == Before::fused;
     steps_.push_back({.kind = Kind::replace, .from = mark, .to = drops_all ? "" : " "});
   } else if (type == "WordPiece") {

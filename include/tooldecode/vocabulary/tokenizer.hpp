@@ -1,5 +1,5 @@
 /// \file
-/// Tokenizer: text to tokens and back, as the model's own tokenizer does it.
+/// Tokenizer: converts text to tokens and back like the model's own tokenizer.
 #pragma once
 
 #include <memory>
@@ -20,34 +20,33 @@ namespace tooldecode {
 
 namespace vocabulary {
 
-/// What stands in the files beside a tokenizer.json.
+/// The content of the files next to a tokenizer.json.
 struct TokenizerFiles {
-  std::string_view tokenizer_config  = {};  ///< tokenizer_config.json, or empty
-  std::string_view generation_config = {};  ///< generation_config.json, or empty
+  std::string_view tokenizer_config  = {};
+  std::string_view generation_config = {};
 };
 
 }  // namespace vocabulary
 
-/// What `encode` may do beside splitting and merging.
+/// Options of `encode`.
 struct EncodeOptions {
-  bool add_space_prefix = false;  ///< puts a space first where the vocabulary does so for new text
+  bool add_space_prefix = false;  ///< puts a space first if the vocabulary does so for new text
   bool parse_special    = false;  ///< reads the names of control tokens as those tokens
 };
 
 /// A vocabulary with the rules that turn text into its tokens.
 ///
-/// User-defined tokens are found in the text before anything else, the longest first; what lies
-/// between them is split into pieces, and each piece is merged. A file may have other rules for
-/// what comes before the pieces, see TextRules.
+/// User-defined tokens are matched first, longest first. The text between them is split into
+/// pieces, and each piece is merged. A file may define other rules for the steps before the pieces,
+/// see TextRules.
 ///
 /// \par Complexity  O(n log n) for n bytes
 /// \par Threads     immutable after construction; a copy shares everything
 /// \par Errors      Error{unknown_token} from `encode` for a byte without a token, and from
-///                  `decode`; Error{unknown_format} from `encode` where the file names a
-///                  pre-tokenizer that is not known
+///                  `decode`; Error{unknown_format} from `encode` if the file names an unknown
+///                  pre-tokenizer
 class Tokenizer {
  public:
-  /// What turns a piece of text into its tokens.
   using Encoding = std::variant<vocabulary::BytePairEncoding, vocabulary::Unigram>;
 
   Tokenizer(Vocabulary vocabulary, Encoding encoding, vocabulary::PreTokenizer pieces,
@@ -56,7 +55,8 @@ class Tokenizer {
             vocabulary::TextRules rules);
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return rules_->vocabulary; }
-  /// Whether `encode` may change a text before it cuts it, so that `decode` gives another text back.
+  /// Whether `encode` may change a text before splitting it, so that `decode` returns a different
+  /// text.
   [[nodiscard]] bool normalizes() const noexcept;
 
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,

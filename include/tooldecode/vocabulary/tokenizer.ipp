@@ -1,5 +1,5 @@
 /// \file
-/// What tokenizer.hpp declares.
+/// Definitions of tokenizer.hpp.
 #pragma once
 
 #include <memory>
@@ -49,7 +49,7 @@ TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
     text     = prefixed;
   }
   std::vector<TokenId> tokens;
-  if (text.empty()) encode_plain(text, tokens);  // which throws where no text can be encoded
+  if (text.empty()) encode_plain(text, tokens);  // throws if the tokenizer cannot encode
   const auto encode_stretch = [&](std::string_view stretch, bool is_start) {
     const bool wants_space = prefix == SpacePrefix::unspaced_stretches ||
                              (prefix == SpacePrefix::unspaced_start && is_start);
@@ -65,7 +65,7 @@ TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
     bool is_start = given.data() == text.data();
     for (const vocabulary::TextChange& change : rules_->text.changes) {
       std::string next = change.apply(changed);
-      // What is left of a text without its first spaces is not its start.
+      // If leading white space was stripped, the rest is not the start of the text.
       const bool strips = change.kind == vocabulary::TextChange::Kind::strip_left;
       is_start          = is_start && (!strips || next.size() == changed.size());
       changed           = std::move(next);

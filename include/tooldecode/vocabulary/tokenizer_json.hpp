@@ -1,5 +1,5 @@
 /// \file
-/// Hugging Face's tokenizer.json: models of BPE, Unigram, WordPiece and WordLevel.
+/// Reads Hugging Face's tokenizer.json: BPE, Unigram, WordPiece and WordLevel models.
 #pragma once
 
 #include <cstddef>
@@ -35,18 +35,18 @@ class TokenizerJson {
   [[nodiscard]] Tokenizer build();
 
  private:
-  // What a token is beside what the vocabulary says of it.
+  // Properties of a token beyond its vocabulary entry.
   struct Origin {
-    std::string content;    // as the file spells it
-    bool in_model = false;  // and not only among the added tokens
-    bool is_read  = false;  // texts are encoded as it: they read as it is written
+    std::string content;    // as spelt in the file
+    bool in_model = false;  // also in the model's vocabulary, not only an added token
+    bool is_read  = false;  // text is encoded as it: that text equals what it writes
   };
 
-  // Normalizers that no text is encoded with, by what they do to printable ASCII.
+  // Unsupported normalizers, by their effect on printable ASCII.
   enum class OtherNormalizers : std::uint8_t { none, harmless, lowercase, unknown };
 
   [[noreturn]] static void refuse(const std::string& pointer, const std::string& what);
-  // The first part without which a text cannot be encoded; tokens can be used.
+  // Records the first part that is unsupported. `encode` then throws; the vocabulary stays usable.
   void set_unknown(const std::string& pointer, const std::string& what);
 
   void read_model_type(const JsonMembers& model);
@@ -69,7 +69,7 @@ class TokenizerJson {
   void read_added_token(const JsonValue& token, const std::string& pointer);
   [[nodiscard]] std::string normalized_content(const std::string& content, bool is_special,
                                                const std::string& pointer) const;
-  // The text that is encoded as a token of this content; nothing where none is.
+  // The text that is encoded as a token with this content; nothing if there is none.
   [[nodiscard]] std::optional<std::string> text_read_as(const std::string& content) const;
   [[nodiscard]] std::vector<TokenId> unread_tokens() const;
 
@@ -79,7 +79,7 @@ class TokenizerJson {
   [[nodiscard]] Tokenizer::Encoding encoding(const Vocabulary& vocabulary);
   [[nodiscard]] TextRules text_rules();
 
-  // A narrower integer would turn a wrong id into a right one.
+  // Checks the range before narrowing: a narrower integer could turn a wrong id into a valid one.
   [[nodiscard]] TokenId checked_id(const JsonValue& id) const;
   [[nodiscard]] std::optional<TokenId> find_named(const JsonValue& name) const;
   [[nodiscard]] VocabularyOptions options() const;
@@ -89,53 +89,53 @@ class TokenizerJson {
   std::string model_type_;
   bool byte_level_ = false, byte_fallback_ = false, prepends_mark_ = false;
   bool collapses_to_mark_ = false;
-  std::string mark_;  // what stands for a space in the text that is encoded; empty: a space
-  bool is_marked_ = false, normalizes_spaces_ = false;  // for splits; for added tokens too
+  std::string mark_;  // stands for a space in encoded text; empty: spaces stay
+  bool is_marked_ = false, normalizes_spaces_ = false;  // splits, added tokens see marks
   std::vector<Split> splits_;
   std::vector<TextChange> changes_;
   OtherNormalizers other_normalizers_ = OtherNormalizers::none;
   SpacePrefix prefix_                 = SpacePrefix::none;
-  std::optional<PreTokenizer> unknown_;  // in place of the splits, where a part is not known
+  std::optional<PreTokenizer> unknown_;  // replaces the splits if a part is not supported
   TokenSpelling spelling_;
   std::vector<Vocabulary::Entry> entries_;
-  std::vector<Origin> origins_;                             // one for each entry
+  std::vector<Origin> origins_;                             // [entries]
   std::unordered_map<std::string, std::size_t> model_ids_;  // by content
-  std::vector<double> scores_;                              // one for each entry, of a Unigram
+  std::vector<double> scores_;                              // [entries], for Unigram
   std::vector<AddedToken> first_added_, second_added_;
 };
 
 }  // namespace detail
 
-/// Reads a tokenizer.json; the files beside it tell which tokens begin and end a text.
+/// Reads a tokenizer.json. The files next to it name the tokens that begin and end a text.
 ///
-/// What tokens write is what the file's decoder writes, see TokenSpelling: ByteLevel, Metaspace,
-/// Replace, ByteFallback, WordPiece, Fuse, Strip, and Sequences of these. Where a file of byte-level
-/// BPE, or of tokens with a mark for each space, has no decoder, its pre-tokenizer and normalizer
-/// tell. A special token writes nothing; other added tokens write what the decoder makes of their
-/// content, so that the token `▁▁` of Gemma writes two spaces.
+/// A token writes what the file's decoder writes for it, see TokenSpelling: ByteLevel, Metaspace,
+/// Replace, ByteFallback, WordPiece, Fuse, Strip, and Sequences of these. If a file of byte-level
+/// BPE, or of tokens with space marks, has no decoder, its pre-tokenizer and normalizer determine
+/// the spelling. A special token writes nothing. Other added tokens write what the decoder makes of
+/// their content, so Gemma's token `▁▁` writes two spaces.
 ///
-/// These bytes are what a token adds to a text that there is. A decoder that is given a text's
-/// first token alone may leave out its space: with WordPiece the first `word` is written "word" and
-/// each later one " word", and Metaspace does likewise. If your engine decodes the answer apart from
-/// the prompt, let the grammar begin with an optional space, and take none for granted in the text
-/// that you parse. Pieces of words (`##ing`) have no space before them. `cleanup` takes the space from
-/// before punctuation, as the decoder does token by token.
+/// These are the bytes that a token adds to an existing text. A decoder may omit the space of a
+/// text's first token: WordPiece writes the first `word` as "word" and later ones as " word", and
+/// Metaspace does the same. If your engine decodes the answer separately from the prompt, begin the
+/// grammar with an optional space, and do not rely on a leading space in the text that you parse.
+/// Continued words (`##ing`) have no space before them. `cleanup` removes the space before
+/// punctuation, as the decoder does token by token.
 ///
-/// Texts are encoded by models of BPE, byte-level or with a mark for each space, and of Unigram, with
-/// these parts: the normalizers Replace of a space by its mark, Replace of ` {2,}`, Prepend, Strip,
-/// Precompiled (as SentencePiece applies it) and NFC, which is not applied, as text is taken to be
-/// composed; the pre-tokenizers ByteLevel, Metaspace, Split and Digits. With other parts, and with
-/// models of WordPiece and WordLevel, the vocabulary is read all the same, and only `encode` throws.
-/// Where a mark stands for a space, a mark in the text itself is written by other tokens, such as
-/// those of its bytes, and comes back as it was; a text with a character that no token writes is an
-/// error, not the unknown token. A space before the text is put where `add_space_prefix` asks for it.
+/// `encode` supports BPE models, byte-level or with space marks, and Unigram models, with these
+/// parts: the normalizers Replace of a space by its mark, Replace of ` {2,}`, Prepend, Strip,
+/// Precompiled (as SentencePiece applies it) and NFC (not applied: text is assumed to be composed);
+/// the pre-tokenizers ByteLevel, Metaspace, Split and Digits. With other parts, and with WordPiece
+/// and WordLevel models, the vocabulary still loads, and only `encode` throws. If a mark stands for
+/// a space, a mark in the text itself is encoded by other tokens, such as its byte tokens, and
+/// decodes to itself. A text with a character that no token writes is an error, not the unknown
+/// token. A space before the text is added only with `add_space_prefix`.
 ///
-/// A text ends with the `eos_token` of tokenizer_config.json and the `eos_token_id` of
-/// generation_config.json; where the latter lists none, also with those of `find_named_ends`.
+/// End tokens are the `eos_token` of tokenizer_config.json and the `eos_token_id` of
+/// generation_config.json; if the latter lists none, also those of `find_named_ends`.
 ///
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place;
-///                  Error{unknown_format} from `encode`, with the place of the part that it lacks
+///                  Error{unknown_format} from `encode`, with the place of the unsupported part
 /// \par Source      huggingface/tokenizers, documentation of components
 [[nodiscard]] Tokenizer parse_tokenizer_json(std::string_view text, TokenizerFiles files = {});
 

@@ -1,5 +1,5 @@
 /// \file
-/// What tokenizer_json.hpp declares.
+/// Definitions of tokenizer_json.hpp.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TOOLDECODE_INLINE Tokenizer TokenizerJson::build() {
   read_decoder();
   read_tokens();
   const Vocabulary vocabulary(entries_, options());
-  Tokenizer::Encoding pieces = encoding(vocabulary);  // which may tell that no text can be encoded
+  Tokenizer::Encoding pieces = encoding(vocabulary);  // may set unknown_
   return Tokenizer(vocabulary, std::move(pieces),
                    unknown_ ? *unknown_ : PreTokenizer::of_splits(splits_), text_rules());
 }
@@ -54,7 +54,7 @@ TOOLDECODE_INLINE void TokenizerJson::set_unknown(const std::string& pointer,
 }
 
 TOOLDECODE_INLINE void TokenizerJson::read_model_type(const JsonMembers& model) {
-  // Files of old versions have no type; their members tell.
+  // Files of old versions have no type: deduce it from the members.
   const char* guessed = model.has("merges")                                        ? "BPE"
                         : model.has("vocab") && root_["model"]["vocab"].is_array() ? "Unigram"
                         : model.has("continuing_subword_prefix")                   ? "WordPiece"
@@ -101,7 +101,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_normalizer(const JsonValue& part,
   if (type == "Prepend") {
     const auto text = members.value<std::string>("prepend");
     if (text != space_mark && text != " ") {
-      // Without a decoder this is all that tells what stands for a space.
+      // Without a decoder, only this tells which text stands for a space.
       if (!JsonMembers(root_).has("decoder")) {
         refuse(pointer + "/prepend", "must be the mark for a space, as the file has no decoder");
       }
@@ -136,7 +136,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_normalizer(const JsonValue& part,
     if (members.value_or("strip_right", true)) {
       changes_.push_back({TextChange::Kind::strip_right, {}});
     }
-  } else if (type != "NFC") {  // which leaves text that is composed already
+  } else if (type != "NFC") {  // text is assumed to be composed
     set_unknown(pointer, "the normalizer \"" + type + "\" is not known");
     constexpr std::array<std::string_view, 7> harmless{
         "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt", "BertNormalizer"};
@@ -174,7 +174,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_replace(const JsonValue& part,
     return;
   }
   if (!JsonMembers(root_).has("decoder")) {
-    // What else may stand for a space is in the tokens too.
+    // Anything else that stands for a space is in the tokens too.
     refuse(pointer, "must replace a space by its mark, as the file has no decoder");
   }
   add_other(OtherNormalizers::unknown);
@@ -190,7 +190,7 @@ TOOLDECODE_INLINE void TokenizerJson::set_mark(const std::string& mark,
 }
 
 TOOLDECODE_INLINE void TokenizerJson::set_prefix(SpacePrefix prefix, const std::string& pointer) {
-  // Where each stretch has a space before it already, no other is put.
+  // A stretch that already has a space before it gets no other.
   if (prefix_ == SpacePrefix::every_stretch && prefix != SpacePrefix::every_stretch) return;
   if (prefix_ != SpacePrefix::none || !splits_.empty()) {
     return set_unknown(pointer, "a space is put before pieces of a text");
@@ -257,7 +257,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_split(const JsonValue& part,
     split.is_text = true;
     split.pattern = pattern.value<std::string>("String");
     if (is_marked_) {
-      // The text has marks where it had spaces, so that a space is nowhere.
+      // The text has marks instead of spaces, so a pattern with a space never matches.
       if (split.pattern.find(' ') != std::string::npos) split.pattern.clear();
       split.pattern = TokenSpelling::marked(mark_, false).write(split.pattern);
     }
@@ -275,7 +275,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_metaspace(const JsonValue& part,
   set_mark(members.value_or<std::string>("replacement", space_mark), pointer);
   is_marked_  = true;
   auto scheme = members.value_or<std::string>("prepend_scheme", "always");
-  // What files had before prepend_scheme.
+  // The predecessor of prepend_scheme in old files.
   if (!members.value_or("add_prefix_space", true)) scheme = "never";
   if (scheme == "always") {
     set_prefix(SpacePrefix::unspaced_stretches, pointer);
@@ -318,7 +318,7 @@ TOOLDECODE_INLINE std::optional<std::string> TokenizerJson::text_read_as(
     const std::string& content) const {
   if (byte_level_) return find_alphabet_bytes(content);
   if (mark_.empty()) return content;
-  if (content.find(' ') != std::string::npos) return std::nullopt;  // no text has a space any more
+  if (content.find(' ') != std::string::npos) return std::nullopt;  // spaces were replaced by marks
   return TokenSpelling::marked(mark_, false).write(content);
 }
 
@@ -352,7 +352,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_tokens() {
 
 TOOLDECODE_INLINE void TokenizerJson::put(const JsonValue& id, const std::string& pointer,
                                           Vocabulary::Entry entry, Origin origin) {
-  // Gaps between ids exist, but not so many that they would fill the memory.
+  // Ids may have gaps, but no gaps that would fill the memory.
   const std::size_t max = 2 * root_["model"]["vocab"].size() + 65'536;
   if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max) {
     refuse(pointer, "a token's id is an integer not far past the number of tokens");
@@ -380,7 +380,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_model_token(const std::string& conten
   }
   const auto read = text_read_as(content);
   const bool same = read == written;
-  // A byte's token of a model without them is made of no text.
+  // In a model without byte fallback no text is encoded as a byte's token.
   if (read && !same && !find_written_byte(content) && !unknown_) {
     set_unknown("#/decoder",
                 "token " + id.text() + " is written otherwise than the text that is encoded as it");
@@ -395,7 +395,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_added_token(const JsonValue& token,
   const auto content    = members.value<std::string>("content");
   const bool is_special = members.value_or("special", false);
   const JsonValue& id   = token["id"];
-  // The file's own reader would give the token another id than the file does.
+  // Hugging Face's reader would use the model's id, not the one listed here.
   const auto known = model_ids_.find(content);
   if (known != model_ids_.end() && id != known->second) {
     members.fail("id", id.text() + ": must be " + std::to_string(known->second) +
@@ -431,7 +431,7 @@ TOOLDECODE_INLINE void TokenizerJson::read_added_token(const JsonValue& token,
     return;
   }
   if (normalized.empty()) set_unknown(pointer + "/content", "is empty as it is normalised");
-  // Spaces that are marks already are no white space.
+  // Spaces that have become marks no longer count as white space.
   if (collapses_to_mark_ && (found.strips_left || found.strips_right)) {
     set_unknown(pointer, "white space is taken where some of it is marks");
   }
@@ -502,7 +502,7 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
   const JsonValue& listed = model.array("merges");
   const auto prefix       = model.value_or<std::string>("continuing_subword_prefix", "");
   std::vector<BytePairEncoding::TokenMerge> result;
-  std::unordered_set<TokenId> left_out;  // what merges would make and no text is read as
+  std::unordered_set<TokenId> left_out;  // results of merges that no text is encoded as
   for (std::size_t i = 0; i < listed.size(); ++i) {
     const std::string pointer = "#/model/merges/" + std::to_string(i);
     const auto [left, right]  = merged_texts(listed[i], pointer);
@@ -522,7 +522,7 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
     const auto is_special = [&](TokenId token) {
       return entries_[static_cast<std::size_t>(token)].type == TokenType::control;
     };
-    // Text is never merged into what writes another one, such as a special token.
+    // Text never merges into a token that writes another text, such as a special token.
     if (is_read(one.merged) && is_read(one.left) && is_read(one.right)) {
       result.push_back(one);
     } else if (is_read(one.merged) &&
@@ -531,7 +531,7 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::TokenMerge> TokenizerJson::merge
     }
     if (is_read(one.merged)) continue;
     left_out.insert(one.merged);
-    // Who reads the file finds special tokens in a text first, but not what only its normaliser
+    // Hugging Face matches special tokens in the text first, but not those that only its normalizer
     // spells so.
     const std::string content = left + tail;
     if (is_special(one.merged) && text_read_as(content) != content) {
@@ -585,7 +585,7 @@ TOOLDECODE_INLINE std::optional<TokenId> TokenizerJson::find_named(const JsonVal
   std::optional<TokenId> found;
   for (std::size_t i = 0; i < entries_.size() && !content.empty(); ++i) {
     if (origins_[i].content != content) continue;
-    // A file may list it among the model's tokens alone.
+    // A file may list an end token only in the model's vocabulary.
     const bool is_special = entries_[i].type == TokenType::control;
     if (is_special || !found) found = static_cast<TokenId>(i);
     if (is_special) break;
@@ -632,7 +632,7 @@ TOOLDECODE_INLINE Tokenizer parse_tokenizer_json(std::string_view text, Tokenize
   try {
     return detail::TokenizerJson(text, files).build();
   } catch (const Error& error) {
-    // a value of another type than this reader takes for granted
+    // a value of an unexpected type
     if (error.code() != Errc::malformed_json || !error.where().empty()) throw;
     throw Error(Errc::malformed_vocabulary, "#", error.what());
   }

@@ -1,5 +1,5 @@
 /// \file
-/// Unigram: the most likely cut of a text into pieces, as SentencePiece's models of that name make it.
+/// Unigram: SentencePiece's Unigram model, which splits a text into its most likely pieces.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@
 
 namespace tooldecode::vocabulary {
 
-/// SentencePiece's compiled normalisation: what some texts are replaced with before they are encoded.
+/// SentencePiece's compiled normalisation: replaces texts before they are encoded.
 ///
-/// A file holds the length of a double array in bytes, the double array itself (units of 32 bits, as
-/// Darts-clone builds it), and replacements that each end with a zero byte. The longest text that
-/// begins at a place is replaced; a character that no text begins with stays.
+/// The data has the size of a double array in bytes, the double array (32-bit units, as built by
+/// Darts-clone), and replacements that each end with a zero byte. At each place the longest match
+/// is replaced; a character without a match stays.
 ///
 /// \par Complexity  O(bytes of the text)
 /// \par Threads     immutable after construction
@@ -36,11 +36,10 @@ class CharacterMap {
   CharacterMap() = default;
   explicit CharacterMap(std::string_view compiled);
 
-  /// The text with what the map replaces replaced.
   [[nodiscard]] std::string apply(std::string_view text) const;
 
  private:
-  // A unit has a label and the distance to its children, or, where a text ends, a value.
+  // A unit has a label and the offset of its children or, where a text ends, a value.
   static std::uint32_t children(std::uint32_t unit) noexcept;
   [[nodiscard]] std::pair<std::size_t, std::size_t> longest(std::string_view text) const noexcept;
 
@@ -48,34 +47,33 @@ class CharacterMap {
   std::string texts_;
 };
 
-/// What a Unigram does to a text before it cuts it.
+/// Options of Unigram: what it does to a text before splitting it.
 struct UnigramOptions {
-  CharacterMap characters = {};     ///< replaces characters
-  bool collapse_spaces    = true;   ///< of spaces in a row one is left, of those at the end none
-  bool user_defined       = false;  ///< user-defined tokens are pieces too
-  std::span<const TokenId> left_out = {};  ///< ids that are no pieces, in order
-  std::optional<double> lowest = {};  ///< the score that a character without a piece is 10 below;
-                                      ///< else the lowest of all pieces
+  CharacterMap characters = {};
+  bool collapse_spaces    = true;   ///< adjacent spaces become one; those at the end are removed
+  bool user_defined       = false;  ///< user-defined tokens are also pieces
+  std::span<const TokenId> left_out = {};  ///< ids that are not pieces, sorted
+  std::optional<double> lowest      = {};  ///< a character without a piece scores 10 below this;
+                                           ///< default: the lowest score of all pieces
 };
 
-/// The cut of a text into pieces whose scores, logarithms of probabilities, have the greatest sum.
+/// Splits a text into the pieces with the greatest sum of scores (log probabilities).
 ///
-/// A character without a piece is written as its byte tokens.
+/// A character without a piece becomes its byte tokens.
 ///
 /// \par Complexity  O(n L) for n bytes and pieces of up to L
 /// \par Threads     immutable after construction; a copy shares the pieces
-/// \par Errors      Error{malformed_vocabulary} from the constructor; Error{unknown_token} from `encode`
-///                  for a byte that the vocabulary cannot write
+/// \par Errors      Error{malformed_vocabulary} from the constructor; Error{unknown_token} from
+///                  `encode` for a byte that the vocabulary cannot write
 /// \par Source      Kudo, arXiv:1804.10959; google/sentencepiece, unigram_model.cc
 class Unigram {
  public:
   /// \param scores  one per token
   Unigram(Vocabulary vocabulary, std::vector<float> scores, UnigramOptions options = {});
-  /// With scores that are summed in double precision, as Hugging Face's tokenizers do.
+  /// Sums scores in double precision, as Hugging Face's tokenizers do.
   [[nodiscard]] static Unigram of_doubles(const Vocabulary& vocabulary, std::vector<double> scores,
                                           UnigramOptions options);
 
-  /// Appends the tokens of a text.
   void encode(std::string_view original, std::vector<TokenId>& out) const;
 
  private:
@@ -85,7 +83,7 @@ class Unigram {
   struct Step {
     double score      = -std::numeric_limits<double>::infinity();
     std::size_t begin = 0;
-    TokenId token     = -1;  // -1: none, the character's bytes
+    TokenId token     = -1;  // -1: none, the character's byte tokens
   };
 
   static void improve(Step& known, const Step& other) noexcept;

@@ -1,5 +1,5 @@
 /// \file
-/// What unigram.hpp declares.
+/// Definitions of unigram.hpp.
 #pragma once
 
 #include <algorithm>
@@ -113,7 +113,7 @@ TOOLDECODE_INLINE Unigram::Unigram(std::vector<double> scores, bool is_single,
 
 TOOLDECODE_INLINE void Unigram::encode(std::string_view original, std::vector<TokenId>& out) const {
   const std::string text = normalized(original);
-  std::vector<Step> best(text.size() + 1);  // how each place is reached, and how well
+  std::vector<Step> best(text.size() + 1);  // the best way to reach each place, and its score
   best[0].score = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t character    = character_size(text, at);
@@ -130,7 +130,7 @@ TOOLDECODE_INLINE void Unigram::encode(std::string_view original, std::vector<To
       }
       has_one = has_one || end - at == character;
     }
-    // SentencePiece's price of a character that has no piece.
+    // SentencePiece's penalty for a character without a piece.
     if (!has_one) improve(best[at + character], {sum(best[at].score, sum(lowest_, -10)), at, -1});
     at += character;
   }
@@ -151,8 +151,7 @@ TOOLDECODE_INLINE void Unigram::improve(Step& known, const Step& other) noexcept
 }
 
 TOOLDECODE_INLINE double Unigram::sum(double a, double b) const noexcept {
-  // Two numbers of single precision, added in double and then rounded, give what adding them in
-  // single precision gives.
+  // Adding two floats in double precision and rounding gives the float sum.
   return is_single_ ? static_cast<double>(static_cast<float>(a + b)) : a + b;
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// Vocabulary: what each token id writes, and which ids end a text.
+/// Vocabulary: the bytes of each token id, and the end tokens.
 #pragma once
 
 #include <cstddef>
@@ -19,34 +19,34 @@
 
 namespace tooldecode {
 
-/// What a token is for; numbered as in GGUF.
+/// What a token is for; the numbers are GGUF's.
 enum class TokenType : std::uint8_t {
-  normal = 1,    ///< a piece of text
+  normal = 1,
   unknown,       ///< stands for text that the tokenizer cannot write
   control,       ///< steers the model (begin, end, roles) and writes no text
-  user_defined,  ///< a piece of text that is matched before anything else
-  unused,        ///< an id without a meaning
-  byte,          ///< one byte of a text that has no piece
+  user_defined,  ///< a piece of text that is matched first
+  unused,        ///< an id without meaning
+  byte,          ///< byte fallback: one byte of text that has no other token
 };
 
-/// Before the name of a control token where a grammar reads it; in no UTF-8, so no text can be
-/// taken for one.
+/// Precedes the name of a control token in a grammar. Never part of UTF-8, so text cannot be
+/// mistaken for it.
 inline constexpr char control_open = '\xFF';
-/// After the name of a control token, likewise.
+/// Follows the name of a control token; likewise never part of UTF-8.
 inline constexpr char control_close = '\xFE';
 
-/// What a Vocabulary needs to know beyond its tokens.
+/// Options of a Vocabulary.
 struct VocabularyOptions {
   std::vector<TokenId> end_tokens    = {};  ///< any of them ends a text; the usual one first
-  std::optional<TokenId> begin_token = {};  ///< put before a text
-  std::optional<TokenId> pad_token   = {};  ///< fills a batch
-  std::size_t size                   = 0;   ///< V; 0: as many as there are tokens
+  std::optional<TokenId> begin_token = {};
+  std::optional<TokenId> pad_token   = {};
+  std::size_t size                   = 0;  ///< V; 0: the number of tokens
 };
 
-/// The bytes of every token id, its type, and the ids that end a text.
+/// The bytes of every token id, its type, and the end tokens.
 ///
-/// Ids from the number of tokens up to V are padding: a model has logits for them, but they mean
-/// nothing. Two ids may write the same bytes. A token's bytes need not be valid UTF-8.
+/// Ids from the number of tokens up to V are padding: a model has logits for them, but they have no
+/// meaning. Two ids may write the same bytes. A token's bytes need not be valid UTF-8.
 ///
 /// \par Shapes      V ids, padding included
 /// \par Complexity  built in O(bytes); a copy shares the tables; O(1) per read
@@ -56,7 +56,7 @@ struct VocabularyOptions {
 /// \par Source      token types of GGUF, ggml-org/ggml, docs/gguf.md
 class Vocabulary {
  public:
-  /// A token: the bytes that it writes (a control or unknown token: its name) and its type.
+  /// A token: the bytes it writes (for a control or unknown token, its name) and its type.
   struct Entry {
     std::string bytes;
     TokenType type = TokenType::normal;
@@ -66,22 +66,23 @@ class Vocabulary {
 
   /// V: the ids that a model has logits for.
   [[nodiscard]] std::size_t size() const noexcept { return options_->size; }
-  /// Ids that have an entry; those from here to V are padding.
+  /// Number of ids with an entry; from here to V is padding.
   [[nodiscard]] std::size_t token_count() const noexcept { return table_->types.size(); }
 
-  /// What a token writes; empty where it writes no text.
+  /// The bytes a token writes; empty if it writes no text.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
-  /// What a token is to a grammar: its text, or a control token's name between control_open and
-  /// control_close; empty for end tokens, tokens without a text, and texts that hold those bytes.
+  /// What a grammar sees of a token: its text, or a control token's name between control_open and
+  /// control_close. Empty for end tokens, tokens without text, and texts that contain those two
+  /// bytes.
   [[nodiscard]] std::string_view grammar_bytes(TokenId id) const noexcept;
-  /// A token's bytes, or the name of one that writes no text; empty for padding.
+  /// A token's bytes, or its name if it writes no text; empty for padding.
   [[nodiscard]] std::string_view name(TokenId id) const noexcept;
-  /// A token's type; padding is unused.
+  /// A token's type; `unused` for padding.
   [[nodiscard]] TokenType type(TokenId id) const noexcept;
-  /// Whether a token may take part in a text: it writes something and does not end the text.
+  /// Whether a token may be part of a text: it writes something and is not an end token.
   [[nodiscard]] bool is_text(TokenId id) const noexcept;
 
-  /// The tokens that end a text, the usual one first.
+  /// The end tokens, the usual one first.
   [[nodiscard]] std::span<const TokenId> end_tokens() const noexcept;
   [[nodiscard]] bool is_end(TokenId id) const noexcept {
     for (const TokenId end : options_->end_tokens) {
@@ -92,18 +93,15 @@ class Vocabulary {
   [[nodiscard]] std::optional<TokenId> begin_token() const noexcept;
   [[nodiscard]] std::optional<TokenId> pad_token() const noexcept { return options_->pad_token; }
 
-  /// The token that writes exactly these bytes: user-defined before normal before byte, then the
-  /// lowest id.
+  /// The token that writes exactly these bytes. Prefers user-defined, then normal, then byte
+  /// tokens, then the lowest id.
   [[nodiscard]] std::optional<TokenId> find(std::string_view bytes) const;
-  /// The control or user-defined token of this name.
   [[nodiscard]] std::optional<TokenId> find_special(std::string_view name) const;
 
-  /// The text that a sequence of tokens writes.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
-  /// The same tokens for a model with V logits.
+  /// A copy for a model with V = `size` logits.
   [[nodiscard]] Vocabulary with_size(std::size_t size) const;
-  /// The same tokens with others to end a text.
   [[nodiscard]] Vocabulary with_end_tokens(std::vector<TokenId> end_tokens) const;
 
   /// Equal for equal tokens, sizes and end tokens; the same on every machine.
@@ -129,7 +127,8 @@ class Vocabulary {
     static int precedence(TokenType type) noexcept;
     static std::uint64_t hash_bytes(std::string_view bytes) noexcept;
 
-    std::string blob;  // all names, one after the other, those of control tokens between their ends
+    std::string
+        blob;  // all names in a row; those of control tokens with control_open and control_close
     std::vector<std::uint32_t> begins;  // [tokens + 1], into blob
     std::vector<TokenType> types;       // [tokens]
     Index texts;

@@ -1,5 +1,5 @@
 /// \file
-/// What vocabulary.hpp declares.
+/// Definitions of vocabulary.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// make_trie: a vocabulary's tokens as a byte trie.
+/// make_trie: builds a byte trie of a vocabulary's tokens.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tooldecode::vocabulary {
 
-/// The tokens that may be part of a text, by their `grammar_bytes`: end, unknown, unused and
-/// padding tokens are not among them. O(bytes of the vocabulary + V log V).
+/// The tokens that may be part of a text, by their `grammar_bytes`. End, unknown, unused and
+/// padding tokens are left out. O(bytes of the vocabulary + V log V).
 [[nodiscard]] core::ByteTrie make_trie(const Vocabulary& vocabulary);
 
 }  // namespace tooldecode::vocabulary

@@ -1,5 +1,5 @@
 /// \file
-/// What vocabulary_trie.hpp declares.
+/// Definitions of vocabulary_trie.hpp.
 #pragma once
 
 #include <cstddef>

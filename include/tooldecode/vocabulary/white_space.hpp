@@ -1,5 +1,5 @@
 /// \file
-/// Unicode's white space at both ends of a text.
+/// Removes Unicode white space from both ends of a text.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace tooldecode::vocabulary {
 
 namespace detail {
 
-/// Whether a code point has the property White_Space.
+/// Whether a code point has the Unicode property White_Space.
 bool is_white_space(std::uint32_t c) noexcept;
 
 }  // namespace detail
 
-/// A text without the white space that it begins with.
+/// Removes leading white space.
 [[nodiscard]] std::string_view without_first_spaces(std::string_view text) noexcept;
-/// A text without the white space that it ends with.
+/// Removes trailing white space.
 [[nodiscard]] std::string_view without_last_spaces(std::string_view text) noexcept;
 
 }  // namespace tooldecode::vocabulary

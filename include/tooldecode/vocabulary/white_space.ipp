@@ -1,5 +1,5 @@
 /// \file
-/// What white_space.hpp declares.
+/// Definitions of white_space.hpp.
 #pragma once
 
 #include <cstddef>
