@@ -1,9 +1,8 @@
 /// \file
 /// Constrained decoding of tool calls with your own model, and votes over parameter orders.
 ///
-/// A Decoder runs any type that satisfies Model under a constraint: alone, in a ContinuousBatch, as
-/// a beam search or several times. An OrderConsistencySampler votes over calls decoded under
-/// several orders of their parameters. This header contains no model; the reference model
+/// A Decoder runs any type that satisfies Model under a constraint, alone or in a ContinuousBatch.
+/// An OrderConsistencySampler votes over calls decoded under several orders of their parameters. This header contains no model; the reference model
 /// LlamaModel is in model/llama_model.hpp.
 #pragma once
 
