@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -87,6 +86,8 @@ class Constraint {
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
 
   /// Writes the allowed tokens: exactly those that `advance` accepts.
+  ///
+  /// Errors: Error{invalid_option} where `words` is not of ceil(V / 32) words.
   void fill_mask(State state, MaskView words) const;
 
   /// Whether the text may end here; an end token is then allowed.

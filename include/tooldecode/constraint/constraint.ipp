@@ -92,6 +92,10 @@ TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance_bytes(
 }
 
 TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const {
+  if (words.size() != mask_word_count(vocabulary_size())) {
+    throw Error(Errc::invalid_option, "words", words.size(),
+                "must be ceil(V / 32) words: " + std::to_string(mask_word_count(vocabulary_size())));
+  }
   if (state == finished) {
     words.clear();
   } else {
