@@ -94,7 +94,7 @@ TEST_CASE("Every header of a message to a function is one of a call") {
         CHECK(refused(text) == -1);
         CHECK(refused(with_control_tokens(text)) == -1);
       }
-      // Neither other arguments nor other tools. Behind the role text may go on, up to a delimiter.
+      // Neither other arguments nor other tools. After the role, text may continue to a delimiter.
       const std::string text = first + header;
       const auto begin       = static_cast<int>(text.size());
       const std::size_t name = text.find("get_weather");
