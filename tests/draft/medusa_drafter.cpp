@@ -94,8 +94,8 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
                                                 .max_depth  = 60,
                                                 .max_nodes  = 64};
     const td::DraftTree tree = td::draft_tree(drafter, request, context);
-    // What is unread was guessed by the first heads; the others go on from there, with as many
-    // choices as their level of this tree has.
+    // The first heads have guessed what is unread; the others continue from there, each with the
+    // choices of its level.
     const std::vector<std::size_t> sizes{1 + 3 + 6 + 12, 1 + 3 + 6, 1 + 3, 1, 1};
     REQUIRE(tree.size() == sizes[std::min<std::size_t>(unread, 5) - 1]);
     for (std::size_t i = 0; i < tree.size(); ++i) {
