@@ -114,7 +114,8 @@ void compare(const llama_vocab* vocab, const td::Vocabulary& vocabulary,
 
 }  // namespace
 
-TEST_CASE("Grammar::gbnf has the masks of llama.cpp's grammar sampler", "[published]") {
+TEST_CASE("Grammar::ebnf of a GBNF text has the masks of llama.cpp's grammar sampler",
+          "[published]") {
   const auto folder = td::test::llama_cpp_models();
   if (!folder) return td::test::report_skipped("llama.cpp's folder models");
   std::vector<std::filesystem::path> files;
