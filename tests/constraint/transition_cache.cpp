@@ -24,7 +24,7 @@ TEST_CASE("TransitionCache::find returns the transition that was inserted last, 
   CHECK_FALSE(cache.find(0, 0));
   std::map<std::pair<std::uint32_t, TokenId>, std::uint32_t> inserted;
   std::mt19937 random(3);
-  // Small numbers come again and again, large ones use every bit.
+  // Small numbers recur often, large ones use every bit.
   const auto draw = [&](std::uint32_t end) {
     const std::uint32_t below = random() % 2 == 0 ? 300 : end;
     return random() % 16 == 0 ? end - 1 : static_cast<std::uint32_t>(random() % below);

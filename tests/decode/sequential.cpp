@@ -133,7 +133,7 @@ TEST_CASE("Sequential decoding ends after the token for which ends_after is true
         return event.index == last;
       };
       const auto out = decoded(model, table, {1, 2}, options);
-      REQUIRE(out.finish == td::Finish::stopped);  // also where it could go on no further
+      REQUIRE(out.finish == td::Finish::stopped);  // also where it could not continue
       REQUIRE(out.tokens ==
               std::vector(whole.tokens.begin(),
                           whole.tokens.begin() + static_cast<std::ptrdiff_t>(last) + 1));

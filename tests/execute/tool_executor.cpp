@@ -411,7 +411,7 @@ TEST_CASE("ToolExecutor with a callback runtime holds a place but no thread") {
     done_two({ToolStatus::failed, "again"});
   }).join();
   CHECK(two.get() == ToolResult{ToolStatus::ok, "two"});
-  take(3) = nullptr;  // nobody can give this result any more
+  take(3) = nullptr;  // this result can no longer be given
   CHECK(three.get().status == ToolStatus::failed);
   CHECK(executor->start(call(9)).get() == ToolResult{ToolStatus::ok, "before"});
 

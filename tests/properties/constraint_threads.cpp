@@ -56,7 +56,7 @@ TEST_CASE("ToolCallFSM shared by threads from the start gives what one thread ge
     std::vector<std::string> traces(count);
     std::latch start(count);
     std::vector<std::thread> threads;
-    // Each walk is walked by two threads side by side; the last two make constraints of their own
+    // Each walk is walked by two threads side by side; the last two make their own constraints
     // over the same cache.
     for (std::size_t i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {
