@@ -23,8 +23,7 @@ using Tokens = std::vector<td::TokenId>;
 using Floats = std::vector<float>;
 
 static_assert(td::HostHeadModel<td::LlamaModel>);
-static_assert(
-    !td::HostHeadModel<RandomModel>);  // its head has no shape and does not give its logits
+static_assert(!td::HostHeadModel<RandomModel>);  // its head has no shape and gives other logits
 
 namespace {
 

@@ -242,9 +242,8 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
 }  // namespace
 
 TEST_CASE("p_value of three tokens' joint distribution finds faults between nodes") {
-  constexpr std::uint64_t samples =
-      50'000;  // a quarter of the samples that correct rules are tested with
-  constexpr double limit = 1e-6;
+  constexpr std::uint64_t samples = 50'000;  // a quarter of what correct rules get
+  constexpr double limit          = 1e-6;
   constexpr std::array<std::size_t, 3> shape{2, 2, 1};
   const ToyTarget target(3);
   std::vector<td::DraftTree> trees;  // by the last two tokens
