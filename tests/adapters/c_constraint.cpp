@@ -25,7 +25,7 @@ Constrained constrained(const std::string& pattern) {
 
 }  // namespace
 
-TEST_CASE("A state from outside is one that was made here, or is refused") {
+TEST_CASE("Constrained::take accepts a state that it has made and refuses any other") {
   const Constrained one     = constrained("[ab]+");
   const td_state begin      = Constrained::give(one.initial());
   const auto next           = one.advance(one.take(begin), 'a');
@@ -54,7 +54,8 @@ TEST_CASE("A state from outside is one that was made here, or is refused") {
   CHECK(!one.advance_bytes(one.initial(), "\xFF"));
 }
 
-TEST_CASE("Tokens are followed as far as they are allowed, and shown where there is no other") {
+TEST_CASE(
+    "Constrained::follow gives the allowed beginning; only_tokens those without an alternative") {
   const Constrained word = constrained("abc[de]");
   const std::vector<TokenId> good{'a', 'b', 'c', 'e'};
   const auto [end, all] = word.follow(word.initial(), good);
@@ -68,7 +69,7 @@ TEST_CASE("Tokens are followed as far as they are allowed, and shown where there
   CHECK(word.only_tokens(end).empty());
 }
 
-TEST_CASE("A row of masks that is too narrow is refused, and what is over is zero") {
+TEST_CASE("MaskRows refuses too narrow a row and clears the words beyond the mask") {
   const Constrained word = constrained("a");
   std::vector<std::uint32_t> words(2 * (word.words() + 1), ~0U);
   const MaskRows rows{words.data(), word.words() + 1};

@@ -27,7 +27,7 @@ Failure failure_of(const Exception& exception) {
 
 }  // namespace
 
-TEST_CASE("Every error of the library has a code of its own, and every code its name") {
+TEST_CASE("code_of gives each Errc a distinct code, and name_of each code a distinct name") {
   std::set<td_code> seen;
   for (int i = 0; i <= static_cast<int>(Errc::cancelled); ++i) {
     const auto error   = static_cast<Errc>(i);
@@ -47,7 +47,7 @@ TEST_CASE("Every error of the library has a code of its own, and every code its 
   CHECK(name_of(-1) == std::string("unknown"));
 }
 
-TEST_CASE("What is thrown becomes a code, a place and a text") {
+TEST_CASE("failure_of gives an exception's code, place and text") {
   const Failure error = failure_of(Error(Errc::malformed_schema, "#/a", "is wrong"));
   CHECK(error.code == TD_ERROR_MALFORMED_SCHEMA);
   CHECK(error.where == "#/a");

@@ -17,7 +17,7 @@
 using namespace tooldecode;
 using namespace tooldecode::c_interface;
 
-TEST_CASE("Whatever is thrown inside a function of the interface is its code") {
+TEST_CASE("c_interface::call returns the code of what its function throws") {
   CHECK(c_interface::call(nullptr, [] { return TD_PENDING; }) == TD_PENDING);
   td_error* error     = nullptr;
   const td_code wrong = c_interface::call(
@@ -36,7 +36,7 @@ TEST_CASE("Whatever is thrown inside a function of the interface is its code") {
         TD_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("What a caller has too little room for is counted, and what fits is written") {
+TEST_CASE("give_all with too little room writes what fits and counts all") {
   const std::vector<std::int32_t> all{1, 2, 3};
   std::vector<std::int32_t> room(3, 0);
   std::size_t count = 0;
@@ -48,7 +48,7 @@ TEST_CASE("What a caller has too little room for is counted, and what fits is wr
   CHECK(room == std::vector<std::int32_t>{1, 2, 0});
 }
 
-TEST_CASE("A pool that ends cancels what has not begun to compile") {
+TEST_CASE("Pool's destructor cancels compilations that have not begun") {
   const auto tokens  = make_tokens(test::byte_vocabulary(), nullptr, nullptr);
   const char text[]  = "[ab]+";
   td_specification s = {};

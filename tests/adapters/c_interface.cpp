@@ -66,7 +66,7 @@ td_text text(std::string_view from) {
   return {from.data(), from.size()};
 }
 
-// What a call gives: its code, and the error's place and text where there is one.
+// The outcome of a call: its code, and the error's place and text, if any.
 struct Told {
   td_code code = TD_OK;
   std::string where{};
@@ -208,7 +208,7 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
            td::Constraint(index, td::Grammar::lark(lark, {.vocabulary = &index.vocabulary()}))}};
 }
 
-// A schema of so many patterns that nobody waits for it.
+// A schema with so many patterns that it compiles for a very long time.
 td_specification endless() {
   static const std::string patterns = [] {
     std::string made = R"({"properties": {)";
@@ -227,7 +227,7 @@ td_specification endless() {
 
 }  // namespace
 
-TEST_CASE("The C interface is of the library's version, and runs from C") {
+TEST_CASE("td_abi_version and the other functions work from C and give the library's version") {
   CHECK(td_abi_version() == TD_ABI_VERSION);
   CHECK(td_version() == td::version);
   CHECK(td_code_name(TD_ERROR_MALFORMED_SCHEMA) == std::string("malformed_schema"));
@@ -239,7 +239,7 @@ TEST_CASE("The C interface is of the library's version, and runs from C") {
   CHECK(std::count(names.begin(), names.end(), "hermes") == 1);
 }
 
-TEST_CASE("A vocabulary of bytes is that of the library") {
+TEST_CASE("td_vocabulary of bytes equals the library's vocabulary") {
   const td::Vocabulary expected = td::test::random_vocabulary(1);
   const Vocabulary made         = make_vocabulary(expected);
   CHECK(td_vocabulary_hash(made.get()) == expected.hash());
@@ -268,7 +268,7 @@ TEST_CASE("A vocabulary of bytes is that of the library") {
   CHECK(td_vocabulary_size(nullptr) + td_vocabulary_mask_words(nullptr) == 0);
 }
 
-TEST_CASE("A file's vocabulary and tokenizer are those of load_tokenizer") {
+TEST_CASE("td_vocabulary_load and _parse read what load_tokenizer reads") {
   const auto path      = td::test::example_data("tiny/tokenizer.json").string();
   const auto tokenizer = td::load_tokenizer(path);
   td_vocabulary* raw   = nullptr;
@@ -320,7 +320,7 @@ TEST_CASE("A file's vocabulary and tokenizer are those of load_tokenizer") {
   CHECK(broken.where == "my.json");
 }
 
-TEST_CASE("Masks, advances and ends are those of the library's own constraints, for every kind") {
+TEST_CASE("td_fill_mask and td_advance for every kind of constraint equal the library's") {
   const td::Vocabulary tokens = td::test::random_vocabulary(2);
   const td::VocabularyIndex index(tokens);
   const Vocabulary vocabulary = make_vocabulary(tokens);
@@ -375,7 +375,8 @@ TEST_CASE("Masks, advances and ends are those of the library's own constraints, 
   }
 }
 
-TEST_CASE("A draft is allowed up to its first token that is not, and advances as a whole") {
+TEST_CASE(
+    "td_validate and td_advance_tokens take a draft up to its first token that is not allowed") {
   const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(4));
   const auto letters          = td::test::random_vocabulary(4);
   const Constraint made = make_constraint(vocabulary.get(), specification_of(TD_REGEX, "abcab"));
@@ -401,7 +402,8 @@ TEST_CASE("A draft is allowed up to its first token that is not, and advances as
   CHECK(td_state_equal(&begin, nullptr) == 0);
 }
 
-TEST_CASE("Forced tokens are the tokenizer's, and without one those that alone are allowed") {
+TEST_CASE(
+    "td_forced_tokens gives the tokenizer's tokens, or without one those without an alternative") {
   const auto path      = td::test::example_data("tiny/tokenizer.json").string();
   const auto tokenizer = td::load_tokenizer(path);
   td_vocabulary* raw   = nullptr;
@@ -444,7 +446,7 @@ TEST_CASE("Forced tokens are the tokenizer's, and without one those that alone a
   CHECK(only == std::vector{0, 0});  // then it may end
 }
 
-TEST_CASE("A batch's and a tree's masks are those of its states, on any number of threads") {
+TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number of threads") {
   const td::Vocabulary tokens = td::test::random_vocabulary(5);
   const td::VocabularyIndex index(tokens);
   const Vocabulary vocabulary = make_vocabulary(tokens);
@@ -532,7 +534,7 @@ TEST_CASE("A batch's and a tree's masks are those of its states, on any number o
   }
 }
 
-TEST_CASE("What is wrong with a specification has its code and its place") {
+TEST_CASE("td_constraint_make of a wrong specification gives its code and place") {
   const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(6));
   const auto refused          = [&](const td_specification& specification) {
     td_constraint* made = nullptr;
@@ -581,7 +583,7 @@ TEST_CASE("What is wrong with a specification has its code and its place") {
   CHECK(refused(dear).first == TD_ERROR_LIMIT_EXCEEDED);
 }
 
-TEST_CASE("Null gets a code everywhere, and is freed by doing nothing") {
+TEST_CASE("td functions given a null pointer return a code, and free functions ignore it") {
   const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(7));
   const Constraint made       = make_constraint(vocabulary.get(), specification_of(TD_REGEX, "ab"));
   const td_state begin        = initial(made.get());
@@ -670,7 +672,7 @@ TEST_CASE("Null gets a code everywhere, and is freed by doing nothing") {
   td_completions_free(nullptr);
 }
 
-TEST_CASE("Handles may be freed in any order; a renewed one has other memory past the budget") {
+TEST_CASE("td handles may be freed in any order, and a renewed constraint keeps to its budget") {
   const td::Vocabulary tokens = td::test::random_vocabulary(8);
   Vocabulary vocabulary       = make_vocabulary(tokens);
   Constraint made = make_constraint(vocabulary.get(), specification_of(TD_JSON_SCHEMA, schema));
@@ -705,7 +707,7 @@ TEST_CASE("Handles may be freed in any order; a renewed one has other memory pas
   CHECK(td_advance(made.get(), &known, 0, &state, nullptr) == TD_OK);
 }
 
-TEST_CASE("A compilation is polled, waited for, and cancelled before and while it runs") {
+TEST_CASE("td_compilation can be polled, waited for, and cancelled before and while it runs") {
   const td::Vocabulary tokens = td::test::random_vocabulary(9);
   Vocabulary vocabulary       = make_vocabulary(tokens);
   td_pool* raw                = nullptr;
@@ -755,13 +757,13 @@ TEST_CASE("A compilation is polled, waited for, and cancelled before and while i
   CHECK(wait(queued, -1).code == TD_ERROR_CANCELLED);
 
   const Compilation left = start(endless());
-  start(endless()).reset();  // given up, not waited for
+  start(endless()).reset();  // freed without waiting
   vocabulary.reset();
   pool.reset();  // ends all
   CHECK(wait(left, 0).code == TD_ERROR_CANCELLED);
 }
 
-TEST_CASE("Threads may use one constraint, one pool and one compilation at once") {
+TEST_CASE("td functions allow threads to share a constraint, a pool and a compilation") {
   const td::Vocabulary tokens = td::test::random_vocabulary(10);
   const Vocabulary vocabulary = make_vocabulary(tokens);
   const std::size_t width     = td_vocabulary_mask_words(vocabulary.get());
@@ -810,7 +812,7 @@ TEST_CASE("Threads may use one constraint, one pool and one compilation at once"
 
 namespace {
 
-// Calls of the interface at random, with arguments that are right, wrong and missing.
+// Random calls of the interface with valid, invalid and missing arguments.
 class RandomCalls {
  public:
   explicit RandomCalls(unsigned seed) : random_(seed) {
@@ -823,7 +825,7 @@ class RandomCalls {
     }
   }
 
-  // One call; what holds whatever the arguments are is checked.
+  // One call; checks what holds for any arguments.
   void step() {
     td_error* raw      = nullptr;
     const td_code code = call(one_of(30) ? nullptr : &raw);
@@ -1028,7 +1030,7 @@ class RandomCalls {
     return code;
   }
 
-  // A mask that has room for an end has it still when it is narrowed to that room.
+  // A mask with room for an end still has it after narrowing to that room.
   td_code narrow(td_error** error) {
     const td_constraint* from = constraint();
     td_completions* raw       = nullptr;
@@ -1123,7 +1125,7 @@ class RandomCalls {
 }  // namespace
 
 // TOOLDECODE_C_CALLS says how many calls: a million takes seconds, with sanitizers minutes.
-TEST_CASE("Calls at random, with whatever arguments, give codes and never end the program") {
+TEST_CASE("td functions called at random with any arguments return codes") {
   const char* given      = std::getenv("TOOLDECODE_C_CALLS");
   const std::size_t most = given != nullptr ? std::stoul(given) : 20'000;
   RandomCalls calls(11);
@@ -1135,7 +1137,7 @@ TEST_CASE("Calls at random, with whatever arguments, give codes and never end th
   CHECK(codes.size() > 8);
 }
 
-TEST_CASE("The C interface: an answer gives its events while it is written") {
+TEST_CASE("td_call_stream gives an answer's events while it is written") {
   const Vocabulary vocabulary = make_vocabulary(td::test::byte_vocabulary());
   td_specification tools      = specification_of(TD_TOOLS, tool_documents);
   tools.format                = "hermes";
@@ -1189,7 +1191,7 @@ TEST_CASE("The C interface: an answer gives its events while it is written") {
         }).code == TD_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("The C interface: completions are the library's, and end a text within any budget") {
+TEST_CASE("td_completions equal the library's and end a text within any budget") {
   const td::Vocabulary tokens = td::test::random_vocabulary(5);
   const Vocabulary vocabulary = make_vocabulary(tokens);
   const td::VocabularyIndex index(tokens);

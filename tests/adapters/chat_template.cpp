@@ -13,7 +13,7 @@ namespace td = tooldecode;
 
 namespace {
 
-// A template that writes each call of a turn in a way, and a turn's text otherwise.
+// A template that writes each call of a turn in the given form, else the turn's text.
 ChatTemplate chat(const std::string& call) {
   return {
       "{%- if tools %}<|tools|>{{ tools | tojson }}\n{% endif %}{%- for turn in messages %}<|{{ "
@@ -26,7 +26,7 @@ ChatTemplate chat(const std::string& call) {
 
 }  // namespace
 
-TEST_CASE("The call format of a chat template is found by the call that it writes") {
+TEST_CASE("find_format finds a chat template's call format by the call that it writes") {
   CHECK(find_format(chat("<tool_call>\n{\"name\": \"{{ call.function.name }}\", \"arguments\": "
                          "{{ call.function.arguments | tojson }}}\n</tool_call>")) == "hermes");
   CHECK(find_format(chat("<tool_call>\n{\"name\": \"{{ call.function.name }}\", \"arguments\": "
@@ -37,7 +37,7 @@ TEST_CASE("The call format of a chat template is found by the call that it write
   CHECK(find_format(chat("<tool_call>\n<function={{ call.function.name }}>\n{%- for key, value in "
                          "call.function.arguments | items %}<parameter={{ key }}>\n{{ value }}\n"
                          "</parameter>\n{%- endfor %}</function>\n</tool_call>")) == "qwen3-coder");
-  // Marks of its own around what one of the formats would be by itself.
+  // Other marks around a text that is one of the formats.
   CHECK_FALSE(
       find_format(chat("<own>{\"name\": \"{{ call.function.name }}\", \"arguments\": "
                        "{{ call.function.arguments | tojson }}}</own>")));
@@ -46,7 +46,7 @@ TEST_CASE("The call format of a chat template is found by the call that it write
   CHECK_FALSE(find_format(silent));
 }
 
-TEST_CASE("A chat template is told the variables that it names") {
+TEST_CASE("ChatTemplate::takes holds for the variables that the template names") {
   const ChatTemplate effort(
       "{%- if reasoning_effort is not defined %}{%- set reasoning_effort = 'medium' %}{%- endif %}"
       "Reasoning: {{ reasoning_effort }}\n{%- for turn in messages %}{{ turn.content }}{%- endfor %}",

@@ -1,4 +1,4 @@
-// Masks of a grammar text against those of llama.cpp's own grammar sampler, over its vocabularies.
+// Masks of a grammar text against those of llama.cpp's grammar sampler, over its vocabularies.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -45,7 +45,7 @@ constexpr const char* texts[] = {
     "{\"name\":\"\xC3\xBC"
     "ber\",\n  \"arguments\": {\"a\\u00e9\\n\": true, \"\xF0\x9F\x98\x80\xE4\xBD\xA0\": null}}"};
 
-// What is not the same, by why.
+// The differences, by their cause.
 struct Differences {
   std::size_t masks = 0, tokens = 0;
   std::size_t of_control =
@@ -63,7 +63,7 @@ bool begins_utf8(const std::string& text) {
       });
 }
 
-// Both samplers' masks behind each byte of a text, which is written in tokens that end there.
+// Compares both masks after each token of a text.
 void compare(const llama_vocab* vocab, const td::Vocabulary& vocabulary,
              const td::Constraint& constraint, const std::string& text, Differences& all) {
   const std::unique_ptr<llama_sampler, Free> sampler(
@@ -114,7 +114,8 @@ void compare(const llama_vocab* vocab, const td::Vocabulary& vocabulary,
 
 }  // namespace
 
-TEST_CASE("masks of a GBNF text are those of llama.cpp's grammar sampler", "[published]") {
+TEST_CASE("Grammar::ebnf of a GBNF text has the masks of llama.cpp's grammar sampler",
+          "[published]") {
   const auto folder = td::test::llama_cpp_models();
   if (!folder) return td::test::report_skipped("llama.cpp's folder models");
   std::vector<std::filesystem::path> files;

@@ -1,4 +1,4 @@
-// A real model's calls on llama.cpp. Without the model in the cache these say that they are skipped.
+// A real model's calls on llama.cpp. Without the model in the cache the tests report a skip.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,7 +58,8 @@ const World* world() {
 
 }  // namespace
 
-TEST_CASE("200 sampled calls of SmolLM2 all end and conform to their documents") {
+TEST_CASE(
+    "LlamaCppModel with SmolLM2 gives 200 sampled calls that end and conform to their documents") {
   if (world() == nullptr) return td::test::report_skipped("SmolLM2, see examples/models.sh");
   const auto& [model, tokenizer, masks, tools] = *world();
   std::size_t at_the_limit                     = 0;
@@ -84,10 +85,10 @@ TEST_CASE("200 sampled calls of SmolLM2 all end and conform to their documents")
       }
     }
   }
-  CHECK(at_the_limit > 20);  // what would have been cut
+  CHECK(at_the_limit > 20);  // answers that the limit would have cut
 }
 
-TEST_CASE("SmolLM2's speculative calls are its plain ones, but for near-ties") {
+TEST_CASE("LlamaCppModel with SmolLM2 gives the same calls speculatively, except for near-ties") {
   if (world() == nullptr) return td::test::report_skipped("SmolLM2, see examples/models.sh");
   const auto& [model, tokenizer, masks, tools] = *world();
   std::size_t same = 0, near_ties = 0, passes = 0, plain_passes = 0;
@@ -113,7 +114,7 @@ TEST_CASE("SmolLM2's speculative calls are its plain ones, but for near-ties") {
       ++same;
       continue;
     }
-    // Where they part, the two tokens' logits are as near as sums of different shapes may be.
+    // Where they differ, the two tokens' logits are within the error of sums of different shapes.
     REQUIRE(at.in1 != output.tokens.end());
     REQUIRE(at.in2 != expected.tokens.end());
     std::vector<td::TokenId> before = prompt;
@@ -132,7 +133,7 @@ TEST_CASE("SmolLM2's speculative calls are its plain ones, but for near-ties") {
   CHECK(passes < plain_passes);
 }
 
-TEST_CASE("a chain of llama.cpp's own samplers writes what the decoder writes") {
+TEST_CASE("make_sampler in a llama.cpp chain writes what Decoder writes") {
   if (world() == nullptr) return td::test::report_skipped("SmolLM2, see examples/models.sh");
   const auto& [model, tokenizer, masks, tools] = *world();
   const auto calls                             = std::make_shared<const td::ToolCallFSM>(

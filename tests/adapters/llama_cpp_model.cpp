@@ -66,7 +66,7 @@ std::vector<float> logits_after(const auto& model, auto& cache, const Tokens& to
   return logits;
 }
 
-// Sums depend on the shape of a batch, by far less than logits differ.
+// Sums depend on the shape of a batch, but far less than logits differ.
 void check_near(std::span<const float> a, std::span<const float> b) {
   REQUIRE(a.size() == b.size());
   float difference = 0, scale = 0;
@@ -117,7 +117,7 @@ struct RandomTree {
 
 }  // namespace
 
-TEST_CASE("llama.cpp gives the logits that LlamaModel gives") {
+TEST_CASE("LlamaCppModel gives LlamaModel's logits and hidden states") {
   for (unsigned seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     std::mt19937 random{seed};
@@ -144,7 +144,7 @@ TEST_CASE("llama.cpp gives the logits that LlamaModel gives") {
   }
 }
 
-TEST_CASE("a FeatureModel's layers read what the layers before them give in llama.cpp's graph") {
+TEST_CASE("FeatureModel's states are the inputs of the same layers in llama.cpp's graph") {
   auto config        = config_for_llama_cpp();
   config.layers      = 7;
   const auto weights = td::test::random_llama_weights(config, 5);
@@ -194,7 +194,7 @@ TEST_CASE("a FeatureModel's layers read what the layers before them give in llam
   }
 }
 
-TEST_CASE("a pass of llama.cpp may be longer than a batch") {
+TEST_CASE("LlamaCppModel's pass may be longer than its batch") {
   std::mt19937 random{5};
   const Tokens tokens = random_tokens(random, 150);
   const auto model    = load(5, {.batch = 64});
@@ -204,7 +204,7 @@ TEST_CASE("a pass of llama.cpp may be longer than a batch") {
   check_near(logits_after(model, cache, tokens), logits_after(whole, other, tokens));
 }
 
-TEST_CASE("a draft tree on llama.cpp gives what single sequences give") {
+TEST_CASE("LlamaCppModel::forward_tree gives each node the logits of its own sequence") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     std::mt19937 random{seed};
@@ -237,7 +237,7 @@ TEST_CASE("a draft tree on llama.cpp gives what single sequences give") {
   }
 }
 
-TEST_CASE("forks and batches of llama.cpp do not disturb each other") {
+TEST_CASE("LlamaCppModel's forks and batches do not affect one another") {
   std::mt19937 random{7};
   const auto model = load(7);
   struct Line {
@@ -287,7 +287,7 @@ TEST_CASE("forks and batches of llama.cpp do not disturb each other") {
   }
 }
 
-TEST_CASE("speculation on llama.cpp changes no token") {
+TEST_CASE("LlamaCppModel with drafts decodes as without") {
   const td::VocabularyIndex vocabulary{td::test::word_vocabulary(61)};
   std::size_t drafted = 0;
   for (unsigned seed = 1; seed <= 12; ++seed) {
@@ -310,7 +310,7 @@ TEST_CASE("speculation on llama.cpp changes no token") {
   CHECK(drafted > 20);
 }
 
-TEST_CASE("llama.cpp's cells and sequences come back") {
+TEST_CASE("LlamaCppModel frees cells and sequences for later requests") {
   std::mt19937 random{3};
   const auto model    = load(3, {.cells = 256, .sequences = 8});
   const Tokens prompt = random_tokens(random, 20);
@@ -329,7 +329,7 @@ TEST_CASE("llama.cpp's cells and sequences come back") {
   }
 }
 
-TEST_CASE("what llama.cpp cannot hold is a limit that is named") {
+TEST_CASE("LlamaCppModel throws a named error for what its context cannot hold") {
   std::mt19937 random{3};
   const auto model = load(3, {.cells = 256, .sequences = 3});
   auto cache       = model.make_cache();
@@ -366,7 +366,7 @@ TEST_CASE("what llama.cpp cannot hold is a limit that is named") {
   }
 }
 
-TEST_CASE("files that llama.cpp cannot load, and options that it cannot have, are errors") {
+TEST_CASE("LlamaCppModel::load refuses malformed files and invalid options") {
   const std::string whole = file_of(1);
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{3}, whole.size() / 2, whole.size() - 64}) {
@@ -383,7 +383,7 @@ TEST_CASE("files that llama.cpp cannot load, and options that it cannot have, ar
   CHECK(code_of([] { load(1, {.threads = 0}); }) == td::Errc::invalid_option);
 }
 
-TEST_CASE("a constraint over more tokens than llama.cpp's model has does not fit") {
+TEST_CASE("LlamaCppModel with a constraint over more tokens than it has throws shape_mismatch") {
   const auto model = load(1);
   const td::test::RandomTable constraint(62, 1);
   CHECK(code_of([&] {

@@ -1,4 +1,4 @@
-// A sampler in llama.cpp's chains, against the constraint that it stands for.
+// A sampler in llama.cpp's chains, against its constraint.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -61,7 +61,7 @@ std::vector<td::TokenId> allowed_by(const C& constraint, const typename C::State
 
 }  // namespace
 
-TEST_CASE("a sampler leaves what its constraint allows, also after clone, copy and reset") {
+TEST_CASE("make_sampler leaves what its constraint allows, also after clone, copy and reset") {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     std::mt19937 random{seed};
@@ -89,7 +89,7 @@ TEST_CASE("a sampler leaves what its constraint allows, also after clone, copy a
   }
 }
 
-TEST_CASE("a sampler whose program forces a token that is not allowed masks nothing any more") {
+TEST_CASE("make_sampler after a token that is not allowed masks nothing until reset") {
   const Sampler sampler(td::llama_cpp::make_sampler(
       td::Constraint(td::VocabularyIndex{td::test::byte_vocabulary()}, td::Grammar::regex("ab*"))));
   const std::size_t size = td::test::byte_vocabulary().size();
@@ -100,7 +100,7 @@ TEST_CASE("a sampler whose program forces a token that is not allowed masks noth
   CHECK(left_by(sampler, size) == std::vector<td::TokenId>{'a'});
 }
 
-TEST_CASE("a lazy sampler leaves text free until a call begins") {
+TEST_CASE("make_sampler over an automatic tool choice leaves text free until a call begins") {
   const td::VocabularyIndex vocabulary{td::test::byte_vocabulary()};
   const auto tools = td::test::two_tools();
   const auto calls = std::make_shared<const td::ToolCallFSM>(
@@ -117,7 +117,7 @@ TEST_CASE("a lazy sampler leaves text free until a call begins") {
   CHECK(left_by(sampler, vocabulary.vocabulary().size()).size() < 5);
 }
 
-TEST_CASE("a sampler with a limit ends every text within it") {
+TEST_CASE("make_sampler with max_tokens ends every text within it") {
   const td::VocabularyIndex vocabulary{td::test::byte_vocabulary()};
   const std::size_t size = vocabulary.vocabulary().size();
   const auto calls       = std::make_shared<const td::ToolCallFSM>(
@@ -159,7 +159,7 @@ TEST_CASE("a sampler with a limit ends every text within it") {
   CHECK(at_the_limit > 20);
 }
 
-TEST_CASE("a sampler in a chain chooses the best of what is allowed") {
+TEST_CASE("make_sampler in a chain chooses the best allowed token") {
   const auto constraint = std::make_shared<const td::test::RandomTable>(90, 4);
   const Sampler chain(llama_sampler_chain_init(llama_sampler_chain_default_params()));
   llama_sampler_chain_add(chain.get(), td::llama_cpp::make_sampler(constraint));

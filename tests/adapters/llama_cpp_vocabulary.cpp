@@ -1,4 +1,4 @@
-// Against what load_vocabulary reads of the same file, and against llama.cpp's own answers.
+// Against what load_vocabulary reads of the same file, and against llama.cpp's answers.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -34,7 +34,7 @@ void check_same(const td::Vocabulary& a, const td::Vocabulary& b) {
 
 }  // namespace
 
-TEST_CASE("a llama_vocab has the tokens that its file has") {
+TEST_CASE("make_vocabulary of a llama_vocab has the tokens of its file") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2, see examples/models.sh");
   const auto model      = td::LlamaCppModel::load(*file, {.cells = 64});
@@ -48,7 +48,7 @@ TEST_CASE("a llama_vocab has the tokens that its file has") {
     CHECK(llama_vocab_is_eog(model.vocab(), token));
 }
 
-TEST_CASE("a llama_vocab of byte tokens, user-defined ones and unused ones") {
+TEST_CASE("make_vocabulary of a llama_vocab reads byte, user-defined and unused tokens") {
   std::vector<std::string> names{"<unk>", "<s>", "</s>"};
   std::vector<std::int32_t> types{2, 3, 3};
   std::vector<float> scores{0, 0, 0};

@@ -32,8 +32,8 @@ std::string opening_of(const ToolCallFSM& call, const std::string& text) {
   return opening;
 }
 
-// One order alone, by the definition: what is forced is put in up to where a token could begin that
-// reaches beyond it; the rest is chosen from a row that is made anew from the whole history.
+// One order alone, by the definition: the jump-forward string is inserted up to where a token could
+// begin that reaches beyond it; the rest is chosen from logits computed from the whole history.
 std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& answer,
                            const ToolCallFSM& call, std::string text, std::string outer_text,
                            std::vector<TokenId> history, std::size_t max) {
@@ -99,7 +99,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
 
 }  // namespace
 
-TEST_CASE("Each branch is what its order gives alone") {
+TEST_CASE("OrderBatch gives each branch what its order gives alone") {
   const VocabularyIndex masks{test::call_vocabulary()};
   const ByteTrie& trie = masks.trie();
   std::size_t shared = 0, complete = 0;

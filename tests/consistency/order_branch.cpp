@@ -32,7 +32,7 @@ OrderBranch branch_after(const F& format, const std::string& opening) {
 
 }  // namespace
 
-TEST_CASE("Each byte goes to the argument whose value it is part of") {
+TEST_CASE("OrderBranch::read assigns each byte to the argument whose value it belongs to") {
   OrderBranch branch = branch_after(PythonCall{}, "[f0(");
   CHECK(branch.read("b=1", -1) == 3);
   CHECK(branch.read("2, a", -2) == 4);
@@ -50,7 +50,7 @@ TEST_CASE("Each byte goes to the argument whose value it is part of") {
   CHECK(branch.text == "b=12, a='x, y='");
 }
 
-TEST_CASE("Reading ends with the arguments, in the middle of a token too") {
+TEST_CASE("OrderBranch::read ends with the arguments, also inside a token") {
   OrderBranch python = branch_after(PythonCall{}, "[f0(");
   CHECK(python.read("b=1, a='', c=[1, 'x'])], [f0(", 0) == 22);
   CHECK(python.text == "b=1, a='', c=[1, 'x'])");

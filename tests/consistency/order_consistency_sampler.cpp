@@ -17,7 +17,7 @@ using namespace tooldecode;
 
 namespace {
 
-// Draws that favour the end of strings and lists, so that random answers come to an end.
+// Logits that favour the end of strings and lists, so that random answers end.
 float favour_marks(float logit, std::size_t token) {
   return token < 256 && std::string_view("',\")]}").find(static_cast<char>(token)) ==
                             std::string_view::npos
@@ -71,7 +71,8 @@ bool same_candidates(const CallVote& a, const CallVote& b) {
 
 }  // namespace
 
-TEST_CASE("Answers conform, and the calls in them are the winners") {
+TEST_CASE(
+    "OrderConsistencySampler gives answers that conform and calls that are the vote's winners") {
   std::size_t ended = 0, voted = 0, disputed = 0, rewritten = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
@@ -119,7 +120,7 @@ TEST_CASE("Answers conform, and the calls in them are the winners") {
   CHECK(rewritten > 20);
 }
 
-TEST_CASE("Sparing orders does not change the answer") {
+TEST_CASE("OrderConsistencySampler with adaptive orders gives the same answer with fewer orders") {
   std::size_t spared = 0;
   for (unsigned seed = 1000; seed < 1300; ++seed) {
     const Case c = make_case(seed);
@@ -146,7 +147,7 @@ TEST_CASE("Sparing orders does not change the answer") {
   CHECK(spared > 200);
 }
 
-TEST_CASE("Orders side by side are the orders one by one, token for token") {
+TEST_CASE("OrderConsistencySampler in a batch gives the candidates of orders one by one") {
   std::size_t candidates = 0;
   for (unsigned seed = 2000; seed < 2300; ++seed) {
     INFO("seed " << seed);
@@ -173,7 +174,7 @@ TEST_CASE("Orders side by side are the orders one by one, token for token") {
   CHECK(candidates > 800);
 }
 
-TEST_CASE("One order alone is the candidate that it is among others, and the answer") {
+TEST_CASE("OrderConsistencySampler with one order gives that order's candidate as the answer") {
   static const Vocabulary bytes = test::byte_vocabulary();  // no token is both name and argument
   static const VocabularyIndex cache{bytes};
   std::size_t compared = 0, others = 0;
@@ -209,7 +210,8 @@ TEST_CASE("One order alone is the candidate that it is among others, and the ans
   CHECK(others > 30);
 }
 
-TEST_CASE("A tool with one required parameter has one order; its key costs no pass") {
+TEST_CASE(
+    "OrderConsistencySampler of one required parameter has one order, whose key costs no pass") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",
     "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}}, "required": ["a"]}}])");
   const ToolCallFSM calls{
@@ -226,7 +228,7 @@ TEST_CASE("A tool with one required parameter has one order; its key costs no pa
   CHECK(answer.output.forced_tokens > 0);
 }
 
-TEST_CASE("Answers without a call are the decoder's own") {
+TEST_CASE("OrderConsistencySampler on an answer without calls gives the decoder's answer") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",
     "properties": {"a": {"type": "boolean"}}}}])");
   const ToolCallFSM calls{masks(), tools, JsonCall::hermes(), {.choice = ToolChoice::none}};
@@ -245,7 +247,8 @@ TEST_CASE("Answers without a call are the decoder's own") {
   }
 }
 
-TEST_CASE("A tokenizer may write what is supplied; one that does not fit is passed over") {
+TEST_CASE(
+    "OrderConsistencySampler with an encoder uses its tokens, and ignores ones that do not fit") {
   std::size_t asked = 0;
   for (unsigned seed = 3000; seed < 3060; ++seed) {
     INFO("seed " << seed);
@@ -270,7 +273,7 @@ TEST_CASE("A tokenizer may write what is supplied; one that does not fit is pass
   CHECK(asked > 50);
 }
 
-TEST_CASE("Every token is heard of once, in order") {
+TEST_CASE("OrderConsistencySampler reports every token once, in order") {
   const Case c = make_case(17);
   const Decoder decode{c.model, c.calls};
   std::vector<TokenId> heard;
@@ -283,7 +286,7 @@ TEST_CASE("Every token is heard of once, in order") {
   CHECK(heard == answer.output.tokens);
 }
 
-TEST_CASE("No orders, and prompts that a decoder refuses, are errors") {
+TEST_CASE("OrderConsistencySampler refuses zero orders, and prompts that a decoder refuses") {
   const Case c = make_case(1);
   const Decoder decode{c.model, c.calls};
   CHECK_THROWS_WITH((OrderConsistencySampler{decode, {.max_orders = 0}}),
@@ -293,7 +296,7 @@ TEST_CASE("No orders, and prompts that a decoder refuses, are errors") {
   CHECK_THROWS_AS(sample(std::vector<TokenId>{100000}), Error);
 }
 
-TEST_CASE("Answers that must end do, whatever the orders would write") {
+TEST_CASE("OrderConsistencySampler with always_ends ends every answer within max_tokens") {
   std::size_t calls = 0, written = 0, cut = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);

@@ -13,7 +13,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("OrderVoter: answers as the sampler over the model's own type") {
+TEST_CASE("OrderVoter answers as the sampler over the model's own type") {
   const td::VocabularyIndex masks{td::test::call_vocabulary()};
   const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "boolean"}, "b": {"enum": ["x", "y"]}}, "required": ["a", "b"]}}])");

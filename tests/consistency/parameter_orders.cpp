@@ -9,20 +9,20 @@
 using tooldecode::parameter_order;
 using tooldecode::parameter_orders;
 
-TEST_CASE("The documented order comes first, then its reverse") {
+TEST_CASE("parameter_orders gives the documented order first, then its reverse") {
   const auto orders = parameter_orders(3, 12);
   REQUIRE(orders.size() == 6);
   CHECK(orders[0] == std::vector<std::size_t>{0, 1, 2});
   CHECK(orders[1] == std::vector<std::size_t>{2, 1, 0});
 }
 
-TEST_CASE("No parameter or one has one order") {
+TEST_CASE("parameter_orders of no parameter or one has one order") {
   CHECK(parameter_orders(0, 12).size() == 1);
   CHECK(parameter_orders(1, 12) == std::vector<std::vector<std::size_t>>{{0}});
   CHECK(parameter_orders(4, 0).size() == 1);
 }
 
-TEST_CASE("Orders are distinct permutations, never more than there are") {
+TEST_CASE("parameter_orders are distinct permutations, no more than exist") {
   for (std::size_t count = 0; count <= 7; ++count) {
     std::size_t possible = 1;
     for (std::size_t i = 2; i <= count; ++i) possible *= i;
@@ -40,7 +40,7 @@ TEST_CASE("Orders are distinct permutations, never more than there are") {
   CHECK(parameter_orders(40, 12).size() == 12);
 }
 
-TEST_CASE("Fewer orders are the first of more; a seed gives the same ones again") {
+TEST_CASE("parameter_orders with fewer orders are the first of more, the same for the same seed") {
   const auto all = parameter_orders(5, 30, 9);
   for (std::size_t count = 1; count <= 30; ++count) {
     CHECK(parameter_orders(5, count, 9) ==
@@ -49,7 +49,7 @@ TEST_CASE("Fewer orders are the first of more; a seed gives the same ones again"
   CHECK(parameter_orders(6, 30, 1) != parameter_orders(6, 30, 2));
 }
 
-TEST_CASE("One order is that of the list; past its end the list begins anew") {
+TEST_CASE("parameter_order at a place is that of the list, which repeats after its end") {
   for (std::size_t count = 0; count <= 5; ++count) {
     const auto all = parameter_orders(count, 200, 7);
     for (std::size_t place = 0; place < 2 * all.size() + 3; ++place) {
@@ -59,9 +59,9 @@ TEST_CASE("One order is that of the list; past its end the list begins anew") {
   }
 }
 
-TEST_CASE("Each parameter comes first about equally often among the shuffles") {
-  // 4,998 shuffles of 10!: each of 10 places has mean 499.8 and standard deviation 21.2; a bound of
-  // five deviations errs once in 170,000 runs over ten places, and the seed is fixed.
+TEST_CASE("parameter_orders puts each parameter first about equally often") {
+  // 4,998 shuffles: each of 10 counts has mean 499.8 and standard deviation 21.2. A bound of five
+  // deviations errs once in 170,000 runs over ten counts, and the seed is fixed.
   const auto orders = parameter_orders(10, 5000, 4);
   std::vector<int> first(10);
   for (std::size_t i = 2; i < orders.size(); ++i) ++first[orders[i][0]];

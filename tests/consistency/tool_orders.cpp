@@ -35,7 +35,7 @@ OrderBranch read(const ToolOrders& orders, const ToolCallFSM& all, const std::st
 
 }  // namespace
 
-TEST_CASE("A tool's orders begin where its arguments do") {
+TEST_CASE("ToolOrders of a tool begin where its arguments begin") {
   const ToolOrders python(calls(), 0, 12, 0);
   CHECK(python.size() == 2);
   CHECK(python.opening() == "[f0(");
@@ -57,7 +57,7 @@ TEST_CASE("A tool's orders begin where its arguments do") {
   CHECK(hermes.opening() == "<tool_call>\n{\"name\": \"f0\"");
 }
 
-TEST_CASE("Bytes behind the opening stay where every order can go on from them") {
+TEST_CASE("ToolOrders::begin after more bytes keeps them only where every order can continue") {
   const ToolOrders orders(calls(), 0, 12, 0);
   CHECK(orders.begin("a=", 0, calls().initial()).empty());
   CHECK(ToolOrders(calls(), 0, 1, 0).begin("a='x", -1, calls().initial()).size() == 1);
@@ -66,7 +66,7 @@ TEST_CASE("Bytes behind the opening stay where every order can go on from them")
   CHECK(hermes.begin(", \"arguments\": {\"", 0, calls(true).initial()).size() == 2);
 }
 
-TEST_CASE("A complete branch is read whole, with keys that no document has") {
+TEST_CASE("ToolOrders::read of a complete branch gives all values, also of undocumented keys") {
   const ToolOrders orders(calls(), 0, 12, 0);
   const Candidate candidate =
       orders.read(1, read(orders, calls(), "c=1e1, a='x', z=True)", -0.5, 1));
@@ -81,7 +81,7 @@ TEST_CASE("A complete branch is read whole, with keys that no document has") {
   CHECK(candidate.values[2].log_probability == 0);
 }
 
-TEST_CASE("A branch that was cut short keeps the values that came to their end") {
+TEST_CASE("ToolOrders::read of a branch that was cut keeps the values that are complete") {
   const ToolOrders orders(calls(), 0, 12, 0);
   const auto keys = [&](const std::string& text, std::size_t order) {
     std::string result;

@@ -44,7 +44,7 @@ Candidate random_candidate(std::size_t order, std::mt19937& random) {
   return result;
 }
 
-// The winners as text; "-" for a parameter that is left out.
+// The winners as text, with "-" for a parameter that is left out.
 std::string winners(const std::vector<Candidate>& candidates, VoteRule rule) {
   std::string text;
   const std::vector<std::string> keys{"a", "b", "c"};
@@ -59,7 +59,7 @@ const std::vector<std::string> one_key{"a"};
 
 }  // namespace
 
-TEST_CASE("A majority wins, by value and not by spelling") {
+TEST_CASE("vote by majority counts equal values, not spellings") {
   const std::vector<Candidate> candidates{
       candidate(0, {{"a", "x", -0.1}}), candidate(1, {{"a", 1, -2}}),
       candidate(2, {{"a", 1.0, -3}}), candidate(3, {{"a", "1", -0.1}})};
@@ -72,7 +72,7 @@ TEST_CASE("A majority wins, by value and not by spelling") {
   CHECK(votes[0].agreement() == Approx(0.5));
 }
 
-TEST_CASE("Ties go to the greater mean log-probability, then to the lower order") {
+TEST_CASE("vote with a tie takes the greater mean log-probability, then the lower order") {
   std::vector<Candidate> candidates{candidate(0, {{"a", "x", -1}}),
                                     candidate(1, {{"a", "y", -0.5}})};
   CHECK(*vote(candidates, one_key)[0].choices[0].value == "y");
@@ -80,7 +80,7 @@ TEST_CASE("Ties go to the greater mean log-probability, then to the lower order"
   CHECK(*vote(candidates, one_key)[0].choices[0].value == "x");
 }
 
-TEST_CASE("Probabilities weigh where they are asked to, and the first order may stand alone") {
+TEST_CASE("vote by log-probability weighs candidates, and by first_order takes the first alone") {
   const std::vector<Candidate> candidates{candidate(0, {{"a", "x", -3}}),
                                           candidate(1, {{"a", "x", -3}}),
                                           candidate(2, {{"a", "y", -0.1}})};
@@ -93,19 +93,19 @@ TEST_CASE("Probabilities weigh where they are asked to, and the first order may 
   CHECK(first[0].agreement() == 1);
 }
 
-TEST_CASE("That a parameter is left out is a vote, save by a candidate that was cut short") {
+TEST_CASE("vote counts a parameter that is left out, except in a candidate that was cut") {
   std::vector<Candidate> candidates{candidate(0, {}), candidate(1, {{"a", 1, -1}}),
                                     candidate(2, {}, false), candidate(3, {})};
   auto votes = vote(candidates, one_key);
   CHECK_FALSE(votes[0].choices[0].value.has_value());
   CHECK(votes[0].choices[0].votes == 2);
-  candidates[2].values.push_back({"a", Json(1), -1});  // cut short behind it
+  candidates[2].values.push_back({"a", Json(1), -1});  // cut after it
   candidates.pop_back();
   votes = vote(candidates, one_key);
   CHECK(votes[0].choices[0].value == Json(1));
 }
 
-TEST_CASE("Parameters that no document has are voted on as well, after the others") {
+TEST_CASE("vote includes undocumented parameters after the others") {
   const std::vector<Candidate> candidates{candidate(0, {{"z", 1, -1}, {"a", 2, -1}}),
                                           candidate(1, {{"a", 2, -1}})};
   const auto votes = vote(candidates, one_key);
@@ -115,7 +115,7 @@ TEST_CASE("Parameters that no document has are voted on as well, after the other
   CHECK(vote(std::span<const Candidate>(), one_key).empty());
 }
 
-TEST_CASE("The vote does not depend on the order in which candidates are given") {
+TEST_CASE("vote does not depend on the order of the candidates") {
   std::mt19937 random(11);
   const std::vector<std::string> keys{"a", "b", "c"};
   for (int round = 0; round < 500; ++round) {
@@ -147,7 +147,7 @@ TEST_CASE("The vote does not depend on the order in which candidates are given")
   }
 }
 
-TEST_CASE("Once no votes are needed, none can change a winner; before that, some could") {
+TEST_CASE("votes_needed is 0 only when no further vote can change a winner") {
   std::mt19937 random(12);
   const std::vector<std::string> keys{"a", "b", "c"};
   std::size_t settled = 0, open = 0;
@@ -174,7 +174,7 @@ TEST_CASE("Once no votes are needed, none can change a winner; before that, some
         all.push_back(random_candidate(known + i, random));
         if (completion % 2 == 0) all.back() = all[known], all.back().order = known + i;
       }
-      // A parameter that nobody knew before may come up in the end, but never win.
+      // A parameter that no candidate had may still appear, but never win.
       REQUIRE(winners(all, rule) == before);
     }
   }
@@ -184,7 +184,7 @@ TEST_CASE("Once no votes are needed, none can change a winner; before that, some
   CHECK(votes_needed({}, keys, VoteRule::majority, 0) == 0);
 }
 
-TEST_CASE("The votes that are needed suffice if all agree") {
+TEST_CASE("votes_needed is enough when all those votes agree") {
   std::mt19937 random(13);
   const std::vector<std::string> keys{"a", "b", "c"};
   for (int round = 0; round < 300; ++round) {

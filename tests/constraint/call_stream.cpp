@@ -26,7 +26,7 @@ using Kind = StreamEvent::Kind;
 
 namespace {
 
-/// What events say in all.
+/// The contents of several events, joined.
 struct Joined {
   std::string text, reasoning;
   std::vector<ToolCall> calls;
@@ -103,7 +103,8 @@ const std::vector<ToolCall>& two_calls() {
 
 }  // namespace
 
-TEST_CASE("Calls of every format come as its parser reads them, however the text is cut") {
+TEST_CASE(
+    "CallStream yields in every format the calls that parse returns, wherever the text is cut") {
   const VocabularyIndex index(test::byte_vocabulary());
   for (const NamedFormat& format : named_formats()) {
     CAPTURE(format.name);
@@ -140,7 +141,8 @@ TEST_CASE("Calls of every format come as its parser reads them, however the text
   }
 }
 
-TEST_CASE("Text and reasoning come without delimiters, and what may begin one waits") {
+TEST_CASE(
+    "CallStream emits text and reasoning without delimiters and holds back what may begin one") {
   const JsonCall format = JsonCall::hermes();
   const ToolCallFSM calls{test::byte_vocabulary(), documents(), format,
                           ChoiceOptions{.reasoning = tools::ReasoningDelimiters{}}};
@@ -171,7 +173,8 @@ TEST_CASE("Text and reasoning come without delimiters, and what may begin one wa
   CHECK(one.finish() == std::vector<StreamEvent>{{Kind::answer_end, 1, ""}});
 }
 
-TEST_CASE("Calls in fences: a tool's name makes one of a text, which must then conform") {
+TEST_CASE(
+    "CallStream over qwen-2.5 reads an object that names a tool as a call, which must conform") {
   const VocabularyIndex index(test::byte_vocabulary());
   const NamedFormat& format = format_named("qwen-2.5");
   const ToolCallFSM calls   = format.constrain(index, documents(), {});
@@ -195,7 +198,7 @@ TEST_CASE("Calls in fences: a tool's name makes one of a text, which must then c
     const std::size_t days = text.find("2\n");
     CHECK(calls.find_refusal(std::string(text).replace(days, 1, "\"two\""))->at == days);
     CHECK(calls.find_refusal(text + " So it is.")->at == text.size() + 1);
-    // Such an answer is hermes' text, and no answer where a call or a value of a schema is due.
+    // Hermes takes the same answer as text; with another tool choice it is refused.
     CHECK(stream(format_named("hermes").constrain(index, documents(), {}), text).text == text);
     for (const ToolChoice choice : {ToolChoice::required, ToolChoice::none}) {
       CHECK(format.constrain(index, documents(), {.choice = choice}).find_refusal(text));
@@ -227,7 +230,7 @@ TEST_CASE("Calls in fences: a tool's name makes one of a text, which must then c
   CHECK_FALSE(value.find_refusal("{}"));
 }
 
-TEST_CASE("An argument that is not JSON comes as JSON when it is complete") {
+TEST_CASE("CallStream over Python calls emits an argument as JSON once it is complete") {
   const ToolCallFSM python{test::byte_vocabulary(), documents(), PythonCall{}};
   CallStream stream(python);
   CHECK(stream.push("[get(") == std::vector<StreamEvent>{{Kind::call_begin, 0, "get"}});
@@ -243,7 +246,7 @@ TEST_CASE("An argument that is not JSON comes as JSON when it is complete") {
   CHECK(stream.push(", get_time()]") == second);
 }
 
-TEST_CASE("A cut answer gives what was written of it") {
+TEST_CASE("CallStream over a truncated answer emits the text and arguments written so far") {
   const ToolCallFSM hermes{test::byte_vocabulary(), documents(), JsonCall::hermes()};
   const std::string text = "See:<tool_call>\n{\"name\": \"get\", \"arguments\": {\"city\": \"Oslo";
   Joined all             = stream(hermes, text);
@@ -254,7 +257,7 @@ TEST_CASE("A cut answer gives what was written of it") {
   CHECK(stream(hermes, "See:<tool").text == "See:<tool");
 }
 
-TEST_CASE("Messages of Harmony are text or reasoning by their channel") {
+TEST_CASE("CallStream over Harmony separates text from reasoning by a message's channel") {
   const ToolCallFSM calls{test::byte_vocabulary(), documents(), HarmonyCall{}};
   const std::string text =
       "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>"
@@ -269,7 +272,7 @@ TEST_CASE("Messages of Harmony are text or reasoning by their channel") {
   CHECK(stream(calls, "Hello").text == "Hello");
 }
 
-TEST_CASE("An answer that is a value of a schema is its text") {
+TEST_CASE("CallStream over an answer that is a schema's value emits it as text") {
   const ToolCallFSM calls{
       test::byte_vocabulary(), documents(), JsonCall::hermes(),
       ChoiceOptions{.text_schema = tooldecode::text::parse_json(R"({"type": "object"})")}};
@@ -277,7 +280,8 @@ TEST_CASE("An answer that is a value of a schema is its text") {
   CHECK(stream(calls, value, single_bytes(value)).text == value);
 }
 
-TEST_CASE("Control tokens are delimiters, and other bytes than the constraint's an error") {
+TEST_CASE(
+    "CallStream takes control tokens as delimiters and throws for bytes the constraint refuses") {
   const Vocabulary vocabulary = test::byte_vocabulary(
       {{"<tool_call>", TokenType::control}, {"</tool_call>", TokenType::control}});
   const ToolCallFSM calls{vocabulary, documents(), JsonCall::hermes()};

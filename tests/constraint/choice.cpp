@@ -11,7 +11,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("A choice's masks are those of its list") {
+TEST_CASE("Constraint over Grammar::choice has the masks of its list of texts") {
   std::size_t states = 0;
   for (unsigned seed = 1; seed <= 15; ++seed) {
     std::mt19937 random(seed);
@@ -30,7 +30,7 @@ TEST_CASE("A choice's masks are those of its list") {
   CHECK(states > 500);
 }
 
-TEST_CASE("A choice between no texts is refused") {
+TEST_CASE("Constraint over Grammar::choice without texts throws invalid_option") {
   try {
     const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::choice({}));
     FAIL("accepted");

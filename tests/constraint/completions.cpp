@@ -104,7 +104,7 @@ void list_answers(const Constraint& constraint, Constraint::State state, std::si
 
 }  // namespace
 
-TEST_CASE("A narrowed mask is what trying every continuation gives, on random grammars") {
+TEST_CASE("Completions::narrow over random grammars leaves what trying every continuation gives") {
   std::size_t masks = 0, narrowed = 0, forced = 0;
   for (unsigned seed = 1; seed <= 1200; ++seed) {
     INFO("seed " << seed);
@@ -150,7 +150,7 @@ TEST_CASE("A narrowed mask is what trying every continuation gives, on random gr
   CHECK(forced > 500);
 }
 
-TEST_CASE("Under a budget the answers are those of at most so many tokens, all of them") {
+TEST_CASE("Completions::narrow under a token budget leaves exactly the answers that fit it") {
   std::size_t all = 0;
   for (unsigned seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -178,7 +178,7 @@ TEST_CASE("Under a budget the answers are those of at most so many tokens, all o
           path, found);
       REQUIRE(found == expected);
       all += found.size();
-      // And nothing is begun that does not end: each admitted token is that of an answer.
+      // Each admitted token begins an answer.
       TokenMask first = plain_mask(constraint, constraint.initial());
       completions.narrow(constraint.initial(), budget, first.words());
       std::set<TokenId> begun;
@@ -189,7 +189,7 @@ TEST_CASE("Under a budget the answers are those of at most so many tokens, all o
   CHECK(all > 1000);
 }
 
-TEST_CASE("A search that is given up is counted, and the text ends nevertheless") {
+TEST_CASE("Completions with few steps counts the searches it gives up, and the text still ends") {
   std::size_t given_up = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
@@ -221,7 +221,7 @@ TEST_CASE("A search that is given up is counted, and the text ends nevertheless"
   CHECK(given_up > 20);
 }
 
-TEST_CASE("Far from the limit nothing is looked for, and the mask is the plain one") {
+TEST_CASE("Completions::narrow far from the limit searches nothing and leaves the mask unchanged") {
   const VocabularyIndex cache(test::call_vocabulary());
   std::mt19937 random(5);
   for (int round = 0; round < 40; ++round) {
@@ -242,7 +242,7 @@ TEST_CASE("Far from the limit nothing is looked for, and the mask is the plain o
   }
 }
 
-TEST_CASE("Near the limit a schema's value closes what it has opened") {
+TEST_CASE("Completions::narrow near the limit keeps enough tokens to close the open JSON values") {
   const VocabularyIndex cache(test::byte_vocabulary());
   const auto value = Constraint(cache, Grammar::json_schema("{}", {.whitespace = 0}));
   Completions completions(value);
@@ -265,7 +265,7 @@ TEST_CASE("Near the limit a schema's value closes what it has opened") {
   CHECK(allowed("{\"a\": t", 5) == "r");
 }
 
-TEST_CASE("Tokens that are banned are no completion") {
+TEST_CASE("Completions::shortest does not use banned tokens") {
   const VocabularyIndex cache(test::byte_vocabulary());
   const Constraint texts(cache, Grammar::choice({"a", "bcd"}));
   CHECK(Completions(texts).shortest(texts.initial()) == 2);
@@ -275,7 +275,7 @@ TEST_CASE("Tokens that are banned are no completion") {
   CHECK(Completions(texts, {.banned = {1000, -1}}).shortest(texts.initial()) == 2);
 }
 
-TEST_CASE("The least number of tokens is exact where the shortest text is not the cheapest") {
+TEST_CASE("Completions::shortest without a limit finds the fewest tokens, not the shortest text") {
   // "ab" takes two tokens, "cdefg" one.
   const VocabularyIndex cache(
       test::byte_vocabulary({{"cdefg", TokenType::normal}, {"cd", TokenType::normal}}));

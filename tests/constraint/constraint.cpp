@@ -71,7 +71,7 @@ Sample sample(unsigned kind) {
   return s;
 }
 
-// Objects and arrays in each other as deep as a text likes, whose members come in any order.
+// Objects and arrays nested to any depth, with members in any order.
 Sample nested() {
   Sample s;
   Grammar& g         = s.grammar;
@@ -120,7 +120,7 @@ std::optional<Errc> error_of(Call call) {
 
 }  // namespace
 
-TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
+TEST_CASE("Constraint::compact replaces states by equal ones that allow the same tokens") {
   const VocabularyIndex cache{
       test::byte_vocabulary({{"{\"a\":"}, {"11"}, {"\":1"}, {"[["}, {"]]"}, {",\""}})};
   const Sample one    = nested();
@@ -164,7 +164,8 @@ TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
   CHECK(smaller > 200);
 }
 
-TEST_CASE("A state is known to its own memory alone, and never taken for another's") {
+TEST_CASE(
+    "Constraint throws unknown_state for a state of another constraint or from before compact") {
   const VocabularyIndex cache{test::byte_vocabulary()};
   const Sample one = nested();
   Constraint constraint(cache, one.grammar.rooted(one.root));
@@ -185,7 +186,7 @@ TEST_CASE("A state is known to its own memory alone, and never taken for another
   CHECK(copy.advance(held, '1'));
   CHECK(copy.advance(copy.initial(), '['));
   CHECK(constraint.advance(constraint.initial(), '['));
-  // Text that a state stands for makes it again.
+  // Reading the same text makes the state again.
   CHECK(constraint.advance_bytes(constraint.initial(), "[{\"a\":["));
   const auto finished = *copy.advance(*copy.advance_bytes(copy.initial(), "11"), 256);
   CHECK(constraint.is_finished(finished));
@@ -194,7 +195,7 @@ TEST_CASE("A state is known to its own memory alone, and never taken for another
   CHECK(error_of([&] { return other.advance(held, '1'); }) == Errc::unknown_state);
 }
 
-TEST_CASE("Renewed for each text, or compacted within one, memory stays within the budget") {
+TEST_CASE("Constraint that is renewed or compacted in time keeps to its memory budget") {
   const Sample one  = nested();
   const auto empty  = Constraint(test::byte_vocabulary(), one.grammar.rooted(one.root)).bytes();
   const auto budget = empty + 60'000;
@@ -217,7 +218,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
     write(text, state, random);
     max = std::max(max, text.bytes());
   }
-  CHECK(memories > 2);  // the feature did something
+  CHECK(memories > 2);  // memory was renewed
   CHECK(memories < 40);
   CHECK(max < 2 * budget);
 
@@ -239,10 +240,10 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
     auto at = unbounded.initial();
     write(unbounded, at, again);
   }
-  CHECK(unbounded.bytes() > 2 * budget);  // what the others were spared
+  CHECK(unbounded.bytes() > 2 * budget);  // without renewal the budget is exceeded
 }
 
-TEST_CASE("Masks are exactly the tokens whose bytes the automaton reads") {
+TEST_CASE("Constraint::fill_mask over random grammars allows exactly what the automaton reads") {
   std::size_t states = 0, mixed = 0;
   for (unsigned seed = 1; seed <= test::cases(40); ++seed) {
     INFO("seed " << seed);

@@ -26,7 +26,7 @@ static_assert(!std::is_convertible_v<int, td::ConstraintRef>);
 
 namespace {
 
-/// Requires a reference to say what the constraint says, along a random walk.
+/// Requires a reference to answer as its constraint does, along a random walk.
 template <class C>
 void follow(const C& constraint, std::mt19937& random) {
   const td::ConstraintRef any{constraint};
@@ -55,7 +55,7 @@ void follow(const C& constraint, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("ConstraintRef: says what the constraint says") {
+TEST_CASE("ConstraintRef along random walks answers as the constraint it refers to") {
   const td::VocabularyIndex masks{td::test::byte_vocabulary()};
   std::mt19937 random{1};
   for (int round = 0; round < 20; ++round) {
@@ -66,7 +66,7 @@ TEST_CASE("ConstraintRef: says what the constraint says") {
   }
 }
 
-TEST_CASE("ConstraintRef: knows how texts end under grammars, and under what says so") {
+TEST_CASE("ConstraintRef::make_endings works for Constraint and Unconstrained, not for TokenTrie") {
   const td::VocabularyIndex masks{td::test::byte_vocabulary()};
   const td::Constraint texts{masks, td::Grammar::choice({"abc", "abcd"})};
   const auto of_texts = td::ConstraintRef(texts).make_endings({});
@@ -89,7 +89,7 @@ TEST_CASE("ConstraintRef: knows how texts end under grammars, and under what say
   CHECK_FALSE(td::ConstraintRef(trie).make_endings({}));
 }
 
-TEST_CASE("ConstraintRef: finds the constraint by its type, and no other") {
+TEST_CASE("ConstraintRef::find returns the constraint for its own type and null for another") {
   const td::Unconstrained any{40};
   CHECK(td::ConstraintRef(any).find<td::Unconstrained>() == &any);
   CHECK(td::ConstraintRef(any).find<td::TokenTrie>() == nullptr);

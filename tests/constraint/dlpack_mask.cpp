@@ -33,7 +33,7 @@ struct Tensor {
 
 constexpr std::size_t vocabulary_size = 70;  // three words
 
-// Masks as another library hands them over: row-major, behind two words of something else.
+// Masks as another library passes them: row-major, after two words of other data.
 struct Foreign {
   std::vector<std::int32_t> memory    = std::vector<std::int32_t>(2 + 4 * 3);
   std::array<std::int64_t, 3> shape   = {4, 3, 1};
@@ -68,7 +68,7 @@ void check_refused(Errc code, const std::string& where, Change change) {
 
 }  // namespace
 
-TEST_CASE("A tensor's words are its memory") {
+TEST_CASE("dlpack_mask_words of a mask tensor returns the tensor's memory") {
   Foreign foreign;
   auto words = dlpack_mask_words(foreign.tensor, vocabulary_size);
   REQUIRE(words.size() == 4 * 3);
@@ -86,7 +86,7 @@ TEST_CASE("A tensor's words are its memory") {
   foreign.shape       = {3};
   CHECK(dlpack_mask_words(foreign.tensor, vocabulary_size).size() == 3);
 
-  // A stride that no element uses says nothing.
+  // A stride that no element uses may have any value.
   foreign.tensor.ndim    = 2;
   foreign.tensor.strides = foreign.strides.data();
   foreign.shape          = {1, 3};
@@ -100,7 +100,7 @@ TEST_CASE("A tensor's words are its memory") {
   CHECK(dlpack_mask_words(foreign.tensor, vocabulary_size).empty());
 }
 
-TEST_CASE("A tensor that is no mask is refused with the field that says so") {
+TEST_CASE("dlpack_mask_words of a tensor that is no mask throws with the wrong field") {
   using F = Foreign;
   CHECK(refusal([](F& f) { f.tensor.device.device_type = on_gpu; }) ==
         "device 2: must be the CPU, which DLPack numbers 1");
@@ -130,7 +130,7 @@ TEST_CASE("A tensor that is no mask is refused with the field that says so") {
   check_refused(Errc::invalid_option, "data", [](F& f) { f.tensor.byte_offset = 6; });
 }
 
-TEST_CASE("A buffer is described as a tensor that reads back") {
+TEST_CASE("fill_dlpack_mask describes a buffer as a tensor that dlpack_mask_words reads back") {
   std::vector<std::uint32_t> words(4 * 3);
   Tensor tensor{nullptr, {on_gpu, 9}, 0, {}, nullptr, nullptr, 99};
   DlpackExtents extents;

@@ -11,7 +11,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("Masks of a grammar with recursion at the left are those of its texts written out") {
+TEST_CASE("Constraint over left-recursive EBNF has the masks of the grammar's texts") {
   // Sums of at most three numbers, each in brackets or not.
   const char* grammar = R"g(
     root   ::= three? # or nothing
@@ -32,7 +32,7 @@ TEST_CASE("Masks of a grammar with recursion at the left are those of its texts 
   CHECK(slow::check_masks(constraint, texts, 5, 40) > 100);
 }
 
-TEST_CASE("Recursion at the left goes on for ever") {
+TEST_CASE("Constraint over a left-recursive EBNF list accepts a long text with few states") {
   const Constraint constraint(slow::pieces_of({"ab"}, 1),
                               Grammar::ebnf(R"(list ::= list "," item | item
     item ::= [a-z]+ | "[" list "]")",
@@ -44,7 +44,7 @@ TEST_CASE("Recursion at the left goes on for ever") {
   CHECK(constraint.automaton().size() < 40);
 }
 
-TEST_CASE("An ambiguous grammar of operators has few states") {
+TEST_CASE("Constraint over ambiguous EBNF operators accepts a long text with few states") {
   const Constraint constraint(slow::pieces_of({"ab"}, 1), Grammar::ebnf(R"g(
     root ::= root [-+*/] root | root "?" root ":" root | "(" root ")" | "!" root | [0-9]+)g"));
   std::string text = "1";
@@ -55,7 +55,7 @@ TEST_CASE("An ambiguous grammar of operators has few states") {
   CHECK(constraint.automaton().size() < 60);
 }
 
-TEST_CASE("A grammar without a text is refused") {
+TEST_CASE("Constraint over EBNF that derives no text throws unsatisfiable_schema") {
   try {
     const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::ebnf("root ::= \"a\" root"));
     FAIL("accepted");

@@ -37,7 +37,7 @@ Constraint person(bool others) {
                                          {.whitespace = others ? 40U : 0U}));
 }
 
-// Along random texts, what is told and what is allowed are the same.
+// Along random texts, the reported bytes are the allowed ones.
 void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
   std::mt19937 random(seed);
   INFO("seed " << seed);
@@ -64,7 +64,7 @@ void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("Every byte that is allowed is told, and no other") {
+TEST_CASE("ExpectationFinder reports exactly the bytes that the automaton allows") {
   const auto no_others = person(false), others = person(true);
   walk(no_others.automaton(), no_others.initial().id, 1);
   walk(others.automaton(), others.initial().id, 2);

@@ -51,7 +51,7 @@ const ToolSet& documents() {
 
 }  // namespace
 
-TEST_CASE("What a schema expects, in words") {
+TEST_CASE("explain over a JSON Schema says in words what may follow") {
   const auto constraint = closed();
   CHECK(after(constraint, "") == "an opening brace '{'");
   CHECK(after(constraint, "{") == R"(the key "name", "age", "ok", "plate", "size" and 2 more)");
@@ -79,7 +79,7 @@ TEST_CASE("What a schema expects, in words") {
   CHECK(explain(constraint, *finished) == "nothing: the text has ended");
 }
 
-TEST_CASE("Members that are there already are not expected again, and others are told") {
+TEST_CASE("explain over a JSON Schema omits keys that are present and mentions other keys") {
   CHECK(after(closed(), "{\"size\": \"S\", \"name\": \"x\", \"plate\": \"a1\", ") ==
         R"(the key "age", "ok", "none" or "days")");
   CHECK(after(open(), "{\"age\":1,\"ok\":true,\"size\":\"M\",\"none\":null,") ==
@@ -87,14 +87,14 @@ TEST_CASE("Members that are there already are not expected again, and others are
   CHECK(after(open(), "{\"on") == R"(inside a key)");
 }
 
-TEST_CASE("Grammars are told by their characters") {
+TEST_CASE("explain over an EBNF grammar lists the next characters") {
   const Constraint constraint(bytes(), Grammar::ebnf("root ::= [a-f]+ \"it's\\n\" [^\\n]*"));
   CHECK(after(constraint, "") == "one of the characters [a-f]");
   CHECK(after(constraint, "abit's\n") == "one of: any text; the end of the text");
   CHECK(after(constraint, "abit's\nx\xC3") == "the rest of a character");
 }
 
-TEST_CASE("Within a call the tool and the argument are told") {
+TEST_CASE("explain within a call names the tool and the argument") {
   const ToolCallFSM calls{
       bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required, .whitespace = 40}};
   CHECK(after(calls, "[") == R"(one of: "get(" or "get_time("; white space)");
@@ -106,7 +106,7 @@ TEST_CASE("Within a call the tool and the argument are told") {
   CHECK(after(answer, "<tool_call>{\"name\": \"get_t") == R"(the rest of "get_time")");
 }
 
-TEST_CASE("An argument that only a part of the document names is told as text of the call") {
+TEST_CASE("explain in an argument that only allOf describes names the call alone") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
       "properties": {"a": {"type": "integer"}},
       "allOf": [{"properties": {"b": {"type": "integer"}}, "required": ["b"]}]}}])");

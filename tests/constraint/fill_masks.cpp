@@ -20,7 +20,7 @@ using namespace tooldecode;
 
 namespace {
 
-// Every third token is allowed, beginning with a sum of those before.
+// Every third token is allowed; which third depends on the sum of the tokens before.
 struct Thirds {
   struct State {
     std::uint32_t sum                                  = 0;
@@ -89,7 +89,7 @@ void check_invalid(Call call) {
 
 }  // namespace
 
-TEST_CASE("The masks of a batch are those of its states") {
+TEST_CASE("fill_masks of a batch writes the mask of each state, on one thread or several") {
   for (unsigned seed = 1; seed <= 5; ++seed) {
     INFO("seed " << seed);
     const Thirds constraint{60 + seed};
@@ -127,7 +127,7 @@ TEST_CASE("The masks of a batch are those of its states") {
   }
 }
 
-TEST_CASE("The masks of a draft tree are those of its paths") {
+TEST_CASE("fill_masks of a draft tree writes the mask of each node's path") {
   std::size_t forbidden = 0, below = 0;
   for (unsigned seed = 1; seed <= 10; ++seed) {
     INFO("seed " << seed);
@@ -161,7 +161,7 @@ TEST_CASE("The masks of a draft tree are those of its paths") {
   CHECK(below > 20);
 }
 
-TEST_CASE("Buffers of other sizes and parents out of order are refused") {
+TEST_CASE("fill_masks refuses buffers of the wrong size and parents out of order") {
   const Thirds constraint{70};
   const State root        = constraint.initial();
   const std::size_t width = mask_word_count(constraint.vocabulary_size());

@@ -37,7 +37,7 @@ std::string random_text(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("A text is written in the longest tokens that fit") {
+TEST_CASE("ForcedText::encode writes a text in the longest tokens that fit") {
   const Vocabulary words = all_tokens();
   const ByteTrie trie    = make_trie(words);
   const ForcedText forced(trie);
@@ -53,7 +53,8 @@ TEST_CASE("A text is written in the longest tokens that fit") {
   }
 }
 
-TEST_CASE("Tokens agree with a text where one is a prefix of the other") {
+TEST_CASE(
+    "ForcedText::keep_agreeing leaves tokens that are a prefix of the text or begin with it") {
   const Vocabulary words = all_tokens();
   const ByteTrie trie    = make_trie(words);
   const ForcedText forced(trie);

@@ -71,7 +71,8 @@ std::string random_text(std::mt19937& random, const std::string& letters, std::s
 
 }  // namespace
 
-TEST_CASE("Of all texts that may follow, the tokenizer writes all with the forced tokens") {
+TEST_CASE(
+    "ForcedTokens over random tokenizers gives only tokens that every continuation begins with") {
   std::size_t found = 0, possible = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
     std::mt19937 random(seed);
@@ -116,7 +117,7 @@ TEST_CASE("Of all texts that may follow, the tokenizer writes all with the force
   CHECK(found * 10 > possible * 7);
 }
 
-TEST_CASE("A quote is forced where no token goes on behind it") {
+TEST_CASE("ForcedTokens gives a closing quote only where no token extends past it") {
   std::vector<Vocabulary::Entry> entries{{"<end>", TokenType::control}};
   for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
   entries.push_back({"\","});
@@ -150,7 +151,8 @@ TEST_CASE("A quote is forced where no token goes on behind it") {
   CHECK(forced(calls, *closed, "<call>{}") == Tokens{'}' + 1, *vocabulary.find_special("<call>")});
 }
 
-TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes", "[published]") {
+TEST_CASE("ForcedTokens over BFCL's calls gives the tokens that the tokenizer writes",
+          "[published]") {
   TOOLDECODE_REQUIRE_SHARED(bfcl, "bfcl/multiple.jsonl");
   TOOLDECODE_REQUIRE_SHARED(vocabularies, "vocab");
   const auto closed = [](auto&& self, Json schema) -> Json {
@@ -212,7 +214,7 @@ TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes", "[p
   }
 }
 
-TEST_CASE("under a budget, forced tokens leave room for the end") {
+TEST_CASE("ForcedTokens under a token budget leaves room for the completion") {
   std::size_t same = 0, too_many = 0, by_budget = 0, answers = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);

@@ -104,7 +104,7 @@ std::vector<bool> by_walk(const Constraint& constraint, const ByteTrie& trie,
 }  // namespace
 
 TEST_CASE(
-    "A joint walk and a mask have the tokens that advance takes, however ambiguous they are") {
+    "JointWalk and fill_mask over ambiguous grammars allow exactly the tokens that advance takes") {
   const VocabularyIndex cache{words()};
   const std::size_t V = cache.vocabulary().size();
   for (const Family& family : families) {
@@ -131,7 +131,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("What masks cost grows at most with the square of a repetition's bound") {
+TEST_CASE("Constraint::fill_mask takes work at most quadratic in a repetition's bound") {
   const VocabularyIndex cache{words()};
   const std::size_t V = cache.vocabulary().size();
   for (const Family& family : families) {
@@ -158,7 +158,7 @@ TEST_CASE("What masks cost grows at most with the square of a repetition's bound
   }
 }
 
-TEST_CASE("States of an ambiguous repetition do not grow with what was read") {
+TEST_CASE("Constraint over an ambiguous repetition has few states however long the text is") {
   const VocabularyIndex cache{words()};
   const Constraint constraint(cache, Grammar::ebnf("root ::= ([a-z]+){0,64}"));
   auto state = constraint.initial();
@@ -182,8 +182,7 @@ std::string thrown_by(Do run) {
 
 }  // namespace
 
-TEST_CASE(
-    "mask_limits: a mask that takes more steps is a typed error, and the object is as before") {
+TEST_CASE("Constraint::fill_mask beyond mask_limits throws limit_exceeded and changes nothing") {
   const std::string grammar   = "root ::= \"x\" ([a-z]+ \" \"?){200,400}";
   const Vocabulary vocabulary = words();
   const Constraint whole(VocabularyIndex(vocabulary), Grammar::ebnf(grammar));
@@ -215,7 +214,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "A mask, a jump-forward string and a search for the end stop when the thread's budget is cancelled") {
+    "Constraint::fill_mask and Completions::narrow stop when the thread's budget is cancelled") {
   const Vocabulary vocabulary = words();
   const Constraint constraint(VocabularyIndex(vocabulary),
                               Grammar::ebnf("root ::= \"x\" ([a-z]+ \" \"?){200,400}"));

@@ -90,7 +90,7 @@ void check_refused(const char* schema, Errc code, const std::string& where) {
 
 }  // namespace
 
-TEST_CASE("A schema's masks are those of all its values written out") {
+TEST_CASE("Constraint over a JSON Schema has the masks of all its values") {
   std::size_t states = 0, texts = 0;
   for (unsigned seed = 1; seed <= 8; ++seed) {
     const Sample one = sample(seed);
@@ -105,7 +105,7 @@ TEST_CASE("A schema's masks are those of all its values written out") {
   CHECK(texts > 200);
 }
 
-TEST_CASE("The answer is the value and nothing around it") {
+TEST_CASE("Constraint over a JSON Schema accepts one value and nothing around it") {
   const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const auto constraint = Constraint(
       cache,
@@ -123,7 +123,8 @@ TEST_CASE("The answer is the value and nothing around it") {
   }
 }
 
-TEST_CASE("Spacing and order are options") {
+TEST_CASE(
+    "Grammar::json_schema with documented_order and no whitespace fixes key order and spacing") {
   const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const Json schema = {{"type", "object"},
                        {"properties", {{"a", {{"const", 1}}}, {"b", {{"const", 2}}}}},
@@ -137,7 +138,7 @@ TEST_CASE("Spacing and order are options") {
   CHECK_FALSE(slow::accepts(fixed, R"({"a":1, "b": 2})"));
 }
 
-TEST_CASE("What cannot be enforced is refused with its pointer") {
+TEST_CASE("Grammar::json_schema refuses what it cannot enforce and gives its JSON pointer") {
   check_refused(R"({"properties":{"a":{"items":{},"uniqueItems":true}}})",
                 Errc::unsupported_keyword, "#/properties/a/uniqueItems");
   check_refused(R"({"items":{"type":"thing"}})", Errc::malformed_schema, "#/items/type");
@@ -147,7 +148,7 @@ TEST_CASE("What cannot be enforced is refused with its pointer") {
   check_refused("{\"a\" 1}", Errc::malformed_json, "byte 5");
 }
 
-TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
+TEST_CASE("Grammar::json_schema compares numbers exactly, whatever their size") {
   const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   struct Row {
     const char* schema;
@@ -187,7 +188,7 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
       CHECK_FALSE(slow::accepts(constraint, text));
     }
   }
-  // Of a value nothing but its double is known: the shortest number that reads as it.
+  // A JsonValue holds only a double; the grammar has the shortest number that reads as it.
   const Constraint value(
       cache,
       Grammar::json_schema(tooldecode::text::parse_json(R"({"const": 18446744073709551617})"),
@@ -199,7 +200,7 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
   check_refused(R"({"maximum": 1e5000})", Errc::malformed_json, "byte 12");
 }
 
-TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
+TEST_CASE("Grammar::json_schema refuses 3.0 as an integer under draft 4 and accepts it later") {
   const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const auto with = [&](const std::string& draft, const std::string& schema) {
     return Constraint(cache, Grammar::json_schema(R"({"$schema": "http://json-schema.org/)" +
@@ -222,7 +223,8 @@ TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
   CHECK_FALSE(slow::accepts(with("draft-04", R"("enum": [3], "type": "integer")"), "3.0"));
 }
 
-TEST_CASE("An integer is written in digits alone and judged in every spelling") {
+TEST_CASE(
+    "Grammar::json_schema writes integers in digits, and with every_spelling in all spellings") {
   const VocabularyIndex cache(test::byte_vocabulary());
   for (const char* schema :
        {R"({"type": "integer"})", R"({"type": "integer", "minimum": 2})",
@@ -250,7 +252,7 @@ TEST_CASE("An integer is written in digits alone and judged in every spelling") 
   CHECK(slow::accepts(large, "1e251"));
 }
 
-TEST_CASE("An exponent that is judged has any number of zeros before it") {
+TEST_CASE("Grammar::json_schema with every_spelling accepts leading zeros in an exponent") {
   const VocabularyIndex cache(test::byte_vocabulary());
   const std::string zeros(50, '0');
   for (const char* schema :
@@ -266,7 +268,7 @@ TEST_CASE("An exponent that is judged has any number of zeros before it") {
   }
 }
 
-TEST_CASE("From every state that numbers lead to, an accepting one can be reached") {
+TEST_CASE("Constraint over a numeric JSON Schema can end soon after any run of digits") {
   const VocabularyIndex cache(test::byte_vocabulary());
   for (const char* schema :
        {R"({"type": "number", "not": {"type": "integer"}})",
@@ -309,7 +311,8 @@ TEST_CASE("From every state that numbers lead to, an accepting one can be reache
   }
 }
 
-TEST_CASE("objects that rules close have the keys that describe them and no others") {
+TEST_CASE(
+    "Grammar::json_schema with close_objects accepts only the keys that the schema describes") {
   struct Row {
     std::string schema;
     std::vector<std::string> accepted, rejected;
@@ -325,7 +328,7 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
       {R"({"properties": {"a": {}}, "patternProperties": {"^x": {}}})",
        {R"({"a": 1, "xy": 1})"},
        {R"({"y": 1})"}},
-      // In parts, and parts of what is inside.
+      // Keys described in parts, also inside members.
       {R"({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]})",
        {R"({"a": 1, "b": 1})"},
        {R"({"c": 1})"}},
@@ -340,7 +343,7 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
            {"$ref": "#/properties/x"}, {"properties": {"b": {}}}]}}})",
        {R"({"y": {"a": 1, "b": 1}})", R"({"x": {"a": 1}})"},
        {R"({"x": {"b": 1}})", R"({"y": {"c": 1}})"}},
-      // Alternatives: those that hold name the keys.
+      // The alternatives that hold determine the keys.
       {R"({"oneOf": [{"properties": {"k": {"const": 1}, "a": {}}, "required": ["k"]},
            {"properties": {"k": {"const": 2}, "b": {}}, "required": ["k"]}]})",
        {R"({"k": 1, "a": 1})", R"({"k": 2, "b": 1})"},
@@ -350,7 +353,7 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
        {R"({"a": 1})", R"({"b": 1})", R"({"a": 1, "b": 1})"},
        {"{}", R"({"a": 1, "c": 1})"}},
       {R"({"anyOf": [{"type": "object"}, {"properties": {"a": {}}}]})", {R"({"b": 1})"}, {}},
-      // What tests or refines closes nothing, and names keys.
+      // Keywords that test or refine close nothing; the keys they name count as described.
       {R"({"properties": {"o": {}}, "not": {"properties": {"o": {"properties": {"a": {"const": 1}},
            "required": ["a"]}}, "required": ["o"]}})",
        {R"({"o": {"a": 2, "b": 1}})", R"({"o": {"b": 1}})"},
@@ -374,7 +377,7 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
            {"properties": {"x": {"const": 1}}}}}}})",
        {R"({"a": 1, "o": {"x": 1, "y": 1}})", R"({"o": {"x": 2}})"},
        {R"({"a": 1, "o": {"x": 2}})", R"({"b": 1})"}},
-      // Others are spoken of.
+      // A keyword for other keys leaves the object open.
       {R"({"properties": {"a": {}}, "additionalProperties": true})", {R"({"b": 1})"}, {}},
       {R"({"allOf": [{"properties": {"a": {}}}, {"additionalProperties": {"type": "integer"}}]})",
        {R"({"b": 1})"},
@@ -407,7 +410,8 @@ TEST_CASE("objects that rules close have the keys that describe them and no othe
   }
 }
 
-TEST_CASE("Keys that must differ are masked by their lexemes, not text by text") {
+TEST_CASE(
+    "Constraint over patternProperties masks keys by lexeme, not with a position for each text") {
   std::vector<Vocabulary::Entry> more;
   const std::string letters = "abcdefgh\xc3\xa0\"";
   for (const char a : letters) {
@@ -436,7 +440,7 @@ TEST_CASE("Keys that must differ are masked by their lexemes, not text by text")
       if (mask.contains(token) == constraint.advance(*state, token).has_value()) continue;
       FAIL("token " << token);
     }
-    // Behind the first quote advance makes a position of each text, and the mask does not.
+    // After the first quote, advance makes a position for each text; the mask does not.
     if (text == R"({")") CHECK(4 * (masked - before) < constraint.bytes() - masked);
   }
 }

@@ -23,7 +23,7 @@ std::string error_of(std::string_view grammar) {
 
 }  // namespace
 
-TEST_CASE("Masks of a Lark grammar are those of its texts written out") {
+TEST_CASE("Constraint over a Lark grammar has the masks of its texts") {
   const char* grammar =
       "start: KEY \"=\" NAME | NAME \".\" NAME?\nKEY: \"ab\" | \"b\"\nNAME: /[ab]{1,2}/\n";
   slow::Language texts;
@@ -38,7 +38,7 @@ TEST_CASE("Masks of a Lark grammar are those of its texts written out") {
   CHECK(slow::check_masks(constraint, texts, 5, 40) > 100);
 }
 
-TEST_CASE("Values of schemas stand in a grammar, in their documented order") {
+TEST_CASE("Constraint over Lark's %json accepts values of the schema in documented order") {
   const char* grammar =
       R"(start: "call " %json {"type": "object", "properties": {"b": {"type": "integer"},
     "a": {"type": "string"}}, "required": ["b", "a"], "additionalProperties": false} ";"+)";
@@ -48,7 +48,7 @@ TEST_CASE("Values of schemas stand in a grammar, in their documented order") {
   CHECK_FALSE(slow::accepts(constraint, R"(call {"b": 12};)"));
 }
 
-TEST_CASE("Control tokens are tokens alone") {
+TEST_CASE("Constraint over a Lark grammar accepts a control token only as that token") {
   const Vocabulary vocabulary({{"<call>", TokenType::control},
                                {"<end>", TokenType::control},
                                {"a", TokenType::normal},
@@ -70,7 +70,8 @@ TEST_CASE("Control tokens are tokens alone") {
   }
 }
 
-TEST_CASE("Lark grammars without a text or with what is refused are errors with their places") {
+TEST_CASE(
+    "Constraint over an unsatisfiable or malformed Lark grammar throws with the error's place") {
   CHECK(error_of("start: A A\nA: /a+/") == "unsatisfiable_schema ");
   CHECK(error_of("start: \"a\"\n%ignore [") == "malformed_grammar byte 19");
   CHECK(error_of(R"(start: %json {"type": "strin"})").starts_with("malformed_schema byte 7"));

@@ -13,7 +13,7 @@ using namespace tooldecode::constraint;
 using namespace tooldecode::core;
 using namespace tooldecode::text;
 
-TEST_CASE("A slice sorts every token as stepping through the lexeme does") {
+TEST_CASE("LexemeSlice sorts every token as stepping through the lexeme does") {
   // "..." with escapes of two bytes; characters are units.
   std::vector<Dfa::Row> rows(4);
   rows[0].next['"'] = 1;

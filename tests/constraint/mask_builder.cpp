@@ -145,7 +145,7 @@ struct Judged {
   std::size_t states = 0, large = 0;
 };
 
-// Walks at random, and holds each mask against the tokens that the automaton reads one by one.
+// Walks at random and compares each mask with the tokens that the automaton reads one by one.
 void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State initial,
            std::mt19937& random, Judged& judged) {
   TokenMask mask(vocabulary.size());
@@ -155,8 +155,8 @@ void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State 
     for (int step = 0; step < 10; ++step) {
       INFO("text " << text);
       ++judged.states;
-      // The mask first: it must not need what the single tokens' states have made known. And again
-      // where slices are ready.
+      // The mask comes first, because it must not need the states that single tokens create. It
+      // is built again where slices are ready.
       const auto build = [&] {
         MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
       };
@@ -188,7 +188,7 @@ void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State 
 
 }  // namespace
 
-TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one by one") {
+TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the automaton reads") {
   Judged judged;
   for (unsigned seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
@@ -206,8 +206,9 @@ TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one b
   CHECK(judged.large > 100);
 }
 
-TEST_CASE("A mask inside strings of any pattern and length does") {
-  // Of the first, every length is possible.
+TEST_CASE(
+    "MaskBuilder in strings of any pattern and length allows exactly what the automaton reads") {
+  // The first ones have texts of every length.
   constexpr std::size_t any_length = 6;
   const std::string patterns[]     = {
       "^[\\w .-]*$",   "^\\S*$", "^[^ -~]*$",    "^\\W*$",          "^[\\w:]*$",   "^[^a]*$",
@@ -243,7 +244,7 @@ TEST_CASE("A mask inside strings of any pattern and length does") {
   CHECK(judged.large > 100);
 }
 
-TEST_CASE("A mask inside counted text that no mark closes holds the tokens that reach past it") {
+TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that reach past it") {
   const char* patterns[] = {"^[^<]*$", "^[\\w .-]*$", "^[^]*$", "^\\S*$"};
   Judged judged;
   for (unsigned seed = 1; seed <= 40; ++seed) {

@@ -30,7 +30,7 @@ TokenMask mask_of(const std::vector<TokenId>& tokens) {
 
 }  // namespace
 
-TEST_CASE("A mask's parts are one mask, whatever it is made of") {
+TEST_CASE("MaskParts::entry is the union of its parts, however they are stored") {
   std::size_t listed = 0, own = 0;
   for (unsigned seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
@@ -40,7 +40,7 @@ TEST_CASE("A mask's parts are one mask, whatever it is made of") {
       ready.push_back(mask_of(random_tokens(random, random() % 2 == 0 ? 100 : 2500)));
     }
     TokenMask expected(V);
-    // Some parts, and what they have in common with `expected` but for tokens apart.
+    // Adds some parts, and their union without `apart` to `expected`.
     const auto fill = [&](MaskParts& parts, const std::vector<TokenId>& apart) {
       TokenMask all(V);
       for (const TokenId token : random_tokens(random, random() % 4 == 0 ? 1500 : random() % 40)) {
@@ -81,7 +81,7 @@ TEST_CASE("A mask's parts are one mask, whatever it is made of") {
   CHECK(own > 50);
 }
 
-TEST_CASE("One ready mask is kept as it is, with lists beside it") {
+TEST_CASE("MaskParts with one ready mask keeps it as the base, with lists beside it") {
   const TokenMask ready = mask_of({1, 2, 3, 4000});
   MaskParts parts(V);
   parts.add(7);

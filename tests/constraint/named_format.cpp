@@ -19,7 +19,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("Every named format writes what it reads and what its constraint takes") {
+TEST_CASE("NamedFormat writes calls that its parser reads and its constraint accepts") {
   const VocabularyIndex index(test::byte_vocabulary(
       {{"<|channel|>", TokenType::control}, {"<|message|>", TokenType::control}}));
   std::set<std::string> names;
@@ -38,8 +38,8 @@ TEST_CASE("Every named format writes what it reads and what its constraint takes
   CHECK(names.count("hermes") == 1);
 }
 
-TEST_CASE("What readers take for a call's end: no value of a named format holds it as written") {
-  // Formats by what their readers look for; a reader that cuts at it is the referee below.
+TEST_CASE("NamedFormat escapes the text that ends a call where a value holds it") {
+  // What each format's reader takes as the end of a call.
   const std::map<std::string, std::string> ends{
       {"hermes", "</tool_call>"},        {"exaone", "</tool_call>"},
       {"nemotron", "</TOOLCALL>"},       {"apriel", "</tool_calls>"},
@@ -84,7 +84,7 @@ TEST_CASE("What readers take for a call's end: no value of a named format holds 
   CHECK(tried >= 12);
 }
 
-TEST_CASE("A property whose name is a call's end: the format refuses it with its place") {
+TEST_CASE("NamedFormat::constrain refuses a property whose name holds the end of a call") {
   const VocabularyIndex index(test::byte_vocabulary());
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"o": {"type": "object", "properties": {"a</tool_call>": {}}}}}}])");
@@ -98,7 +98,7 @@ TEST_CASE("A property whose name is a call's end: the format refuses it with its
   CHECK_NOTHROW(format_named("json").constrain(index, tools, {.choice = ToolChoice::required}));
 }
 
-TEST_CASE("A name that no format has gets the names that there are") {
+TEST_CASE("format_named of an unknown name throws an error that lists the known names") {
   CHECK(format_names().find("python, hermes, ") == 0);
   CHECK(format_names().find(" or tooldec") != std::string::npos);
   try {

@@ -16,7 +16,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("names of version 0.2 make the constraints that Grammar makes now") {
+TEST_CASE("Constraint types of version 0.2 accept the same texts as Grammar's") {
   const VocabularyIndex index(slow::pieces_of({"ab 12", "{\"a\": 1}"}, 3));
   Grammar literal;
   const NodeId root = literal.literal("ab");

@@ -92,7 +92,7 @@ Errc code_of(const std::string& pattern) {
 
 }  // namespace
 
-TEST_CASE("A pattern's masks are those of its texts written out") {
+TEST_CASE("Constraint over a random regex has the masks of its texts") {
   std::size_t states = 0;
   for (unsigned seed = 1; seed <= 10; ++seed) {
     std::mt19937 random(seed);
@@ -127,7 +127,7 @@ TEST_CASE("A pattern's masks are those of its texts written out") {
   CHECK(states > 150);
 }
 
-TEST_CASE("Dates: masks in full") {
+TEST_CASE("Constraint over a regex of dates has the masks of all dates") {
   slow::Language language;
   for (int month = 1; month <= 12; ++month) {
     for (int day = 1; day <= 31; ++day) {
@@ -140,7 +140,7 @@ TEST_CASE("Dates: masks in full") {
   CHECK(slow::check_masks(constraint, language, 7, 40) > 100);
 }
 
-TEST_CASE("The whole text matches, and anchors may say so") {
+TEST_CASE("Constraint over a regex matches the whole text, with or without anchors") {
   const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   for (const char* pattern : {"ab+", "^ab+$", "^ab+", "ab+$", "(^ab+)|^ab$"}) {
     const Constraint constraint(cache, Grammar::regex(pattern));
@@ -155,7 +155,7 @@ TEST_CASE("The whole text matches, and anchors may say so") {
   CHECK_FALSE(slow::accepts(Constraint(cache, Grammar::regex("a|b")), "ab"));
 }
 
-TEST_CASE("Characters are code points") {
+TEST_CASE("Constraint over a regex takes a character as a code point") {
   const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   const Constraint any(cache, Grammar::regex("[^\\n]")),
       some(cache, Grammar::regex("[\\u{7F}-\\u{90}\\u{10FFFF}]"));
@@ -166,7 +166,7 @@ TEST_CASE("Characters are code points") {
   CHECK_FALSE(slow::accepts(some, "\u0091"));
 }
 
-TEST_CASE("Masks inside characters that many states share are those of the characters") {
+TEST_CASE("Constraint over letters of any script has the masks of whole and begun characters") {
   // Every beginning of a letter's bytes, and the letters.
   const CodePointSet letters = *unicode_property("L");
   std::set<std::string> begun, whole;
@@ -224,7 +224,7 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
   CHECK(met > 200);
 }
 
-TEST_CASE("Patterns that are none are refused with their place") {
+TEST_CASE("Constraint over a regex that is malformed or unsupported throws the matching error") {
   CHECK(code_of("a(b") == Errc::malformed_pattern);
   CHECK(code_of("a)(b") == Errc::malformed_pattern);
   CHECK(code_of("a|*") == Errc::malformed_pattern);

@@ -53,7 +53,7 @@ RepeatPlaces::AreTwoCalls two_calls_behind(std::string text) {
 
 }  // namespace
 
-TEST_CASE("A state is in a call from its name to the end of its arguments") {
+TEST_CASE("RepeatPlaces::is_in_call holds from a call's name to the end of its arguments") {
   RepeatPlaces places = make_places();
   CHECK(!places.is_in_call(behind("")));
   CHECK(!places.is_in_call(behind("[")));
@@ -63,7 +63,7 @@ TEST_CASE("A state is in a call from its name to the end of its arguments") {
   CHECK(!places.is_in_call(behind("[g(a=True), ")));
 }
 
-TEST_CASE("An answer can end where no further call must be made") {
+TEST_CASE("RepeatPlaces::can_end holds where no further call is required") {
   RepeatPlaces places = make_places();
   CHECK(!places.can_end(behind("[")));
   CHECK(!places.can_end(behind("[g(a=")));
@@ -72,7 +72,7 @@ TEST_CASE("An answer can end where no further call must be made") {
   CHECK(places.can_end(behind("[g(a=True)]")));
 }
 
-TEST_CASE("Bytes end a call that they leave, also one that they begin") {
+TEST_CASE("RepeatPlaces::ends_call holds for bytes that leave a call, also one that they begin") {
   RepeatPlaces places = make_places();
   CHECK(places.ends_call(behind("[g(a=True"), ")"));
   CHECK(places.ends_call(behind("[g(a=True"), "), g("));
@@ -81,7 +81,8 @@ TEST_CASE("Bytes end a call that they leave, also one that they begin") {
   CHECK(places.ends_call(behind("[g(a=True)"), ", g(a=True)"));
 }
 
-TEST_CASE("Two calls are found where two can be made, and the shortest completion comes first") {
+TEST_CASE(
+    "RepeatPlaces::pair finds two different calls; completion gives the shortest text first") {
   RepeatPlaces places = make_places();
   for (const char* text : {"[", "[g(", "[g(a=", "[g(a=Tr", "[g(a=True, b='x"}) {
     INFO(text);
@@ -103,7 +104,7 @@ TEST_CASE("Two calls are found where two can be made, and the shortest completio
   CHECK(count == 7);
 }
 
-TEST_CASE("Tokens are tight that end a call or leave one way to go") {
+TEST_CASE("RepeatPlaces::tokens marks as tight what ends a call or leaves one continuation") {
   RepeatPlaces places = make_places();
   const auto is_tight = [&](const std::string& text, const std::string& token) {
     const auto& all = places.tokens(

@@ -22,7 +22,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-// Letters from `first` to 'z' between quotes, made anew each time.
+// Letters from `first` to 'z' between quotes; a new DFA on each call.
 DfaPointer quoted(char first) {
   std::vector<Dfa::Row> rows(3);
   rows[0].next['"'] = 1;
@@ -61,7 +61,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("Equal lexemes have one slice at each of their states and each node of the trie") {
+TEST_CASE("SharedStates::slice is one for equal lexemes at the same state and trie node") {
   const Fixture f;
   CHECK(f.states.slice(quoted('a'), 1, 0) == nullptr);
   CHECK(f.states.slice(quoted('a'), 1, 0) == nullptr);
@@ -80,7 +80,7 @@ TEST_CASE("Equal lexemes have one slice at each of their states and each node of
   CHECK(f.slice('b', 1, 0)->inside().count() == 51);
 }
 
-TEST_CASE("A mask is made when it is first asked for, and then kept") {
+TEST_CASE("SharedStates::mask is made on the first request and then kept") {
   Fixture f;
   int made        = 0;
   const auto with = [&](TokenId token) {
@@ -102,7 +102,7 @@ TEST_CASE("A mask is made when it is first asked for, and then kept") {
   CHECK(made == 2);
 }
 
-TEST_CASE("Threads that ask at once get the same masks and slices") {
+TEST_CASE("SharedStates gives threads that ask at once the same masks and slices") {
   Fixture f;
   std::vector<Automaton::State> states;
   for (int i = 0; i < 300; ++i) states.push_back(f.add(std::to_string(i)));
@@ -124,7 +124,7 @@ TEST_CASE("Threads that ask at once get the same masks and slices") {
   }
 }
 
-TEST_CASE("A mask's entry writes its base without what is removed, and what is added") {
+TEST_CASE("MaskEntry::fill writes the base without the removed tokens, and the added ones") {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
     const std::size_t size = 1 + random() % 100;

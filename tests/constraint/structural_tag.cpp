@@ -15,7 +15,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("Masks of a structural tag are those of its texts written out") {
+TEST_CASE("Constraint over a structural tag has the masks of its texts") {
   const char* tag = R"({"type": "structural_tag", "format": {"type": "sequence", "elements": [
     {"type": "any_text", "max_chars": 2, "excludes": ["é", "a", "<"]},
     {"type": "tags_with_separator", "separator": ", ", "stop_after_first": false, "at_least_one": true,
@@ -41,7 +41,7 @@ TEST_CASE("Masks of a structural tag are those of its texts written out") {
   CHECK_FALSE(slow::accepts(whole, "xy."));
 }
 
-TEST_CASE("A token may reach past a text whose characters are counted") {
+TEST_CASE("Constraint over any_text with max_chars allows a token that reaches past it") {
   const Vocabulary vocabulary = slow::pieces_of({"bbaz"}, 1);
   const auto constraint       = Constraint(
       vocabulary,
@@ -57,7 +57,7 @@ TEST_CASE("A token may reach past a text whose characters are counted") {
   CHECK(slow::accepts(constraint, "bba"));
 }
 
-TEST_CASE("A long text of turns has few states") {
+TEST_CASE("Constraint over triggered_tags accepts a long text with few states") {
   const auto constraint = Constraint(
       slow::pieces_of({"ab"}, 1),
       Grammar::structural_tag(R"({"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": [
@@ -69,7 +69,7 @@ TEST_CASE("A long text of turns has few states") {
   CHECK(constraint.automaton().size() < 40);
 }
 
-TEST_CASE("A tag's text that is no JSON, or too much, is refused") {
+TEST_CASE("Grammar::structural_tag refuses malformed JSON, a malformed tag and exceeded limits") {
   const Vocabulary vocabulary = slow::pieces_of({"a"}, 1);
   const auto error_of         = [&](const char* tag, const StructuralTagOptions& options = {}) {
     try {

@@ -49,7 +49,8 @@ std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::s
 
 }  // namespace
 
-TEST_CASE("A class that is found is taken but for texts apart, and the trie leads to all others") {
+TEST_CASE(
+    "TokenClasses::find gives a class of tokens that stay in the lexeme, except those apart") {
   const Vocabulary vocabulary = random_vocabulary(3);
   const ByteTrie trie         = make_trie(vocabulary);
   const TokenClasses classes(trie, vocabulary.size());

@@ -7,7 +7,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("A mask is the set of its bits, bit t % 32 of word t / 32") {
+TEST_CASE("TokenMask stores token t as bit t % 32 of word t / 32") {
   std::mt19937 random(31);
   TokenMask a(1000), b(1000);
   std::set<TokenId> x, y;

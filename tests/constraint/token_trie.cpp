@@ -9,7 +9,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("A token may follow exactly where some name goes on with it") {
+TEST_CASE("TokenTrie allows a token exactly where some name continues with it") {
   std::mt19937 random(51);
   const Vocabulary vocabulary({{"a", TokenType::normal},
                                {"b", TokenType::normal},
@@ -61,7 +61,7 @@ TEST_CASE("A token may follow exactly where some name goes on with it") {
       "name 0: token 9 must be in the vocabulary, below " + std::to_string(vocabulary.size()));
 }
 
-TEST_CASE("A name may not hold an end token") {
+TEST_CASE("TokenTrie refuses a name that holds an end token") {
   const Vocabulary vocabulary({{"a", TokenType::normal}, {"<end>", TokenType::control}},
                               {.end_tokens = {1}});
   const std::vector<std::vector<TokenId>> names{{0, 1}};

@@ -40,7 +40,7 @@ int refused(const F& format, const std::string& text, ChoiceOptions options = {}
 
 }  // namespace
 
-TEST_CASE("A wrong Python call is refused at the byte where it first becomes impossible") {
+TEST_CASE("ToolCallFSM::find_refusal gives the first impossible byte of a wrong Python call") {
   const PythonCall format;
   const ChoiceOptions required{.choice = ToolChoice::required};
   CHECK(refused(format, "[get(city='Oslo')]", required) == -1);
@@ -56,7 +56,7 @@ TEST_CASE("A wrong Python call is refused at the byte where it first becomes imp
   CHECK(refused(format, "[get_time(), get_time()]", {.parallel = false}) == 11);
 }
 
-TEST_CASE("Tool choice decides between text and calls") {
+TEST_CASE("ToolCallFSM allows text, calls or both as the tool choice says") {
   const JsonCall format  = JsonCall::hermes();
   const std::string call = "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>";
   const std::string other =
@@ -74,7 +74,7 @@ TEST_CASE("Tool choice decides between text and calls") {
   CHECK(refused(PythonCall{}, "[1]") == 1);
 }
 
-TEST_CASE("Of a format in its strict form, no text is what its reader takes for calls") {
+TEST_CASE("ToolCallFSM in strict form refuses other text that the parser reads as calls") {
   const auto check = [](const auto& format, const std::string& text, int at) {
     CAPTURE(text);
     CHECK(format.parse(text, documents()).size() == 1);
@@ -89,7 +89,7 @@ TEST_CASE("Of a format in its strict form, no text is what its reader takes for 
   check(JsonCall::llama(), R"({"name": "get_time", "parameters": {}})", 0);
 }
 
-TEST_CASE("Mode and tool follow the text, and calls are read back") {
+TEST_CASE("ToolCallFSM::mode and find_tool follow the text, and parse reads the calls") {
   const ToolCallFSM calls{bytes(), documents(), JsonCall::hermes()};
   const auto at = [&](const std::string& text) {
     return *calls.advance_bytes(calls.initial(), text);
@@ -109,7 +109,7 @@ TEST_CASE("Mode and tool follow the text, and calls are read back") {
   CHECK(calls.is_finished(*calls.advance(at("text"), 256)));
 }
 
-TEST_CASE("What conforms can be read: no number beyond double, a repeated free key") {
+TEST_CASE("ToolCallFSM accepts only numbers that parse can read, and repeated free keys") {
   const ToolSet free = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"x": {"type": "number"}, "n": {"type": "integer", "minimum": 3},
                    "o": {"type": "object", "additionalProperties": true}}}}])");
@@ -129,7 +129,7 @@ TEST_CASE("What conforms can be read: no number beyond double, a repeated free k
   CHECK(calls.parse("[f(o={'': 1, '': 3})]")[0].arguments.text() == R"({"o":{"":3}})");
 }
 
-TEST_CASE("A single call has its leading keys supplied in their order, then any optional ones") {
+TEST_CASE("ToolCallFSM::single_call forces the leading keys in order, then allows optional ones") {
   const ToolSet one = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "boolean"},
                    "d": {"type": "null"}}, "required": ["b", "a"]}}])");
@@ -162,7 +162,7 @@ TEST_CASE("A single call has its leading keys supplied in their order, then any 
   CHECK(json.forced(start) == ", \"arguments\": {\"b\": ");
 }
 
-TEST_CASE("Structural tokens write every call but its values") {
+TEST_CASE("ToolCallFSM::structural_tokens are those of a call without its string values") {
   const ToolCallFSM calls{bytes(), documents(), JsonCall::hermes()};
   const auto tokens = calls.structural_tokens();
   std::string letters;  // the vocabulary has single bytes alone
@@ -178,8 +178,7 @@ TEST_CASE("Structural tokens write every call but its values") {
   CHECK(letters.find('z') == std::string::npos);
 }
 
-TEST_CASE(
-    "Where texts have a schema an answer is a value of it or calls, and nothing beside them") {
+TEST_CASE("ToolCallFSM with text_schema accepts a value of it or calls, and nothing beside them") {
   const auto schema = tooldecode::text::parse_json(
       R"({"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}},
           "required": ["city"], "additionalProperties": false})");
@@ -251,7 +250,7 @@ TEST_CASE(
   check(XmlCall::glm());
 }
 
-TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforced, is refused") {
+TEST_CASE("ToolCallFSM refuses a text_schema that cannot be enforced or told from calls") {
   const auto refusal = [](const auto& format, const char* schema, bool with_tools = true) {
     try {
       const ToolCallFSM calls{bytes(),
@@ -279,7 +278,7 @@ TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforc
 
 namespace {
 
-// A format's answer of some calls is refused where, and only where, it has more than are allowed.
+// An answer is refused exactly where it has more calls than are allowed.
 template <class F>
 void check_max_calls(const F& format) {
   const ToolCallFSM any(bytes(), documents(), format, {.choice = ToolChoice::required});
@@ -301,7 +300,7 @@ void check_max_calls(const F& format) {
 
 }  // namespace
 
-TEST_CASE("An answer has at most as many calls as are allowed") {
+TEST_CASE("ToolCallFSM with max_calls refuses an answer exactly where it has more calls") {
   check_max_calls(PythonCall{});
   check_max_calls(JsonCall::hermes());
   check_max_calls(JsonCall::bare_list());

@@ -27,7 +27,7 @@ const Vocabulary& all_tokens() {
   return made;
 }
 
-// Walks two machines side by side, which must say the same of every text.
+// Walks two machines side by side, which must answer alike after every text.
 void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937& random) {
   TokenMask mask(all_tokens().size()), expected(all_tokens().size());
   auto state = machine.initial(), plain_state = plain.initial();
@@ -50,7 +50,7 @@ void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937&
       allowed.push_back(token);
       if (i >= 256) syntax.push_back(token);
     }
-    // Mostly the pieces of calls, so that walks come to their ends.
+    // Mostly the pieces of calls, so that walks end.
     const auto& from    = syntax.empty() || random() % 4 == 0 ? allowed : syntax;
     const TokenId token = from[random() % from.size()];
     state               = machine.advance(state, token).value();
@@ -100,16 +100,16 @@ void compare_requests(unsigned seed, const F& format, std::size_t budget) {
 
 }  // namespace
 
-TEST_CASE("A machine from a library is the machine of its tools") {
+TEST_CASE("ToolLibrary::machine accepts the same texts as a ToolCallFSM of the same tools") {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     compare_requests(seed, PythonCall{}, VocabularyIndex::default_budget);
     compare_requests(seed, JsonCall::hermes(), VocabularyIndex::default_budget);
-    compare_requests(seed, PythonCall{}, 20'000);  // begins anew again and again
+    compare_requests(seed, PythonCall{}, 20'000);  // starts anew many times
   }
 }
 
-TEST_CASE("A tool is compiled once, whichever sets offer it") {
+TEST_CASE("ToolLibrary compiles a tool once, whichever sets offer it") {
   const ToolLibrary library{VocabularyIndex(all_tokens()), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
@@ -133,7 +133,7 @@ TEST_CASE("A tool is compiled once, whichever sets offer it") {
   CHECK(machine.tools()[1].name == "f0");
 }
 
-TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
+TEST_CASE("ToolLibrary forgets tools that no set holds, once they are many") {
   const ToolLibrary library{VocabularyIndex(all_tokens()), PythonCall{}};
   const ToolSet kept = ToolSet::from_json(Json{{"name", "kept"}});
   (void)library.machine(kept);
@@ -147,7 +147,7 @@ TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
   CHECK(library.size() == 1);
 }
 
-TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
+TEST_CASE("ToolLibrary over its budget starts anew, and earlier machines keep working") {
   const ToolLibrary library{VocabularyIndex(all_tokens(), 20'000), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
@@ -163,7 +163,8 @@ TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
   CHECK(max < 8);
 }
 
-TEST_CASE("A library refuses options of a single call") {
+TEST_CASE(
+    "ToolLibrary refuses options of a single call, and tool choices that its tools cannot meet") {
   CHECK_THROWS_WITH(ToolLibrary(VocabularyIndex(all_tokens()), PythonCall{},
                                 ChoiceOptions{.leading_keys = {"a"}}),
                     "leading_keys: must be empty, and open_ended false: they are options of a "

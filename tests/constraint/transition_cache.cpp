@@ -19,12 +19,12 @@ constexpr std::uint32_t max_states = std::uint32_t{1} << 22, max_tokens = std::u
 
 }  // namespace
 
-TEST_CASE("A transition that is found is the one that was inserted last") {
+TEST_CASE("TransitionCache::find returns the transition that was inserted last, or none") {
   TransitionCache cache;
   CHECK_FALSE(cache.find(0, 0));
   std::map<std::pair<std::uint32_t, TokenId>, std::uint32_t> inserted;
   std::mt19937 random(3);
-  // Small numbers come again and again, large ones use every bit.
+  // Small numbers recur often, large ones use every bit.
   const auto draw = [&](std::uint32_t end) {
     const std::uint32_t below = random() % 2 == 0 ? 300 : end;
     return random() % 16 == 0 ? end - 1 : static_cast<std::uint32_t>(random() % below);
@@ -53,7 +53,7 @@ TEST_CASE("A transition that is found is the one that was inserted last") {
   }
 }
 
-TEST_CASE("Transitions beyond the bounds are not remembered and change none that are") {
+TEST_CASE("TransitionCache does not store transitions beyond its bounds") {
   TransitionCache cache;
   const auto is_forgotten = [&](std::uint32_t state, TokenId token, std::uint32_t next) {
     cache.insert(state, token, next);
@@ -72,7 +72,7 @@ TEST_CASE("Transitions beyond the bounds are not remembered and change none that
   CHECK(cache.find(1, 5) == max_states - 2);
 }
 
-TEST_CASE("A reader sees whole transitions while others write") {
+TEST_CASE("TransitionCache returns whole transitions while other threads write") {
   TransitionCache cache;
   const auto next_of = [](std::uint32_t state, TokenId token) {
     return (state * 7919 + static_cast<std::uint32_t>(token) * 104729) % (max_states - 1);

@@ -11,7 +11,8 @@
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-TEST_CASE("Copies share states until the budget is spent, and old states stay") {
+TEST_CASE(
+    "VocabularyIndex copies share states until the budget is spent, and old states stay valid") {
   const Vocabulary vocabulary(
       {{"a", TokenType::normal}, {"\"", TokenType::normal}, {"\",", TokenType::normal}});
   const VocabularyIndex cache{vocabulary};

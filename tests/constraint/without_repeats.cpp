@@ -86,7 +86,7 @@ void judge_all(const ToolCallFSM& calls) {
   while (!open.empty()) {
     const auto [state, before] = open.back();
     open.pop_back();
-    INFO("behind " << before);
+    INFO("after " << before);
     constraint.fill_mask(state, mask.words());
     std::string wrong;
     for (std::size_t t = 0; t < vocabulary.size(); ++t) {
@@ -192,7 +192,7 @@ void judge_walks(const ToolCallFSM& calls, std::mt19937& random, Tally& tally,
     std::size_t left         = budget;
     RepeatCompletions own(constraint);
     for (; !constraint.is_finished(state); --left) {
-      INFO(left << " tokens left of " << budget << " behind " << text);
+      INFO(left << " tokens left of " << budget << " after " << text);
       REQUIRE(left > 0);
       constraint.fill_mask(state, mask.words());
       calls.fill_mask(state.at, plain.words());
@@ -221,7 +221,7 @@ void judge_walks(const ToolCallFSM& calls, std::mt19937& random, Tally& tally,
 
 }  // namespace
 
-TEST_CASE("Masks without repeats are those of all answers that repeat no call") {
+TEST_CASE("WithoutRepeats has the masks of all answers that repeat no call") {
   const VocabularyIndex cache(test::call_vocabulary());
   const std::vector<Json> sets{
       Json::array({tool("f", Json::object())}),
@@ -242,7 +242,7 @@ TEST_CASE("Masks without repeats are those of all answers that repeat no call") 
   }
 }
 
-TEST_CASE("In every format no call is repeated, nothing else is lost, and every walk can end") {
+TEST_CASE("WithoutRepeats in every format refuses only repeated calls, and every walk can end") {
   const VocabularyIndex cache(test::call_vocabulary());
   Tally all;
   for (const NamedFormat& format : named_formats()) {
@@ -278,7 +278,7 @@ TEST_CASE("In every format no call is repeated, nothing else is lost, and every 
   CHECK(all.budgets > 30);
 }
 
-TEST_CASE("However few completions are tried, no call is repeated and every walk can end") {
+TEST_CASE("WithoutRepeats with few max_texts refuses repeated calls, and every walk can end") {
   const VocabularyIndex cache(test::call_vocabulary());
   Tally tally;
   for (unsigned seed = 1; seed <= 12; ++seed) {
@@ -293,7 +293,7 @@ TEST_CASE("However few completions are tried, no call is repeated and every walk
   CHECK(tally.walks > 0);
 }
 
-TEST_CASE("A state of another text is refused") {
+TEST_CASE("WithoutRepeats after renew refuses states from before it") {
   const ToolSet tools = ToolSet::from_json(Json::array({tool("f", {{"a", flag}}, {"a"})}));
   WithoutRepeats constraint(
       ToolCallFSM(test::byte_vocabulary(), tools, PythonCall{}, {.choice = ToolChoice::required}));

@@ -26,7 +26,7 @@ struct ReadsStates : td::DrafterGroup<> {
 
 }  // namespace
 
-TEST_CASE("BatchLoop: sequences of several types answer as each does alone") {
+TEST_CASE("BatchLoop with sequences of several types gives each the answer that it has alone") {
   const RandomModel model{50, {.seed = 3}};
   const td::Unconstrained any{50}, fewer{20};
   const td::DrafterGroup<> none;
@@ -56,7 +56,7 @@ TEST_CASE("BatchLoop: sequences of several types answer as each does alone") {
   }
 }
 
-TEST_CASE("BatchLoop: refuses a drafter that reads states which the model does not give") {
+TEST_CASE("BatchLoop refuses a drafter that reads hidden states which the model does not give") {
   const RandomModel model{50};
   const td::Unconstrained any{50};
   const ReadsStates drafter;

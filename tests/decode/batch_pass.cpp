@@ -23,7 +23,7 @@ using Floats = std::vector<float>;
 
 namespace {
 
-/// What one sequence of a pass is.
+/// One sequence of a pass.
 struct Part {
   Tokens before, tokens;
   std::vector<std::uint64_t> ancestors;
@@ -60,7 +60,7 @@ Part random_part(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
+TEST_CASE("BatchPass over several sequences gives the states and rows of a pass over each") {
   const td::LlamaModel model = td::test::random_llama(3);
   std::size_t rows = 0, left = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {
@@ -102,7 +102,7 @@ TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
       for (std::size_t t = 0; t < row.size(); ++t) {
         if (part.mask.contains(static_cast<td::TokenId>(t))) REQUIRE(row[t] == expected[t]);
       }
-      // Trees are committed as those of a pass of their own.
+      // Trees are committed like those of separate passes.
       if (!part.ancestors.empty()) {
         const std::vector<std::size_t> path{0};
         any.commit(caches[i], path);
@@ -118,7 +118,7 @@ TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
   CHECK(left > 30);
 }
 
-TEST_CASE("a model without states gives rows, and a pass that fails changes no cache") {
+TEST_CASE("BatchPass over a model without states gives rows; a pass that fails changes no cache") {
   const td::LlamaModel model = td::test::random_llama(4);
   const td::test::OneByOne one{model};
   const td::ModelRef any{one};

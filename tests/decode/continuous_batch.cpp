@@ -43,12 +43,12 @@ namespace {
 
 using Tokens = std::vector<td::TokenId>;
 
-/// What one sequence is to do, and what it did.
+/// What one sequence must do, and what it did.
 struct Script {
   Tokens prompt;
   td::DecodeOptions options;
   std::vector<Tokens> more;  ///< read after each answer but the last
-  std::vector<bool> waits;   ///< whether it is told to go on later
+  std::vector<bool> waits;   ///< whether it waits and is continued later
   std::vector<td::Output> outputs = {};
   Tokens heard                    = {};
 };
@@ -116,7 +116,7 @@ td::BatchCounts run(const M& model, const C& constraint, const D& drafter, td::B
   return batch.counts();
 }
 
-/// Requires of each answer to be a Decoder's own.
+/// Requires each answer to be a Decoder's.
 template <class M, class C>
 void require_as_alone(const M& model, const C& constraint, const std::vector<Script>& scripts) {
   for (const Script& script : scripts) {
@@ -140,8 +140,8 @@ void require_as_alone(const M& model, const C& constraint, const std::vector<Scr
   }
 }
 
-/// Another model whose caches hold so many tokens together, and are so many at most; a pass for which that
-/// is too little leaves some of its sequences longer, as one that runs them one by one does.
+/// A model whose caches are limited in number and in tokens altogether; a pass that needs more
+/// leaves some of its sequences longer, as one that runs them one by one does.
 template <class M>
 struct CrowdedModel {
   class Cache {
@@ -177,7 +177,7 @@ struct CrowdedModel {
     inner->forward(cache.inner, tokens, logits);
   }
 
-  // What a model with a head on the host has beside.
+  // The further members of a model with a head on the host.
   [[nodiscard]] std::size_t hidden_size() const { return inner->hidden_size(); }
   [[nodiscard]] auto lm_head() const { return inner->lm_head(); }
   void commit(Cache& cache, std::span<const std::size_t> path) const {
@@ -226,7 +226,7 @@ struct CrowdedModel {
 
 }  // namespace
 
-TEST_CASE("each answer in a batch is that of a decoder alone") {
+TEST_CASE("ContinuousBatch gives each sequence the answer of a decoder alone") {
   constexpr std::size_t size = 50;
   for (unsigned seed = 0; seed < 120; ++seed) {
     INFO("seed " << seed);
@@ -249,7 +249,8 @@ TEST_CASE("each answer in a batch is that of a decoder alone") {
   }
 }
 
-TEST_CASE("drafts and a real cache change nothing in a batch") {
+TEST_CASE(
+    "ContinuousBatch with drafts and a prefix cache gives each sequence the answer it has alone") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
@@ -274,8 +275,7 @@ TEST_CASE("drafts and a real cache change nothing in a batch") {
   CHECK(accepted > 0);
 }
 
-TEST_CASE(
-    "drafters that read hidden states change nothing in a batch, and draft as they do alone") {
+TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answers as alone") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   std::array<std::size_t, 4> found = {};  // accepted, by drafter
@@ -296,7 +296,7 @@ TEST_CASE(
       fresh.push_back(random_script(random, vocabulary.size()));
       fresh.back().options.max_tokens += 20;
     }
-    // Some ask what others have asked, and a little more.
+    // Some prompts begin with those of others.
     for (int i = 0; i < 2; ++i) {
       fresh.push_back(fresh[random() % 5]);
       fresh.back().prompt.push_back(static_cast<td::TokenId>(random() % vocabulary.size()));
@@ -308,7 +308,7 @@ TEST_CASE(
       require_as_alone(model, constraint, scripts);
       found.at(which) += counts.accepted_tokens;
       reused += counts.reused_tokens;
-      // Where nothing was there before, a first answer has the drafts of a sequence alone, too.
+      // Without a prefix cache, a first answer also has the drafts of a sequence alone.
       const td::Decoder alone{model, constraint, td::TreeSpeculation{drafter}};
       for (std::size_t i = 0; which < 3 && options.prefix_cache == 0 && i < scripts.size(); ++i) {
         const auto expected = alone(scripts[i].prompt, scripts[i].options);
@@ -342,7 +342,8 @@ TEST_CASE(
   CHECK(preempted > 20);
 }
 
-TEST_CASE("EAGLE-3, which reads earlier layers' states, changes nothing in a batch") {
+TEST_CASE(
+    "ContinuousBatch with EAGLE-3 over earlier layers' states gives the answers without drafts") {
   auto config          = td::test::random_llama_config();
   config.layers        = 7;
   std::size_t accepted = 0;
@@ -369,7 +370,7 @@ TEST_CASE("EAGLE-3, which reads earlier layers' states, changes nothing in a bat
   CHECK(accepted > 20);
 }
 
-TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") {
+TEST_CASE("ContinuousBatch after a cached prefix drafts like a request that has read all of it") {
   const td::LlamaModel model = td::test::random_llama(5);
   const auto& config         = model.config();
   const td::EagleModel layer{model, td::test::random_eagle_weights(config, 6)};
@@ -413,7 +414,7 @@ TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") 
   }
 }
 
-TEST_CASE("what has left is read once where there is a prefix cache") {
+TEST_CASE("ContinuousBatch with a prefix cache does not read again what a sequence has left") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
   using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
@@ -441,7 +442,7 @@ TEST_CASE("what has left is read once where there is a prefix cache") {
   }
 }
 
-TEST_CASE("a sequence that is taken out is told nothing more, and its place is free") {
+TEST_CASE("ContinuousBatch::leave removes a sequence without further reports and frees its place") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
   using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
@@ -472,7 +473,7 @@ TEST_CASE("a sequence that is taken out is told nothing more, and its place is f
   CHECK(batch.present() == 0);
 }
 
-TEST_CASE("caches that share too little room change nothing but the passes") {
+TEST_CASE("ContinuousBatch over caches that share too little room changes the passes only") {
   constexpr std::size_t size = 50;
   std::size_t preempted = 0, refused = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
@@ -502,7 +503,7 @@ TEST_CASE("caches that share too little room change nothing but the passes") {
   CHECK(refused > preempted);
 }
 
-TEST_CASE("a sequence that has all the room and needs more ends the step with an error") {
+TEST_CASE("ContinuousBatch throws where a sequence alone needs more room than there is") {
   const td::test::RandomModel whole{20, {}};
   const td::test::RandomTable table{20, 1};
   const CrowdedModel model{whole, 3, 4};
@@ -515,7 +516,7 @@ TEST_CASE("a sequence that has all the room and needs more ends the step with an
 
 namespace {
 
-/// A table whose masks fail from some number of tokens on, as masks past their limits do.
+/// A table whose masks throw from some number of tokens on, as masks beyond their limits do.
 struct FailingTable {
   td::test::RandomTable table;
   std::size_t fails_at = 1000;
@@ -545,7 +546,7 @@ static_assert(td::ConstraintPolicy<FailingTable>);
 
 }  // namespace
 
-TEST_CASE("ContinuousBatch: an error of one constraint ends its sequence, and the others go on") {
+TEST_CASE("ContinuousBatch ends a sequence whose constraint throws, and continues the others") {
   constexpr std::size_t size = 40;
   std::size_t failed = 0, thrown = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
@@ -599,7 +600,7 @@ TEST_CASE("ContinuousBatch: an error of one constraint ends its sequence, and th
   CHECK(thrown > 5);
 }
 
-TEST_CASE("wrong requests are refused before they join") {
+TEST_CASE("ContinuousBatch refuses an invalid request before it joins") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
   td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>> batch{model};

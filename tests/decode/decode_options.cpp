@@ -7,7 +7,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("every setting of the distribution reaches the pipeline") {
+TEST_CASE("DecodeOptions::logits passes every setting of the distribution to the pipeline") {
   const td::DecodeOptions options{.temperature        = 0.5F,
                                   .top_k              = 1,
                                   .top_p              = 0.2F,
@@ -27,7 +27,7 @@ TEST_CASE("every setting of the distribution reaches the pipeline") {
   CHECK(distribution.bias == std::vector<std::pair<td::TokenId, float>>{{7, 8.0F}});
 }
 
-TEST_CASE("the defaults are greedy and change no logit") {
+TEST_CASE("DecodeOptions by default is greedy and changes no logit") {
   const td::DecodeOptions options;
   CHECK(options.temperature == 0);
   CHECK(options.max_tokens == 256);

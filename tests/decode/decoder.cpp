@@ -19,7 +19,7 @@ struct ShortModel : RandomModel {
   std::size_t context_length() const { return 8; }
 };
 
-/// A strategy that only says what it was given.
+/// A strategy that returns what it received.
 struct Echo {
   template <class M, class C>
   td::Output operator()(const M&, const C& constraint, std::span<const td::TokenId> prompt,
@@ -34,7 +34,7 @@ struct Echo {
 
 }  // namespace
 
-TEST_CASE("a decoder runs its strategy with its own parts") {
+TEST_CASE("Decoder runs its strategy with its model, constraint and options") {
   const RandomModel model{40};
   const td::Unconstrained any{30};
   const td::Decoder decode{model, any, Echo{}};
@@ -45,7 +45,7 @@ TEST_CASE("a decoder runs its strategy with its own parts") {
   CHECK(out.forced_tokens == 30);
 }
 
-TEST_CASE("without a constraint every token of the model is allowed") {
+TEST_CASE("Decoder without a constraint allows every token of the model") {
   const RandomModel model{40};
   const td::Decoder decode{model};
   STATIC_REQUIRE(
@@ -57,7 +57,7 @@ TEST_CASE("without a constraint every token of the model is allowed") {
   CHECK(decode(prompt, {.max_tokens = 0}).tokens.empty());
 }
 
-TEST_CASE("temporaries do not compile") {
+TEST_CASE("Decoder is not constructible from temporaries") {
   struct Any : td::Unconstrained {
     using td::Unconstrained::Unconstrained;
   };
@@ -69,7 +69,7 @@ TEST_CASE("temporaries do not compile") {
   STATIC_REQUIRE_FALSE(std::is_constructible_v<td::Decoder<RandomModel>, RandomModel>);
 }
 
-TEST_CASE("bad prompts, options and constraints are named before decoding starts") {
+TEST_CASE("Decoder refuses bad prompts, options and constraints before decoding and names them") {
   const ShortModel model{40};
   const td::Decoder decode{model};
   const auto failure = [&](const std::vector<td::TokenId>& prompt,
@@ -98,12 +98,12 @@ TEST_CASE("bad prompts, options and constraints are named before decoding starts
       "constraint: 41 tokens: must be at most those that the model has logits for, 40");
 }
 
-TEST_CASE("decoding ends where the context does") {
+TEST_CASE("Decoder ends at the model's context length") {
   const ShortModel model{40};
   const td::Decoder decode{model};
   for (std::size_t length = 1; length <= 8; ++length) {
     const auto out = decode(std::vector<td::TokenId>(length, 1));
-    // The last token is chosen from the logits of the last position and never read itself.
+    // The last token is chosen from the last position's logits and is not read itself.
     CHECK(out.tokens.size() == 9 - length);
     CHECK(out.finish == td::Finish::context);
   }
@@ -129,7 +129,8 @@ struct TellRenewals {
 
 }  // namespace
 
-TEST_CASE("each prompt has a renewed copy of the constraint, and the constraint stays as it is") {
+TEST_CASE(
+    "Decoder gives each prompt a renewed copy of the constraint, which itself stays unchanged") {
   const RandomModel model{40};
   Renewable constraint{40};
   constraint.renewals = 3;

@@ -81,7 +81,7 @@ struct ToolCase {
 
 }  // namespace
 
-TEST_CASE("a budget below the shortest answer is an error that names both") {
+TEST_CASE("Ending refuses a max_tokens below the shortest answer and names both") {
   const td::VocabularyIndex cache{td::test::byte_vocabulary()};
   const td::Constraint texts{cache, td::Grammar::choice({"abcdef", "abcdefgh"})};
   const RandomModel model{257};
@@ -123,7 +123,7 @@ TEST_CASE("a budget below the shortest answer is an error that names both") {
   CHECK(failure(td::Decoder{narrow, calls, td::ToolDec{}}, {.always_ends = true}) == "none");
 }
 
-TEST_CASE("under a budget an answer ends, without one it is cut") {
+TEST_CASE("Ending with always_ends finishes answers that are otherwise cut") {
   std::size_t cut = 0, same = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
@@ -134,7 +134,7 @@ TEST_CASE("under a budget an answer ends, without one it is cut") {
     td::DecodeOptions plain = c.options;
     plain.always_ends       = false;
     cut += decode(prompt, plain).finish == td::Finish::length;
-    // Far from the limit it is as if there were none.
+    // Far from the limit, the limit changes nothing.
     plain.max_tokens           = 400;
     const td::Output free      = decode(prompt, plain);
     td::DecodeOptions far      = plain;
@@ -149,7 +149,7 @@ TEST_CASE("under a budget an answer ends, without one it is cut") {
   CHECK(same > 20);
 }
 
-TEST_CASE("drafts change nothing under a budget") {
+TEST_CASE("Ending with drafts gives the answer without drafts") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     const ToolCase c(seed);
@@ -166,7 +166,7 @@ TEST_CASE("drafts change nothing under a budget") {
   }
 }
 
-TEST_CASE("the best beam and every sample end under a budget") {
+TEST_CASE("Ending makes the best beam and every sample end within max_tokens") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     ToolCase c(seed);
@@ -182,7 +182,7 @@ TEST_CASE("the best beam and every sample end under a budget") {
   }
 }
 
-TEST_CASE("answers of a batch end, each under its own budget") {
+TEST_CASE("Ending in a batch makes each answer end within its own max_tokens") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
     const ToolCase c(seed);
@@ -222,7 +222,7 @@ TEST_CASE("answers of a batch end, each under its own budget") {
   }
 }
 
-TEST_CASE("without a constraint the last token is an end token") {
+TEST_CASE("Ending without a constraint makes the last token an end token") {
   const RandomModel model{40, {.seed = 3}};
   const td::Unconstrained any{40, {7}};
   const td::Decoder decode{model, any};
@@ -235,7 +235,7 @@ TEST_CASE("without a constraint the last token is an end token") {
   }
 }
 
-TEST_CASE("an end token of the options may end a text where it is allowed") {
+TEST_CASE("Ending allows an end token of the options where the text may end") {
   const td::VocabularyIndex cache{td::test::byte_vocabulary()};
   const td::Constraint texts{cache, td::Grammar::choice({"a", "ab"})};
   const RandomModel model{257};

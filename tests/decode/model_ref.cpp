@@ -24,7 +24,7 @@ static_assert(td::BatchTreeModel<td::ModelRef> && td::BatchModel<td::ModelRef>);
 static_assert(!std::is_constructible_v<td::ModelRef, RandomModel>);  // a temporary
 static_assert(!std::is_convertible_v<int, td::ModelRef>);
 
-TEST_CASE("ModelRef: says what a model can do") {
+TEST_CASE("ModelRef::abilities says what the model can do") {
   const td::LlamaModel llama = td::test::random_llama(1);
   const auto& all            = td::ModelRef(llama).abilities();
   CHECK((all.batch && all.tree && all.head && all.host_head && all.head_tree && all.batch_tree));
@@ -41,7 +41,7 @@ TEST_CASE("ModelRef: says what a model can do") {
   CHECK_FALSE((none.batch || none.tree || none.head || none.host_head));
 }
 
-TEST_CASE("ModelRef: gives the model's own logits, in a line, in a tree, and by its head") {
+TEST_CASE("ModelRef gives the model's logits, in a line, in a tree and by its head") {
   const td::LlamaModel llama = td::test::random_llama(2);
   const td::ModelRef any{llama};
   const std::size_t width = llama.vocabulary_size();
@@ -76,7 +76,7 @@ TEST_CASE("ModelRef: gives the model's own logits, in a line, in a tree, and by 
   CHECK(Floats(made.begin() + static_cast<std::ptrdiff_t>(width), made.end()) == expected);
 }
 
-TEST_CASE("ModelRef: runs a batch one after another where the model has none") {
+TEST_CASE("ModelRef::forward_batch runs sequences one after another where the model has no batch") {
   const RandomModel hashed{50};
   const td::test::OneByOne one{hashed};
   Floats expected(2 * 50);
@@ -93,7 +93,7 @@ TEST_CASE("ModelRef: runs a batch one after another where the model has none") {
   }
 }
 
-TEST_CASE("ModelRef: is a model that a decoder takes") {
+TEST_CASE("ModelRef is a model that Decoder takes") {
   const RandomModel hashed{50, {.seed = 5}};
   const td::ModelRef any{hashed};
   const Tokens prompt{1, 2, 3};

@@ -7,7 +7,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("every finish has its name") {
+TEST_CASE("name of each Finish is its enumerator") {
   CHECK(td::name(td::Finish::end) == "end");
   CHECK(td::name(td::Finish::length) == "length");
   CHECK(td::name(td::Finish::context) == "context");
@@ -15,7 +15,7 @@ TEST_CASE("every finish has its name") {
   CHECK(td::name(td::Finish::stopped) == "stopped");
 }
 
-TEST_CASE("the phases add up") {
+TEST_CASE("PhaseTimes::total is the sum of the phases") {
   using std::chrono::nanoseconds;
   const td::PhaseTimes times{nanoseconds{1}, nanoseconds{20}, nanoseconds{300}, nanoseconds{4000}};
   CHECK(times.total() == nanoseconds{4321});

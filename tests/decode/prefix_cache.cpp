@@ -37,7 +37,8 @@ td::CachedPrefix read(const Tokens& tokens, std::vector<float> states = {}) {
 
 }  // namespace
 
-TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
+TEST_CASE(
+    "PrefixCache::find gives the longest beginning that a cached sequence shares with the prompt") {
   const td::test::RandomModel model{50};
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
@@ -63,7 +64,7 @@ TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
   }
 }
 
-TEST_CASE("a sequence that another goes on from is kept once") {
+TEST_CASE("PrefixCache keeps a sequence once when another extends it") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 100};
   prefixes.insert(Tokens{1, 2, 3}, read({1, 2, 3}));
@@ -75,7 +76,7 @@ TEST_CASE("a sequence that another goes on from is kept once") {
   CHECK(prefixes.size() == 6);
 }
 
-TEST_CASE("the least recently used sequences go first") {
+TEST_CASE("PrefixCache removes the least recently used sequences first") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 9};
   for (td::TokenId first = 1; first <= 3; ++first) {
@@ -91,14 +92,14 @@ TEST_CASE("the least recently used sequences go first") {
   CHECK(prefixes.size() == 8);
 }
 
-TEST_CASE("without room nothing is kept") {
+TEST_CASE("PrefixCache without room keeps nothing") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 0};
   prefixes.insert(Tokens{1, 2}, read({1, 2}));
   CHECK_FALSE(prefixes.find(Tokens{1, 2}));
 }
 
-TEST_CASE("states stay with their cache, as many as it has tokens") {
+TEST_CASE("PrefixCache keeps hidden states with their cache, as many as its tokens") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 100};
   prefixes.insert(Tokens{1, 2, 3}, read({1, 2, 3}, {10, 11, 20, 21, 30, 31}));

@@ -36,7 +36,7 @@ std::vector<td::TokenId> read(const td::decode::Sequence& sequence) {
 
 }  // namespace
 
-TEST_CASE("a copied sequence is a branch of its own") {
+TEST_CASE("Sequence after a copy continues independently") {
   const Four four;
   td::decode::Sequence a{four.run, 0};
   CHECK(read(a) == Tokens{0, 1});
@@ -58,7 +58,7 @@ TEST_CASE("a copied sequence is a branch of its own") {
   CHECK(b.output().finish == td::Finish::end);
 }
 
-TEST_CASE("a caller may forbid further tokens") {
+TEST_CASE("Sequence::find_forced and draw respect a caller's further mask") {
   const Four four;
   td::decode::Sequence sequence{four.run, 0};
   const auto allow = [](std::uint32_t tokens) {
@@ -76,7 +76,7 @@ TEST_CASE("a caller may forbid further tokens") {
   CHECK_FALSE(sequence.find_forced());
 }
 
-TEST_CASE("a model may have read a part of what there is") {
+TEST_CASE("Sequence::mark_read of some tokens leaves the rest to read") {
   const Four four;
   td::decode::Sequence sequence{four.run, 0};
   sequence.take({.token = 2});
@@ -88,7 +88,7 @@ TEST_CASE("a model may have read a part of what there is") {
   CHECK(read(sequence).empty());
 }
 
-TEST_CASE("a sequence ends by its options, its context, or for lack of a token") {
+TEST_CASE("Sequence ends by its options, at the context length, or without an allowed token") {
   const Four none{{.max_tokens = 0}};
   CHECK(td::decode::Sequence{none.run, 0}.output().finish == td::Finish::length);
   CHECK(td::decode::Sequence{none.run, 0}.is_finished());
@@ -118,7 +118,7 @@ TEST_CASE("a sequence ends by its options, its context, or for lack of a token")
   CHECK(stuck.output().finish == td::Finish::stuck);
 }
 
-TEST_CASE("each sequence of a run has the noise of its own seed") {
+TEST_CASE("Sequence draws with the noise of its own seed") {
   const Four four{{.temperature = 1}};
   std::vector<bool> seen(4);
   for (unsigned seed = 0; seed < 50; ++seed) {
@@ -133,7 +133,7 @@ TEST_CASE("each sequence of a run has the noise of its own seed") {
   CHECK(seen == std::vector<bool>(4, true));
 }
 
-TEST_CASE("a report tells what was not told before") {
+TEST_CASE("Sequence::report reports each token once") {
   std::vector<td::TokenEvent> events;
   const Four four{{.on_token = [&](const td::TokenEvent& event) { events.push_back(event); }}};
   td::decode::Sequence sequence{four.run, 0};
@@ -155,7 +155,7 @@ TEST_CASE("a report tells what was not told before") {
   CHECK(events[2].index == 2);
 }
 
-TEST_CASE("a sequence tells the likeliest tokens of each distribution where that is asked for") {
+TEST_CASE("Sequence with likeliest records the likeliest tokens of each distribution") {
   std::vector<td::TokenEvent> events;
   const Four four{
       {.on_token = [&](const td::TokenEvent& event) { events.push_back(event); }, .likeliest = 2}};

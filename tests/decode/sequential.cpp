@@ -76,7 +76,7 @@ td::Output decoded(const RandomModel& model, const auto& constraint,
 
 }  // namespace
 
-TEST_CASE("greedy decoding equals a loop written out") {
+TEST_CASE("Sequential decoding at temperature 0 equals a greedy loop") {
   const RandomModel model{size, {.seed = 4}};
   const std::vector<td::TokenId> prompt{5, 6, 7};
   const auto out = decoded(model, td::Unconstrained{size}, prompt, {.max_tokens = 40});
@@ -103,7 +103,7 @@ TEST_CASE("greedy decoding equals a loop written out") {
   CHECK(out.forced_tokens == 0);
 }
 
-TEST_CASE("the noise is that of the absolute position, so a run can be resumed") {
+TEST_CASE("Sequential decoding with a seed continues from its own output as one run") {
   const RandomModel model{size, {.seed = 5}};
   const td::Unconstrained any{size};
   td::DecodeOptions options{.max_tokens = 30, .temperature = 0.8F, .seed = 11};
@@ -117,7 +117,7 @@ TEST_CASE("the noise is that of the absolute position, so a run can be resumed")
   CHECK(decoded(model, any, prompt, options).tokens != rest.tokens);
 }
 
-TEST_CASE("an answer ends behind the token that it is told to end after") {
+TEST_CASE("Sequential decoding ends after the token for which ends_after is true") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     const Table table{seed};
@@ -133,7 +133,7 @@ TEST_CASE("an answer ends behind the token that it is told to end after") {
         return event.index == last;
       };
       const auto out = decoded(model, table, {1, 2}, options);
-      REQUIRE(out.finish == td::Finish::stopped);  // also where it could go on no further
+      REQUIRE(out.finish == td::Finish::stopped);  // also where it could not continue
       REQUIRE(out.tokens ==
               std::vector(whole.tokens.begin(),
                           whole.tokens.begin() + static_cast<std::ptrdiff_t>(last) + 1));
@@ -146,7 +146,7 @@ TEST_CASE("an answer ends behind the token that it is told to end after") {
   }
 }
 
-TEST_CASE("skipping forced tokens changes the passes and nothing else") {
+TEST_CASE("Sequential decoding with skip_forced changes the number of passes only") {
   std::size_t spared = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
@@ -184,7 +184,8 @@ TEST_CASE("skipping forced tokens changes the passes and nothing else") {
   CHECK(spared > 500);
 }
 
-TEST_CASE("end tokens of the constraint and of the options end the text and are left out") {
+TEST_CASE(
+    "Sequential decoding ends at end tokens of the constraint or options and leaves them out") {
   const RandomModel model{size, {.seed = 6}};
   const auto free        = decoded(model, td::Unconstrained{size}, {1}, {.max_tokens = 20});
   const td::TokenId stop = free.tokens[9];
@@ -202,7 +203,7 @@ TEST_CASE("end tokens of the constraint and of the options end the text and are 
   }
 }
 
-TEST_CASE("a stop token of the options does not end a text that may not end") {
+TEST_CASE("Sequential decoding ignores an end token of the options where the text may not end") {
   // Tokens 1, 2, 1, 2, ...: forced, and never accepting.
   struct Alternating {
     using State = int;
@@ -226,9 +227,8 @@ TEST_CASE("a stop token of the options does not end a text that may not end") {
   CHECK(out.forced_tokens == 5);
 }
 
-TEST_CASE("a stop token of the options is allowed where the text may end, and only there") {
-  // Tokens 1, 2, 1, 2, ...: the text may end behind each 2, and by no token that is the
-  // constraint's own.
+TEST_CASE("Sequential decoding allows an end token of the options exactly where the text may end") {
+  // Tokens 1, 2, 1, 2, ...: the text may end after each 2, but the constraint has no end token.
   struct Pairs {
     using State = int;
     std::size_t vocabulary_size() const { return size; }
@@ -261,7 +261,7 @@ TEST_CASE("a stop token of the options is allowed where the text may end, and on
   }
 }
 
-TEST_CASE("a bias that forbids all that is allowed is reported, not sampled") {
+TEST_CASE("Sequential decoding under a bias that forbids all allowed tokens ends as stuck") {
   const RandomModel model{size};
   td::DecodeOptions options{.max_tokens = 5};
   for (td::TokenId t = 0; t < static_cast<td::TokenId>(size); ++t) {
@@ -272,7 +272,7 @@ TEST_CASE("a bias that forbids all that is allowed is reported, not sampled") {
   CHECK(out.finish == td::Finish::stuck);
 }
 
-TEST_CASE("whatever the logits are, constrained output conforms and nothing throws") {
+TEST_CASE("Sequential decoding with NaN or infinite logits conforms to the constraint") {
   const auto distortions = {
       +[](float, std::size_t) { return std::numeric_limits<float>::quiet_NaN(); },
       +[](float, std::size_t) { return -std::numeric_limits<float>::infinity(); },
@@ -297,7 +297,7 @@ TEST_CASE("whatever the logits are, constrained output conforms and nothing thro
   }
 }
 
-TEST_CASE("a stream sees every token once, in order") {
+TEST_CASE("Sequential decoding reports every token once, in order") {
   const Table table{3};
   const RandomModel model{size};
   std::vector<td::TokenEvent> events;
@@ -315,7 +315,7 @@ TEST_CASE("a stream sees every token once, in order") {
   CHECK(forced == out.forced_tokens);
 }
 
-TEST_CASE("the only token of a mask is found in any word") {
+TEST_CASE("find_only_token finds the only token of a mask in any word") {
   CHECK(td::decode::find_only_token(std::vector{0U, 8U, 0U}) == 35);
   CHECK(td::decode::find_only_token(std::vector{0x80000000U}) == 31);
   CHECK_FALSE(td::decode::find_only_token(std::vector{1U, 8U}));

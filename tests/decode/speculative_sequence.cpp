@@ -47,7 +47,8 @@ struct Guesses {
 
 }  // namespace
 
-TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be read on") {
+TEST_CASE(
+    "SpeculativeSequence driven in any way gives a decoder's answer and a cache to continue from") {
   constexpr std::size_t size = 40;
   std::size_t accepted       = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -61,7 +62,7 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
         .max_tokens = random() % 30, .temperature = random() % 2 == 0 ? 0.0F : 1.0F, .seed = seed};
     const td::Output alone = td::Decoder{model, table}(prompt, options);
 
-    // What is left of an earlier sequence may be the beginning of this one's prompt.
+    // The cache of an earlier sequence may hold the beginning of this prompt.
     RandomModel::Cache earlier = model.make_cache();
     earlier.tokens.assign(prompt.begin(),
                           prompt.begin() + static_cast<std::ptrdiff_t>(random() % prompt.size()));

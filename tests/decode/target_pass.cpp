@@ -23,7 +23,7 @@ using Tokens = std::vector<td::TokenId>;
 using Floats = std::vector<float>;
 
 static_assert(td::HostHeadModel<td::LlamaModel>);
-static_assert(!td::HostHeadModel<RandomModel>);  // its head has no shape, and is not its logits'
+static_assert(!td::HostHeadModel<RandomModel>);  // its head has no shape and gives other logits
 
 namespace {
 
@@ -101,7 +101,8 @@ void compare(const M& model, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("allowed logits are the model's own to the bit, in a line and in a tree") {
+TEST_CASE(
+    "TargetPass gives the model's logits of allowed tokens bit for bit, in a line and in a tree") {
   for (unsigned seed = 0; seed < 8; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
@@ -118,7 +119,7 @@ TEST_CASE("allowed logits are the model's own to the bit, in a line and in a tre
   }
 }
 
-TEST_CASE("rows that are made together have the bits of rows made alone") {
+TEST_CASE("TargetPass::make_rows gives together the same bits as each row alone") {
   const auto model        = td::test::random_llama(5);
   const std::size_t width = model.vocabulary_size();
   std::mt19937 random{6};
@@ -139,7 +140,7 @@ TEST_CASE("rows that are made together have the bits of rows made alone") {
   }
 }
 
-TEST_CASE("hidden states are those of the pass's tokens, whichever it was") {
+TEST_CASE("TargetPass::hidden gives the hidden states of the last pass's tokens") {
   const auto model = td::test::random_llama(3);
   std::mt19937 random{4};
   const Tree tree = random_tree(20, 61, random);

@@ -47,7 +47,7 @@ std::size_t count(const td::Trace& trace, td::TokenOrigin origin) {
                     [&](const td::TokenTrace& token) { return token.origin == origin; }));
 }
 
-/// Draws that favour the end of strings and lists, so that answers come to an end.
+/// Logits that favour the end of strings and lists, so that answers end.
 float favour_marks(float logit, std::size_t token) {
   return token < 256 && std::string_view("',\")]}").find(static_cast<char>(token)) ==
                             std::string_view::npos
@@ -55,7 +55,7 @@ float favour_marks(float logit, std::size_t token) {
              : logit;
 }
 
-/// What holds of every trace, whatever the strategy.
+/// Requires what holds for every trace with any strategy.
 void require_sound(const td::Output& output) {
   const td::Trace& trace = output.trace;
   REQUIRE(trace.tokens.size() == output.tokens.size() + (output.end_token ? 1 : 0));
@@ -109,7 +109,7 @@ void require_sound(const td::Output& output) {
   REQUIRE(placed == accepted);
 }
 
-/// A run with a trace gives what one without does; the former.
+/// Requires a run with a trace to equal one without; returns the former.
 td::Output traced(const auto& decode, const std::vector<td::TokenId>& prompt,
                   td::DecodeOptions options) {
   const td::Output plain = decode(prompt, options);
@@ -127,7 +127,7 @@ td::Output traced(const auto& decode, const std::vector<td::TokenId>& prompt,
 
 }  // namespace
 
-TEST_CASE("a mask's trace is what its definition says") {
+TEST_CASE("trace_mask gives what its definition says") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const std::size_t size = 1 + random() % 70, named = random() % 6;
@@ -163,7 +163,7 @@ TEST_CASE("a mask's trace is what its definition says") {
   }
 }
 
-TEST_CASE("logits that are no numbers remove nothing that has a probability") {
+TEST_CASE("trace_mask of logits that are NaN or infinite removes no probability") {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float inf = std::numeric_limits<float>::infinity();
   td::TokenMask mask(3);
@@ -178,7 +178,7 @@ TEST_CASE("logits that are no numbers remove nothing that has a probability") {
   }
 }
 
-TEST_CASE("a trace tells how each token came, and changes none") {
+TEST_CASE("Trace says how each token came about and changes no token") {
   std::size_t sampled = 0, forced = 0, drafted = 0, supplied = 0, ended = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
@@ -192,7 +192,7 @@ TEST_CASE("a trace tells how each token came, and changes none") {
     std::vector<td::TokenId> prompt;
     for (const char c : std::string("f(x='abc', y=12) f(x='abc', y=")) prompt.push_back(c);
 
-    // The masks are those of the constraint, walked anew.
+    // The masks are those of a new walk through the constraint.
     const td::Output plain = traced(td::Decoder{model, calls}, prompt, options);
     auto state             = calls.initial();
     td::TokenMask mask(calls.vocabulary_size());
@@ -238,8 +238,7 @@ TEST_CASE("a trace tells how each token came, and changes none") {
   CHECK(ended > 10);
 }
 
-TEST_CASE(
-    "a head of which the mask's rows alone are multiplied gives the same tokens with a trace") {
+TEST_CASE("Trace over a head that multiplies only the mask's rows changes no token") {
   const td::ToolCallFSM calls = random_calls(3);
   td::LlamaConfig config      = td::test::random_llama_config();
   config.vocabulary_size      = calls.vocabulary_size();
@@ -251,7 +250,7 @@ TEST_CASE(
   CHECK(removed > 1);  // of tokens whose rows would not have been multiplied
 }
 
-TEST_CASE("every origin and phase has its name") {
+TEST_CASE("name of each TokenOrigin and Phase is its enumerator") {
   using td::Phase, td::TokenOrigin;
   CHECK(td::name(TokenOrigin::sampled) == "sampled");
   CHECK(td::name(TokenOrigin::forced) == "forced");

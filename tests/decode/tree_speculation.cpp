@@ -32,8 +32,8 @@ namespace {
 
 using Tokens = std::vector<td::TokenId>;
 
-/// Drafts a known continuation, wrong in places, among random branches; what it knows may go past
-/// the end of the answer.
+/// Drafts a known continuation, wrong in places, among random branches; it may reach beyond the end
+/// of the answer.
 struct Oracle {
   static constexpr bool reads_hidden = false;
   struct Request {
@@ -68,7 +68,7 @@ struct Oracle {
   }
 };
 
-/// What two runs must have in common: all but their passes, drafts and times.
+/// Requires two runs to be equal except for their passes, drafts and times.
 void require_equal(const td::Output& a, const td::Output& b) {
   REQUIRE(a.tokens == b.tokens);
   REQUIRE(a.log_probabilities == b.log_probabilities);
@@ -91,7 +91,7 @@ td::DecodeOptions random_options(std::mt19937& random) {
   return options;
 }
 
-/// Decodes plainly, then with every drafter, and requires the same; gives the plain output.
+/// Decodes plainly, then with every drafter, and requires equal outputs; returns the plain one.
 template <class M, class C>
 td::Output compare(const M& model, const C& constraint, const Tokens& prompt,
                    td::DecodeOptions options, std::mt19937& random) {
@@ -119,7 +119,7 @@ td::Output compare(const M& model, const C& constraint, const Tokens& prompt,
 
 }  // namespace
 
-TEST_CASE("drafts never change what is decoded, with any model, constraint and options") {
+TEST_CASE("TreeSpeculation with any drafts, constraint and options decodes as without drafts") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   const std::size_t size = vocabulary.size();
@@ -145,7 +145,8 @@ TEST_CASE("drafts never change what is decoded, with any model, constraint and o
   }
 }
 
-TEST_CASE("forced text and lookup change nothing either, over a model with a head") {
+TEST_CASE(
+    "TreeSpeculation with jump-forward and lookup drafts decodes as without, over a Llama model") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
@@ -175,7 +176,7 @@ TEST_CASE("forced text and lookup change nothing either, over a model with a hea
   }
 }
 
-TEST_CASE("a draft that is right is accepted as far as it goes") {
+TEST_CASE("TreeSpeculation accepts a correct draft in full") {
   const RandomModel model{50, {.seed = 3}};
   const td::Unconstrained any{50};
   const td::DecodeOptions options{.max_tokens = 21};
@@ -190,7 +191,7 @@ TEST_CASE("a draft that is right is accepted as far as it goes") {
   CHECK(out.drafts.tried == std::vector<std::size_t>{4, 4, 4, 4});
 }
 
-TEST_CASE("ends inside an accepted path end the answer there") {
+TEST_CASE("TreeSpeculation ends the answer where an accepted path reaches its end") {
   const RandomModel model{50, {.seed = 8}};
   const auto plain = td::Decoder{model, td::Unconstrained{50}}({{1, 2}}, {.max_tokens = 30});
   const Oracle oracle{.answer = plain.tokens, .vocabulary = 50, .errors = 0, .length = 10};
@@ -238,7 +239,7 @@ TEST_CASE("ends inside an accepted path end the answer there") {
   }
 }
 
-TEST_CASE("a draft may cross the edges of reasoning and of calls") {
+TEST_CASE("TreeSpeculation accepts a draft across the edges of reasoning and calls") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   td::Grammar grammar;
@@ -265,11 +266,11 @@ TEST_CASE("a draft may cross the edges of reasoning and of calls") {
     const auto out = decode(prompt, options);
     require_equal(out, plain);
     CHECK(out.passes <= plain.passes);
-    CHECK(out.passes <= 3);  // so drafts did cross the edges
+    CHECK(out.passes <= 3);  // drafts crossed the edges
   }
 }
 
-TEST_CASE("a constraint that forbids every draft, and no draft at all, leave plain decoding") {
+TEST_CASE("TreeSpeculation without a draft or with only forbidden ones decodes plainly") {
   const RandomModel model{50, {.seed = 12}};
   // Allows every third token.
   struct Thirds : td::Unconstrained {

@@ -8,7 +8,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("the mask holds exactly the tokens that advance accepts") {
+TEST_CASE("Unconstrained::fill_mask allows exactly the tokens that advance accepts") {
   for (const std::size_t size : {1U, 31U, 32U, 33U, 64U, 100U}) {
     const td::Unconstrained any{size, {0, static_cast<td::TokenId>(size) - 1}};
     for (const auto state : {any.initial(), *any.advance(any.initial(), 0)}) {
@@ -24,7 +24,7 @@ TEST_CASE("the mask holds exactly the tokens that advance accepts") {
   }
 }
 
-TEST_CASE("an end token finishes, and only end tokens may follow") {
+TEST_CASE("Unconstrained after an end token is finished and allows end tokens only") {
   const td::Unconstrained any{10, {3, 7}};
   CHECK_FALSE(any.is_finished(any.initial()));
   CHECK_FALSE(any.is_finished(*any.advance(any.initial(), 1)));

@@ -10,7 +10,7 @@
 
 using tooldecode::draft::AcceptanceEstimate;
 
-TEST_CASE("what was never tried is as good as its drafter says") {
+TEST_CASE("AcceptanceEstimate of what was never tried is the drafter's own probability") {
   const AcceptanceEstimate estimate;
   CHECK(estimate.of_guess(0.25) == Approx(0.25));
   CHECK(estimate.of_guess(0) == 0);
@@ -19,7 +19,8 @@ TEST_CASE("what was never tried is as good as its drafter says") {
   CHECK(estimate.of_level(100) == Approx(0.6));
 }
 
-TEST_CASE("what is tried often is as good as it was, guesses by probability and levels by depth") {
+TEST_CASE(
+    "AcceptanceEstimate of what is often tried is its acceptance rate, by probability or level") {
   AcceptanceEstimate estimate;
   std::mt19937 random{1};
   for (int i = 0; i < 20'000; ++i) {
@@ -36,7 +37,7 @@ TEST_CASE("what is tried often is as good as it was, guesses by probability and 
   CHECK(estimate.of_level(3) < 0.01);
 }
 
-TEST_CASE("a probability that is none, and a level past the last, count as the nearest") {
+TEST_CASE("AcceptanceEstimate counts a value out of range as the nearest one") {
   AcceptanceEstimate estimate;
   for (int i = 0; i < 1000; ++i) {
     estimate.count_guess(1.5, true);
@@ -50,20 +51,20 @@ TEST_CASE("a probability that is none, and a level past the last, count as the n
   CHECK(estimate.of_level(AcceptanceEstimate::levels) > 0.98);
 }
 
-TEST_CASE("the least probability of guesses that are accepted often enough is found") {
+TEST_CASE("AcceptanceEstimate::probability_of finds the least probability with enough acceptance") {
   AcceptanceEstimate estimate;
   CHECK(estimate.probability_of(0) == 0);
   CHECK(estimate.probability_of(0.5) == Approx(0.5));
   CHECK(estimate.probability_of(1) == 1);  // none are
   for (int i = 0; i < 10'000; ++i) {
     for (const double boastful : {0.55, 0.6, 0.65, 0.7}) estimate.count_guess(boastful, i % 4 == 0);
-    estimate.count_guess(0.4, true);  // below worse ones: not looked for
+    estimate.count_guess(0.4, true);  // below worse ones: not searched
   }
   CHECK(estimate.probability_of(0.5) == Approx(0.75));
   CHECK(estimate.probability_of(0.2) <= 0.25);
 }
 
-TEST_CASE("a level takes what levels took on average") {
+TEST_CASE("AcceptanceEstimate::seconds_of_level is the average time of a level") {
   using namespace std::chrono_literals;
   AcceptanceEstimate estimate;
   CHECK(estimate.seconds_of_level() == 0);
@@ -72,7 +73,7 @@ TEST_CASE("a level takes what levels took on average") {
   CHECK(estimate.seconds_of_level() == Approx(1.5e-3));
 }
 
-TEST_CASE("threads count together") {
+TEST_CASE("AcceptanceEstimate counts correctly from several threads") {
   AcceptanceEstimate estimate;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -38,7 +38,7 @@ static_assert(!std::is_constructible_v<Text, Eagle>, "nobody would give it the s
 
 }  // namespace
 
-TEST_CASE("what is held drafts as it does by itself") {
+TEST_CASE("AnyDrafter drafts as the drafter that it holds") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   std::size_t accepted = 0, texts = 0;
@@ -75,7 +75,7 @@ TEST_CASE("what is held drafts as it does by itself") {
     check(Hidden(given.eagle), given.eagle);
     check(Hidden(given.medusa), given.medusa);
     check(Hidden(group), group);
-    // One that chooses its tree itself, by what it has learnt.
+    // A drafter that chooses its tree by what it has learnt.
     const auto sized = [&] {
       return td::SizedDrafter{
           group, td::TreeCosts(std::vector<std::pair<std::size_t, double>>{{1, 1.0}, {64, 2.0}})};
@@ -90,7 +90,7 @@ TEST_CASE("what is held drafts as it does by itself") {
   CHECK(accepted > texts);
 }
 
-TEST_CASE("copies share the drafter, and requests share nothing") {
+TEST_CASE("AnyDrafter copies share the drafter, and requests do not affect one another") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   std::mt19937 random{3};

@@ -46,7 +46,8 @@ std::vector<std::size_t> slow_best(const std::vector<Guess>& guesses, std::size_
 
 }  // namespace
 
-TEST_CASE("the best nodes are those that a search from the root takes, ties or not") {
+TEST_CASE(
+    "DraftCandidates::best takes the nodes that a search from the root takes, also with ties") {
   const td::Unconstrained any{9};
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
@@ -109,7 +110,7 @@ TEST_CASE("the best nodes are those that a search from the root takes, ties or n
   }
 }
 
-TEST_CASE("what two drafters guess is one node with the higher of their probabilities") {
+TEST_CASE("DraftCandidates::add of a known node keeps the higher probability") {
   const td::Unconstrained any{9};
   td::DraftCandidates candidates(any, any.initial(), 0, 5);
   CHECK(candidates.is_leaf(0));
@@ -126,7 +127,7 @@ TEST_CASE("what two drafters guess is one node with the higher of their probabil
   CHECK(candidates.parent(*below) == *first);
 }
 
-TEST_CASE("only what may and need be drafted is added") {
+TEST_CASE("DraftCandidates::add refuses tokens that are forbidden, end the text or lie too deep") {
   std::size_t ends = 0, forbidden = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {
     INFO("seed " << seed);
@@ -151,14 +152,15 @@ TEST_CASE("only what may and need be drafted is added") {
   CHECK(ends > 10);
 }
 
-TEST_CASE("a depth of none leaves the root alone") {
+TEST_CASE("DraftCandidates with depth 0 has only the root") {
   const td::Unconstrained any{9};
   td::DraftCandidates candidates(any, any.initial(), 5, 0);
   CHECK_FALSE(candidates.add(0, 1, 0));
   CHECK(candidates.best(64).size() == 1);
 }
 
-TEST_CASE("what is no logarithm of a probability does no harm") {
+TEST_CASE(
+    "DraftCandidates::add of a value that is no log-probability keeps scores finite and ordered") {
   const float infinity = std::numeric_limits<float>::infinity();
   const td::Unconstrained any{80};
   td::DraftCandidates candidates(any, any.initial(), 0, 64);
@@ -179,7 +181,7 @@ TEST_CASE("what is no logarithm of a probability does no harm") {
     CHECK(std::isfinite(tree.score(i)));
     CHECK(tree.score(i) <= tree.score(tree.parent(i)));
   }
-  // A node that was thought impossible is as likely as the better of two guesses.
+  // A node of probability 0 takes the better of two guesses.
   CHECK(candidates.add(0, 1, -0.25F) == 1);
   CHECK(candidates.score(1) == -0.25F);
 }

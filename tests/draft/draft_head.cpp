@@ -36,7 +36,7 @@ td::TokenMask mask_of(std::vector<td::TokenId> tokens) {
 
 }  // namespace
 
-TEST_CASE("a mask of fewer tokens than rows is the row list, any other one a filter") {
+TEST_CASE("project_topk multiplies a small mask's rows, and filters by any other mask") {
   const Rows rows;
   const std::vector<float> hidden{1, 1, 1, 1, -1};
   const td::TokenMask nothing = mask_of({}), outside = mask_of({5}), missing = mask_of({0}),

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t width = 36;
 
-/// What the target says of a sequence: all of its hidden states.
+/// The target's hidden states of a sequence.
 struct Sequence {
   Tokens tokens;
   Floats hidden;  // [L, H]
@@ -66,7 +66,7 @@ Floats slow_guess(const td::EagleModel& model, const Sequence& sequence, std::si
 
 }  // namespace
 
-TEST_CASE("after any history the guess is that of the sequence read anew") {
+TEST_CASE("DraftState::follow after any history gives the guess of reading the sequence at once") {
   const auto target = td::test::random_llama(1);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 2)};
   const td::Unconstrained any{61};
@@ -116,7 +116,7 @@ TEST_CASE("after any history the guess is that of the sequence read anew") {
   }
 }
 
-TEST_CASE("of states that begin with more the model reads its own part") {
+TEST_CASE("DraftState::follow of wider hidden states reads the part that its model needs") {
   const auto target = td::test::random_llama(6);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 7)};
   const td::Unconstrained any{61};
@@ -143,7 +143,7 @@ TEST_CASE("of states that begin with more the model reads its own part") {
                     "model reads, as a FeatureModel's do for EAGLE-3");
 }
 
-TEST_CASE("sixty-four nodes can be run, those above the root among them") {
+TEST_CASE("DraftState::run runs up to 64 nodes, those above the root included") {
   const auto target = td::test::random_llama(3);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
   const td::Unconstrained any{61};

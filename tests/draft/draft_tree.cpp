@@ -12,7 +12,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("a tree of the last token alone is its root") {
+TEST_CASE("DraftTree of the last token alone is its root") {
   const td::DraftTree tree(42);
   CHECK(tree.size() == 1);
   CHECK(tree.token(0) == 42);
@@ -23,7 +23,7 @@ TEST_CASE("a tree of the last token alone is its root") {
   CHECK_FALSE(tree.find_child(0, 42));
 }
 
-TEST_CASE("random trees of up to 64 nodes equal what following parents gives") {
+TEST_CASE("DraftTree with up to 64 random nodes agrees with following the parents") {
   std::mt19937 random{11};
   for (int round = 0; round < 50; ++round) {
     INFO("seed 11, round " << round);
@@ -65,7 +65,7 @@ TEST_CASE("random trees of up to 64 nodes equal what following parents gives") {
   }
 }
 
-TEST_CASE("a node's proposal is the one that was said, and empty where none was") {
+TEST_CASE("DraftTree::proposal is the one that was set, and empty otherwise") {
   td::DraftTree tree(0);
   tree.add(0, 7);
   tree.add(1, 8);
@@ -77,7 +77,7 @@ TEST_CASE("a node's proposal is the one that was said, and empty where none was"
   CHECK(tree.proposal(2).tokens.empty());
 }
 
-TEST_CASE("Graphviz: quotes, backslashes and newlines are escaped, the path is bold") {
+TEST_CASE("to_graphviz of a draft tree escapes texts and draws the path bold") {
   td::DraftTree tree(0);
   tree.add(0, 1, -0.5F);
   tree.add(0, 2, -2.0F);

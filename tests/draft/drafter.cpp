@@ -78,7 +78,7 @@ Context context_of(std::size_t depth, std::size_t nodes) {
 
 }  // namespace
 
-TEST_CASE("a context's tokens are the prompt's, then those emitted") {
+TEST_CASE("DraftContext::token gives the prompt's tokens, then the emitted ones") {
   Context context = context_of(1, 1);
   CHECK(context.length() == 5);
   for (std::size_t i = 0; i < 5; ++i) CHECK(context.token(i) == static_cast<td::TokenId>(5 + i));
@@ -88,7 +88,7 @@ TEST_CASE("a context's tokens are the prompt's, then those emitted") {
   CHECK(context.root() == 7);
 }
 
-TEST_CASE("a tree has the depth, the nodes and the budget that there are, whichever is least") {
+TEST_CASE("draft_tree keeps to the least of depth, nodes and budget") {
   Comb::Request request;
   const auto tree_of = [&](std::size_t budget, std::size_t depth, std::size_t nodes) {
     return td::draft_tree(Comb{budget}, request, context_of(depth, nodes));
@@ -110,7 +110,7 @@ TEST_CASE("a tree has the depth, the nodes and the budget that there are, whiche
   CHECK(likely.depth(3) == 3);
 }
 
-TEST_CASE("a drafter that keeps its distribution makes its tree itself") {
+TEST_CASE("draft_tree takes the tree of a drafter that keeps its distribution") {
   OneToken::Request request;
   const td::DraftTree tree = td::draft_tree(OneToken{}, request, context_of(9, 9));
   CHECK(tree.size() == 2);

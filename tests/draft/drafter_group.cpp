@@ -64,7 +64,7 @@ td::DraftTree tree_of(const D& drafters, typename D::Request& request) {
 
 }  // namespace
 
-TEST_CASE("a tree is the union of what each guesses, in their order") {
+TEST_CASE("DrafterGroup drafts the union of its drafters' guesses, in their order") {
   const td::DrafterGroup drafters{Plain{{1, 2, 3}, -0.5F}, Hidden{{1, 2, 4}, -0.25F},
                                   Plain{{8}, -1.0F}};
   auto request = drafters.begin(prompt);
@@ -79,13 +79,13 @@ TEST_CASE("a tree is the union of what each guesses, in their order") {
   CHECK(tree.parent(3) == 2);
   CHECK(tree.parent(4) == 2);
   CHECK(tree.parent(5) == 0);
-  // What two guess has the higher of their probabilities.
+  // A token that two drafters guess has the higher probability.
   CHECK(tree.score(2) == -0.5F);
   CHECK(tree.score(3) == -1.0F);
   CHECK(tree.score(4) == -0.75F);
 }
 
-TEST_CASE("there is one budget, and one least probability, for all together") {
+TEST_CASE("DrafterGroup has one budget and one least probability for all its drafters") {
   const Plain first{{1, 2, 3}, -0.5F}, second{{4, 5}, -0.75F};
   const auto tokens = [&](td::DrafterGroupOptions options) {
     const td::DrafterGroup drafters{options, first, second};

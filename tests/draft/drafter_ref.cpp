@@ -37,7 +37,7 @@ struct Counting {
   }
 };
 
-/// The same under one type of constraint alone, whose own members it asks.
+/// The same for one type of constraint only, whose members it calls.
 struct Own : Counting {
   static constexpr bool reads_hidden = true;
 
@@ -66,7 +66,7 @@ static_assert(std::is_convertible_v<const Counting&, td::DrafterRef>);
 static_assert(!std::is_constructible_v<td::DrafterRef, Counting>);  // a temporary
 static_assert(!std::is_convertible_v<const Own&, td::DrafterRef>);
 
-TEST_CASE("DrafterRef: drafts what the drafter does, whatever the constraint") {
+TEST_CASE("DrafterRef under any constraint drafts as its drafter") {
   const td::Unconstrained any{100};
   const Counting drafter{.step = 3};
   const td::DrafterRef of_any = td::DrafterRef::under<td::Unconstrained>(drafter);
@@ -74,7 +74,7 @@ TEST_CASE("DrafterRef: drafts what the drafter does, whatever the constraint") {
   CHECK(std::ranges::equal(drafted(of_any, any).tokens(), Tokens{2, 5, 8, 11}));
 }
 
-TEST_CASE("DrafterRef: tells a drafter for one constraint of the constraint itself") {
+TEST_CASE("DrafterRef to a drafter for one constraint type passes the constraint itself") {
   const td::Unconstrained any{100};
   const Own drafter{};
   const td::DrafterRef own = td::DrafterRef::under<td::Unconstrained>(drafter);

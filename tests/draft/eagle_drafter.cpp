@@ -47,7 +47,7 @@ std::map<std::size_t, std::size_t> children_of(const td::DraftTree& tree) {
   return children;
 }
 
-/// A drafter that is told which paths are worth growing on.
+/// A drafter that receives which paths are worth extending.
 template <class D>
 struct Told : D {
   double least = 0;
@@ -63,7 +63,7 @@ struct Told : D {
 
 }  // namespace
 
-TEST_CASE("after any history EAGLE's tree is that of a request that reads the sequence at once") {
+TEST_CASE("EagleDrafter after any history drafts the tree of a request that reads all at once") {
   const auto target = td::test::random_llama(1);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 2)};
   for (unsigned seed = 0; seed < 6; ++seed) {
@@ -84,7 +84,7 @@ TEST_CASE("after any history EAGLE's tree is that of a request that reads the se
   }
 }
 
-TEST_CASE("EAGLE's tree keeps to its depth, width and budget, and to its room of 64 nodes") {
+TEST_CASE("EagleDrafter keeps to its depth, width and budget, and to 64 nodes") {
   const auto target = td::test::random_llama(3);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
   std::mt19937 random{5};
@@ -114,14 +114,14 @@ TEST_CASE("EAGLE's tree keeps to its depth, width and budget, and to its room of
       if (options.depth > 0 && options.width > 0 && options.budget > 0) CHECK(tree.size() > 1);
     }
   }
-  // A chain's root is not run, its last node neither.
+  // Neither a chain's root nor its last node is run.
   const td::EagleDrafter deep{
       model, head, {.depth = 60, .width = 1, .budget = 63, .min_probability = 0}};
   CHECK(rounds.tree_at_once(deep, any, 9, 1).size() == 61);
   CHECK(rounds.tree_at_once(deep, any, 9, 17).size() == 48);
 }
 
-TEST_CASE("paths that the draft model thinks unlikely are neither verified nor grown") {
+TEST_CASE("EagleDrafter with min_probability drafts no node below it") {
   const auto target = td::test::random_llama(3);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
   std::mt19937 random{5};
@@ -139,7 +139,7 @@ TEST_CASE("paths that the draft model thinks unlikely are neither verified nor g
   CHECK(likely.size() == count);
 }
 
-TEST_CASE("a path that is told not to be worth it does not grow on") {
+TEST_CASE("EagleDrafter does not extend a path that is reported not to be worth it") {
   const auto target = td::test::random_llama(3);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
   std::mt19937 random{5};
@@ -157,7 +157,7 @@ TEST_CASE("a path that is told not to be worth it does not grow on") {
   CHECK(unlikely > 0);  // they may be verified
 }
 
-TEST_CASE("the prompt's tokens have rows where the drafter takes its context in") {
+TEST_CASE("EagleDrafter with a context drafts the prompt's tokens beside the ranked ones") {
   const auto target = td::test::random_llama(6);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 7)};
   const td::Unconstrained any{size};
@@ -185,7 +185,7 @@ TEST_CASE("the prompt's tokens have rows where the drafter takes its context in"
   CHECK(rare > 20);
 }
 
-TEST_CASE("what the constraint forbids is not drafted, and what it allows is, whatever its rank") {
+TEST_CASE("EagleDrafter under a constraint drafts only allowed tokens, also those without a rank") {
   const auto target = td::test::random_llama(8);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 9)};
   std::size_t nodes = 0, unranked = 0;
@@ -209,7 +209,8 @@ TEST_CASE("what the constraint forbids is not drafted, and what it allows is, wh
   CHECK(unranked > 20);
 }
 
-TEST_CASE("EAGLE's, EAGLE-3's and Medusa's drafts change nothing of what is decoded") {
+TEST_CASE(
+    "EagleDrafter and MedusaDrafter do not change what is decoded, also over EAGLE-3's model") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
@@ -255,7 +256,7 @@ TEST_CASE("EAGLE's, EAGLE-3's and Medusa's drafts change nothing of what is deco
         const td::EagleDrafter third{
             eagle3, td::test::random_mapped_head(config, is_all ? 1 : 4, seed), small};
         check(features, third);
-        // All read what they need of the same states.
+        // All models read the same states.
         check(features, td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
                                          td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
                                          third, td::ForcedDrafter{masks.trie()}});

@@ -90,7 +90,7 @@ std::string text_to(const td::DraftCandidates<C>& candidates, std::size_t node) 
 
 }  // namespace
 
-TEST_CASE("a draft spells the forced text, whatever the format and the place") {
+TEST_CASE("ForcedDrafter drafts the jump-forward string in every format and place") {
   const td::ForcedDrafter drafter{masks().trie()};
   const auto require_forced = [&](const td::ToolCallFSM& constraint, const std::string& before,
                                   const std::string& forced) {
@@ -114,7 +114,7 @@ TEST_CASE("a draft spells the forced text, whatever the format and the place") {
   require_forced(json, "<tool_call>\n{\"na", "me\": \"weather\", \"arguments\": {\"city\": \"");
 }
 
-TEST_CASE("random tools: every chain is allowed and spells what is forced") {
+TEST_CASE("ForcedDrafter over random tools drafts an allowed chain of the jump-forward string") {
   std::mt19937 random{3};
   const td::ForcedDrafter drafter{masks().trie()};
   std::size_t drafts = 0;
@@ -138,7 +138,7 @@ TEST_CASE("random tools: every chain is allowed and spells what is forced") {
   CHECK(drafts > 500);
 }
 
-TEST_CASE("text is cut as the given encoder cuts it") {
+TEST_CASE("ForcedDrafter with an encoder cuts the text as the encoder does") {
   const auto python = calls(td::PythonCall{});
   std::vector<std::string> heard;
   const td::ForcedDrafter drafter{[&](std::string_view text) {
@@ -152,14 +152,14 @@ TEST_CASE("text is cut as the given encoder cuts it") {
   REQUIRE(candidates.size() == 14);
   CHECK(std::abs(candidates.score(13) - 13 * std::log(0.5F)) < 1e-4F);
   CHECK(candidates.token(1) == 'w');
-  // What is no token of the forced text ends the chain, and so does an encoder that gives nothing.
+  // A token that does not fit the jump-forward string ends the chain, as does an empty encoding.
   const td::ForcedDrafter wrong{[](std::string_view) { return Tokens{'w', 'e', 'x', 't'}; }};
   CHECK(drafted(wrong, python, after(python, "[")).size() == 3);
   const td::ForcedDrafter silent{[](std::string_view) { return Tokens{}; }};
   CHECK(drafted(silent, python, after(python, "[")).size() == 1);
 }
 
-TEST_CASE("leaves that others have drafted are continued, the likely ones alone") {
+TEST_CASE("ForcedDrafter continues the likely leaves that other drafters have made") {
   const auto python = calls(td::PythonCall{});
   const auto state  = after(python, "[weather(city=");
   const td::ForcedDrafter drafter{masks().trie()};
@@ -190,7 +190,7 @@ TEST_CASE("leaves that others have drafted are continued, the likely ones alone"
   CHECK(few.is_leaf(other));
 }
 
-TEST_CASE("where nothing is forced nothing is drafted") {
+TEST_CASE("ForcedDrafter without a jump-forward string drafts nothing") {
   const td::ForcedDrafter drafter{masks().trie()};
   const td::Unconstrained any{vocabulary().size()};
   CHECK(drafted(drafter, any, any.initial()).size() == 1);

@@ -26,8 +26,8 @@ namespace {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Words  = td::ConstMaskView;
 
-/// Whole numbers so small that every sum of products is exact in float: equality is meant, and ties
-/// are many.
+/// Whole numbers so small that every sum of products is exact in float, so results are equal and
+/// many logits tie.
 float whole_number(std::mt19937& random) {
   return static_cast<float>(static_cast<int>(random() % 7)) - 3.0F;
 }
@@ -150,8 +150,7 @@ void check_head(const Head& head, const Matrix& matrix, const std::vector<td::To
 
 }  // namespace
 
-TEST_CASE(
-    "top k, log-sum-exp and distribution equal brute force for any rows, masks and numbers of states") {
+TEST_CASE("FrequencyRankedHead's top k, log-sum-exp and distribution equal brute force") {
   std::mt19937 random{1};
   for (std::size_t round = 0; round < 32; ++round) {
     INFO("seed 1, round " << round);
@@ -184,7 +183,7 @@ TEST_CASE(
     check_head(gathered.first(left).with(extra), matrix, active, n, random);
     check_head(in_place.first(left).with(extra), matrix, active, n, random);
     check_head(halved.first(left).with(extra), matrix, active, n, random);
-    // What the ranking adds is what the head adds.
+    // The ranking and the head add the same rows.
     const auto ranked_with = ranks.with(extra);
     const td::FrequencyRankedHead from_ranks{matrix, ranked_with};
     const auto from_head = gathered.with(extra);
@@ -195,7 +194,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a token's logit has one value, whatever states, rows and copies are beside it") {
+TEST_CASE("FrequencyRankedHead gives a token one logit, whatever is computed beside it") {
   std::mt19937 random{2};
   const Matrix matrix = Matrix::Random(400, 37);
   const auto ranks    = random_ranks(400, random).first(300);
@@ -220,7 +219,8 @@ TEST_CASE("a token's logit has one value, whatever states, rows and copies are b
   }
 }
 
-TEST_CASE("the embedded model's head: half the bytes, the same weights, the same tokens") {
+TEST_CASE(
+    "FrequencyRankedHead in bfloat16 has the tiny model's weights and tokens in half the bytes") {
   const auto model       = td::LlamaModel::load(td::test::example_data("tiny"));
   const std::size_t size = model.vocabulary_size();
   const td::FrequencyRanks ranks{std::vector<std::uint64_t>(size)};
@@ -259,8 +259,7 @@ TEST_CASE("the embedded model's head: half the bytes, the same weights, the same
   }
 }
 
-TEST_CASE(
-    "in 8 bits: a quarter of the bytes, logits as near as the rounding, the likeliest tokens") {
+TEST_CASE("FrequencyRankedHead in 8 bits has near logits and the same likeliest tokens") {
   using Rounded          = td::model::ScaledByte;
   const auto model       = td::LlamaModel::load(td::test::example_data("tiny"));
   const std::size_t size = model.vocabulary_size(), width = model.hidden_size();
@@ -299,7 +298,7 @@ TEST_CASE(
   CHECK(wrong == 0);
   CHECK(same >= tokens.size() * 9 / 10);
 
-  // What a narrow mask allows is multiplied by the head's own rows.
+  // Under a narrow mask, the tokens' logits are products with the head's rows.
   td::TokenMask mask(size);
   for (const td::TokenId token : {3, 70, 500}) mask.insert(token);
   const auto few = rounded.project(std::span(hidden).first(width), mask.words());
@@ -315,7 +314,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("heads and tokens that do not fit are refused by name") {
+TEST_CASE("FrequencyRankedHead refuses a head or token that does not fit, with the matching code") {
   std::mt19937 random{3};
   const auto ranks   = random_ranks(20, random).first(10);
   const auto code_of = [](auto&& build) {

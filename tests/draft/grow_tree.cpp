@@ -131,7 +131,7 @@ std::vector<SlowNode> slow_expansion(const C& constraint, const TableHead& head,
         if (constraint.is_finished(*constraint.advance(state, token))) continue;
         SlowNode child = from;
         child.path.push_back(token);
-        // One token alone may have a little more than certainty, by rounding.
+        // A single token may have slightly more than probability 1, by rounding.
         child.score += std::min(
             0.0F, static_cast<float>(static_cast<double>(top.tokens[i].logit) - top.log_sum_exp));
         made.push_back(child);
@@ -210,7 +210,7 @@ struct DeadEnd {
 
 }  // namespace
 
-TEST_CASE("a tree is EAGLE-2's expansion, written out") {
+TEST_CASE("grow_tree gives EAGLE-2's expansion, as a slow reference writes it out") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
@@ -228,7 +228,7 @@ TEST_CASE("a tree is EAGLE-2's expansion, written out") {
   }
 }
 
-TEST_CASE("an empty mask ends a branch, and all of them the tree") {
+TEST_CASE("grow_tree ends a branch at an empty mask, and the tree where all branches end") {
   std::mt19937 random{5};
   const TableHead head = random_head(random, words, 3);
   const auto four      = [](std::size_t) { return std::size_t{4}; };
@@ -239,7 +239,7 @@ TEST_CASE("an empty mask ends a branch, and all of them the tree") {
   CHECK(grown(DeadEnd{9}, head, 5, 4, four).size() == 5);
 }
 
-TEST_CASE("where fewer tokens are allowed than the head has, tokens that it lacks come in") {
+TEST_CASE("grow_tree under a narrow mask adds allowed tokens that the head lacks") {
   std::mt19937 random{6};
   const TableHead head = random_head(random, 10, 3);
   struct Last : td::Unconstrained {
@@ -263,7 +263,7 @@ TEST_CASE("where fewer tokens are allowed than the head has, tokens that it lack
   CHECK(std::abs(sum - 1) < 1e-6F);
 }
 
-TEST_CASE("fewer states than nodes end the growth after as many nodes") {
+TEST_CASE("grow_tree with fewer states than nodes ends after as many nodes") {
   std::mt19937 random{8};
   const TableHead head = random_head(random, words, 3);
   const td::Unconstrained any{words};
@@ -289,7 +289,7 @@ TEST_CASE("fewer states than nodes end the growth after as many nodes") {
   }
 }
 
-TEST_CASE("no depth, no width and no children leave what they say") {
+TEST_CASE("grow_tree with depth 0, width 0 or no children drafts no deeper than these allow") {
   std::mt19937 random{9};
   const TableHead head = random_head(random, words, 3);
   const td::Unconstrained any{words};

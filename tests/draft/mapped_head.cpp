@@ -28,7 +28,7 @@ using Words = td::ConstMaskView;
 
 }  // namespace
 
-TEST_CASE("rows are the tokens that offsets name, and a mask leaves those it allows") {
+TEST_CASE("MappedHead has rows for the tokens of its offsets, and masks keep the allowed ones") {
   // Rows for tokens 2, 3 and 8 of ten.
   const td::MappedHead head(10, std::vector<std::int64_t>{2, 2, 6},
                             std::vector<float>{1, 0, 0, 1, 1, 1});
@@ -57,7 +57,7 @@ TEST_CASE("rows are the tokens that offsets name, and a mask leaves those it all
   CHECK(head.project(std::span(three).first(2)).tokens == std::vector<td::TokenId>{2, 3, 8});
 }
 
-TEST_CASE("logits are products of its own rows") {
+TEST_CASE("MappedHead::fill_logits multiplies its own rows") {
   std::mt19937 random{4};
   std::normal_distribution<float> normal;
   const std::size_t rows = 300, width = 41, n = 7;
@@ -78,7 +78,7 @@ TEST_CASE("logits are products of its own rows") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a last norm is applied to what is multiplied, in float64 too, and 8-bit rows are near") {
+TEST_CASE("MappedHead applies a last norm before it multiplies, and 8-bit rows are near") {
   std::mt19937 random{5};
   std::normal_distribution<float> normal;
   const std::size_t rows = 70, width = 41, n = 3;
@@ -131,7 +131,7 @@ TEST_CASE("a last norm is applied to what is multiplied, in float64 too, and 8-b
                     "norm.weight: 3 numbers: must be 4, as a row of lm_head.weight has");
 }
 
-TEST_CASE("offsets and weights that do not fit are refused by place") {
+TEST_CASE("MappedHead refuses offsets and weights that do not fit, with their place") {
   const auto build = [](std::vector<std::int64_t> d2t, std::size_t numbers) {
     try {
       td::MappedHead head(10, d2t, std::vector<float>(numbers));
@@ -155,7 +155,7 @@ TEST_CASE("offsets and weights that do not fit are refused by place") {
   CHECK(build({5, 0, 3}, 3) == std::pair(td::Errc::malformed_file, std::string("d2t[2]")));
 }
 
-TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
+TEST_CASE("MappedHead::read takes a checkpoint's offsets and rows from its tensors") {
   const auto file_of = [](const std::string& offsets_type, const std::string& norm = "") {
     const std::string header =
         R"({"d2t":{"dtype":")" + offsets_type + R"(","shape":[2],"data_offsets":[0,16]},)" + norm +
@@ -181,7 +181,7 @@ TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
   std::vector<float> logits(2);
   head.fill_logits(std::vector<float>{1, 1, 2}, logits);
   CHECK(logits == std::vector<float>{9, 0});
-  // Behind its norm (1, 1, 2) is (2, 2, -2) / sqrt(3).
+  // After its norm, (1, 1, 2) is (2, 2, -2) / sqrt(3).
   const auto with_norm = td::MappedHead::read(
       file_of("I64", R"("norm.weight":{"dtype":"F32","shape":[3],"data_offsets":[40,52]},)"),
       target);

@@ -31,7 +31,7 @@ constexpr std::size_t size = 61, width = 36;
 
 }  // namespace
 
-TEST_CASE("after any history Medusa's tree is that of a request that reads the sequence at once") {
+TEST_CASE("MedusaDrafter after any history drafts the tree of a request that reads all at once") {
   const auto target = td::test::random_llama(1);
   for (unsigned seed = 0; seed < 10; ++seed) {
     INFO("seed " << seed);
@@ -52,7 +52,7 @@ TEST_CASE("after any history Medusa's tree is that of a request that reads the s
   }
 }
 
-TEST_CASE("each level is what one head guesses from the last state that the target gave") {
+TEST_CASE("MedusaDrafter drafts each level with one head from the target's last state") {
   const auto target = td::test::random_llama(3);
   const td::MedusaModel model{width, random_medusa_heads(width, 3, 4)};
   std::mt19937 random{5};
@@ -94,8 +94,8 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
                                                 .max_depth  = 60,
                                                 .max_nodes  = 64};
     const td::DraftTree tree = td::draft_tree(drafter, request, context);
-    // What is unread was guessed by the first heads; the others go on from there, with as many
-    // choices as their level of this tree has.
+    // The first heads have guessed what is unread; the others continue from there, each with the
+    // choices of its level.
     const std::vector<std::size_t> sizes{1 + 3 + 6 + 12, 1 + 3 + 6, 1 + 3, 1, 1};
     REQUIRE(tree.size() == sizes[std::min<std::size_t>(unread, 5) - 1]);
     for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
   }
 }
 
-TEST_CASE("Medusa's tree keeps to its choices, width, budget and depth") {
+TEST_CASE("MedusaDrafter keeps to its choices, width, budget and depth") {
   const auto target = td::test::random_llama(6);
   const td::MedusaModel model{width, random_medusa_heads(width, 3, 7)};
   std::mt19937 random{8};
@@ -144,7 +144,7 @@ TEST_CASE("Medusa's tree keeps to its choices, width, budget and depth") {
   CHECK(size_of({.choices = {4, 3, 2}, .width = 64, .budget = 63}, 17) == 1);
 }
 
-TEST_CASE("Medusa's nodes are what the constraint allows, and the prompt's where asked for") {
+TEST_CASE("MedusaDrafter drafts only allowed tokens, and the prompt's with a context") {
   const auto target = td::test::random_llama(9);
   const td::MedusaModel model{width, random_medusa_heads(width, 3, 10)};
   const td::Vocabulary vocabulary = word_vocabulary(size);

@@ -72,8 +72,8 @@ std::vector<std::string> drafts(std::string_view prompt, std::string_view genera
 
 using Texts = std::vector<std::string>;
 
-/// The first guess, written out: of all earlier ends, the one that agrees longest with the end of
-/// the text, the latest among equals.
+/// A slow reference for the first guess: of all earlier places, the one that agrees longest with
+/// the end of the text, the latest among equals.
 std::string slow_first(const std::string& text, std::size_t min, std::size_t max,
                        std::size_t length) {
   std::size_t best = 0, from = 0;
@@ -92,13 +92,13 @@ std::string slow_first(const std::string& text, std::size_t min, std::size_t max
 
 }  // namespace
 
-TEST_CASE("the longest match is the first guess, the latest among equals") {
+TEST_CASE("PromptLookupDrafter drafts after the longest match first, then after the latest") {
   CHECK(drafts("1-xyz+ 2-wyz* 3yz/ 4-xyz") == Texts{"+ 2-wyz*", "/ 4-xyz", "* 3yz/ 4"});
   CHECK(drafts("1-xyz+ 2-wyz* 3yz/ 4-xyz", "", {.matches = 1}) == Texts{"+ 2-wyz*"});
   CHECK(drafts("=abc1 =abc2 =abc3 =abc", "", {.length = 1, .matches = 2}) == Texts{"3", "2"});
 }
 
-TEST_CASE("bytes are compared, so a word is found whatever its tokens are") {
+TEST_CASE("PromptLookupDrafter compares bytes, so it finds a word however it is cut into tokens") {
   const Tokens prompt{encoded(" is cold in Oslo today.")};
   CHECK(std::ranges::count(prompt, masks().vocabulary().find(" Oslo").value()) == 1);
   const Tokens quoted{masks().vocabulary().find("'Oslo").value()};
@@ -106,12 +106,12 @@ TEST_CASE("bytes are compared, so a word is found whatever its tokens are") {
   CHECK(drafts(prompt, Tokens{'\'', 'O', 's'}, {.length = 1}) == Texts{"l"});
 }
 
-TEST_CASE("the answer so far is looked up too") {
+TEST_CASE("PromptLookupDrafter also finds matches in the answer so far") {
   CHECK(drafts("?", "f(x=17), f(x=", {.length = 3, .matches = 1}) == Texts{"17)"});
   CHECK(drafts("?f(x=", "17), f(x=", {.length = 3, .matches = 1}) == Texts{"17)"});
 }
 
-TEST_CASE("at most so many matches of so many tokens, each a token that fits longest") {
+TEST_CASE("PromptLookupDrafter keeps to its length and matches, with the longest tokens that fit") {
   const std::string prompt = "k=ab Oslo Oslo Oslo Oslo k=";
   CHECK(drafts(prompt, "", {.length = 1}) == Texts{"ab"});
   CHECK(drafts(prompt, "", {.length = 3}) == Texts{"ab Oslo Oslo"});
@@ -122,7 +122,7 @@ TEST_CASE("at most so many matches of so many tokens, each a token that fits lon
   CHECK(drafts("aaaaaaaa", "", {.length = 1, .matches = 5}) == Texts{"a"});
 }
 
-TEST_CASE("random texts: the first guess is that of a search written out") {
+TEST_CASE("PromptLookupDrafter over random texts drafts first what a slow search finds") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
@@ -138,11 +138,11 @@ TEST_CASE("random texts: the first guess is that of a search written out") {
   }
 }
 
-TEST_CASE("texts without a match, short ones and none draft nothing") {
+TEST_CASE("PromptLookupDrafter without a match or over a short text drafts nothing") {
   CHECK(drafts("abcdefg").empty());
   for (const char* text : {"", "a", "aa", "ab"}) CHECK(drafts(text).empty());
   for (const std::size_t min : {0U, 1U}) {
-    // A match of no bytes is one too, if it is asked for.
+    // With min_bytes 0, an empty match counts.
     for (const char* text : {"", "a"}) {
       CHECK(drafts(text, "", {.min_bytes = min}).size() <= 1);
     }
@@ -150,7 +150,7 @@ TEST_CASE("texts without a match, short ones and none draft nothing") {
   }
 }
 
-TEST_CASE("an unfinished character does no harm") {
+TEST_CASE("PromptLookupDrafter after an incomplete character drafts the bytes that follow") {
   // The end is two of the three bytes of a Euro sign that came before.
   CHECK(drafts("1 \xE2\x82\xAC, 2 \xE2\x82", "", {.length = 2, .matches = 1}) == Texts{"\xAC,"});
   CHECK(drafts("\xE2\x82", "\xE2\x82", {.length = 2}) == Texts{"\xE2\x82"});
@@ -175,7 +175,7 @@ TEST_CASE("an unfinished character does no harm") {
   CHECK(tree.token(1) == 2);
 }
 
-TEST_CASE("a request that goes on drafts as a new one does") {
+TEST_CASE("PromptLookupDrafter's request drafts the same in rounds as one that starts anew") {
   const td::PromptLookupDrafter drafter{masks()};
   const td::Unconstrained any{masks().vocabulary().size()};
   const Tokens all = encoded("the cat in Oslo, the dog in Oslo, the cat in Oslo, the cow in Oslo");
@@ -199,7 +199,7 @@ TEST_CASE("a request that goes on drafts as a new one does") {
   }
 }
 
-TEST_CASE("a guess goes as far as the constraint goes along") {
+TEST_CASE("PromptLookupDrafter drafts as far as the constraint allows") {
   const td::ToolCallFSM calls{masks(),
                               td::ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
                                 "properties": {"n": {"type": "integer"}}, "required": ["n"]}}])"),

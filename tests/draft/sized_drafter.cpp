@@ -24,8 +24,8 @@ using Tokens = std::vector<td::TokenId>;
 
 namespace {
 
-/// Guesses a chain of a known answer, each token wrong with some chance, and a wrong sibling beside
-/// each; gives every right one the same probability.
+/// Guesses a chain of a known answer, each token wrong with some chance and beside a wrong sibling;
+/// gives every correct one the same probability.
 struct Teacher {
   static constexpr bool reads_hidden = false;
   struct Request {
@@ -54,7 +54,7 @@ struct Teacher {
   }
 };
 
-/// The same, but for what reading the prompt takes.
+/// The same, except that reading the prompt takes time.
 struct Reader : Teacher {
   template <class C>
   void propose(Request& request, const td::DraftContext<C>& context,
@@ -112,7 +112,8 @@ static_assert(td::CandidateDrafter<td::SizedDrafter<Teacher>, td::Unconstrained>
 static_assert(td::CandidateDrafter<Moody, td::Unconstrained>);
 static_assert(!td::SizedDrafter<td::PromptLookupDrafter>::reads_hidden);
 
-TEST_CASE("sizes change nothing that is decoded, whatever passes cost and guesses are worth") {
+TEST_CASE(
+    "SizedDrafter does not change what is decoded, whatever passes cost and guesses are worth") {
   for (const float temperature : {0.0F, 1.0F}) {
     for (const double last : {0.001, 0.01, 1.0}) {
       for (const unsigned right : {0U, 50U, 100U}) {
@@ -128,25 +129,25 @@ TEST_CASE("sizes change nothing that is decoded, whatever passes cost and guesse
   }
 }
 
-TEST_CASE("where a pass of many tokens costs no more, right guesses are verified in full") {
+TEST_CASE("SizedDrafter verifies correct guesses in full where large passes cost no more") {
   const td::DecodeOptions options{.max_tokens = 300};
   const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
   const td::SizedDrafter drafter{Teacher{answer}, costs_of(1000, 1000)};
   const td::Output output = decode(drafter, options);
-  // A first round of levels that have not been tried, then ten right tokens and one more each.
+  // A first round of levels that were never tried, then ten correct tokens and one more each.
   CHECK(output.passes <= 2 + 300 / 11 + 4);
   CHECK(drafter.acceptance().of_level(5) > 0.8);
 }
 
-TEST_CASE("what a drafter takes for the prompt is not taken for what levels cost") {
+TEST_CASE("SizedDrafter does not count the prompt's time as that of levels") {
   const td::DecodeOptions options{.max_tokens = 300};
   const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
-  // A pass of any size takes 20 ms, a level of guesses nothing of note, but for the first ones.
+  // A pass of any size takes 20 ms, a level of guesses almost nothing, except the first ones.
   const td::SizedDrafter drafter{Reader{Teacher{answer}}, costs_of(0.02, 0.02)};
   CHECK(decode(drafter, options).passes < 60);
 }
 
-TEST_CASE("guesses that are never right are hardly verified any more") {
+TEST_CASE("SizedDrafter hardly verifies guesses that are never correct") {
   const td::DecodeOptions options{.max_tokens = 400};
   const td::SizedDrafter wrong{Teacher{{}, 0}, costs_of(1000, 64'000)};
   const td::Output output = decode(wrong, options);
@@ -154,13 +155,13 @@ TEST_CASE("guesses that are never right are hardly verified any more") {
   CHECK(output.drafts.nodes <= 120);  // of the 8,000 and more that there were
   CHECK(wrong.acceptance().of_level(1) < 0.3);
 
-  // What another request has learnt is known to the next.
+  // The next request knows what the first one has learnt.
   const td::Output again = decode(wrong, options);
   CHECK(again.drafts.nodes <= 60);
 }
 
-TEST_CASE("a level is as good as its best guess") {
-  // The right token stands beside one that is said to be likelier and never right.
+TEST_CASE("SizedDrafter judges a level by its best guess") {
+  // The correct token stands beside one with a higher probability that is never correct.
   const td::DecodeOptions options{.max_tokens = 300};
   const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
   const td::SizedDrafter second{Teacher{answer, 100, -5.0F, 1}, costs_of(1000, 1000)};
@@ -169,7 +170,7 @@ TEST_CASE("a level is as good as its best guess") {
   CHECK(second.acceptance().of_guess(0.001) > 0.3);
 }
 
-TEST_CASE("guesses grow on where they are likely, and end where they are not") {
+TEST_CASE("SizedDrafter extends guesses where they are likely and stops where they are not") {
   std::vector<std::size_t> levels;
   const td::SizedDrafter drafter{Moody{&levels}, costs_of(1000, 10'000)};
   auto request = drafter.begin(prompt);
@@ -192,14 +193,14 @@ TEST_CASE("guesses grow on where they are likely, and end where they are not") {
   }
 }
 
-TEST_CASE("probabilities that are too low are corrected by what was accepted") {
-  // Right nine times of ten, and said to be so once of fifty.
+TEST_CASE("SizedDrafter corrects probabilities that are too low by what was accepted") {
+  // Correct nine times of ten, with a probability of one in fifty.
   const td::DecodeOptions options{.max_tokens = 600};
   const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
   const td::SizedDrafter modest{Teacher{answer, 90, -3.9F, 1}, costs_of(1000, 10'000)};
   static_cast<void>(decode(modest, options));
   const td::Output output = decode(modest, options);
-  CHECK(modest.acceptance().of_guess(0.02) > 0.3);  // beside it stands one that is never right
+  CHECK(modest.acceptance().of_guess(0.02) > 0.3);  // beside it stands one that is never correct
   CHECK(output.drafts.nodes >= 150);
   CHECK(output.passes < 480);
 }

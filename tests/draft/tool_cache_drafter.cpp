@@ -34,7 +34,7 @@ td::ToolSet tools() {
       {"what": {"type": "string"}}}}])");
 }
 
-/// The texts of a tree's paths to its leaves, below what is written so far.
+/// The texts of a tree's paths to its leaves, after the text so far.
 std::vector<std::string> drafts(const td::ToolCallFSM& calls, std::vector<td::ToolCall> cached,
                                 std::string_view text, td::ToolCacheDrafterOptions options = {}) {
   const td::ToolCacheDrafter drafter{
@@ -74,7 +74,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("what is left of a cached call is drafted from any place inside it") {
+TEST_CASE("ToolCacheDrafter inside a cached call drafts the rest of it") {
   const td::ToolCall call{"find", {{"what", "red"}, {"top", 3}}};
   const auto check = [&](const auto& format, std::size_t begin) {
     const td::ToolCallFSM calls{masks(), tools(), format, {.choice = td::ToolChoice::automatic}};
@@ -95,7 +95,7 @@ TEST_CASE("what is left of a cached call is drafted from any place inside it") {
   check(td::JsonCall::hermes(), std::string_view("<tool_call>").size());
 }
 
-TEST_CASE("several cached calls are branches, the latest first") {
+TEST_CASE("ToolCacheDrafter with several cached calls drafts branches, the latest first") {
   const td::ToolCallFSM calls{
       masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
   const std::vector<td::ToolCall> cached{
@@ -112,7 +112,7 @@ TEST_CASE("several cached calls are branches, the latest first") {
   CHECK(latest[0].starts_with("red'"));
 }
 
-TEST_CASE("a second call is drafted too, and the first one's text does not count for it") {
+TEST_CASE("ToolCacheDrafter drafts a second call, without regard to the first one's text") {
   const td::ToolCallFSM calls{
       masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
   const std::vector<td::ToolCall> cached{{"find", {{"what", "blue"}}}};
@@ -124,7 +124,7 @@ TEST_CASE("a second call is drafted too, and the first one's text does not count
   CHECK(drafts(calls, cached, "[find(what='red'), find(what='r").empty());
 }
 
-TEST_CASE("outside a call nothing is drafted") {
+TEST_CASE("ToolCacheDrafter outside a call drafts nothing") {
   const td::ToolCallFSM calls{
       masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::automatic}};
   const std::vector<td::ToolCall> cached{{"find", {{"what", "blue"}}}};

@@ -12,7 +12,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("the k likeliest of all parts, ties by id, as a sort gives them") {
+TEST_CASE("TopK over several parts takes the k likeliest as a sort does, ties by id") {
   std::mt19937 random{1};
   for (int round = 0; round < 200; ++round) {
     INFO("seed 1, round " << round);
@@ -58,7 +58,7 @@ TEST_CASE("the k likeliest of all parts, ties by id, as a sort gives them") {
   }
 }
 
-TEST_CASE("logits far apart, in either order, neither overflow nor vanish") {
+TEST_CASE("TopK of logits far apart neither overflows nor underflows") {
   const std::vector<td::TokenId> tokens{0, 1};
   for (const std::vector<float>& logits :
        {std::vector<float>{-1e30F, 1e30F}, {1e30F, -1e30F}, {90.0F, 3e4F}}) {

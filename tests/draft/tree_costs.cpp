@@ -14,7 +14,7 @@
 namespace td = tooldecode;
 using Known  = std::vector<std::pair<std::size_t, double>>;
 
-TEST_CASE("times lie on straight lines between those known, and stay outside them") {
+TEST_CASE("TreeCosts::pass interpolates between known times and is constant outside them") {
   const td::TreeCosts costs(Known{{2, 1.0}, {4, 3.0}, {10, 6.0}});
   CHECK(costs.pass(0) == 1.0);
   CHECK(costs.pass(1) == 1.0);
@@ -26,7 +26,7 @@ TEST_CASE("times lie on straight lines between those known, and stay outside the
   CHECK(costs.pass(1000) == 6.0);
 }
 
-TEST_CASE("the best size and depth are those of every size and depth tried") {
+TEST_CASE("TreeCosts::best_size and best_depth are those of trying every size and depth") {
   std::mt19937 random{1};
   std::uniform_real_distribution<double> part(0.0, 1.0);
   for (int round = 0; round < 300; ++round) {
@@ -63,18 +63,18 @@ TEST_CASE("the best size and depth are those of every size and depth tried") {
 }
 
 TEST_CASE(
-    "where tokens of a pass are free all are verified, where each costs a pass only sure ones") {
+    "TreeCosts::best_size takes all nodes where tokens are free, and only sure ones where not") {
   const td::TreeCosts flat(Known{{1, 1.0}});
   CHECK(flat.best_size(std::vector<double>(40, 0.01), 1, 0) == 40);
   CHECK(flat.best_depth(std::vector<double>(6, 0.5), 1, 0.0).levels == 6);
   const td::TreeCosts steep(Known{{1, 1.0}, {64, 64.0}});
   CHECK(steep.best_size(std::vector<double>(40, 0.99), 1, 0) == 0);
   CHECK(steep.best_depth(std::vector<double>(6, 0.99), 1, 0.0).levels == 0);
-  // What has been spent already makes more of it worth verifying.
+  // Time already spent makes it worth verifying more.
   CHECK(steep.best_size(std::vector<double>{0.9, 0.1}, 1, 1) == 1);
 }
 
-TEST_CASE("one more level pays below a path that is likely enough, and then only") {
+TEST_CASE("TreeCosts::least_path is the probability above which one more level pays") {
   std::mt19937 random{2};
   std::uniform_real_distribution<double> part(0.1, 1.0);
   for (int round = 0; round < 200; ++round) {
@@ -94,12 +94,12 @@ TEST_CASE("one more level pays below a path that is likely enough, and then only
       CHECK((after > chain.rate) == (path > least));
     }
   }
-  // What costs nothing always pays.
+  // A level without cost always pays.
   const td::TreeCosts flat(Known{{1, 1.0}});
   CHECK(flat.least_path(flat.best_depth(std::vector<double>{0.5}, 1, 0), 0.5, 1, 0) == 0);
 }
 
-TEST_CASE("a model's own passes are measured") {
+TEST_CASE("TreeCosts::measure gives positive times for a model's passes") {
   const td::test::RandomModel model(50);
   const std::vector<td::TokenId> text{1, 2, 3};
   const auto costs = td::TreeCosts::measure(model, text);
@@ -109,7 +109,7 @@ TEST_CASE("a model's own passes are measured") {
   }
 }
 
-TEST_CASE("times that are none are refused by place") {
+TEST_CASE("TreeCosts refuses invalid times with their place") {
   CHECK_THROWS_AS(td::TreeCosts(Known{}), td::Error);
   CHECK_THROWS_WITH(td::TreeCosts(Known{{1, 1.0}, {1, 2.0}}),
                     Catch::Contains("known[1]") && Catch::Contains("of more tokens"));

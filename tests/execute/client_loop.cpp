@@ -29,7 +29,7 @@ td::ToolSet tools() {
 
 }  // namespace
 
-TEST_CASE("ClientLoop: main model and speculators are told of the context that a turn is given") {
+TEST_CASE("ClientLoop gives the main model and the speculators the context of their turn") {
   td::ToolExecutor executor{echo, tools()};
   td::ClientModels<ClientLoop::Context> models;
   models.main = [](const ClientLoop::Context& context, std::stop_token) -> td::Reply {
@@ -48,7 +48,7 @@ TEST_CASE("ClientLoop: main model and speculators are told of the context that a
   CHECK(loop.submissions().told == 0);
 }
 
-TEST_CASE("ClientLoop: a model that is empty is an error") {
+TEST_CASE("ClientLoop refuses an empty main model") {
   td::ToolExecutor executor{echo, tools()};
   CHECK_THROWS_AS((ClientLoop{{}, executor, {}}), td::Error);
 }

@@ -8,7 +8,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("a main model is a function of the context, with or without a residence") {
+TEST_CASE("MainModel holds a function of the context, with or without a residence") {
   std::vector<std::string> told;
   const Residence<int> residence{
       .went_on    = [&](int next,
@@ -31,7 +31,7 @@ TEST_CASE("a main model is a function of the context, with or without a residenc
   CHECK(told == std::vector<std::string>{"4", "anew"});
 }
 
-TEST_CASE("a main model that is empty says so") {
+TEST_CASE("MainModel of an empty function is false") {
   CHECK_FALSE(MainModel<int>());
   CHECK_FALSE(MainModel<int>(ClientModel<int>()));
   CHECK_FALSE(ClientModels<int>().main);

@@ -29,7 +29,7 @@ using Json = tooldecode::JsonValue;
 
 namespace {
 
-// `get`, `look`, `fail` and `hang` say that they change nothing; `put` and `abort` say nothing.
+// `get`, `look`, `fail` and `hang` are marked read-only; `put` and `abort` are not.
 const ToolSet& documents() {
   static const ToolSet set = [] {
     Json documents = Json::array();
@@ -89,7 +89,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a call that was guessed runs once, before it is called") {
+TEST_CASE("ClientSpeculator runs a correctly guessed call once, before it is made") {
   Flag begun;
   std::atomic<int> runs = 0;
   ToolExecutor executor(
@@ -116,7 +116,7 @@ TEST_CASE("a call that was guessed runs once, before it is called") {
   CHECK(runs == 1);
 }
 
-TEST_CASE("a call that was guessed wrong is asked to stop, and is not waited for") {
+TEST_CASE("ClientSpeculator stops a wrongly guessed call and does not wait for it") {
   Flag begun, stopped;
   ToolExecutor executor(
       [&](const ToolCall& c, std::stop_token stop) {
@@ -142,7 +142,8 @@ TEST_CASE("a call that was guessed wrong is asked to stop, and is not waited for
   stopped.wait();
 }
 
-TEST_CASE("calls with effects run when they are called, each time that they are") {
+TEST_CASE(
+    "ClientSpeculator runs calls with effects when they are made, as often as they are made") {
   Flag begun;
   std::atomic<int> written = 0;
   ToolExecutor executor(
@@ -172,7 +173,7 @@ TEST_CASE("calls with effects run when they are called, each time that they are"
   CHECK(turn.counts.hits == 1);
 }
 
-TEST_CASE("what was seen before an effect is not used after it") {
+TEST_CASE("ClientSpeculator does not use a result from before an effect after it") {
   Flag begun;
   std::atomic<int> written = 0;
   ToolExecutor executor(
@@ -195,7 +196,7 @@ TEST_CASE("what was seen before an effect is not used after it") {
   CHECK(turn.counts.wasted == 1);
 }
 
-TEST_CASE("two sessions that call the same effect at once have it twice") {
+TEST_CASE("ClientSpeculator runs the same effect twice when two sessions call it at once") {
   Flag first_inside, second_calls;
   std::atomic<int> written = 0;
   ToolExecutor executor(
@@ -220,7 +221,8 @@ TEST_CASE("two sessions that call the same effect at once have it twice") {
   CHECK(of_first == Texts{"1"});
 }
 
-TEST_CASE("gate and budget decide what is started; everything proposed is observed") {
+TEST_CASE(
+    "ClientSpeculator starts only what gate and budget allow, and observes every proposed call") {
   Flag asked;
   Texts gate;
   std::map<std::string, Observation> seen;
@@ -264,7 +266,7 @@ TEST_CASE("gate and budget decide what is started; everything proposed is observ
   CHECK(learns.estimate("get")->has_times);
 }
 
-TEST_CASE("the main model's exceptions come through, and end what was begun") {
+TEST_CASE("ClientSpeculator passes on the main model's exception and stops what has begun") {
   Flag begun, stopped;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token stop) {
@@ -286,7 +288,7 @@ TEST_CASE("the main model's exceptions come through, and end what was begun") {
   CHECK(speculator(1).reply.text == "fine");
 }
 
-TEST_CASE("speculators that throw are counted, and what the first of them says is told") {
+TEST_CASE("ClientSpeculator counts speculators that throw and keeps the first error's text") {
   ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, documents());
   const auto main = [&](const int&, std::stop_token) {
     yield(10);
@@ -300,7 +302,7 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
       REQUIRE(turn.counts.errors + turn.counts.late <= 3);
     }
   };
-  SECTION("whatever they throw") {
+  SECTION("throwing a standard exception or anything else") {
     for (const bool has_text : {true, false}) {
       ClientModel<int> throws = [&](const int&, std::stop_token) -> Reply {
         if (has_text) throw std::runtime_error("the body has no model");
@@ -317,14 +319,14 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
       CHECK(turn.results.size() == 1);
     }
   }
-  SECTION("or propose what cannot be written") {
+  SECTION("proposing a call that cannot be written") {
     Speculator speculator({main, {says({{"get", Json{{"a", "\xff"}}}}), says({}), says({})}},
                           executor, {SpeculationPolicy(documents())});
     const ClientTurn turn = in_time(speculator);
     CHECK(turn.counts.errors == 1);
     CHECK_FALSE(turn.counts.first_error.empty());
   }
-  SECTION("and so is what decides about their calls") {
+  SECTION("a gate that throws") {
     Speculator speculator(
         {main, {says({call("get", 1)}), says({}), says({})}}, executor,
         {.policy       = SpeculationPolicy(documents()),
@@ -335,7 +337,7 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
   }
 }
 
-TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
+TEST_CASE("ClientSpeculator does not wait for a slow speculator and asks it to stop") {
   Flag entered, asked, open;
   std::atomic<int> guesses = 0;
   ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, documents());
@@ -347,7 +349,7 @@ TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
     const std::stop_callback callback(stop, [&] { asked.raise(); });
     if (++guesses == 1) {
       entered.raise();
-      open.wait();  // whatever the stop token says
+      open.wait();  // regardless of the stop token
     }
     return Reply{"", {call("get", context)}};
   };
@@ -363,7 +365,7 @@ TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
   open.raise();
 }
 
-TEST_CASE("a turn that is asked to stop begins no tool") {
+TEST_CASE("ClientSpeculator in a turn that is asked to stop starts no tool") {
   std::atomic<int> runs = 0;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token) {
@@ -418,10 +420,11 @@ ToolResult answer(const ToolCall& c, std::stop_token) {
 
 }  // namespace
 
-TEST_CASE("an engine that goes on over guessed calls is told of those of each of its turns") {
+TEST_CASE(
+    "ClientSpeculator with an engine that continues over guessed calls counts each of its turns") {
   EngineCache cache;
   ToolExecutor executor(answer, documents());
-  // A speculator that knows what comes: of context n the call n.
+  // A speculator that guesses correctly: for context n, call n.
   const auto guess = [](const int& context, std::stop_token) {
     return Reply{"", {call("fail", context), call("get", context)}};
   };
@@ -457,7 +460,7 @@ TEST_CASE("an engine that goes on over guessed calls is told of those of each of
   CHECK(turn.counts.wasted == static_cast<std::size_t>(fates[RunFate::wasted]));
 }
 
-TEST_CASE("an engine that waits for results gets them, of guessed calls and of others") {
+TEST_CASE("ClientSpeculator with an engine that waits gives it the results of its calls") {
   EngineCache cache;
   Flag guessed;
   ToolExecutor executor(
@@ -500,7 +503,7 @@ TEST_CASE("an engine that waits for results gets them, of guessed calls and of o
   CHECK(seen["get"].tool.has_value());
 }
 
-TEST_CASE("a reply that begins anew counts once, and what was guessed for it is of use again") {
+TEST_CASE("ClientSpeculator counts a reply that starts again once, and reuses its guessed calls") {
   EngineCache cache;
   std::atomic<int> runs = 0;
   ToolExecutor executor(
@@ -529,10 +532,10 @@ TEST_CASE("a reply that begins anew counts once, and what was guessed for it is 
   CHECK(turn.counts.residents == 2);
   CHECK(turn.counts.hits == 1);
   CHECK(turn.counts.misses == 0);
-  CHECK(runs <= 3);  // that of context 2 may be under way
+  CHECK(runs <= 3);  // the call of context 2 may be running
 }
 
-TEST_CASE("no engine has a cache where nothing is submitted") {
+TEST_CASE("ClientSpeculator without submission says that no engine has a cache") {
   ToolExecutor executor(answer, documents());
   bool waits      = true;
   const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
@@ -545,7 +548,7 @@ TEST_CASE("no engine has a cache where nothing is submitted") {
   CHECK(speculator.submissions().told == 0);
 }
 
-TEST_CASE("a submission that fails is counted, and changes no answer") {
+TEST_CASE("ClientSpeculator counts a submission that fails and does not change the answer") {
   Flag failed;
   ToolExecutor executor(answer, documents());
   const auto refuses = [&](const int&, const ToolCall&, const ToolResult&,
@@ -566,7 +569,8 @@ TEST_CASE("a submission that fails is counted, and changes no answer") {
   CHECK(counts.first_error == "status 404");
 }
 
-TEST_CASE("a slow submission holds up no turn, and the destructor asks it to stop") {
+TEST_CASE(
+    "ClientSpeculator does not wait for a slow submission, and its destructor asks it to stop") {
   Flag entered, stopped;
   ToolExecutor executor(answer, documents());
   const auto slow = [&](const int&, const ToolCall&, const ToolResult&, std::stop_token stop) {
@@ -587,7 +591,7 @@ TEST_CASE("a slow submission holds up no turn, and the destructor asks it to sto
   stopped.wait();
 }
 
-TEST_CASE("a turn that is stopped stops the speculators of the engine's later turns") {
+TEST_CASE("ClientSpeculator in a stopped turn stops the speculators of the engine's later turns") {
   ToolExecutor executor(answer, documents());
   std::stop_source source;
   Flag second;
@@ -608,7 +612,7 @@ TEST_CASE("a turn that is stopped stops the speculators of the engine's later tu
   CHECK(outputs(speculator(0, source.get_token())) == Texts{"cancelled"});
 }
 
-TEST_CASE("a run's times are the turn's, and what it had behind it when it was called is saved") {
+TEST_CASE("ClientSpeculator records a run's times, and as saved what had run when it was called") {
   Flag begun;
   ToolExecutor executor(
       [&](const ToolCall& c, std::stop_token) {
@@ -641,7 +645,7 @@ TEST_CASE("a run's times are the turn's, and what it had behind it when it was c
   CHECK(miss.runs.size() >= 1);
 }
 
-TEST_CASE("generators that are empty") {
+TEST_CASE("ClientSpeculator refuses empty models") {
   ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, documents());
   CHECK_THROWS_WITH(Speculator({}, executor), "main: must not be empty");
   CHECK_THROWS_WITH(Speculator({says({}), {ClientModel<int>()}}, executor),
@@ -650,7 +654,7 @@ TEST_CASE("generators that are empty") {
 
 namespace {
 
-// A turn that is written down before: who says what, and who waits for whom.
+// A turn that is fixed in advance: what each model says, and which one waits.
 struct Script {
   std::vector<ToolCall> calls{};
   std::vector<std::vector<ToolCall>> guesses{};
@@ -660,17 +664,18 @@ struct Script {
   std::atomic<bool> is_committed  = false;
 };
 
-// Who ran what, by session and tool and key.
+// The runs of a session, by tool and key.
 struct Ledger {
   std::mutex mutex{};
   std::map<std::pair<std::string, int>, int> runs{};
   std::shared_ptr<Script> script{};
-  int early = 0;  // runs of calls with effects that nobody had called
+  int early = 0;  // runs of calls with effects before they were made
 };
 
 }  // namespace
 
-TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result is used once") {
+TEST_CASE(
+    "ClientSpeculator over 10,000 sessions runs no uncalled effect and uses each result once") {
   constexpr std::size_t sessions = 10'000, speculators = 2;
   std::vector<Ledger> ledgers(sessions);
   std::size_t hits = 0, wasted = 0, started = 0, repeated = 0;
@@ -739,7 +744,7 @@ TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result 
         const std::string stem = c.name + std::to_string(key_of(c)) + "#";
         const std::string text = turn.results[i].output;
         if (c.name == "put") {
-          // The n-th time that it is called has the n-th result.
+          // The n-th call has the n-th result.
           const int run = ++written[key_of(c)];
           repeated += run > 1 ? 1 : 0;
           if (text != stem + std::to_string(run)) FAIL(text << " for run " << run);
@@ -794,7 +799,7 @@ std::mt19937 random_for(const Talk& talk, unsigned who) {
 }
 
 std::vector<ToolCall> random_calls(const Talk& talk, std::mt19937& random) {
-  // Most calls read; every failure that there is comes up, too.
+  // Most calls read; every kind of failure occurs.
   const char* const names[] = {"get", "get",  "get",  "look", "look",  "look", "put",
                                "put", "fail", "fail", "hang", "abort", "none"};
   std::vector<ToolCall> calls;
@@ -804,7 +809,7 @@ std::vector<ToolCall> random_calls(const Talk& talk, std::mt19937& random) {
   return calls;
 }
 
-// What the main model says is a function of what it sees; when it does is not.
+// The main model's reply is a function of what it sees; its timing is not.
 Reply reply_to(const Talk& talk) {
   std::mt19937 random = random_for(talk, 0);
   if (random() % 40 == 0) throw std::runtime_error("main");
@@ -905,7 +910,7 @@ class Universe {
     }
   }
 
-  // Long or short, as chance has it: no outcome may depend on it.
+  // Waits a random time, on which no outcome may depend.
   void wait() { yield(static_cast<unsigned>(waits_.fetch_add(0x9e3779b9u) >> 27)); }
 
   std::size_t speculators_;
@@ -916,7 +921,7 @@ class Universe {
 
 }  // namespace
 
-TEST_CASE("1,000 sessions come out as they do without speculation") {
+TEST_CASE("ClientSpeculator over 1,000 sessions gives the outcomes without speculation") {
   Universe without(0), with(3);
   const auto expected = without.transcripts();
   const auto got      = with.transcripts();

@@ -23,7 +23,7 @@ double saved(const std::vector<ToolRun>& runs) {
 
 }  // namespace
 
-TEST_CASE("counts of turns add up, and the first error stays the first") {
+TEST_CASE("SpeculationCounts add up and keep the first error") {
   SpeculationCounts total;
   total += {.proposed = 1, .hits = 1};
   total += {.residents = 4, .misses = 2, .errors = 1, .late = 3, .first_error = "one"};
@@ -41,20 +41,20 @@ TEST_CASE("counts of turns add up, and the first error stays the first") {
   CHECK(total.first_error == "one");
 }
 
-TEST_CASE("what is saved is what runs had behind them when they were asked for") {
+TEST_CASE("saved_time of runs is how long they had run when they were asked for") {
   CHECK(saved({}) == 0);
-  CHECK(saved({run(1, 3, 5)}) == Approx(2));  // it had 2 of 5 behind it
+  CHECK(saved({run(1, 3, 5)}) == Approx(2));  // 2 of its 5 had passed
   CHECK(saved({run(1, 8, 5)}) == Approx(5));  // it was done
   CHECK(saved({run(3, 3, 5)}) == Approx(0).margin(1e-12));
   CHECK(saved({run(4, 3, 5)}) ==
-        Approx(0).margin(1e-12));  // begun behind the call: it waited for a thread
+        Approx(0).margin(1e-12));  // begun after the call: it waited for a thread
   CHECK(saved({run({}, 3, 0), run(1, {}, 9)}) == 0);  // never begun; never asked for
   // Of calls that run together the slowest counts, early or not.
   CHECK(saved({run(1, 8, 5), run(8, 8, 4)}) == Approx(1));
   CHECK(saved({run(1, 8, 5), run(8, 8, 6)}) == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("each fate has a name of its own") {
+TEST_CASE("name of each RunFate is its enumerator") {
   CHECK(name(RunFate::hit) == "hit");
   CHECK(name(RunFate::resident) == "resident");
   CHECK(name(RunFate::miss) == "miss");

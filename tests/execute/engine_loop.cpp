@@ -18,7 +18,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("EngineLoop: without a cache a response is one answer, that of a decoder") {
+TEST_CASE("EngineLoop without a cache answers a response once, as a decoder does") {
   const td::VocabularyIndex masks{td::test::call_vocabulary()};
   const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "boolean"}}, "required": ["a"]}}])");

@@ -46,7 +46,7 @@ const td::VocabularyIndex& masks() {
   return cache;
 }
 
-/// A tool whose result depends on nothing but its call, and is a failure now and then.
+/// A tool whose result depends only on its call and is sometimes a failure.
 td::ToolResult answer_of(const td::ToolCall& call) {
   const std::size_t hash        = std::hash<std::string>{}(call.canonical_text());
   const td::ToolStatus status[] = {td::ToolStatus::ok, td::ToolStatus::ok, td::ToolStatus::failed,
@@ -133,7 +133,7 @@ struct Session {
   bool cancelled                                         = false;
 };
 
-/// Whom a client asks again after it has run the calls that were left to it.
+/// Submits a request, and again after the client has run the calls that were left to it.
 void submit(Engine& engine, td::ToolCache& cache, Session& session, td::EngineRequest request,
             std::atomic<int>& open, std::vector<std::jthread>& tools) {
   const std::size_t before = session.seen.size();
@@ -175,7 +175,7 @@ void submit(Engine& engine, td::ToolCache& cache, Session& session, td::EngineRe
 
 }  // namespace
 
-TEST_CASE("an engine with cached results answers as a client that runs every tool itself") {
+TEST_CASE("EngineSpeculator with cached results answers as a client that runs every tool itself") {
   std::size_t gone_on = 0, missed = 0, accepted = 0, cancelled = 0;
   for (unsigned seed = 0; seed < 125; ++seed) {
     INFO("seed " << seed);
@@ -255,15 +255,14 @@ TEST_CASE("an engine with cached results answers as a client that runs every too
     CHECK(counts.arrived == 0);
     missed += counts.missed_turns;
   }
-  // A third of the results come from a thread, which may be later than the turns that want them.
+  // A third of the results come from a thread, which may be later than the turns that need them.
   CHECK(gone_on > 150);
   CHECK(missed > 100);
   CHECK(accepted > 300);
   CHECK(cancelled > 20);
 }
 
-TEST_CASE(
-    "a cached call is verified in one pass, and its result spares the prompt's second reading") {
+TEST_CASE("EngineSpeculator verifies a cached call in one pass and reads the prompt once") {
   const RandomModel model{masks().vocabulary().size(), {.seed = 3}};
   const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "find", "parameters": {
     "type": "object", "properties": {"what": {"enum": ["something rather long", "another"]},
@@ -304,7 +303,7 @@ TEST_CASE(
   CHECK(cache.statistics().hits == 1);
 }
 
-TEST_CASE("what a response has called is not drafted in its next answers") {
+TEST_CASE("EngineSpeculator does not draft a call that the response has already made") {
   std::size_t tried = 0, drafted_before = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
@@ -337,7 +336,7 @@ TEST_CASE("what a response has called is not drafted in its next answers") {
   CHECK(drafted_before > 20);
 }
 
-TEST_CASE("of cached calls that are not made no more is verified than passes are worth") {
+TEST_CASE("EngineSpeculator with costs drafts fewer cached calls that are not made") {
   std::size_t drafted = 0, fewer = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {
     INFO("seed " << seed);
@@ -371,7 +370,7 @@ TEST_CASE("of cached calls that are not made no more is verified than passes are
   CHECK(3 * fewer < drafted);
 }
 
-TEST_CASE("other drafters beside the cached calls change no answer, and spare passes") {
+TEST_CASE("EngineSpeculator with other drafters gives the same answers in fewer passes") {
   std::size_t passes = 0, fewer = 0, accepted = 0, gone_on = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {
     INFO("seed " << seed);
@@ -417,8 +416,7 @@ TEST_CASE("other drafters beside the cached calls change no answer, and spare pa
   CHECK(fewer < passes);
 }
 
-TEST_CASE(
-    "a result for any arguments answers a call, and a future that failed is a failed result") {
+TEST_CASE("EngineSpeculator answers a call from a result for any arguments or a failed future") {
   std::size_t drafted = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {
     INFO("seed " << seed);
@@ -455,7 +453,7 @@ TEST_CASE(
   CHECK(drafted > 5);
 }
 
-TEST_CASE("an answer that the request ends has the tokens until then and makes no call") {
+TEST_CASE("EngineSpeculator with ends_after gives the tokens until then and makes no call") {
   std::size_t stopped = 0, in_drafts = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     INFO("seed " << seed);
@@ -500,7 +498,7 @@ TEST_CASE("an answer that the request ends has the tokens until then and makes n
   CHECK(in_drafts > 5);
 }
 
-TEST_CASE("EngineSpeculator: a mask past its limits ends its own response with the error") {
+TEST_CASE("EngineSpeculator ends a response whose mask exceeds its limits with the error") {
   std::size_t failed = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {
     INFO("seed " << seed);
@@ -532,7 +530,7 @@ TEST_CASE("EngineSpeculator: a mask past its limits ends its own response with t
   CHECK(failed > 6);
 }
 
-TEST_CASE("requests that cannot be answered are refused when they come in") {
+TEST_CASE("EngineSpeculator refuses requests that cannot be answered, when they are submitted") {
   const RandomModel model{masks().vocabulary().size(), {.seed = 3}};
   Engine engine{model, nullptr, render};
   const td::EngineRequest good{
@@ -550,7 +548,7 @@ TEST_CASE("requests that cannot be answered are refused when they come in") {
   CHECK_THROWS_AS(engine.submit(good), td::Error);
   engine.cancel("nobody");
   engine.run();
-  td::EngineListener again;  // whoever has the reply may use its id
+  td::EngineListener again;  // after the reply, its id may be used again
   again.on_reply = [&](td::EngineReply) { engine.submit(good); };
   CHECK_NOTHROW(engine.submit(good, again));
   engine.run();

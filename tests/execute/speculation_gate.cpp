@@ -25,7 +25,7 @@ Seconds spread(Seconds mean, double width, std::mt19937& random) {
   return mean * (1 + std::uniform_real_distribution<double>(-width, width)(random));
 }
 
-// What some turns took as the gate decided, and what they would have with fixed decisions.
+// What some turns took with the gate's decisions, and what they would have taken with fixed ones.
 struct Taken {
   Seconds gated{}, never{}, always{};
 };
@@ -72,7 +72,7 @@ Distribution distribution_of(double acceptance, double overhead) {
 
 }  // namespace
 
-TEST_CASE("A gate decides rightly on both sides of the break-even after a few dozen turns") {
+TEST_CASE("SpeculationGate decides correctly on both sides of the break-even after 48 turns") {
   for (unsigned seed = 1; seed <= 50; ++seed) {
     std::mt19937 random(seed);
     INFO("seed " << seed);
@@ -86,7 +86,7 @@ TEST_CASE("A gate decides rightly on both sides of the break-even after a few do
   }
 }
 
-TEST_CASE("What a gate learns is what turns follow") {
+TEST_CASE("SpeculationGate::estimate approaches the distribution of the turns") {
   std::mt19937 random(3);
   SpeculationGate gate{{.half_life = 1000}};
   CHECK_FALSE(gate.estimate("t").has_value());
@@ -101,7 +101,7 @@ TEST_CASE("What a gate learns is what turns follow") {
   CHECK(known.gain.count() == Approx(time_saved(known.times, known.acceptance).count()));
 }
 
-TEST_CASE("Means forget by the half-life") {
+TEST_CASE("SpeculationGate::estimate weighs observations by the half-life") {
   SpeculationGate gate{{.half_life = 2}};
   gate.observe("t", {.predicted_right = true, .tool = Seconds(1)});
   for (int i = 0; i < 2; ++i) gate.observe("t", {.predicted_right = false, .tool = Seconds(4)});
@@ -114,7 +114,7 @@ TEST_CASE("Means forget by the half-life") {
   CHECK_FALSE(known.has_times);
 }
 
-TEST_CASE("Only right predictions tell how fast predictions are") {
+TEST_CASE("SpeculationGate learns the speculation's time from right predictions only") {
   SpeculationGate gate;
   const Observation right{.predicted_right = true,
                           .generation      = Seconds(1),
@@ -130,7 +130,8 @@ TEST_CASE("Only right predictions tell how fast predictions are") {
   CHECK(gate.estimate("t")->times.speculation.count() == Approx(0.25));
 }
 
-TEST_CASE("Until enough is seen a gate speculates, and no more often than it is told") {
+TEST_CASE(
+    "SpeculationGate speculates until it has seen enough, at most as often as `trials` says") {
   SpeculationGate gate{{.trials = 5, .explore_every = 100}};
   std::size_t granted = 0;
   for (int i = 0; i < 50; ++i) granted += gate.expects_gain("silent");  // nothing is observed
@@ -139,7 +140,7 @@ TEST_CASE("Until enough is seen a gate speculates, and no more often than it is 
   CHECK(count(gate, distribution_of(0, 0.1), 50, random) == 5);  // break-even at 0.13
 }
 
-TEST_CASE("Where even a right prediction saves nothing, one look is enough") {
+TEST_CASE("SpeculationGate closes after one look where even a right prediction saves nothing") {
   for (const Distribution& distribution :
        {Distribution{1, {Seconds(1), Seconds(2), Seconds(1)}},                     // g > G
         Distribution{1, {Seconds(1), Seconds(0.1), Seconds(0)}},                   // T = 0
@@ -150,7 +151,7 @@ TEST_CASE("Where even a right prediction saves nothing, one look is enough") {
   }
 }
 
-TEST_CASE("A closed gate looks again after so many refusals, the rarer the more that costs") {
+TEST_CASE("SpeculationGate explores again after refusals, more rarely where that costs more") {
   const auto gap = [](double overhead) {
     SpeculationGate gate{{.trials = 4, .explore_every = 10, .exploration_loss = 0.005}};
     std::mt19937 random(6);
@@ -165,7 +166,7 @@ TEST_CASE("A closed gate looks again after so many refusals, the rarer the more 
   CHECK(gap(2) == 200);  // 2 s of 200 turns of 2 s each: 0.5 %
 }
 
-TEST_CASE("A gate notices that a tool's distribution has changed") {
+TEST_CASE("SpeculationGate follows a tool whose distribution changes") {
   std::size_t slowest_close = 0, slowest_open = 0;
   for (unsigned seed = 1; seed <= 50; ++seed) {
     std::mt19937 random(seed);
@@ -190,7 +191,7 @@ TEST_CASE("A gate notices that a tool's distribution has changed") {
   CHECK(slowest_open <= 100);
 }
 
-TEST_CASE("A gate notices that a tool has become fast, or slow again") {
+TEST_CASE("SpeculationGate follows a tool that becomes fast, or slow again") {
   std::mt19937 random(8);
   Distribution distribution = distribution_of(0.8, 0.1);
   SpeculationGate gate;
@@ -203,7 +204,7 @@ TEST_CASE("A gate notices that a tool has become fast, or slow again") {
   CHECK(count(gate, distribution, 100, random) >= 95);
 }
 
-TEST_CASE("The readmission that a result in time saves counts, and only for results in time") {
+TEST_CASE("SpeculationGate counts the saved readmission for results in time only") {
   Observation seen{.predicted_right = true,
                    .generation      = Seconds(1),
                    .speculation     = Seconds(0.25),
@@ -219,7 +220,7 @@ TEST_CASE("The readmission that a result in time saves counts, and only for resu
   CHECK(late.estimate("t")->gain.count() == Approx(acceptance * 0.75 - 0.1));
 }
 
-TEST_CASE("Tools are judged apart") {
+TEST_CASE("SpeculationGate judges each tool separately") {
   std::mt19937 random(9);
   SpeculationGate gate;
   for (int i = 0; i < 40; ++i) {
@@ -235,8 +236,7 @@ TEST_CASE("Tools are judged apart") {
   CHECK_FALSE(gate.expects_gain("fast"));
 }
 
-TEST_CASE(
-    "Under any distribution a gate loses under 1 % against never and under 2 % against the better choice") {
+TEST_CASE("SpeculationGate loses under 1 % against never and under 2 % against the better choice") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     std::mt19937 random(seed);
     const auto draw = [&](double low, double high) {
@@ -263,7 +263,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Threads share a gate") {
+TEST_CASE("SpeculationGate counts correctly from several threads") {
   SpeculationGate gate{{.trials = 16, .explore_every = 1'000'000}};
   std::vector<std::size_t> granted(4);
   std::vector<std::thread> threads;
@@ -295,7 +295,7 @@ TEST_CASE("Threads share a gate") {
   }
 }
 
-TEST_CASE("Options and observations that mean nothing are refused") {
+TEST_CASE("SpeculationGate refuses invalid options and observations") {
   const auto code = [](auto&& act) {
     try {
       act();

@@ -34,7 +34,7 @@ constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("only what says that it is read-only, and what is listed, is eligible") {
+TEST_CASE("SpeculationPolicy allows tools that are marked read-only or listed") {
   const SpeculationPolicy policy(documents());
   CHECK(policy.is_eligible("read"));
   for (const char* name : {"again", "silent", "text", "openai", "unknown", ""}) {
@@ -48,7 +48,7 @@ TEST_CASE("only what says that it is read-only, and what is listed, is eligible"
   CHECK_FALSE(SpeculationPolicy().is_eligible("read"));
 }
 
-TEST_CASE("what a policy refuses") {
+TEST_CASE("SpeculationPolicy refuses unknown tools and invalid bounds") {
   const auto code_of = [](PolicyOptions options) {
     try {
       const SpeculationPolicy policy(documents(), options);
@@ -71,7 +71,7 @@ TEST_CASE("what a policy refuses") {
   CHECK(code_of({.max_cost = no_number, .cost = cost_of}) == Errc::invalid_option);
 }
 
-TEST_CASE("a budget bounds the number of calls, their time and their cost") {
+TEST_CASE("SpeculationBudget bounds the number of calls, their time and their cost") {
   const SpeculationPolicy few(documents(), {.max_calls = 2});
   SpeculationBudget budget = few.budget();
   CHECK(budget.take(call(1)));
@@ -98,7 +98,7 @@ TEST_CASE("a budget bounds the number of calls, their time and their cost") {
                   .take(call(1)));
 }
 
-TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
+TEST_CASE("SpeculationBudget::take accepts a call exactly where it fits the bounds") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);

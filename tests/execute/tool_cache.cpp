@@ -73,7 +73,7 @@ struct NaiveCache {
 
 }  // namespace
 
-TEST_CASE("an entry is found by its key and by its tool, under its response alone") {
+TEST_CASE("ToolCache finds an entry by its key and by its tool, under its response only") {
   ToolCache cache;
   CHECK(cache.insert("r1", cached("f", "f1", done("one"))) == 1);
   CHECK(cache.insert("r1", cached("g", "g1", done("other"))) == 1);
@@ -100,7 +100,7 @@ TEST_CASE("an entry is found by its key and by its tool, under its response alon
   CHECK(cache.statistics().bytes == 0);
 }
 
-TEST_CASE("an entry for any arguments answers every call of its tool that has none of its own") {
+TEST_CASE("ToolCache answers calls without their own entry from one for any arguments") {
   ToolCache cache;
   CachedCall any    = cached("f", "", done("any"));
   any.any_arguments = true;
@@ -129,7 +129,7 @@ TEST_CASE("an entry for any arguments answers every call of its tool that has no
   CHECK(cache.find("r", "f\n{\"a\":1}"));
 }
 
-TEST_CASE("a pending entry is a future, and takes its output's bytes once that is there") {
+TEST_CASE("ToolCache counts a pending entry's output once it is there") {
   ToolCache cache({.max_bytes = 2 * ToolCache::entry_bytes + 100});
   std::promise<ToolResult> small, large;
   cache.insert("r", cached("f", "a", small.get_future().share()));
@@ -148,7 +148,7 @@ TEST_CASE("a pending entry is a future, and takes its output's bytes once that i
   CHECK(cache.statistics().evicted == 1);
 }
 
-TEST_CASE("entries live as long as they are told, by the clock that is given") {
+TEST_CASE("ToolCache removes entries when their time has passed on the given clock") {
   auto now = ToolCache::Clock::time_point{};
   ToolCache cache({.keep_alive = 10s, .now = [&] { return now; }});
   cache.insert("r", cached("f", "short", done("")), 3s);
@@ -168,7 +168,7 @@ TEST_CASE("entries live as long as they are told, by the clock that is given") {
   CHECK(cache.statistics().expired == 2);
 }
 
-TEST_CASE("what cannot be cached") {
+TEST_CASE("ToolCache does not keep an entry that is too large, and refuses one without a future") {
   ToolCache cache({.max_bytes = ToolCache::entry_bytes});
   CHECK(cache.insert("r", cached("f", "a", done(""))) == 0);
   CHECK_THROWS_WITH(cache.insert("r", CachedCall{}),
@@ -180,7 +180,7 @@ TEST_CASE("what cannot be cached") {
   CHECK(large.statistics().bytes == ToolCache::entry_bytes + 3);
 }
 
-TEST_CASE("the cache does what a list does that is searched from end to end") {
+TEST_CASE("ToolCache under random operations behaves as a list that is searched in full") {
   std::size_t evicted = 0, expired = 0, hits = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     INFO("seed " << seed);
@@ -296,7 +296,7 @@ TEST_CASE("the cache does what a list does that is searched from end to end") {
   CHECK(hits > 300);
 }
 
-TEST_CASE("threads share a cache") {
+TEST_CASE("ToolCache counts correctly from several threads") {
   constexpr std::size_t threads = 4, steps = 500;
   ToolCache cache({.max_bytes = 20 * ToolCache::entry_bytes});
   std::latch start(threads);

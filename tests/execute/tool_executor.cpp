@@ -33,7 +33,7 @@ ToolCall call(int number, const std::string& tool = "f") {
   return {tool, Json{{"a", number}}};
 }
 
-// Blocks the calls of a tool until the test opens it, and knows who is inside.
+// Blocks the calls of a tool until the test opens it, and counts those inside.
 class Gate {
  public:
   void pass() {
@@ -73,7 +73,7 @@ ToolStatus status_of(Execution execution) {
 
 }  // namespace
 
-TEST_CASE("a call's result is what the runtime says, exceptions included") {
+TEST_CASE("ToolExecutor gives the runtime's result, exceptions included") {
   ToolExecutor executor(
       [](const ToolCall& c, std::stop_token) -> ToolResult {
         const int a = c.arguments.at("a").get<int>();
@@ -97,7 +97,7 @@ TEST_CASE("a call's result is what the runtime says, exceptions included") {
   CHECK(execution.key() == executor.key(call(7)));
 }
 
-TEST_CASE("options outside their range") {
+TEST_CASE("ToolExecutor refuses options outside their range") {
   const auto runtime = [](const ToolCall&, std::stop_token) { return ToolResult{}; };
   CHECK_THROWS_WITH(ToolExecutor(runtime, ToolSet(), {.threads = 0}),
                     "threads 0: must be 1 or more");
@@ -108,7 +108,7 @@ TEST_CASE("options outside their range") {
   CHECK(status_of(patient.start(call(1))) == ToolStatus::ok);
 }
 
-TEST_CASE("equal calls run once, whichever way they are written") {
+TEST_CASE("ToolExecutor runs equal calls once, however they are written") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}}}}])");
   Gate gate;
@@ -131,12 +131,12 @@ TEST_CASE("equal calls run once, whichever way they are written") {
   CHECK(first.key() == third.key());
   CHECK(other.get().output != first.get().output);
   CHECK(runs == 2);
-  // What is over is not joined.
+  // A finished call is not joined.
   gate.open();
   CHECK(executor.start({"f", tooldecode::text::parse_json(R"({"a": 1})")}).get().output == "3");
 }
 
-TEST_CASE("calls with effects run each by itself, one after the other") {
+TEST_CASE("ToolExecutor::start_unshared runs each call separately, one after another") {
   std::atomic<int> inside = 0, max = 0, runs = 0;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token) {
@@ -154,7 +154,7 @@ TEST_CASE("calls with effects run each by itself, one after the other") {
   CHECK(max == 1);
 }
 
-TEST_CASE("the last holder who lets go cancels the call") {
+TEST_CASE("Execution::release by the last holder cancels the call") {
   std::promise<void> begun;
   std::atomic<int> runs = 0;
   ToolExecutor executor(
@@ -170,7 +170,7 @@ TEST_CASE("the last holder who lets go cancels the call") {
   begun.get_future().get();
   auto queued = executor.start(call(2));
   auto result = queued.result();
-  queued      = executor.start(call(3));  // lets go of the one that waits
+  queued      = executor.start(call(3));  // releases the one that waits
   CHECK(result.get().status == ToolStatus::cancelled);
   queued.release();
   first.release();
@@ -181,7 +181,7 @@ TEST_CASE("the last holder who lets go cancels the call") {
   CHECK(runs == 1);
 }
 
-TEST_CASE("waiting ends where a stop is asked for, and with it the call") {
+TEST_CASE("Execution::get ends where a stop is requested and releases the call") {
   std::promise<void> stopped;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token stop) {
@@ -201,7 +201,7 @@ TEST_CASE("waiting ends where a stop is asked for, and with it the call") {
   stopped.get_future().get();
 }
 
-TEST_CASE("a call that takes too long is timed out, whether its runtime ends or not") {
+TEST_CASE("ToolExecutor times out a call that takes too long, whether its runtime ends or not") {
   Gate gate;
   std::atomic<int> runs = 0;
   ToolExecutor executor(
@@ -230,7 +230,7 @@ TEST_CASE("a call that takes too long is timed out, whether its runtime ends or 
   while (runs == 1) static_cast<void>(executor.start(call(1, "stubborn")).get());
 }
 
-TEST_CASE("a call's time is that between its begin and its result") {
+TEST_CASE("Execution::time is that between the call's begin and its result") {
   Gate gate;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token) {
@@ -255,7 +255,7 @@ TEST_CASE("a call's time is that between its begin and its result") {
   gate.open();
 }
 
-TEST_CASE("who listens is told of the result, whatever it is and whenever it is there") {
+TEST_CASE("Execution::on_result reports the result to each listener, whenever it is there") {
   Gate gate;
   std::mutex mutex;
   std::vector<std::string> told;
@@ -302,7 +302,7 @@ TEST_CASE("who listens is told of the result, whatever it is and whenever it is 
                                          "e cancelled the call was cancelled"});
 }
 
-TEST_CASE("what does not fit into the queue fails, and does not run") {
+TEST_CASE("ToolExecutor with a full queue fails a call without running it") {
   Gate gate;
   std::atomic<int> runs = 0;
   ToolExecutor executor(
@@ -325,7 +325,7 @@ TEST_CASE("what does not fit into the queue fails, and does not run") {
   CHECK(runs == 5);
 }
 
-TEST_CASE("a call that may never be needed takes no thread from others") {
+TEST_CASE("ToolExecutor::try_start takes no thread from calls that are needed") {
   Gate gate;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token) {
@@ -341,7 +341,7 @@ TEST_CASE("a call that may never be needed takes no thread from others") {
   CHECK_FALSE(executor.try_start(call(3)));
   auto joined = executor.try_start(call(2));
   REQUIRE(joined);
-  // A call that was cancelled, but has not come back, cannot be begun anew.
+  // A call that was cancelled but has not returned cannot start again.
   auto cancelled = speculative->result();
   speculative.reset();
   CHECK(cancelled.get().status == ToolStatus::cancelled);
@@ -357,7 +357,7 @@ TEST_CASE("a call that may never be needed takes no thread from others") {
   CHECK_FALSE(alone.try_start(call(1)));
 }
 
-TEST_CASE("the destructor cancels what runs and what waits") {
+TEST_CASE("ToolExecutor's destructor cancels running and waiting calls") {
   std::optional<Execution> running, waiting;
   {
     std::promise<void> begun;
@@ -377,7 +377,7 @@ TEST_CASE("the destructor cancels what runs and what waits") {
   waiting.reset();
 }
 
-TEST_CASE("a runtime that calls back holds a place, but no thread") {
+TEST_CASE("ToolExecutor with a callback runtime holds a place but no thread") {
   std::mutex mutex;
   std::map<int, ToolDone> open;
   std::condition_variable changed;
@@ -411,7 +411,7 @@ TEST_CASE("a runtime that calls back holds a place, but no thread") {
     done_two({ToolStatus::failed, "again"});
   }).join();
   CHECK(two.get() == ToolResult{ToolStatus::ok, "two"});
-  take(3) = nullptr;  // nobody can give this result any more
+  take(3) = nullptr;  // this result can no longer be given
   CHECK(three.get().status == ToolStatus::failed);
   CHECK(executor->start(call(9)).get() == ToolResult{ToolStatus::ok, "before"});
 
@@ -421,7 +421,7 @@ TEST_CASE("a runtime that calls back holds a place, but no thread") {
   CHECK(one.get().status == ToolStatus::cancelled);
 }
 
-TEST_CASE("many threads: equal calls never meet, and each result belongs to its call") {
+TEST_CASE("ToolExecutor under many threads never runs equal calls at once and mixes no results") {
   constexpr int keys            = 6;
   constexpr std::size_t pool    = 3;
   std::atomic<int> inside[keys] = {};

@@ -7,7 +7,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("every status has a name of its own") {
+TEST_CASE("name of each ToolStatus is its enumerator") {
   std::set<std::string_view> names;
   for (const ToolStatus status :
        {ToolStatus::ok, ToolStatus::failed, ToolStatus::timed_out, ToolStatus::cancelled}) {
@@ -16,7 +16,7 @@ TEST_CASE("every status has a name of its own") {
   CHECK(names == std::set<std::string_view>{"ok", "failed", "timed_out", "cancelled"});
 }
 
-TEST_CASE("results are equal by status and output") {
+TEST_CASE("ToolResult compares equal by status and output") {
   CHECK(ToolResult{}.status == ToolStatus::ok);
   CHECK(ToolResult{ToolStatus::ok, "a"} == ToolResult{ToolStatus::ok, "a"});
   CHECK_FALSE(ToolResult{ToolStatus::ok, "a"} == ToolResult{ToolStatus::failed, "a"});

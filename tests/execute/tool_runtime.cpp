@@ -29,7 +29,7 @@ std::optional<ToolResult> run(R runtime, std::stop_token stop = {}) {
 
 }  // namespace
 
-TEST_CASE("both kinds of runtimes are told apart") {
+TEST_CASE("SyncToolRuntime and AsyncToolRuntime tell both kinds of runtime apart") {
   STATIC_REQUIRE(SyncToolRuntime<decltype(with_result)>);
   STATIC_REQUIRE(SyncToolRuntime<decltype(with_text)>);
   STATIC_REQUIRE(AsyncToolRuntime<decltype(with_callback)>);
@@ -41,7 +41,7 @@ TEST_CASE("both kinds of runtimes are told apart") {
   STATIC_REQUIRE_FALSE(ToolRuntime<decltype(number)>);
 }
 
-TEST_CASE("every runtime is one that calls back") {
+TEST_CASE("ToolRuntime of any kind can be run with a callback") {
   CHECK(run(with_result) == ToolResult{ToolStatus::failed, "f"});
   CHECK(run(with_text) == ToolResult{ToolStatus::ok, "f!"});
   CHECK(run(with_callback) == ToolResult{ToolStatus::ok, "f"});
@@ -52,7 +52,7 @@ TEST_CASE("every runtime is one that calls back") {
         }) == ToolResult{ToolStatus::ok, "moved"});
 }
 
-TEST_CASE("the stop token reaches the runtime, and its exceptions come back") {
+TEST_CASE("ToolRuntime receives the stop token, and its exceptions come back") {
   std::stop_source source;
   source.request_stop();
   const auto asks = [](const ToolCall&, std::stop_token stop) {

@@ -24,7 +24,7 @@ Submitter::Letter letter(int context, const std::string& output, bool is_over = 
 
 }  // namespace
 
-TEST_CASE("results are submitted in their order, each for its own context") {
+TEST_CASE("ToolSubmitter submits results in order, each with its own context") {
   std::vector<std::string> told;
   std::atomic<std::size_t> done = 0;
   {
@@ -37,13 +37,13 @@ TEST_CASE("results are submitted in their order, each for its own context") {
         });
     for (int i = 0; i < 5; ++i) submitter.outbox()->put(letter(i, "x", i == 2));
     for (std::size_t seen = done; seen < 4; seen = done) done.wait(seen);
-    CHECK(submitter.counts().told == 3);  // of the last the reply came first
+    CHECK(submitter.counts().told == 3);  // the last one's reply came first
     CHECK(submitter.counts().errors == 0);
   }
   CHECK(told == std::vector<std::string>{"0getx", "1getx", "3getx", "4getx"});
 }
 
-TEST_CASE("what a submission throws is counted, with the text of the first") {
+TEST_CASE("ToolSubmitter counts submissions that throw and keeps the first error's text") {
   std::atomic<int> runs = 0;
   Submitter submitter([&](const int& context, const ToolCall&, const ToolResult&, std::stop_token) {
     ++runs;
@@ -60,7 +60,7 @@ TEST_CASE("what a submission throws is counted, with the text of the first") {
   CHECK(counts.first_error == "status 404");
 }
 
-TEST_CASE("the end does not wait for results that nobody has submitted") {
+TEST_CASE("ToolSubmitter's destructor does not wait for results that were not submitted") {
   std::atomic<bool> entered = false;
   int runs                  = 0;
   std::shared_ptr<Submitter::Outbox> outbox;
@@ -81,5 +81,5 @@ TEST_CASE("the end does not wait for results that nobody has submitted") {
     entered.wait(false);
   }
   CHECK(runs == 1);
-  outbox->put(letter(2, ""));  // to which nobody listens any more
+  outbox->put(letter(2, ""));  // after the submitter has ended
 }

@@ -7,9 +7,9 @@
 namespace td = tooldecode;
 
 int main() {
-  const td::Tokenizer tokenizer = td::load_tokenizer("examples/data/tiny");  // or a GGUF file
-  const auto model        = td::LlamaModel::load("examples/data/tiny");  // or a td::Model of yours
-  const td::ToolSet tools = td::ToolSet::parse(R"([{
+  const td::Tokenizer tokenizer = td::load_tokenizer("examples/data/tiny");    // or a GGUF file
+  const auto model              = td::LlamaModel::load("examples/data/tiny");  // or your td::Model
+  const td::ToolSet tools       = td::ToolSet::parse(R"([{
     "name": "get_weather",
     "description": "Weather forecast for a city.",
     "parameters": {

@@ -1,4 +1,4 @@
-// What guides show beside the examples, in functions that run.
+// Code that guides show beside the examples, in functions that run.
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

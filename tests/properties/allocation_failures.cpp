@@ -1,7 +1,8 @@
-// Memory that fails, at each allocation of an operation in turn: it throws, leaks nothing, and the same objects do the
-// operation again as if it had not failed. An executable of its own, whose operator new is failing_memory.cpp's.
+// Each allocation of an operation fails in turn: the operation throws, leaks nothing, and succeeds
+// with the same objects afterwards. A separate executable, whose operator new is
+// failing_memory.cpp's.
 //
-// TOOLDECODE_ALLOCATIONS=all tries every allocation, and not a sample where there are many.
+// TOOLDECODE_ALLOCATIONS=all tries every allocation instead of a sample where there are many.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +56,7 @@ struct Place {
   FailingMemory::Failure failure;
 };
 
-// Which of so many allocations are to fail, one in each run.
+// Which of the allocations fail, one in each run.
 std::vector<Place> places(std::size_t count) {
   const bool all             = std::getenv("TOOLDECODE_ALLOCATIONS") != nullptr;
   const std::size_t in_a_row = all ? count : std::min<std::size_t>(count, 40);
@@ -69,7 +70,7 @@ std::vector<Place> places(std::size_t count) {
   return places;
 }
 
-/// Does an operation on new objects again and again, and lets another allocation of it fail each time.
+/// Does an operation on new objects repeatedly, each time with another failed allocation.
 ///
 /// \param make  gives the objects
 /// \param run   does the operation by `attempt` of a FailingMemory, with the objects, and gives what can be seen of it
@@ -96,7 +97,7 @@ void fail_in_turn(const std::string& what, Make make, Run run) {
       auto objects = make();
       FailingMemory memory(at, failure);
       is_same = run(objects, memory) == expected;
-      // The last allocations may be those that are let through.
+      // The last allocations may be ones that do not fail.
       failures += memory.has_failed() ? 1 : 0;
     }
     if (!is_same || FailingMemory::blocks() != blocks) {
@@ -136,7 +137,7 @@ std::vector<TokenId> tokens_of(std::string_view text) {
   return tokens;
 }
 
-// All that a constraint says along a text, up to where the text is refused.
+// All answers of a constraint along a text, up to where the text is refused.
 template <class C>
 std::string walk(const C& constraint, std::span<const TokenId> tokens, FailingMemory& memory) {
   std::string seen;
@@ -196,7 +197,7 @@ constexpr const char* tool_documents = R"([
 
 }  // namespace
 
-TEST_CASE("Memory that fails while tools' documents are read leaves no trace") {
+TEST_CASE("ToolSet::parse repeats its result after any failed allocation and leaks nothing") {
   const auto read = [](const char* text) {
     return [text](std::nullptr_t, FailingMemory& memory) {
       return memory.attempt([&]() -> std::string {
@@ -220,7 +221,7 @@ TEST_CASE("Memory that fails while tools' documents are read leaves no trace") {
                read(R"([{"name": "f", "parameters": {"type": "object", "properties": 1}}])"));
 }
 
-TEST_CASE("Memory that fails while a constraint is built or met leaves no trace") {
+TEST_CASE("Constraint over a JSON Schema repeats its results after any failed allocation") {
   fail_in_constraint(
       "a JSON Schema",
       [](const VocabularyIndex& index) {
@@ -233,7 +234,7 @@ TEST_CASE("Memory that fails while a constraint is built or met leaves no trace"
       R"({"a": "red", "zz": [1, 2], "c": {"a": "b", "x1": true, "q": []}})");
 }
 
-TEST_CASE("Memory that fails while grammars of other kinds are built or met leaves no trace") {
+TEST_CASE("Constraint over other grammars repeats its results after any failed allocation") {
   fail_in_constraint(
       "a regular expression",
       [](const VocabularyIndex& index) {
@@ -271,7 +272,7 @@ TEST_CASE("Memory that fails while grammars of other kinds are built or met leav
       R"(<f0>{"a": 10}</tool ue <f1>abc</f1>)");
 }
 
-TEST_CASE("Memory that fails while answers with calls are constrained leaves no trace") {
+TEST_CASE("ToolCallFSM repeats its results after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   const auto calls    = [&tools](const auto& format) {
     return [&tools, format](const VocabularyIndex& index) {
@@ -288,7 +289,7 @@ TEST_CASE("Memory that fails while answers with calls are constrained leaves no 
       "<tool_call>\n<function=f1>\n<parameter=b>\nabc\n</parameter>\n</function>\n</tool_call>");
 }
 
-TEST_CASE("Memory that fails in machines of one library leaves no trace") {
+TEST_CASE("ToolLibrary repeats its machines after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   fail_in_turn(
       "machines of a library",
@@ -308,7 +309,7 @@ TEST_CASE("Memory that fails in machines of one library leaves no trace") {
 }
 
 TEST_CASE(
-    "Memory that fails where a text is completed, explained or told from the last one leaves no trace") {
+    "Completions, explain and WithoutRepeats repeat their results after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   const auto machine  = [&] {
     return ToolCallFSM(VocabularyIndex(pieces()), tools, PythonCall{}, {.parallel = true});
@@ -354,7 +355,7 @@ TEST_CASE(
       });
 }
 
-TEST_CASE("Memory that fails while forced tokens are found leaves no trace") {
+TEST_CASE("ForcedTokens repeat their tokens after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   struct Objects {
     ToolCallFSM calls;
@@ -383,7 +384,7 @@ TEST_CASE("Memory that fails while forced tokens are found leaves no trace") {
   });
 }
 
-TEST_CASE("Memory that fails while an answer is decoded leaves no trace") {
+TEST_CASE("Decoder repeats its answer after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   const test::RandomModel model(pieces().size(), {.seed = 7});
   const std::vector<TokenId> prompt{1, 2, 3};
@@ -409,7 +410,7 @@ TEST_CASE("Memory that fails while an answer is decoded leaves no trace") {
   }
 }
 
-TEST_CASE("Memory that fails while calls are read, whole or from a stream, leaves no trace") {
+TEST_CASE("CallStream and parse repeat their calls after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   const auto read     = [&](const std::string& what, const auto& format, std::string_view text) {
     const ToolCallFSM calls(VocabularyIndex(pieces()), tools, format, {.parallel = true});
@@ -443,7 +444,7 @@ TEST_CASE("Memory that fails while calls are read, whole or from a stream, leave
        "<tool_call>\n<function=f1>\n<parameter=b>\nabc\n</parameter>\n</function>\n</tool_call>");
 }
 
-TEST_CASE("Memory that fails while a tokenizer is loaded or encodes leaves no trace") {
+TEST_CASE("Tokenizer repeats its tokens after any failed allocation") {
   const std::string file =
       R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "\u0120a": 4,
       "<e>": 5}, "merges": ["a b", "\u0120 a"]},

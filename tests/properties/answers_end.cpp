@@ -1,4 +1,4 @@
-// Whatever the grammar, the model and the budget: an answer that must end does, and conforms.
+// For any grammar, model and budget, an answer with always_ends ends and conforms.
 #include <cstddef>
 #include <iostream>
 #include <random>
@@ -98,7 +98,7 @@ tooldecode::JsonValue random_schema(std::mt19937& random, int depth) {
 
 }  // namespace
 
-TEST_CASE("Ten thousand answers with a budget, none of them cut") {
+TEST_CASE("Decoder with always_ends over 10,000 answers cuts none") {
   Ends ends;
   for (unsigned seed = 1; ends.answers < 7000; ++seed) {
     test::RandomGrammar maker{std::mt19937(seed)};
@@ -155,7 +155,7 @@ Vocabulary opening_vocabulary() {
   return Vocabulary(entries, {.end_tokens = {calls.end_tokens()[0]}});
 }
 
-/// Answers of ToolDec with a budget, and what the same without an end in time are.
+/// Answers of ToolDec with always_ends, and the same answers without it.
 struct ModesEnd {
   std::size_t answers = 0, cut = 0, same = 0, begun = 0, to_the_last = 0;
 
@@ -210,7 +210,7 @@ struct ModesEnd {
 
 }  // namespace
 
-TEST_CASE("ToolDec's answers with a budget, none of them cut") {
+TEST_CASE("ToolDec with always_ends over 5,000 answers cuts none") {
   ModesEnd ends;
   const VocabularyIndex cache(opening_vocabulary());
   const auto spell = [&](const std::string& name) {

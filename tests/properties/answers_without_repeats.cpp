@@ -1,4 +1,4 @@
-// However answers are decoded, a WithoutRepeats makes no call twice in a row, ends them in time, and
+// In every kind of decoding, WithoutRepeats makes no call twice in a row, ends answers in time, and
 // gives the same answer with drafts as without.
 #include <cstddef>
 #include <string>
@@ -25,7 +25,7 @@ using Json = tooldecode::JsonValue;
 
 namespace {
 
-// Tools of which one, two and any number of calls can be made; a key says a call again.
+// Tools of which one, two and any number of different calls can be made.
 ToolSet some_tools(unsigned seed) {
   const Json parameters[] = {
       Json::object(),
@@ -68,7 +68,8 @@ struct Judge {
 
 }  // namespace
 
-TEST_CASE("Decoded answers repeat no call, end in time, and drafts do not change them") {
+TEST_CASE(
+    "WithoutRepeats in any decoding repeats no call, ends in time, and is equal with drafts") {
   const VocabularyIndex cache(test::call_vocabulary());
   std::size_t answers = 0, several = 0;
   for (unsigned seed = 1; seed <= 18; ++seed) {

@@ -1,6 +1,6 @@
-// What building costs, counted: for each family of documents at n, 2n and 4n the steps and bytes of
-// the budget and the nodes of the grammar grow at most as the square of n, and a budget that is too
-// small ends it with the pointer of the schema that was at work.
+// The counted cost of building: for each family of documents at n, 2n and 4n, the budget's steps
+// and bytes and the grammar's nodes grow at most as the square of n, and too small a budget ends
+// the build with a pointer to the schema in work.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -240,11 +240,11 @@ double exponent(double before, double after) {
 
 }  // namespace
 
-TEST_CASE("What building a schema costs grows at most as the square of its size") {
+TEST_CASE("Grammar::json_schema costs at most the square of the schema's size") {
   for (const Family& family : schemas) {
     INFO(family.name);
     REQUIRE(family.exponent <= 2.05);
-    (void)cost_of(family.make(2));  // what is made once for the process
+    (void)cost_of(family.make(2));  // objects that are made once for the process
     const Cost one = cost_of(family.make(family.n));
     const Cost two = cost_of(family.make(2 * family.n)), four = cost_of(family.make(4 * family.n));
     CHECK(exponent(one.steps, two.steps) < family.exponent);
@@ -256,7 +256,7 @@ TEST_CASE("What building a schema costs grows at most as the square of its size"
   }
 }
 
-TEST_CASE("A budget that is too small ends building with the place and the option's name") {
+TEST_CASE("Grammar::json_schema beyond its budget throws with the place and the option's name") {
   const VocabularyIndex cache{test::byte_vocabulary()};
   for (const Family& family : schemas) {
     INFO(family.name);
@@ -284,7 +284,8 @@ TEST_CASE("A budget that is too small ends building with the place and the optio
   }
 }
 
-TEST_CASE("Products of alternatives end within the default budget, or are refused") {
+TEST_CASE(
+    "Grammar::json_schema of products of alternatives stays in the default budget or is refused") {
   const VocabularyIndex cache{test::byte_vocabulary()};
   for (const int n : {4, 8, 20, 40}) {
     const Json schema{{"type", "object"},
@@ -308,7 +309,7 @@ TEST_CASE("Products of alternatives end within the default budget, or are refuse
   }
 }
 
-TEST_CASE("Sets of tools cost what their tools do") {
+TEST_CASE("ToolCallFSM over a set of tools costs no more than its tools do") {
   const auto tools = [](int n) {
     return list(n, [](int i) {
       return Json{

@@ -1,5 +1,5 @@
-// Every format under `auto`: what its marks can begin is a call of an existing tool with conforming
-// arguments, whichever way a random text comes to it, and whatever names the tools have.
+// Every format under `auto`: what its marks begin is a call of an existing tool with conforming
+// arguments, in any random text and with any names of tools.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -38,7 +38,7 @@ std::size_t below(Random& random, std::size_t n) {
 
 struct Format {
   std::string name;
-  std::string begins;  // a pattern: what tells readers that a call begins
+  std::string begins;  // a pattern: where readers see the beginning of a call
   bool at_start;       // only where an answer begins with it
   bool in_order, one;  // arguments keep their order; one call an answer
   ReasoningDelimiters reasoning;
@@ -274,7 +274,7 @@ struct RandomWalk {
   bool is_whole = false;
 };
 
-// A walk that prefers what begins something, and ends where it may, sooner or later.
+// A walk that prefers tokens that begin something, and ends at a random place where it may.
 RandomWalk random_walk(const ToolCallFSM& calls, Random& random, const std::string& first = "") {
   RandomWalk walk;
   TokenMask mask(calls.vocabulary_size());
@@ -291,7 +291,7 @@ RandomWalk random_walk(const ToolCallFSM& calls, Random& random, const std::stri
       break;
     }
     std::erase(tokens, end);
-    // Where there is much to choose from, mostly what is more than a byte.
+    // Where many tokens are allowed, mostly those of several bytes.
     const auto special  = std::lower_bound(tokens.begin(), tokens.end(), TokenId{256});
     const auto bytes    = static_cast<std::size_t>(special - tokens.begin());
     const bool by_byte  = special == tokens.end() || (bytes > 0 && below(random, 12) == 0);
@@ -378,7 +378,7 @@ ToolSet hostile_tools(Random& random) {
 
 }  // namespace
 
-TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or text") {
+TEST_CASE("ToolCallFSM over random tokens of any format accepts only checked calls and text") {
   const ToolSet tools = ToolSet::parse(R"([
     {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer",
       "minimum": 1, "maximum": 12}}, "required": ["a"], "additionalProperties": false}},
@@ -415,12 +415,12 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
     }
     INFO(format.name << ": " << called << " of " << whole << " texts make calls");
     CHECK(whole > 250);
-    // Few random texts begin as those before its calls must.
+    // Few random texts begin in the way that its calls require.
     CHECK(called > (format.name == "functionary-3.2" ? 0U : 20U));
   }
 }
 
-TEST_CASE("Hostile names come back as they are, or no constraint is made of them") {
+TEST_CASE("ToolCallFSM over hostile names reads them back unchanged, or refuses the tools") {
   std::map<std::string, std::size_t> made, refused;
   for (unsigned seed = 0; seed < 150; ++seed) {
     Random random(seed);

@@ -1,5 +1,5 @@
 // llama.cpp's chats of the model families that have a format here: the calls, the reasoning and the
-// content that its tests expect are read, and the text is admitted under `auto`.
+// content that its tests expect are read, and the constraint accepts the text under `auto`.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -89,7 +89,7 @@ ToolSet tools_of(const Json& row) {
   return ToolSet::from_json(documents);
 }
 
-// What a chat is read otherwise for, and why that is right here. By what it is, not by its verdict.
+// Why a chat is correctly read in another way here. Decided by the chat, not by the verdict.
 std::optional<std::string> convention_of(const Json& row, const std::string& text) {
   const bool is_answer_of_schema = !row.at("json_schema").get<std::string>().empty();
   if (text.find("to=container.exec") != std::string::npos ||
@@ -102,7 +102,7 @@ std::optional<std::string> convention_of(const Json& row, const std::string& tex
   return std::nullopt;
 }
 
-// Nothing where all is as expected, else what is not.
+// The first difference from what is expected, if any.
 std::optional<std::string> difference(const Family& family, const Json& row,
                                       const std::string& text, const VocabularyIndex& cache) {
   const ToolSet tools = tools_of(row);
@@ -128,7 +128,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
   }
   if (calls != expected) return "wrong: other calls";
 
-  // A prompt that is continued has the beginnings of the reasoning and of the content.
+  // A continued prompt holds the beginnings of the reasoning and of the content.
   const auto is_told = [&](const char* key, std::string_view read) {
     const auto told      = row.at(key).get<std::string>();
     const auto trimmed   = tools::trimmed(told);
@@ -160,7 +160,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
 
 }  // namespace
 
-TEST_CASE("Chats of the families that have a format are read and admitted") {
+TEST_CASE("NamedFormat reads and accepts llama.cpp's chats of its model family") {
   TOOLDECODE_REQUIRE_SHARED(path, "peersuites/cases.jsonl.gz");
   const VocabularyIndex cache{test::byte_vocabulary()};
   std::map<std::string, int> counts, conventions;

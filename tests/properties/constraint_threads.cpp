@@ -1,4 +1,4 @@
-// Built as an executable of its own, small enough for a build with the thread sanitizer.
+// A separate executable, small enough for a build with the thread sanitizer.
 #include <cstddef>
 #include <cstdint>
 #include <latch>
@@ -21,7 +21,7 @@ using namespace tooldecode::core;
 
 namespace {
 
-// Everything that a walk sees, save the numbers of states, which depend on who came first.
+// Everything that a walk sees, except the numbers of states, which depend on the threads' order.
 std::string trace(const ToolCallFSM& calls, unsigned seed) {
   std::mt19937 random(seed);
   std::ostringstream seen;
@@ -43,7 +43,7 @@ std::string trace(const ToolCallFSM& calls, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("Threads that share a constraint from cold see what one thread alone sees") {
+TEST_CASE("ToolCallFSM shared by threads from the start gives what one thread gets") {
   constexpr std::size_t count = 8;
   std::vector<ToolSet> sets;
   test::add_tool_sets(test::example_data("tiny/heldout.jsonl"), "tools", sets);
@@ -56,7 +56,7 @@ TEST_CASE("Threads that share a constraint from cold see what one thread alone s
     std::vector<std::string> traces(count);
     std::latch start(count);
     std::vector<std::thread> threads;
-    // Each walk is walked by two threads side by side; the last two make constraints of their own
+    // Each walk is walked by two threads side by side; the last two make their own constraints
     // over the same cache.
     for (std::size_t i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {

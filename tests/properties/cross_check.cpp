@@ -1,5 +1,4 @@
-// What `tooldecode check --cross-check` finds: each way in which a constraint could contradict
-// itself.
+// `tooldecode check --cross-check` finds each way in which a constraint could contradict itself.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -78,7 +77,7 @@ struct Faulty {
 };
 static_assert(ConstraintPolicy<Faulty>);
 
-// What is found in one of a few walks over a text, which are drawn.
+// What a few random walks over a text find.
 std::string found(Fault fault, std::string_view text) {
   const Faulty constraint{.fault = fault};
   program::CrossCheck check(constraint, all_tokens());
@@ -90,7 +89,7 @@ std::string found(Fault fault, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("A constraint without a fault is at one with itself, whatever the text") {
+TEST_CASE("cross_check of a constraint without a fault finds nothing in any text") {
   for (const std::string text : {R"({"name":null})", R"({"name":null)", R"({"nam":null})", "[]", "",
                                  R"({"name" : null} )"}) {
     INFO(text);
@@ -98,7 +97,7 @@ TEST_CASE("A constraint without a fault is at one with itself, whatever the text
   }
 }
 
-TEST_CASE("Each fault is found and told") {
+TEST_CASE("cross_check finds and describes each fault") {
   const std::string_view text = R"({"name":null})";
   CHECK(found(Fault::mask_lacks, text) ==
         R"(token 257, "name", after "{"": bytes yes, mask no, advance yes)");
@@ -112,7 +111,7 @@ TEST_CASE("Each fault is found and told") {
         R"(token 34, """, after "{"name" is read by its bytes and not as a token)");
 }
 
-TEST_CASE("Faults are found beyond where a text becomes impossible") {
+TEST_CASE("cross_check finds faults beyond the place where a text becomes impossible") {
   CHECK_FALSE(found(Fault::mask_lacks_end, R"({"x)").empty());
   CHECK_FALSE(found(Fault::mask_lacks, "{x").empty());
 }

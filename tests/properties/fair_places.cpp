@@ -1,4 +1,4 @@
-// Places that clients share: who is next, and who is told to come again.
+// Places that clients share: which one is next, and which one is refused.
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -25,7 +25,7 @@ void until(const std::function<bool()>& condition) {
 
 }  // namespace
 
-TEST_CASE("FairPlaces: one client leaves an eighth to others") {
+TEST_CASE("FairPlaces reserves an eighth of the places for other clients") {
   FairPlaces places(16, 16);
   std::vector<Ticket> held;
   for (int i = 0; i < 14; ++i) held.push_back(places.take("a", 1, [] {}));
@@ -43,7 +43,7 @@ TEST_CASE("FairPlaces: one client leaves an eighth to others") {
   CHECK(places.waiting() == 0);
 }
 
-TEST_CASE("FairPlaces: refuses a client that has its share waiting, and no other") {
+TEST_CASE("FairPlaces refuses a client whose share is already waiting, and no other") {
   FairPlaces places(4, 4);
   const Ticket held = places.take("a", 4, [] {});
   REQUIRE(held != nullptr);
@@ -56,7 +56,7 @@ TEST_CASE("FairPlaces: refuses a client that has its share waiting, and no other
   CHECK(one.take("b", 1, [] {}) == nullptr);
 }
 
-TEST_CASE("FairPlaces: a request of one part may wait where larger ones of its client may not") {
+TEST_CASE("FairPlaces lets a request of one part wait where its client's larger ones are refused") {
   FairPlaces places(32, 96);
   std::vector<Ticket> held;
   std::atomic<bool> ended = false;
@@ -87,7 +87,7 @@ TEST_CASE("FairPlaces: a request of one part may wait where larger ones of its c
   CHECK(places.waiting() == 0);
 }
 
-TEST_CASE("FairPlaces: serves the client that holds least, and small requests before large ones") {
+TEST_CASE("FairPlaces serves the client that holds least, and small requests before large ones") {
   FairPlaces places(4, 64);
   Ticket first = places.take("a", 4, [] {});
   std::mutex mutex;
@@ -110,7 +110,7 @@ TEST_CASE("FairPlaces: serves the client that holds least, and small requests be
   CHECK(order == "sLM");
 }
 
-TEST_CASE("FairPlaces: a part that ends gives its place back") {
+TEST_CASE("FairPlaces frees the place of a part that ends") {
   FairPlaces places(2, 8);
   const Ticket ticket      = places.take("a", 4, [] {});  // of two places
   std::atomic<bool> served = false;
@@ -127,7 +127,7 @@ TEST_CASE("FairPlaces: a part that ends gives its place back") {
   CHECK(served);
 }
 
-TEST_CASE("FairPlaces: who stops to wait leaves nothing behind") {
+TEST_CASE("FairPlaces keeps nothing of a client that stops waiting") {
   FairPlaces places(1, 4);
   Ticket held = places.take("a", 1, [] {});
   CHECK_THROWS_AS(places.take("b", 1, [] { throw std::runtime_error("gone"); }),
@@ -137,7 +137,7 @@ TEST_CASE("FairPlaces: who stops to wait leaves nothing behind") {
   CHECK(places.take("b", 1, [] {}) != nullptr);
 }
 
-TEST_CASE("FairPlaces: many threads never hold more than there is, and all are served") {
+TEST_CASE("FairPlaces under many threads never exceeds its places and serves all") {
   FairPlaces places(8, 1000);
   std::atomic<int> held = 0, most = 0, served = 0;
   std::vector<std::jthread> threads;

@@ -1,5 +1,5 @@
-// Every format and tool choice: what is written of conforming calls is accepted and reads back, and
-// what is broken is refused, or conforms all the same.
+// Every format and tool choice: written conforming calls are accepted and read back, and broken
+// text is refused or still conforms.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -89,7 +89,7 @@ std::string random_text(Random& random, std::uint32_t min, std::uint32_t max) {
   for (std::uint32_t left = length; left > 0;) {
     const std::string& piece = pieces[below(random, static_cast<std::uint32_t>(pieces.size()))];
     const auto size          = static_cast<std::uint32_t>(slow::code_points(piece).size());
-    // Elements cannot hold these as text; that JSON escapes them tests/constraint/named_format.cpp tells.
+    // Elements cannot hold these as text; for JSON see tests/constraint/named_format.cpp.
     const bool closes =
         piece == ">" && (text.ends_with("</parameter") || text.ends_with("</tool_call"));
     if (size > left || closes) continue;
@@ -308,7 +308,7 @@ const VocabularyIndex& marked_cache() {
   return shared;
 }
 
-// How many control tokens a text has where each mark that may be one is one; the text is accepted.
+// The number of control tokens of a text in which every possible mark is one; requires acceptance.
 std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
   auto state        = calls.initial();
   std::size_t count = 0;
@@ -375,7 +375,7 @@ bool is_accepted(const ToolCallFSM& calls, const std::string& text) {
   return true;
 }
 
-// Whatever a text is, it has calls, or a place where it breaks the format.
+// Any text has calls, or a place where it breaks the format.
 void check_parse(const ToolCallFSM& calls, const std::string& text) {
   try {
     static_cast<void>(calls.parse(text));
@@ -447,7 +447,7 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
 
 }  // namespace
 
-TEST_CASE("What is written of conforming calls is accepted and reads back") {
+TEST_CASE("NamedFormat writes conforming calls that are accepted and read back") {
   std::map<std::string, int> refused, tried;
   for (unsigned seed = 0; seed < 6; ++seed) {
     for (const Format& format : formats()) {
@@ -468,7 +468,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
           calls.push_back(
               random_call(is_named ? tool_at(seed) : tool_at(random()), format.in_order, random));
         }
-        // Keys that no document names are bare in this format.
+        // Undocumented keys have no quotes in this format.
         if (format.name == "gemma-4") {
           for (ToolCall& call : calls) {
             if (call.arguments.contains("free") && !call.arguments["free"].empty()) {
@@ -480,7 +480,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         std::string text          = written;
         const bool speaks         = choice == ToolChoice::automatic && !format.only_at_start;
         if (speaks) text = format.before_calls + text;
-        // Some marks end a block of reasoning.
+        // Some marks end a reasoning block.
         const bool is_told =
             format.name != "kimi" && format.name != "harmony" && format.name != "deepseek-v4";
         if (thinks) text = "<think>" + (is_told ? format.trigger : "") + "?</think>\n" + text;
@@ -518,7 +518,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
   }
 }
 
-TEST_CASE("What is said of all arguments, or of one, is enforced or refused by name") {
+TEST_CASE("NamedFormat enforces keywords about arguments or refuses them by name") {
   // Keywords beside `a` and `b`, two arguments that do not conform, two that do.
   struct Case {
     std::string keyword, content;

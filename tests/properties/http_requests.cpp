@@ -16,7 +16,7 @@ namespace {
 
 constexpr program::RequestLimits limits{.head_bytes = 400, .body_bytes = 40, .fields = 6};
 
-// What was read of bytes that come in pieces of random sizes, and what of them was left.
+// What was read from bytes in pieces of random sizes, and the rest of them.
 struct Read {
   RequestReader request{limits};
   std::string rest;
@@ -52,7 +52,7 @@ std::string chunked(const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("RequestReader: reads a request with a length, and nothing behind it") {
+TEST_CASE("RequestReader reads a request with a length, and nothing after it") {
   const auto [request, rest] =
       read(hosted("Content-Length: 3\r\nX-Note: \t caf\xC3\xA9 \r\n", "abcGET /hidden"));
   REQUIRE(request.state() == State::whole);
@@ -64,7 +64,7 @@ TEST_CASE("RequestReader: reads a request with a length, and nothing behind it")
         "POST /a HTTP/1.1\r\nHost: a\r\nX-Note: caf\xC3\xA9\r\nContent-Length: 3\r\n\r\nabc");
 }
 
-TEST_CASE("RequestReader: writes a body in chunks as one with a length") {
+TEST_CASE("RequestReader writes a body in chunks as one with a length") {
   const auto [request, rest] =
       read(chunked("3;note=\"x\"\r\nabc\r\n0A\r\n0123456789\r\n000\r\nX-Trailer: y\r\n\r\nGET"));
   REQUIRE(request.state() == State::whole);
@@ -72,7 +72,7 @@ TEST_CASE("RequestReader: writes a body in chunks as one with a length") {
   CHECK(request.text() == "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\n\r\nabc0123456789");
 }
 
-TEST_CASE("RequestReader: refuses whatever two readers may read differently") {
+TEST_CASE("RequestReader refuses a request that two readers could read differently") {
   const std::string nul(1, '\0');
   const std::vector<std::string> bad{
       post(""),                        // no host
@@ -141,7 +141,7 @@ TEST_CASE("RequestReader: refuses whatever two readers may read differently") {
   }
 }
 
-TEST_CASE("RequestReader: refuses what is too large") {
+TEST_CASE("RequestReader refuses a request that is too large") {
   CHECK(read(hosted("A: " + std::string(500, 'a'))).request.status() == 431);
   CHECK(read(hosted("A: a\r\nA: a\r\nA: a\r\nA: a\r\nA: a\r\nA: a\r\n")).request.status() == 431);
   CHECK(read(hosted("Content-Length: 41\r\n", "a")).request.status() == 413);
@@ -150,7 +150,7 @@ TEST_CASE("RequestReader: refuses what is too large") {
   CHECK(read(chunked("1;" + std::string(2000, 'a'))).request.status() == 431);
 }
 
-TEST_CASE("RequestReader: leaves a body that is not wanted") {
+TEST_CASE("RequestReader::drop_body ends a request whose body is not wanted") {
   RequestReader request(limits);
   const std::string head = hosted("Content-Length: 99\r\n");
   CHECK(request.push(head + "abc") == head.size());
@@ -160,7 +160,7 @@ TEST_CASE("RequestReader: leaves a body that is not wanted") {
   CHECK(request.state() == State::whole);
 }
 
-TEST_CASE("RequestReader: tells whether another request may follow") {
+TEST_CASE("RequestReader::keeps_connection says whether another request may follow") {
   const auto keeps = [](const std::string& version, const std::string& fields) {
     return read("GET / HTTP/" + version + "\r\nHost: a\r\n" + fields + "\r\n")
         .request.keeps_connection();
@@ -171,7 +171,7 @@ TEST_CASE("RequestReader: tells whether another request may follow") {
   CHECK(keeps("1.0", "connection: Keep-Alive\r\n"));
 }
 
-TEST_CASE("RequestReader: any bytes, in any pieces, have one reading that its own text has too") {
+TEST_CASE("RequestReader reads any bytes the same in any pieces, and its own text again") {
   std::mt19937 random(1);
   const std::vector<std::string> parts{"POST / HTTP/1.1\r\n",
                                        "GET /a HTTP/1.0\r\n",

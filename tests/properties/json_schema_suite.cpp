@@ -34,7 +34,7 @@ bool accepts(const std::optional<Automaton>& automaton, const std::string& text)
 std::optional<Automaton> compiled(const Json& schema, const DocumentRules& rules) {
   try {
     Grammar grammar;
-    // As texts are judged: a value that is written `0.0` is the integer 0.
+    // Texts are judged in every spelling: `0.0` is the integer 0.
     const NodeId root = SchemaCompiler(grammar, schema, {.every_spelling = true, .rules = rules})
                             .value(schema, "#");
     return std::optional<Automaton>(std::in_place, std::move(grammar), root);
@@ -50,7 +50,8 @@ struct Tally {
 
 }  // namespace
 
-TEST_CASE("The official suite: each schema is right on all of its tests, or refused by name") {
+TEST_CASE(
+    "SchemaCompiler on the official test suite is right on a whole schema or refuses it by name") {
   TOOLDECODE_REQUIRE_SHARED(suite, "jsonschema/test-suite");
   std::map<std::string, JsonValue> documents;
   for (const auto& file : std::filesystem::recursive_directory_iterator(suite / "remotes")) {

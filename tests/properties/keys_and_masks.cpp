@@ -25,8 +25,8 @@
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
-// Keys in any spelling against a judge that knows only their texts, and masks against trying every
-// token, with tokens that cut escapes anywhere.
+// Keys in any spelling against a reference that knows only their texts, and masks against trying
+// every token, with tokens that cut escapes anywhere.
 
 using namespace tooldecode;
 using namespace tooldecode::grammar;
@@ -43,7 +43,7 @@ std::string utf8_of(const Text& text) {
   return result;
 }
 
-// Patterns, and what they say of a text.
+// Patterns, each with a function that decides the same.
 struct KnownPattern {
   const char* pattern;
   bool (*holds)(const Text&);
@@ -63,7 +63,7 @@ const KnownPattern known_patterns[] = {
     {"^(a|b\\u007f?|\\u{1F600})$",
      [](const Text& t) { return t == U"a" || t == U"b" || t == U"b\x7F" || t == U"\U0001F600"; }}};
 
-// An object's rules: what the schema says, and what the judge goes by.
+// An object's rules, for the schema and for the reference.
 struct Rules {
   enum class Value { any, integer, text, never };
   std::vector<std::pair<Text, Value>> named;
@@ -196,7 +196,7 @@ struct WrittenMember {
   bool is_integer = false;  // else a string
 };
 
-// By the texts of the names alone.
+// The reference's verdict, by the names' texts alone.
 struct Judgement {
   bool conforms = true, repeats_named = false, repeats_other = false;
 };
@@ -256,8 +256,8 @@ const Vocabulary& cutting_vocabulary() {
   return vocabulary;
 }
 
-// Walks by masks, each equal to what trying every token gives and never empty before the end. Gives
-// what is wrong, if anything.
+// Walks by masks, each equal to what trying every token gives and never empty before the end.
+// Returns what is wrong, if anything.
 template <class C>
 std::string walk_masks(const C& constraint, std::mt19937& random, std::size_t steps) {
   const Vocabulary& vocabulary = constraint.vocabulary();
@@ -290,7 +290,7 @@ std::string walk_masks(const C& constraint, std::mt19937& random, std::size_t st
 
 }  // namespace
 
-TEST_CASE("Every spelling of a key is that key, and counts are of different keys",
+TEST_CASE("SchemaCompiler takes every spelling of a key as that key and counts different keys",
           "[keys_and_masks]") {
   std::size_t accepted = 0, refused = 0, repeated = 0, without_values = 0;
   for (std::uint32_t seed = 1; seed <= 1500; ++seed) {
@@ -352,7 +352,7 @@ TEST_CASE("Every spelling of a key is that key, and counts are of different keys
   CHECK(without_values < 600);
 }
 
-TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never empty",
+TEST_CASE("Constraint over keys in any spelling has masks of exactly the accepted tokens",
           "[keys_and_masks]") {
   const VocabularyIndex cache(cutting_vocabulary());
   std::size_t walks = 0;
@@ -379,7 +379,7 @@ TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never e
   CHECK(walks > 300);
 }
 
-TEST_CASE("Keys within calls are known in every spelling, and masks hold what is taken",
+TEST_CASE("ToolCallFSM knows keys in every spelling, and has masks of exactly the accepted tokens",
           "[keys_and_masks]") {
   const VocabularyIndex cache(cutting_vocabulary());
   const auto tools = ToolSet::parse(

@@ -1,5 +1,5 @@
-// Every vocabulary that llama.cpp ships: it is read, its texts get the ids that are beside it, and it
-// ends where llama.cpp's does.
+// Every vocabulary that llama.cpp ships: it is read, its texts get the ids of the file beside it,
+// and its end tokens are llama.cpp's.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -19,7 +19,7 @@ namespace {
 
 using ShippedIds = std::vector<td::TokenId>;
 
-/// What llama_vocab_is_eog says of each token, llama.cpp of llama-cpp-python 0.3.36.
+/// The tokens for which llama_vocab_is_eog holds, by llama.cpp of llama-cpp-python 0.3.36.
 struct ShippedVocabulary {
   const char* name;
   ShippedIds ends;
@@ -73,7 +73,8 @@ std::vector<ShippedIds> shipped_ids(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("vocabularies of llama.cpp are read and write its ids", "[published]") {
+TEST_CASE("load_tokenizer reads llama.cpp's vocabularies and encodes texts to its ids",
+          "[published]") {
   const auto folder = td::test::llama_cpp_models();
   if (!folder) {
     return td::test::report_skipped("llama.cpp's folder models, as TOOLDECODE_LLAMA_CPP names it");
@@ -105,7 +106,7 @@ TEST_CASE("vocabularies of llama.cpp are read and write its ids", "[published]")
     }
   }
   CHECK(texts_compared > 600);
-  // A version that ships others needs a line of each above.
+  // A version that ships other vocabularies needs a line for each above.
   for (const auto& entry : std::filesystem::directory_iterator(*folder)) {
     if (entry.path().extension() != ".gguf") continue;
     INFO(entry.path().string());

@@ -83,7 +83,7 @@ void walk(const ToolCallFSM& calls, unsigned seed, Judged& judged) {
   }
 }
 
-// Two threads, each with rounds of its own, share the vocabulary's cache.
+// Two threads, each with its own rounds, share the vocabulary's cache.
 void judge(const Vocabulary& vocabulary, std::vector<ToolSet> sets) {
   std::shuffle(sets.begin(), sets.end(), std::mt19937(7));
   const VocabularyIndex cache(vocabulary);
@@ -161,17 +161,17 @@ void judge_shared(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("A mask is what trying every token gives: the embedded model's vocabulary") {
+TEST_CASE("ToolCallFSM::fill_mask equals trying every token: the embedded model's vocabulary") {
   std::vector<ToolSet> sets = bounded_tools();
   test::add_tool_sets(test::example_data("tiny/heldout.jsonl"), "tools", sets);
   judge(load_vocabulary(test::example_data("tiny")), std::move(sets));
 }
-TEST_CASE("A mask is what trying every token gives: GPT-2") {
+TEST_CASE("ToolCallFSM::fill_mask equals trying every token: GPT-2") {
   judge_shared("gpt-2");
 }
-TEST_CASE("A mask is what trying every token gives: Qwen2") {
+TEST_CASE("ToolCallFSM::fill_mask equals trying every token: Qwen2") {
   judge_shared("qwen2");
 }
-TEST_CASE("A mask is what trying every token gives: Phi-3, byte fallback") {
+TEST_CASE("ToolCallFSM::fill_mask equals trying every token: Phi-3, byte fallback") {
   judge_shared("phi-3");
 }

@@ -1,4 +1,4 @@
-// Calls to tools that do not exist: what fuzzy matching and backtrace make of them.
+// Calls to tools that do not exist, under fuzzy matching and backtrace.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -19,7 +19,7 @@ using namespace tooldecode;
 
 namespace {
 
-// Writes the first of some texts, of those that begin as its answer does, and then ends.
+// Writes the first text that begins as the answer does, then ends.
 class Writer {
  public:
   struct Cache {
@@ -71,7 +71,7 @@ struct Written {
   [[nodiscard]] std::string write(const std::string& method, const std::vector<std::string>& texts,
                                   Output* account = nullptr) const {
     const Writer model{tokenizer, prompt.size(), texts};
-    // Of all methods, those that need nothing but a Model.
+    // The methods that need only a Model.
     const auto run = [&]() -> Output {
       if (method == "backtrace") return program::Backtrace{model, tokenizer, calls, 4}(prompt, {});
       const auto decode = program::decode_greedily(model, tokenizer);
@@ -85,7 +85,7 @@ struct Written {
 
 }  // namespace
 
-TEST_CASE("Names of calls are found in prose, lists and beside strings") {
+TEST_CASE("find_written_names finds the names of calls in prose, lists and beside strings") {
   const auto names = [](const std::string& text) {
     std::vector<std::string> found;
     for (const auto& [begin, length] : program::find_written_names(text))
@@ -100,7 +100,7 @@ TEST_CASE("Names of calls are found in prose, lists and beside strings") {
   CHECK(names("").empty());
 }
 
-TEST_CASE("A name of no tool becomes the one with its suffix") {
+TEST_CASE("Fuzzy matching replaces an unknown name by the tool with its suffix") {
   const Written written;
   CHECK(written.write("fuzzy-matching", {"[hypot(x=1), set_timer()]"}) ==
         "[math.hypot(x=1), set_timer()]");
@@ -110,7 +110,7 @@ TEST_CASE("A name of no tool becomes the one with its suffix") {
   CHECK(written.write("fuzzy-matching", {"No call."}) == "No call.");
 }
 
-TEST_CASE("Backtrace takes the next probable token where a call failed") {
+TEST_CASE("Backtrace takes the next probable token where a call has failed") {
   const Written written;
   Output account;
   const std::vector<std::string> texts{"[hypot(x=1)]", "[timer()]", "[set_timer()]", "never read"};
@@ -118,7 +118,7 @@ TEST_CASE("Backtrace takes the next probable token where a call failed") {
   Output greedy;
   CHECK(written.write("fuzzy-matching", texts, &greedy) == "[math.hypot(x=1)]");
   CHECK(account.passes > greedy.passes);
-  // The first answer where no other is better; an answer without a call goes back to its beginning.
+  // The first answer where no other is better; an answer without a call returns to its beginning.
   CHECK(written.write("backtrace", {"[hypot(x=1)]", "[timer()]"}) == "[hypot(x=1)]");
   CHECK(written.write("backtrace", {"Hello.", "[set_timer()]"}) == "[set_timer()]");
   CHECK(written.write("backtrace", {"[math.hypot(x=2)]", "[set_timer()]"}) == "[math.hypot(x=2)]");

@@ -1,5 +1,5 @@
-// OpenAPI's `nullable`, by its meaning: null or what the schema says without it, wherever it
-// stands. Schemas under DocumentRules::nullable, and the parameters of tools, against brute force.
+// OpenAPI's `nullable`, anywhere in a schema: null, or a value of the schema without the keyword.
+// Schemas under DocumentRules::nullable, and the parameters of tools, against brute force.
 #include <cstddef>
 #include <random>
 #include <string>
@@ -44,7 +44,7 @@ Json without_nullable(Json schema) {
   return either;
 }
 
-// Schemas of few values; where `plain`, without what a tool's document is read otherwise in.
+// Schemas of few values; `plain` ones lack what a tool's document reads in another way.
 Json random_schema(Random& random, bool plain, unsigned depth = 0) {
   Json schema = Json::object();
   switch (below(random, depth < 3 ? 9 : 4)) {
@@ -102,7 +102,7 @@ const std::vector<Json>& values() {
 
 }  // namespace
 
-TEST_CASE("A schema that is nullable has its values, and null") {
+TEST_CASE("Reader with nullable admits a schema's values and null") {
   std::size_t nulls = 0, judged = 0;
   for (unsigned seed = 0; seed < 1500; ++seed) {
     Random random(seed);
@@ -132,7 +132,7 @@ TEST_CASE("A schema that is nullable has its values, and null") {
   CHECK(judged > 15'000);
 }
 
-TEST_CASE("A tool's argument that is nullable has its values, and null") {
+TEST_CASE("ToolSet with a nullable argument admits its values and null") {
   std::size_t nulls = 0;
   for (unsigned seed = 0; seed < 800; ++seed) {
     Random random(seed);

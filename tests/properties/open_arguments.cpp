@@ -1,5 +1,5 @@
-// Tools that are not strict, in every format: any object is accepted and reads back, whatever the
-// document says of it; the tool's name and the call's form hold as ever. And custom tools, whose
+// Tools that are not strict, in every format: any object is accepted and read back, regardless of
+// the document; the tool's name and the call's form must still be right. And custom tools, whose
 // calls carry one text.
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ const VocabularyIndex& cache() {
   return shared;
 }
 
-// One that says much of its arguments, and one beside it that is strict.
+// A tool with many keywords on its arguments, and a strict one beside it.
 ToolSet tools_of(bool strict) {
   Json documents =
       tooldecode::text::parse_json(R"([{"name": "loose", "parameters": {"type": "object",
@@ -94,7 +94,7 @@ bool is_positional(const NamedFormat& format) {
   return format.name == "toolken" || format.name == "tooldec";
 }
 
-// Whether the format writes a string that its document knows to be one without quotes.
+// Whether the format writes documented strings without quotes.
 bool has_bare_strings(const NamedFormat& format, const ToolSet& tools) {
   const ToolCall call{"loose", {{"size", 1}, {"place", "zzz"}}};
   const std::string text = format.write(std::vector{call}, tools);
@@ -141,7 +141,7 @@ bool accepts(const ToolCallFSM& calls, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("Of a tool that is not strict any object is accepted and reads back") {
+TEST_CASE("NamedFormat of a tool that is not strict accepts any object and reads it back") {
   const ToolSet tools = tools_of(false), strict = tools_of(true);
   std::map<bool, int> conforming;
   for (const NamedFormat& format : named_formats()) {
@@ -173,7 +173,7 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
       refused += is_tight ? 0 : 1;
       if (conforms) CHECK(is_tight);
       if (is_tight && !conforms) FAIL("the schema is enforced where the tool is strict");
-      // The other tool is as strict as it was, and no other name is one.
+      // The other tool is still strict, and unknown names are refused.
       for (const ToolCall& wrong : {ToolCall{"tight", {{"n", "x"}}}, ToolCall{"loos", {}}}) {
         try {
           CHECK_FALSE(accepts(calls, format.write(std::vector{wrong}, tools)));
@@ -188,8 +188,7 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
   CHECK(conforming[false] > 0);
 }
 
-TEST_CASE(
-    "What a strict document says of a tool's arguments is not compiled where it is not strict") {
+TEST_CASE("NamedFormat of a tool that is not strict does not compile its parameters") {
   const ToolSet tools = ToolSet::parse(R"([{"type": "function", "function": {"name": "f",
     "strict": false, "parameters": {"type": "object", "properties": {
       "a": {"type": "string", "format": "regex"}, "b": {"type": "no_such_type"}}}}}])");
@@ -203,7 +202,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A custom tool's text matches its pattern in every format") {
+TEST_CASE("NamedFormat of a custom tool accepts text that matches its pattern") {
   const ToolSet tools = ToolSet::parse(R"([
     {"type": "custom", "custom": {"name": "date", "description": "A day.", "format": {
       "type": "grammar", "grammar": {"syntax": "regex",

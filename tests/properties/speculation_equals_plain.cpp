@@ -1,8 +1,8 @@
-// Speculative output equals plain output, token for token and probability for probability, on the
-// embedded model: every drafter, every size of the draft vocabulary, with and without constraint.
+// Speculative output equals plain output in tokens and probabilities on the embedded model: every
+// drafter, every size of the draft vocabulary, with and without constraint.
 //
-// TOOLDECODE_PROMPTS=FIRST:COUNT takes other prompts than the few of an ordinary run; there are
-// 1,800, each held-out dialogue in both call formats.
+// TOOLDECODE_PROMPTS=FIRST:COUNT selects other prompts than the few of an ordinary run, of 1,800:
+// each held-out dialogue in both call formats.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -70,7 +70,7 @@ struct Comparison {
 
 }  // namespace
 
-TEST_CASE("speculative output equals plain output on the held-out dialogues") {
+TEST_CASE("TreeSpeculation on the held-out dialogues gives the plain output") {
   const Range range = asked_range();
   const program::EmbeddedAssistant assistant =
       program::load_embedded(program::example_data("tiny"));

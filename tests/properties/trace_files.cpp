@@ -1,4 +1,4 @@
-// What the program writes of traces: spans that nest on each thread, texts that are whole characters.
+// The program's trace files: spans that nest on each thread, texts of whole characters.
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -47,7 +47,7 @@ std::vector<std::string> members(const Json& answer, const char* key) {
 
 }  // namespace
 
-TEST_CASE("Spans of a thread of a timeline nest, whatever overlaps on its track") {
+TEST_CASE("trace_events puts spans that overlap on a track on threads where they nest") {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
     std::vector<TimelineSpan> spans;
@@ -91,7 +91,7 @@ TEST_CASE("Spans of a thread of a timeline nest, whatever overlaps on its track"
   }
 }
 
-TEST_CASE("A track whose spans nest or follow one another is one thread, by its own name") {
+TEST_CASE("trace_events puts a track whose spans nest or follow one another on one thread") {
   const Json events =
       program::trace_events("test", {{"answer", "whole", "answer", at(5), at(30)},
                                      {"answer", "first", "model", at(5), at(12)},
@@ -109,7 +109,7 @@ TEST_CASE("A track whose spans nest or follow one another is one thread, by its 
   CHECK(events[0]["dur"] == 0.025);
 }
 
-TEST_CASE("Texts of tokens are whole characters, and together the answer") {
+TEST_CASE("AnswerTrace splits the answer into texts of whole characters") {
   const Vocabulary vocabulary = test::byte_vocabulary();
   AnswerTrace answer(vocabulary, "a");
   answer.add(bytes_one_by_one("x\xE2\x82\xAC\xFF\xE2\x82", 256));
@@ -125,7 +125,7 @@ TEST_CASE("Texts of tokens are whole characters, and together the answer") {
   CHECK(json["totals"]["tokens"] == 7);
 }
 
-TEST_CASE("What a method has put in the place of an answer's tokens was supplied") {
+TEST_CASE("AnswerTrace marks tokens that a method has replaced as supplied") {
   const Vocabulary vocabulary = test::byte_vocabulary();
   const auto kinds = [&](const std::string& written, const std::string& repaired, bool ends) {
     Output output = bytes_one_by_one(written, ends ? std::optional<TokenId>(256) : std::nullopt);
@@ -148,7 +148,7 @@ TEST_CASE("What a method has put in the place of an answer's tokens was supplied
   CHECK(kinds("ab", "", true) == ".");
 }
 
-TEST_CASE("Turns of an answer follow one another, with the results between them") {
+TEST_CASE("AnswerTrace joins the turns of an answer, with the results between them") {
   const Vocabulary vocabulary = test::byte_vocabulary();
   AnswerTrace answer(vocabulary, "a");
   Output first = bytes_one_by_one("f()");

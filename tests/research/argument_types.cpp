@@ -51,7 +51,8 @@ bool accepts(const ToolCallFSM& calls, const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("of an argument's schema its type is left") {
+TEST_CASE(
+    "with_types_only leaves each argument's type of its schema, and the tool's other fields") {
   const ToolSet types = with_types_only(documents());
   REQUIRE(types.size() == 2);
   const Tool& tool = types[0];
@@ -83,7 +84,7 @@ TEST_CASE("of an argument's schema its type is left") {
   }
 }
 
-TEST_CASE("references that lead nowhere, or round, say no type") {
+TEST_CASE("with_types_only of a reference that is cyclic or unresolved leaves no type") {
   const ToolSet set =
       ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", "properties": {
     "a": {"$ref": "#/properties/a"}, "b": {"$ref": "#/nowhere"}, "c": {"$ref": "other.json"}}}}])");
@@ -94,8 +95,7 @@ TEST_CASE("references that lead nowhere, or round, say no type") {
   }
 }
 
-TEST_CASE(
-    "calls under types alone have the right names, keys and types, and break the rest of the schema") {
+TEST_CASE("with_types_only lets a constraint check names, keys and types, and nothing else") {
   const ToolCallFSM whole = constrain(documents());
   const ToolCallFSM types = constrain(with_types_only(documents()));
   // Arguments, and whether they conform to the schema, and to its types.
@@ -117,7 +117,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a tool that is not strict stays so, and keeps its types as documentation") {
+TEST_CASE("with_types_only of a tool that is not strict keeps types as documentation alone") {
   const ToolSet tools = ToolSet::parse(R"({"name": "f", "strict": false, "parameters": {
       "type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}}})");
   const ToolSet types = with_types_only(tools);

@@ -30,7 +30,7 @@ using Tokens          = std::vector<td::TokenId>;
 constexpr double none = -std::numeric_limits<double>::infinity();
 
 /// A random machine over few tokens. Token 0 ends a text that may end; state 0 is entered by text
-/// and is its own end; a state may have no way on but its end, or none at all.
+/// and is its own end; a state may have no way forward except its end, or none at all.
 class Machine {
  public:
   struct State {
@@ -111,7 +111,7 @@ std::vector<double> distribution(const RandomModel& model, const Machine& machin
   return result;
 }
 
-/// Every way to go on from an answer by one token.
+/// Every continuation of an answer by one token.
 std::vector<Answer> continuations(const RandomModel& model, const Machine& machine,
                                   const Tokens& prompt, const Answer& from) {
   Tokens sequence = prompt;
@@ -196,7 +196,7 @@ td::Output decoded(const auto& strategy, const auto& model, const auto& constrai
 
 }  // namespace
 
-TEST_CASE("beams without number find the best of all answers") {
+TEST_CASE("BeamSearch with a very large width finds the best of all answers") {
   std::size_t whole = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     const Machine machine{seed};
@@ -217,7 +217,7 @@ TEST_CASE("beams without number find the best of all answers") {
   CHECK(whole > 50);
 }
 
-TEST_CASE("few beams find what a plain search finds that never stops early") {
+TEST_CASE("BeamSearch with few beams finds what a plain search without early stopping finds") {
   for (unsigned seed = 0; seed < 1500; ++seed) {
     const Machine machine{seed};
     const RandomModel model{Machine::size, {.seed = seed}};
@@ -234,7 +234,7 @@ TEST_CASE("few beams find what a plain search finds that never stops early") {
   }
 }
 
-TEST_CASE("a search stops when no beam can be better than the best answer") {
+TEST_CASE("BeamSearch stops when no beam can be better than the best answer") {
   // Token 0 ends the text and is by far the likeliest.
   const RandomModel model{40, {.seed = 3, .distort = +[](float logit, std::size_t t) {
                                  return t == 0 ? 6.0F : logit;
@@ -244,14 +244,14 @@ TEST_CASE("a search stops when no beam can be better than the best answer") {
     const td::BeamSearch beams{.width = 3, .length_penalty = penalty};
     return decoded(beams, model, any, {1}, {.max_tokens = 30}).passes;
   };
-  // The first answer is the end alone, of probability p. A beam of probability q < p is worse
-  // for good where the length does not count or counts against it, and not where it counts for it.
+  // The first answer is the end alone, of probability p. A beam of probability q < p stays worse
+  // where the length does not count or counts against it, but not where it counts for it.
   CHECK(passes(0) == 1);
   CHECK(passes(-1) == 1);
   CHECK(passes(3) == 30);
 }
 
-TEST_CASE("one beam is greedy decoding") {
+TEST_CASE("BeamSearch with one beam decodes greedily") {
   const auto distortions = {
       +[](float logit, std::size_t) { return logit; },
       +[](float, std::size_t) { return std::numeric_limits<float>::quiet_NaN(); },
@@ -286,7 +286,7 @@ TEST_CASE("one beam is greedy decoding") {
   CHECK(forced > 300);
 }
 
-TEST_CASE("sparing the passes of forced tokens changes no beam") {
+TEST_CASE("BeamSearch with skip_forced gives the same beams in no more passes") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     const Machine machine{seed};
@@ -304,7 +304,7 @@ TEST_CASE("sparing the passes of forced tokens changes no beam") {
   }
 }
 
-TEST_CASE("beams in one pass are beams one by one") {
+TEST_CASE("BeamSearch gives the same beams in one pass as one by one") {
   for (unsigned seed = 0; seed < 6; ++seed) {
     INFO("seed " << seed);
     const td::LlamaModel model = td::test::random_llama(seed);
@@ -334,7 +334,7 @@ TEST_CASE("beams in one pass are beams one by one") {
   }
 }
 
-TEST_CASE("a search ends where the context does, and equal beams are told by their tokens") {
+TEST_CASE("BeamSearch ends at the context length, and orders equal beams by their tokens") {
   const RandomModel model{4, {.distort = +[](float, std::size_t) { return 0.0F; }}};
   const td::Unconstrained any{4};
   const td::BeamSearch beams{.width = 2};
@@ -351,7 +351,7 @@ TEST_CASE("a search ends where the context does, and equal beams are told by the
   CHECK(decoded(beams, model, any, {1}, {.max_tokens = 0}).finish == td::Finish::length);
 }
 
-TEST_CASE("settings that a beam search cannot have are named") {
+TEST_CASE("BeamSearch refuses settings that it cannot have and names them") {
   const RandomModel model{4};
   const td::Unconstrained any{4};
   const auto failure = [&](const td::BeamSearch& beams, const td::DecodeOptions& options) {
@@ -372,7 +372,7 @@ TEST_CASE("settings that a beam search cannot have are named") {
   CHECK(failure({}, {.max_tokens = 2}) == "none");
 }
 
-TEST_CASE("the listener hears the tokens of the best beam, once") {
+TEST_CASE("BeamSearch reports the tokens of the best beam once") {
   for (unsigned seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
     const Machine machine{seed};

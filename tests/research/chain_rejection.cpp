@@ -12,7 +12,7 @@ const auto choose = [](const td::test::NodeCase& node, auto& noise) {
 };
 }  // namespace
 
-TEST_CASE("ChainRejection keeps the distribution exactly, with further children or without") {
+TEST_CASE("ChainRejection keeps the distribution exactly, with one child or several") {
   CHECK(td::test::worst_distance(choose) < 1e-12);
   CHECK(td::test::worst_distance([](td::test::NodeCase node, auto& noise) {
           node.children = node.children > 0 ? 1 : 0;
@@ -22,6 +22,6 @@ TEST_CASE("ChainRejection keeps the distribution exactly, with further children 
   STATIC_REQUIRE(td::ChainRejection::needs_proposal_distribution);
 }
 
-TEST_CASE("ChainRejection gives nothing impossible with coins at their bounds") {
+TEST_CASE("ChainRejection with coins at their bounds gives no impossible token") {
   CHECK_FALSE(td::test::leaves_support<td::test::BoundaryNoise<>>(choose));
 }

@@ -25,7 +25,7 @@ namespace {
 const JsonCall hermes = JsonCall::hermes();
 const PythonCall python;
 
-// A row of the collections: its tools, what is expected, and calls that are right.
+// A row of a data set: its tools, the expected calls, and correct calls.
 struct Row {
   std::string id;
   ToolSet tools;
@@ -46,8 +46,8 @@ std::string message(const Verdict& verdict) {
          verdict.difference;
 }
 
-// The calls with the first allowed value of each argument that is not "", which says that it may be
-// left out; so too for the members of an object.
+// The calls with the first allowed value of each argument. The value "" means that an argument, or
+// a member of an object, may be left out.
 Json first_allowed(const Json& allowed, bool object_members) {
   const auto found =
       std::find_if(allowed.begin(), allowed.end(), [](const Json& value) { return value != ""; });
@@ -145,7 +145,7 @@ ErrorClass class_of(std::string_view expected, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("one class for each output, the coarsest that applies") {
+TEST_CASE("classify gives each output the coarsest error class that applies") {
   using enum ErrorClass;
   const struct {
     const char* expected;
@@ -195,12 +195,12 @@ TEST_CASE("one class for each output, the coarsest that applies") {
   }
 }
 
-TEST_CASE("parallel calls have no order") {
+TEST_CASE("classify matches parallel calls in any order") {
   CHECK(class_of("[f(a=1), g(), f(a=2)]", "[f(a=2), f(a=1), g()]") == ErrorClass::correct);
   CHECK(class_of("[f(a=1), f(a=2)]", "[f(a=2), f(a=3)]") == ErrorClass::value);
   CHECK(class_of("[f(a=1), f(a=2)]", "[f(a=3), f(b='x')]") == ErrorClass::key);
 
-  // The first call fits both answers, the second only what the first would take.
+  // The first expected call allows two values, the second only one of them.
   const auto tools = ToolSet::from_json(tools_text);
   std::vector<ExpectedCall> expected(3, ExpectedCall{"f", {{"a", {1, 2}}}});
   expected[1].arguments[0].allowed = {1};
@@ -216,7 +216,7 @@ TEST_CASE("parallel calls have no order") {
   CHECK(verdict.call == 2);
 }
 
-TEST_CASE("matching finds as many correct pairs as any order does") {
+TEST_CASE("classify calls an output correct exactly where some order of the calls fits") {
   const auto tools = ToolSet::from_json(tools_text);
   for (unsigned seed = 0; seed < 500; ++seed) {
     std::mt19937 random(seed);
@@ -245,7 +245,7 @@ TEST_CASE("matching finds as many correct pairs as any order does") {
   }
 }
 
-TEST_CASE("a verdict names the place") {
+TEST_CASE("classify reports the call, the key and the JSON pointer of a difference") {
   const auto tools = ToolSet::from_json(tools_text);
   const auto find  = [&](std::string_view expected, std::string_view text) {
     std::vector<ExpectedCall> calls;
@@ -271,7 +271,7 @@ TEST_CASE("a verdict names the place") {
   CHECK(find("[f(a=1)]", "[g()]").difference == R"(expected ["f"], got ["g"])");
 }
 
-TEST_CASE("the leaderboard's rules") {
+TEST_CASE("classify compares values by the rules of BFCL") {
   const struct {
     const char* schema;
     const char* allowed;
@@ -339,7 +339,7 @@ TEST_CASE("the leaderboard's rules") {
   }
 }
 
-TEST_CASE("the leaderboard's optional arguments") {
+TEST_CASE("classify treats optional arguments by the rules of BFCL") {
   const auto tools = ToolSet::parse(R"({"name": "f", "parameters": {"type": "dict", "properties":
     {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}})");
   const auto error = [&](const char* answer, const char* text) {
@@ -360,7 +360,7 @@ TEST_CASE("the leaderboard's optional arguments") {
   }
 }
 
-TEST_CASE("calls that answer the leaderboard's questions are correct", "[published]") {
+TEST_CASE("classify calls the answers to BFCL's questions correct", "[published]") {
   for (const Row& row : own_rows()) check_correct(row);
   for (const char* file : answered) {
     TOOLDECODE_REQUIRE_SHARED(path, file);
@@ -377,7 +377,7 @@ TEST_CASE("calls that answer the leaderboard's questions are correct", "[publish
   }
 }
 
-TEST_CASE("every allowed value is correct", "[published]") {
+TEST_CASE("classify calls every value that BFCL allows correct", "[published]") {
   std::size_t values = 0;
   const auto check   = [&](const Json& source) {
     const Row row = row_with_answers(source);
@@ -408,7 +408,7 @@ TEST_CASE("every allowed value is correct", "[published]") {
   CHECK(values > 6000);
 }
 
-TEST_CASE("calls of the leaderboard's executable rows are correct") {
+TEST_CASE("classify calls the calls of BFCL's executable rows correct") {
   TOOLDECODE_REQUIRE_SHARED(path, "bfcl/exec.jsonl");
   std::size_t rows = 0;
   for (const Json& source : read_rows(path)) {
@@ -419,7 +419,7 @@ TEST_CASE("calls of the leaderboard's executable rows are correct") {
   CHECK(rows > 100);
 }
 
-TEST_CASE("API-Bank's calls are correct, as texts and as typed values") {
+TEST_CASE("classify calls API-Bank's calls correct, as texts and as typed values") {
   for (const char* file : {"apibank/level1.jsonl", "apibank/level2.jsonl"}) {
     TOOLDECODE_REQUIRE_SHARED(path, file);
     for (const Json& source : read_rows(path)) {
@@ -435,7 +435,7 @@ TEST_CASE("API-Bank's calls are correct, as texts and as typed values") {
   }
 }
 
-TEST_CASE("calls of several turns are correct") {
+TEST_CASE("classify calls BFCL's calls of several turns correct") {
   TOOLDECODE_REQUIRE_SHARED(path, "bfcl/multi_turn_calls.jsonl");
   TOOLDECODE_REQUIRE_SHARED(functions, "bfcl/multi_turn_functions.jsonl");
   Json documents = Json::array();
@@ -463,7 +463,7 @@ TEST_CASE("calls of several turns are correct") {
 
 namespace {
 
-// Random changes to right calls, each of one class whatever else the row allows.
+// Random changes to correct calls, each of one class whatever else the row allows.
 class Mutator {
  public:
   Mutator(const Row& row, unsigned seed)
@@ -561,7 +561,7 @@ class Mutator {
         return text.insert(text.find('(') + 1, "qz=yes, ");
     }
   }
-  // Those that the document requires, or does not know.
+  // Arguments that the document requires or does not know.
   [[nodiscard]] std::vector<std::string> required_of(const ToolCall& call) const {
     std::vector<std::string> names, known;
     if (const auto tool = row_.tools.find(call.name)) {
@@ -685,7 +685,7 @@ void check_mutations(const std::vector<Row>& rows, unsigned rounds) {
 
 }  // namespace
 
-TEST_CASE("mutations of right calls are of exactly their class", "[published]") {
+TEST_CASE("classify gives a mutated call exactly the class of its mutation", "[published]") {
   check_mutations(own_rows(), 50);
   std::vector<Row> rows;
   for (const char* file : answered) {

@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::size_t vocabulary = 4096;
 
-/// A text whose ranks fall off as a power, and a drafter that finds what its head has, more seldom
-/// the deeper.
+/// A text whose ranks follow a power law, and a drafter that finds what its head has, less often
+/// at deeper levels.
 struct Simulation {
   double power       = 1;
   double finds       = 0.8;
-  double rest        = 1;  ///< seconds of a round beside its products
+  double rest        = 1;  ///< seconds of a round without its products
   std::size_t levels = 4;
 
   [[nodiscard]] std::size_t draw_rank(std::mt19937& random) const {
@@ -39,7 +39,7 @@ struct Simulation {
     return std::min(static_cast<std::size_t>(x) - 1, vocabulary - 1);
   }
 
-  /// One round with a size; the tokens that it gives.
+  /// One round with a size; returns its number of tokens.
   std::size_t round(CoverageEstimate& learnt, std::size_t size, std::mt19937& random) const {
     std::uniform_real_distribution<double> uniform(0, 1);
     std::size_t tokens = 0;
@@ -73,7 +73,7 @@ HeadCosts costs_of(double seconds_of_all) {
 
 }  // namespace
 
-TEST_CASE("the size that is chosen is the fastest of a simulation that runs each") {
+TEST_CASE("CoverageEstimate::best is the fastest size of a simulation that runs each") {
   std::vector<std::size_t> chosen;
   for (const double power : {0.5, 1.0, 1.5}) {
     for (const double head : {0.01, 0.2, 2.0}) {
@@ -99,7 +99,7 @@ TEST_CASE("the size that is chosen is the fastest of a simulation that runs each
   CHECK(*std::ranges::max_element(chosen) >= 5);
 }
 
-TEST_CASE("a text whose ranks change is followed") {
+TEST_CASE("CoverageEstimate::best follows a text whose ranks change") {
   std::mt19937 random{7};
   const HeadCosts costs = costs_of(0.2);
   CoverageEstimate learnt(costs);
@@ -115,7 +115,7 @@ TEST_CASE("a text whose ranks change is followed") {
   CHECK(learnt.best() <= 1);
 }
 
-TEST_CASE("where few tokens are allowed any size has them, and multiplies no more") {
+TEST_CASE("CoverageEstimate under masks of few tokens treats all sizes alike") {
   CoverageEstimate learnt(costs_of(1.0));
   for (int i = 0; i < 100; ++i) {
     learnt.count_token(CoverageEstimate::never, 10);
@@ -128,7 +128,7 @@ TEST_CASE("where few tokens are allowed any size has them, and multiplies no mor
   CHECK(learnt.best() == learnt.costs().size() - 1);  // all are as good
 }
 
-TEST_CASE("costs are a line between sizes, and those that are none are refused") {
+TEST_CASE("HeadCosts interpolates between sizes and refuses invalid costs") {
   const HeadCosts costs({{100, 1.0}, {300, 2.0}});
   CHECK(costs.seconds(0) == 0);
   CHECK(costs.seconds(50) == 0.5);

@@ -38,7 +38,7 @@ EngineTimes random_engine(std::mt19937& random) {
   return times;
 }
 
-// One session on a clock, the predictions right where the bits say so.
+// One session on a clock; the bits say which predictions are right.
 double client_session(const TurnTimes& t, std::size_t turns, unsigned right) {
   double clock = 0;
   for (std::size_t i = 0; i < turns; ++i) {
@@ -50,8 +50,7 @@ double client_session(const TurnTimes& t, std::size_t turns, unsigned right) {
   return clock;
 }
 
-// The same with two parties, message by message: the clock at which the next turn can start, and
-// with whom.
+// The same with two parties, message by message: when the next turn can start, and with which.
 double engine_session(const EngineTimes& e, std::size_t turns, unsigned right) {
   const TurnTimes& t = e.turn;
   const double way   = e.round_trip.count() / 2;
@@ -62,7 +61,7 @@ double engine_session(const EngineTimes& e, std::size_t turns, unsigned right) {
   for (std::size_t i = 0; i < turns; ++i) {
     double client_starts = clock, decoding_starts = 0;
     if (in_batch) {
-      client_starts   = clock + way;  // it hears of the turn
+      client_starts   = clock + way;  // it receives the turn
       decoding_starts = clock + e.result_tokens / e.prefill_rate;
     } else {
       decoding_starts = clock + way + e.eviction.count() + refill;
@@ -101,7 +100,7 @@ double enumerate(std::size_t turns, double acceptance, Session session) {
 
 }  // namespace
 
-TEST_CASE("A hand-computed session") {
+TEST_CASE("time_without, time_with and speedup equal a session computed by hand") {
   // Reasoning and tool 1 s each, the prediction after 0.25 s, right four times of five.
   const TurnTimes times{Seconds(1), Seconds(0.25), Seconds(1)};
   CHECK(time_without(10, times).count() == Approx(20));
@@ -112,7 +111,7 @@ TEST_CASE("A hand-computed session") {
   CHECK(any_right(0.5, 3) == Approx(0.875));
 }
 
-TEST_CASE("Expected times are the mean over all outcomes of a session") {
+TEST_CASE("time_with and time_with_cache are the mean over all outcomes of a session") {
   std::mt19937 random(21);
   for (int round = 0; round < 200; ++round) {
     const EngineTimes times      = random_engine(random);
@@ -134,7 +133,7 @@ TEST_CASE("Expected times are the mean over all outcomes of a session") {
   }
 }
 
-TEST_CASE("Several speculators: the mean over which of them are right") {
+TEST_CASE("time_saved of several speculators is the mean over which of them are right") {
   std::mt19937 random(22);
   for (int round = 0; round < 200; ++round) {
     const TurnTimes times   = random_times(random);
@@ -163,7 +162,8 @@ TEST_CASE("Several speculators: the mean over which of them are right") {
   CHECK(best_speculators({Seconds(1), Seconds(2), Seconds(1)}, 0.9, 9) == 0);
 }
 
-TEST_CASE("Without overhead speculation pays if and only if it can be right and is faster") {
+TEST_CASE(
+    "speedup without overhead exceeds 1 exactly where predictions can be right and are faster") {
   std::mt19937 random(23);
   std::size_t pays = 0;
   for (int round = 0; round < 1000; ++round) {
@@ -188,7 +188,7 @@ TEST_CASE("Without overhead speculation pays if and only if it can be right and 
   CHECK(speedup_bound(0) == 1);
 }
 
-TEST_CASE("Above the break-even speculation gains, below it loses") {
+TEST_CASE("break_even_acceptance separates the acceptances that gain from those that lose") {
   std::mt19937 random(24);
   std::size_t within = 0;
   for (int round = 0; round < 500; ++round) {
@@ -207,7 +207,7 @@ TEST_CASE("Above the break-even speculation gains, below it loses") {
   CHECK(within > 50);
 }
 
-TEST_CASE("Time grows with each time of a turn and falls with acceptance") {
+TEST_CASE("time_with grows with each time of a turn and falls with the acceptance") {
   std::mt19937 random(25);
   for (int round = 0; round < 300; ++round) {
     const EngineTimes times = random_engine(random);
@@ -227,7 +227,7 @@ TEST_CASE("Time grows with each time of a turn and falls with acceptance") {
   }
 }
 
-TEST_CASE("A cache in the engine never loses against the client alone") {
+TEST_CASE("time_with_cache never exceeds the time of the client alone") {
   std::mt19937 random(26);
   for (int round = 0; round < 2000; ++round) {
     const EngineTimes times = random_engine(random);
@@ -236,11 +236,11 @@ TEST_CASE("A cache in the engine never loses against the client alone") {
     CHECK(time_with_cache(12, times, acceptance) <=
           time_with(12, client_times(times), acceptance) + Seconds(1e-9));
   }
-  // With nothing to come back to it is the client alone.
+  // Without time for readmission, it equals the client alone.
   EngineTimes free{.turn = {Seconds(1), Seconds(0.5), Seconds(0.25)}};
   CHECK(time_with_cache(9, free, 0.7).count() == Approx(time_with(9, free.turn, 0.7).count()));
   CHECK(speedup_with_cache(9, free, 0.7) == Approx(speedup(free.turn, 0.7)));
-  // Certain and fast predictions: each turn but the first is decoding, less the call, and the
+  // Certain and fast predictions: each turn except the first is decoding without the call, and the
   // result.
   const EngineTimes sure{.turn           = {Seconds(1), Seconds(0.1), Seconds(0.1)},
                          .round_trip     = Seconds(0.02),
@@ -256,7 +256,7 @@ TEST_CASE("A cache in the engine never loses against the client alone") {
   CHECK(time_with_cache(3, sure, 1).count() == Approx(0.01 + 0.01 + 0.11 + 0.8 + 2 * 0.81));
 }
 
-// One agent, times that do not vary, predictions that the engine does not feel.
+// One agent, constant times, predictions that do not slow the engine.
 static tool_latency::Setup plain_setup(double tool, tool_latency::Speculation speculation) {
   tool_latency::Setup setup{.speculation = speculation};
   setup.engine.step_per_draft   = 0;
@@ -267,10 +267,10 @@ static tool_latency::Setup plain_setup(double tool, tool_latency::Speculation sp
   return setup;
 }
 
-TEST_CASE("Simulated sessions take what the model says, within 1 %") {
+TEST_CASE("time_with of simulated sessions is right within 1 %") {
   using tool_latency::Policy;
   for (const Policy policy : {Policy::none, Policy::client, Policy::engine}) {
-    // At none of these does a decoding step more or less decide whether a result is in time.
+    // In none of these does one decoding step decide whether a result is in time.
     for (const double tool : {0.0, 0.25, 0.6, 1.5, 3.0}) {
       for (const double acceptance : {0.0, 0.5, 0.8, 1.0}) {
         for (const std::size_t speculators : {1U, 3U}) {
@@ -292,7 +292,7 @@ TEST_CASE("Simulated sessions take what the model says, within 1 %") {
   }
 }
 
-TEST_CASE("A simulation repeats itself, and counts what happens") {
+TEST_CASE("simulate gives the same result again and counts what happens") {
   using tool_latency::Policy;
   const auto setup = [](Policy policy, bool is_gated) {
     tool_latency::Setup result{.speculation = {.policy = policy, .speculators = 2}};
@@ -333,7 +333,7 @@ TEST_CASE("A simulation repeats itself, and counts what happens") {
   CHECK(late.seconds == Approx(tool_latency::simulate(plain_setup(0.5, {})).seconds));
 }
 
-TEST_CASE("Sessions that take no time, and none at all") {
+TEST_CASE("time_with_cache, speedup and the like are defined for sessions without time or turns") {
   CHECK(speedup({}, 0.5) == 1);
   CHECK(speedup_with_cache(5, {}, 0.5) == 1);
   CHECK(speedup({.overhead = Seconds(1)}, 0.5) == 0);
@@ -344,7 +344,7 @@ TEST_CASE("Sessions that take no time, and none at all") {
   CHECK(std::isinf(break_even_acceptance({})));
 }
 
-TEST_CASE("What is no time or no probability is refused") {
+TEST_CASE("time_with, append_time and the like refuse invalid times and probabilities") {
   const auto refuses = [](auto&& act) {
     try {
       static_cast<void>(act());
@@ -426,7 +426,7 @@ struct Engine {
   }
 };
 
-// Turns whose bits say that the prediction was right; all that was read once is kept.
+// The bits say which predictions were right; the engine keeps all that it has read.
 double kept_session(const AgentRun& run, unsigned right) {
   Engine engine{run.rates};
   engine.read(run.prompt_tokens);
@@ -463,7 +463,7 @@ double forgetful_session(const AgentRun& run) {
 
 }  // namespace
 
-TEST_CASE("Equations 4 to 6 are what an engine that counts its tokens takes") {
+TEST_CASE("engine_time_with, _without and _cached equal an engine that counts its tokens") {
   std::mt19937 random(46);
   for (int round = 0; round < 100; ++round) {
     CAPTURE(round);
@@ -479,7 +479,7 @@ TEST_CASE("Equations 4 to 6 are what an engine that counts its tokens takes") {
   }
 }
 
-TEST_CASE("What the paper says of its equations holds") {
+TEST_CASE("engine_time_with has the properties that its paper states") {
   std::mt19937 random(6);
   for (int round = 0; round < 100; ++round) {
     CAPTURE(round);
@@ -520,7 +520,7 @@ TEST_CASE("What the paper says of its equations holds") {
   CHECK(max_speedup(close) == Approx(2).margin(1e-5));
 }
 
-TEST_CASE("An engine's turns that cannot be are refused by name") {
+TEST_CASE("engine_time functions refuse invalid turns and name the field") {
   const std::vector<AgentTurn> good{{10, 5, 20, Seconds(1)}};
   const EngineRates rates{Seconds(0.01), Seconds(0.001), Seconds(0.01)};
   const auto refused = [](const auto& body, const std::string& where) {

@@ -41,12 +41,12 @@ TEST_CASE(
   STATIC_REQUIRE(td::RecursiveRejection::needs_proposal_distribution);
 }
 
-TEST_CASE("RecursiveRejection gives nothing impossible with coins at their bounds") {
+TEST_CASE("RecursiveRejection with coins at their bounds gives no impossible token") {
   CHECK_FALSE(
       td::test::leaves_support<td::test::BoundaryNoise<>>(choose_by(td::RecursiveRejection{})));
 }
 
-TEST_CASE("RecursiveRejection accepts no less often than ChainRejection does") {
+TEST_CASE("RecursiveRejection accepts at least as often as ChainRejection") {
   double recursive = 0;
   double chain     = 0;
   for (const auto& node : td::test::node_cases()) {

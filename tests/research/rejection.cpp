@@ -37,26 +37,27 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
 
 }  // namespace
 
-TEST_CASE("one draft: accepted by the ratio, else what is owed") {
-  // p / q = .5 / .8 of token 0; owed are 0, .2 and .1 beside it
+TEST_CASE("choose_by_rejection of one draft accepts by the ratio, else draws from the residual") {
+  // p / q = .5 / .8 of token 0; the residual is 0, .2 and .1
   check_close(distribution_of({.5, .3, .2}, {0}, {{0, 1, 2}, {.8, .1, .1}}),
               {.625, .375 * 2 / 3, .375 / 3});
   // p above q is always accepted
   check_close(distribution_of({.5, .3, .2}, {2}, {{0, 1, 2}, {.8, .1, .1}}), {0, 0, 1});
 }
 
-TEST_CASE("two drafts: the second is judged by what the first left of both distributions") {
-  // Draft 0: 5/8. Then owed (0, 2/3, 1/3) and q (0, 1/2, 1/2): draft 2 by (1/3) / (1/2); then only
-  // token 1 is owed.
+TEST_CASE("choose_by_rejection of two drafts judges the second by the residuals after the first") {
+  // Draft 0: 5/8. Then the residual is (0, 2/3, 1/3) and q (0, 1/2, 1/2): draft 2 by (1/3) / (1/2);
+  // then only token 1 is left.
   check_close(distribution_of({.5, .3, .2}, {0, 2}, {{0, 1, 2}, {.8, .1, .1}}), {.625, .125, .25});
 }
 
-TEST_CASE("a proposal need not sum to one, nor know the whole vocabulary") {
+TEST_CASE("choose_by_rejection takes a proposal that is not normalised or lacks tokens") {
   check_close(distribution_of({.5, .3, .2}, {0, 2}, {{2, 0}, {.5, 4}}),
               distribution_of({.5, .3, .2}, {0, 2}, {{0, 2}, {8. / 9, 1. / 9}}));
 }
 
-TEST_CASE("a single draft is accepted as often as any rule can: the sum of min(p, q)") {
+TEST_CASE(
+    "choose_by_rejection of a single draft accepts with the optimal rate, the sum of min(p, q)") {
   for (const auto& node : td::test::node_cases()) {
     if (node.children == 0) continue;
     const auto p    = td::test::softmax(node.distribution());
@@ -76,8 +77,8 @@ TEST_CASE("a single draft is accepted as often as any rule can: the sum of min(p
   }
 }
 
-TEST_CASE("a debt that rounding left is drawn from only where the distribution allows it") {
-  // Rejects whatever it may, as the coin 1 - 2^-33 does not: only rounding leads here.
+TEST_CASE("choose_by_rejection draws a residual of rounding errors from allowed tokens only") {
+  // Rejects everything, which the coin 1 - 2^-33 does not: only rounding leads here.
   struct Never {
     std::optional<td::TokenId> draw(const td::verify::TargetDistribution&) { return -1; }
     std::optional<td::TokenId> draw(std::span<const double> weights) {
@@ -106,7 +107,7 @@ TEST_CASE("a debt that rounding left is drawn from only where the distribution a
 }
 
 #ifdef NDEBUG
-TEST_CASE("drafts that the proposal does not hold are ignored, and the distribution is kept") {
+TEST_CASE("choose_by_rejection ignores drafts outside the proposal and keeps the distribution") {
   const std::vector<double> p{.5, .3, .2};
   check_close(distribution_of(p, {1}, {}), p);
   check_close(distribution_of(p, {0, 1}, {{0, 2}, {.5, .5}}), p);

@@ -35,7 +35,7 @@ namespace {
 constexpr std::size_t size = 61;
 }
 
-TEST_CASE("the distribution of drafts is the softmax at the draft's temperature") {
+TEST_CASE("draw_drafts returns the softmax at the draft's temperature as the proposal") {
   constexpr float none = -std::numeric_limits<float>::infinity();
   const td::draft::TokenLogits logits{{7, 3, 9, 4}, {1, none, 2.5F, std::nanf("")}};
   std::vector<std::size_t> drawn;
@@ -54,7 +54,7 @@ TEST_CASE("the distribution of drafts is the softmax at the draft's temperature"
   CHECK(drawn.empty());
 }
 
-TEST_CASE("drafts are drawn one after another without replacement, over seeds and positions") {
+TEST_CASE("draw_drafts draws without replacement, for many seeds and positions") {
   const td::draft::TokenLogits logits{{5, 8, 2, 4}, {0.5F, -1, 1, 0}};
   const auto q = td::test::softmax({logits.logits, 1});
   std::vector<double> distribution;  // of the first three draws
@@ -78,7 +78,7 @@ TEST_CASE("drafts are drawn one after another without replacement, over seeds an
   }
 }
 
-TEST_CASE("after any history the drawn tree is that of a request that reads the sequence at once") {
+TEST_CASE("SampledDrafter after any history draws the tree of a request that reads all at once") {
   const auto target = td::test::random_llama(1);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 2)};
   for (unsigned seed = 0; seed < 10; ++seed) {
@@ -95,8 +95,7 @@ TEST_CASE("after any history the drawn tree is that of a request that reads the 
   }
 }
 
-TEST_CASE(
-    "every node's children are of its proposal, which is a distribution over what is allowed") {
+TEST_CASE("SampledDrafter draws a node's children from its proposal over the allowed tokens") {
   const auto target = td::test::random_llama(3);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
   const std::vector<std::size_t> shape{4, 2, 2, 1, 1};
@@ -138,8 +137,7 @@ TEST_CASE(
   CHECK(nodes > 200);
 }
 
-TEST_CASE(
-    "a drawn tree has the shape that is asked for, whatever is drawn, and keeps to its room") {
+TEST_CASE("SampledDrafter's tree has the requested shape and keeps to its 64 nodes") {
   const auto target = td::test::random_llama(5);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 6)};
   std::mt19937 random{7};
@@ -172,7 +170,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint distribution") {
+TEST_CASE("SampledDrafter with RecursiveRejection keeps three tokens' joint distribution") {
   constexpr std::size_t v     = 5;
   constexpr float temperature = 4;  // at which no token is nearly certain
   auto config                 = td::test::random_llama_config();
@@ -214,7 +212,7 @@ TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint
         td::TreeSpeculation{
             td::SampledDrafter{model, head, {.shape = {2, 2}, .temperature = temperature}},
             td::TreeVerifier{td::RecursiveRejection{}}}};
-    // The first token comes with the prompt's pass; of four, three are drafted for.
+    // The first token comes with the prompt's pass; the other three of four have drafts.
     const td::Output out =
         decode(prompt, {.max_tokens = 4, .temperature = temperature, .seed = seed});
     const auto& t = out.tokens;

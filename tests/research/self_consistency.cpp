@@ -47,7 +47,7 @@ const td::ToolSet& switches() {
   return set;
 }
 
-/// The samples, each on its own.
+/// The samples, each decoded separately.
 std::vector<td::Output> samples(const auto& model, const auto& constraint, const Tokens& prompt,
                                 td::DecodeOptions options, std::size_t count) {
   std::vector<td::Output> outputs;
@@ -90,7 +90,7 @@ void check_equal(const td::Output& out, const td::Output& sample) {
 
 }  // namespace
 
-TEST_CASE("samples are those of their seeds, and the answer that most of them give wins") {
+TEST_CASE("SelfConsistency draws samples by seed and returns the answer that most of them give") {
   std::size_t shared = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     const RandomModel model{6, {.seed = seed}};
@@ -109,7 +109,7 @@ TEST_CASE("samples are those of their seeds, and the answer that most of them gi
     check_equal(out, drawn[best]);
     shared += best > 0;
 
-    // In batches, all samples take their passes together; one by one, they share the first.
+    // In a batch all samples share their passes; one by one, they share the first.
     std::size_t max = 0, sum = 0;
     for (const td::Output& sample : drawn) {
       max = std::max(max, sample.passes);
@@ -124,7 +124,7 @@ TEST_CASE("samples are those of their seeds, and the answer that most of them gi
   CHECK(shared > 30);
 }
 
-TEST_CASE("calls vote by what they mean") {
+TEST_CASE("SelfConsistency over calls counts votes by meaning") {
   const td::ToolCallFSM calls{
       bytes(), switches(), td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 1}};
   std::size_t by_meaning = 0;
@@ -151,7 +151,8 @@ TEST_CASE("calls vote by what they mean") {
   CHECK(by_meaning > 5);
 }
 
-TEST_CASE("a call's vote is its canonical form, no call is a vote, and a broken call is none") {
+TEST_CASE(
+    "find_vote of calls is their canonical form, equal for all texts, and none for a broken call") {
   const td::ToolCallFSM calls{bytes(), switches(), td::PythonCall{}};
   const auto vote = [&](const std::string& text) { return td::find_vote(calls, ids(text)); };
   CHECK(vote("[set(a=True, b=False)]") == vote("[ set( b = False , a = True ) ]"));
@@ -172,7 +173,7 @@ TEST_CASE("a call's vote is its canonical form, no call is a vote, and a broken 
   CHECK(td::find_vote(any, Tokens{1, 23}) != td::find_vote(any, Tokens{12, 3}));
 }
 
-TEST_CASE("a key of one's own replaces the vote, and nothing is no vote") {
+TEST_CASE("SelfConsistency with a key votes by it, and a missing key is no vote") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     const RandomModel model{8, {.seed = seed}};
@@ -191,7 +192,7 @@ TEST_CASE("a key of one's own replaces the vote, and nothing is no vote") {
     const td::SelfConsistency by_length{.samples = 7, .key = length};
     check_equal(td::Decoder{model, any, by_length}(Tokens{3}, options), drawn[best]);
 
-    // Without any vote, the likeliest per token.
+    // Without a vote, the sample with the highest mean log-probability.
     const td::SelfConsistency silent{.samples = 7, .key = [](auto) { return std::nullopt; }};
     const auto likeliest = std::max_element(
         drawn.begin(), drawn.end(),
@@ -200,7 +201,7 @@ TEST_CASE("a key of one's own replaces the vote, and nothing is no vote") {
   }
 }
 
-TEST_CASE("where all is equal the first sample wins") {
+TEST_CASE("SelfConsistency with equal votes returns the first sample") {
   const RandomModel model{9, {.distort = +[](float, std::size_t) { return 0.0F; }}};
   const td::Unconstrained any{9};
   const td::DecodeOptions options{.max_tokens = 6, .temperature = 1, .seed = 5};
@@ -210,7 +211,7 @@ TEST_CASE("where all is equal the first sample wins") {
   check_equal(out, drawn[0]);
 }
 
-TEST_CASE("samples of a language model in one pass are the same one by one") {
+TEST_CASE("SelfConsistency over a Llama model draws the same samples in one pass as one by one") {
   for (unsigned seed = 0; seed < 4; ++seed) {
     INFO("seed " << seed);
     const td::LlamaModel model = td::test::random_llama(seed);
@@ -230,7 +231,7 @@ TEST_CASE("samples of a language model in one pass are the same one by one") {
   }
 }
 
-TEST_CASE("settings that self-consistency cannot have are named") {
+TEST_CASE("SelfConsistency refuses settings that it cannot have and names them") {
   const RandomModel model{4};
   const td::Unconstrained any{4};
   const auto failure = [&](std::size_t count, float temperature) {
@@ -249,7 +250,7 @@ TEST_CASE("settings that self-consistency cannot have are named") {
   CHECK(failure(1, 0) == "none");
 }
 
-TEST_CASE("one sample is sequential decoding, and the listener hears the winner alone") {
+TEST_CASE("SelfConsistency with one sample decodes sequentially, and reports the winner alone") {
   const RandomModel model{30, {.seed = 2}};
   const td::Unconstrained any{30};
   check_equal(td::Decoder{model, any, td::SelfConsistency{.samples = 1}}(Tokens{1}, {}),

@@ -28,7 +28,7 @@ namespace td = tooldecode;
 using td::draft::HeadCosts;
 using Tokens = std::vector<td::TokenId>;
 
-TEST_CASE("a chosen size changes nothing that is decoded, whatever the rows cost") {
+TEST_CASE("SizedHeadDrafter does not change what is decoded, whatever rows cost") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   std::size_t accepted = 0;
@@ -71,7 +71,7 @@ TEST_CASE("a chosen size changes nothing that is decoded, whatever the rows cost
   CHECK(accepted > 50);
 }
 
-TEST_CASE("what is learnt is the share of the emitted tokens that each size has") {
+TEST_CASE("SizedHeadDrafter learns the share of the emitted tokens that each size has") {
   const td::LlamaModel model = td::test::random_llama(3);
   const auto& config         = model.config();
   const td::EagleModel layer{model, td::test::random_eagle_weights(config, 4)};
@@ -92,12 +92,12 @@ TEST_CASE("what is learnt is the share of the emitted tokens that each size has"
     for (std::size_t at = 1; at < 150; ++at) {
       for (std::size_t i = 0; i < part.size(); ++i) covered += part.token(i) == output.tokens[at];
     }
-    // The first token has no draft before it; those of the last round have none behind them.
+    // The first token has no draft before it; the last round's tokens have none after them.
     CHECK(std::abs(drafter.coverage().coverage(size) - static_cast<double>(covered) / 149) < 0.03);
   }
 }
 
-TEST_CASE("rows that cost more than they bring are left out") {
+TEST_CASE("SizedHeadDrafter leaves out rows that cost more than they bring") {
   const td::LlamaModel model = td::test::random_llama(3);
   const td::EagleModel layer{model, td::test::random_eagle_weights(model.config(), 4)};
   std::mt19937 random{5};

@@ -35,15 +35,14 @@ auto choose_by(td::Thresholded rule) {
 
 }  // namespace
 
-TEST_CASE("a child that reaches the single threshold is taken for certain") {
+TEST_CASE("Thresholded always takes a child that reaches the single threshold") {
   CHECK(distribution_of({1, 0}, {.threshold_single = 0.24}) == std::vector<double>{0, 1, 0, 0, 0});
   // Token 2 first, by its coin of 1/8; then token 0.
   CHECK(td::test::total_variation(distribution_of({2, 0}, {.threshold_single = 0.4}),
                                   std::vector{0.875, 0.0, 0.125, 0.0, 0.0}) < 1e-7);
 }
 
-TEST_CASE(
-    "an accumulated threshold lets children win as if it were the distribution's whole mass") {
+TEST_CASE("Thresholded with an accumulated threshold compares coins with that share of the mass") {
   CHECK(td::test::total_variation(distribution_of({2}, {.threshold_accumulated = 0.5}),
                                   std::vector{0.75 / 0.875 * 0.5, 0.75 / 0.875 * 0.25, 0.25,
                                               0.75 / 0.875 * 0.125, 0.0}) < 1e-7);
@@ -52,11 +51,11 @@ TEST_CASE(
                                   std::vector{0.0, 1 - 0.125 / 0.3, 0.125 / 0.3, 0.0, 0.0}) < 1e-7);
 }
 
-TEST_CASE("with both thresholds at 1 the distribution is kept exactly, for any drafts") {
+TEST_CASE("Thresholded with both thresholds at 1 keeps the distribution exactly for any drafts") {
   CHECK(td::test::worst_distance(choose_by({})) < 1e-12);
 }
 
-TEST_CASE("Thresholded says that it changes the distribution, and gives nothing impossible") {
+TEST_CASE("Thresholded is not lossless and gives no impossible token") {
   STATIC_REQUIRE_FALSE(td::Thresholded::is_lossless);
   STATIC_REQUIRE_FALSE(td::Thresholded::needs_proposal_distribution);
   for (const double single : {1e-9, 0.3, 1.0}) {

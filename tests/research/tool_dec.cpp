@@ -26,7 +26,7 @@ namespace {
 
 using Names = std::vector<Tokens>;
 
-/// The modes by string search: what is written since the last change of mode decides.
+/// The modes by string search in the text since the last change of mode.
 class Reference {
  public:
   Reference(const td::ToolCallFSM& calls, std::string trigger, bool at_start)
@@ -70,7 +70,7 @@ class Reference {
 
 }  // namespace
 
-TEST_CASE("text is plain greedy, calls are greedy under the mask, and what they make conforms") {
+TEST_CASE("ToolDec decodes text greedily and calls greedily under the mask, and calls conform") {
   const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}, {.whitespace = 1}};
   const td::ToolCallFSM hermes{masks(), tools(), td::JsonCall::hermes(), {.whitespace = 1}};
   for (const bool is_python : {true, false}) {
@@ -121,7 +121,7 @@ TEST_CASE("text is plain greedy, calls are greedy under the mask, and what they 
   }
 }
 
-TEST_CASE("where only calls or only text are allowed, there is one mode") {
+TEST_CASE("ToolDec where only calls or only text are allowed decodes in one mode") {
   const td::ToolCallFSM required{
       masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
   const td::ToolCallFSM none{masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::none}};
@@ -152,7 +152,8 @@ TEST_CASE("where only calls or only text are allowed, there is one mode") {
   }
 }
 
-TEST_CASE("ToolDec writes names in their tokens, and other names do not fit") {
+TEST_CASE(
+    "ToolDec with names writes them in these tokens and refuses names of another ToolCallFSM") {
   const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
   const Tokens letters{id("g"), id("e"), id("t")};
   Tokens longer = letters;

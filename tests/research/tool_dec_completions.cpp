@@ -25,8 +25,7 @@ namespace {
 
 using Names = std::vector<Tokens>;
 
-/// Every state of a machine that tokens lead to, and how far each is from the end, by following all
-/// tokens.
+/// Every reachable state of a machine and its distance from the end, by following all tokens.
 class Distances {
  public:
   static constexpr std::size_t never = 1'000'000;
@@ -74,7 +73,7 @@ struct Seen {
   std::size_t states = 0, narrowed = 0;
 };
 
-/// Requires of all states and budgets that what is left is what has room.
+/// Requires for all states and budgets that exactly the tokens with room are left.
 Seen judge(const Machine& machine, const Tokens& banned = {}) {
   Distances all{machine, banned};
   Seen seen{.states = all.states.size()};
@@ -128,7 +127,8 @@ std::vector<Tokens> spellings(const td::Vocabulary& of, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("what is left of a mask is what has room, in both modes") {
+TEST_CASE(
+    "ToolDecCompletions::narrow leaves exactly the tokens that have room to end, in both modes") {
   const td::ToolCallFSM calls{
       pieces(), prefixes(), td::PythonCall{}, {.max_calls = 3, .whitespace = 1}};
   CHECK(judge(Machine{calls}).narrowed > 60);
@@ -152,7 +152,7 @@ TEST_CASE("what is left of a mask is what has room, in both modes") {
   CHECK(judge(Machine{named, mark}).narrowed > 60);
 }
 
-TEST_CASE("with names, what is left has room for each name in its tokens") {
+TEST_CASE("ToolDecCompletions::narrow with names leaves room for each name in its tokens") {
   const td::ToolCallFSM calls{
       pieces(), prefixes(), td::PythonCall{}, {.max_calls = 2, .whitespace = 1}};
   const td::ToolCallFSM required{
@@ -175,7 +175,7 @@ TEST_CASE("with names, what is left has room for each name in its tokens") {
   CHECK(judge(Machine{hermes, mark, &names}).narrowed > 60);
 }
 
-TEST_CASE("a search that is given up is counted, and a token is left") {
+TEST_CASE("ToolDecCompletions with few steps counts the searches it gives up and leaves a token") {
   const td::ToolCallFSM calls{
       pieces(), prefixes(), td::PythonCall{}, {.max_calls = 2, .whitespace = 1}};
   const td::ToolNames names{
@@ -188,7 +188,7 @@ TEST_CASE("a search that is given up is counted, and a token is left") {
       for (std::size_t remaining = all.distances[i]; remaining < 12; ++remaining) {
         td::ToolDecCompletions completions{machine, {.max_steps = steps}};
         auto state = all.states[i];
-        // From where it is known that there is room, there always is.
+        // A state with enough room always has a next one with enough room.
         const auto least = completions.shortest(state, remaining);
         if (!least || *least > remaining) continue;
         for (std::size_t left = remaining; !machine.is_finished(state); --left) {

@@ -40,7 +40,7 @@ std::optional<Machine::Phase> phase(const Machine& machine, const Tokens& tokens
 
 }  // namespace
 
-TEST_CASE("only a trigger at a token's end begins a call, and text follows it") {
+TEST_CASE("ToolDecMachine enters a call only by a trigger at a token's end, then returns to text") {
   using enum Machine::Phase;
   const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
   const Machine machine{python};
@@ -76,7 +76,7 @@ TEST_CASE("only a trigger at a token's end begins a call, and text follows it") 
   CHECK(phase(hermes, two) == calls);
 }
 
-TEST_CASE("a transition of one's own begins a call wherever it stands") {
+TEST_CASE("ToolDecMachine with a transition token enters a call anywhere by that token") {
   using enum Machine::Phase;
   const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
   const Machine marked{python, mark};
@@ -88,7 +88,7 @@ TEST_CASE("a transition of one's own begins a call wherever it stands") {
   CHECK(phase(marked, {mark, id("[")}) == calls);
   CHECK(marked.forced(*marked.advance(marked.initial(), mark)) == "[");
 
-  // A token that is the trigger is not followed by another one.
+  // After a token that is the trigger, no second trigger follows.
   const Machine bracket{python, id("[")};
   CHECK(phase(bracket, {id("x"), id("[")}) == calls);
   CHECK(phase(bracket, {id("x"), id(" [")}) == text);
@@ -115,7 +115,7 @@ TEST_CASE("a transition of one's own begins a call wherever it stands") {
   }
 }
 
-TEST_CASE("masks are exactly the tokens that may follow") {
+TEST_CASE("ToolDecMachine::fill_mask allows exactly the tokens that advance takes") {
   const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
   const td::ToolCallFSM json{masks(), tools(), td::JsonCall::hermes()};
   const td::ToolCallFSM required{
@@ -234,7 +234,7 @@ bool has_names_in(const td::Vocabulary& of, const Tokens& answer,
 
 }  // namespace
 
-TEST_CASE("an answer may end behind bytes that no text has") {
+TEST_CASE("ToolDecMachine lets an answer end after bytes that are not UTF-8") {
   const td::ToolCallFSM json{masks(), tools(), td::JsonCall::hermes()};
   const Machine hermes{json};
   for (const td::TokenId byte : {0xC3, 0xFE, 0xFF}) {
@@ -250,7 +250,8 @@ TEST_CASE("an answer may end behind bytes that no text has") {
   }
 }
 
-TEST_CASE("with names, calls are those of the ToolCallFSM whose names are in the tokens given") {
+TEST_CASE(
+    "ToolDecMachine with names makes the ToolCallFSM's calls whose names are in these tokens") {
   const td::ToolCallFSM calls{pieces(), prefixes(), td::PythonCall{}, {.whitespace = 1}};
   const Tokens begin{piece("[")}, a{piece("a")};
   const std::set<Tokens> free = answers(Machine{calls}, calls, begin, 7);
@@ -273,7 +274,7 @@ TEST_CASE("with names, calls are those of the ToolCallFSM whose names are in the
   CHECK(fewer == 6);
 }
 
-TEST_CASE("with names, where only calls are allowed, a name begins behind the bracket") {
+TEST_CASE("ToolDecMachine with names and required calls begins a name after the bracket") {
   const td::ToolCallFSM calls{
       pieces(), prefixes(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
   const td::ToolNames names{calls, Names{{piece("a")}, {piece("ab")}, {piece("ab"), piece("c")}}};
@@ -286,7 +287,8 @@ TEST_CASE("with names, where only calls are allowed, a name begins behind the br
         Machine::Phase::calls);
 }
 
-TEST_CASE("with names, whole answers have each name in its tokens, in every format") {
+TEST_CASE(
+    "ToolDecMachine with names writes whole answers with names in their tokens, in every format") {
   const std::vector<std::pair<std::string, Tokens>> canonical{
       {"get", {id("g"), id("e"), id("t")}},
       {"get_time", {id("get"), id("_"), id("t"), id("i"), id("m"), id("e")}}};

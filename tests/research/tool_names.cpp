@@ -56,7 +56,7 @@ td::ToolCallFSM machine(const F& format, const std::vector<std::string>& names,
 
 }  // namespace
 
-TEST_CASE("A name begins where its tool would be chosen, in every format") {
+TEST_CASE("ToolNames::begins holds in every format exactly where a tool's name begins") {
   const std::vector<std::string> names{"name", "get"};  // the first is a key of JSON, too
   const auto check = [&](const auto& format, std::string_view before, std::string_view after) {
     const auto calls = machine(format, names);
@@ -83,7 +83,7 @@ TEST_CASE("A name begins where its tool would be chosen, in every format") {
         ":3");
   check(td::DelimitedCall::mistral(), "[TOOL_CALLS]", "[CALL_ID]abc");
   check(td::HarmonyCall{}, "<|channel|>commentary to=functions.", " <|constrain|>json");
-  // The next call's, behind white space or none.
+  // The next call's name, after white space or none.
   const auto calls = machine(td::PythonCall{}, names);
   const td::ToolNames walk{calls, Names{bytes("name"), Tokens{get}}};
   for (const char* text : {"[get(),", "[get(), ", "[ ", "[name() ,\n"}) {
@@ -92,7 +92,7 @@ TEST_CASE("A name begins where its tool would be chosen, in every format") {
   }
 }
 
-TEST_CASE("A name is walked in its own tokens and left at its end") {
+TEST_CASE("ToolNames walks a name in its own tokens and may leave it at its end") {
   const auto calls = machine(td::PythonCall{}, {"get", "get_time"});
   const td::ToolNames walk{calls, Names{Tokens{get}, Tokens{get, underscore_time}}};
   CHECK(walk.vocabulary_size() == index().vocabulary().size());
@@ -109,7 +109,7 @@ TEST_CASE("A name is walked in its own tokens and left at its end") {
   CHECK(walk.may_leave(*first, '('));
   CHECK_FALSE(walk.may_leave(*first, '_'));
   CHECK(walk.may_leave(*second, '('));
-  CHECK(walk.may_leave(*second, '_'));  // no longer name: the ToolCallFSM's to refuse
+  CHECK(walk.may_leave(*second, '_'));  // no longer name: ToolCallFSM refuses it
 
   const td::ToolNames other{calls, Names{Tokens{'g', et}, Tokens{get, underscore_time}}};
   const auto inside = other.child(0, 'g');
@@ -117,7 +117,7 @@ TEST_CASE("A name is walked in its own tokens and left at its end") {
   CHECK_FALSE(other.may_leave(*inside, '('));
 }
 
-TEST_CASE("A token may not run into a name from before") {
+TEST_CASE("ToolNames::suspects are tokens that run into a name from before it") {
   const auto calls = machine(td::PythonCall{}, {"get"});
   const td::ToolNames walk{calls, Names{Tokens{get}}};
   CHECK(walk.suspects().count() == 1);
@@ -137,7 +137,7 @@ TEST_CASE("A token may not run into a name from before") {
   CHECK(td::ToolNames(spaceless, Names{Tokens{1}}).suspects().count() == 0);
 }
 
-TEST_CASE("Names are spelt as calls have them") {
+TEST_CASE("ToolNames requires a name to be spelt as calls write it") {
   const auto calls = machine(td::JsonCall::hermes(), {"a\"b"});
   CHECK_NOTHROW(td::ToolNames(calls, Names{bytes("a\\\"b")}));
   CHECK_THROWS_WITH(td::ToolNames(calls, Names{bytes("a\"b")}),
@@ -145,7 +145,7 @@ TEST_CASE("Names are spelt as calls have them") {
                     "have it");
 }
 
-TEST_CASE("Where one tool is named, its name alone is walked") {
+TEST_CASE("ToolNames under a named tool choice walks that tool's name alone") {
   // Tokens of the other one would lead to where nothing follows.
   const auto calls = machine(td::PythonCall{}, {"get_x", "getting"},
                              {.choice = td::ToolChoice::named, .name = "getting"});
@@ -154,7 +154,7 @@ TEST_CASE("Where one tool is named, its name alone is walked") {
   CHECK(walk.child(0, 'g').has_value());
 }
 
-TEST_CASE("Errors say which name, and what it must be") {
+TEST_CASE("ToolNames throws an error that says which name is wrong and what it must be") {
   const auto calls   = machine(td::PythonCall{}, {"get", "get_time"});
   const auto refusal = [&](const td::ToolCallFSM& of, const std::vector<Tokens>& names) {
     try {

@@ -27,7 +27,7 @@ std::vector<double> distribution_of(const std::vector<double>& p,
 
 }  // namespace
 
-TEST_CASE("the first child above the threshold is taken for certain") {
+TEST_CASE("Typical always takes the first child above the threshold") {
   const std::vector<double> p{0.5, 0.25, 0.125, 0.125, 0};  // H = 1.75 bits: exp(-H) = 2^-1.75
   const std::vector<double> third{0, 0, 1, 0, 0};
   CHECK(distribution_of(p, {2, 0}, {.epsilon = 0.9, .delta = 0.124 * std::exp2(1.75)}) == third);
@@ -39,14 +39,14 @@ TEST_CASE("the first child above the threshold is taken for certain") {
   CHECK(distribution_of(p, {2, 0}, {.epsilon = 0.126, .delta = 1}) == first);
 }
 
-TEST_CASE("without such a child the distribution itself is drawn from") {
+TEST_CASE("Typical without such a child draws from the distribution itself") {
   const std::vector<double> p{0.5, 0.25, 0.125, 0.125, 0};
   CHECK(td::test::total_variation(distribution_of(p, {2, 4}, {.epsilon = 0.2, .delta = 1}), p) <
         1e-7);
   CHECK(td::test::total_variation(distribution_of(p, {}, {}), p) < 1e-7);
 }
 
-TEST_CASE("at temperature 0 Typical is the greedy choice") {
+TEST_CASE("Typical at temperature 0 takes the greedy choice") {
   const std::vector<float> logits{1, 3, 2.9F};
   td::DraftTree tree(0);
   tree.add(0, 2);
@@ -55,7 +55,7 @@ TEST_CASE("at temperature 0 Typical is the greedy choice") {
   CHECK(td::Typical{}.choose({logits, 0}, tree, 0, noise) == 1);
 }
 
-TEST_CASE("Typical says that it changes the distribution, and gives nothing impossible") {
+TEST_CASE("Typical is not lossless and gives no impossible token") {
   STATIC_REQUIRE_FALSE(td::Typical::is_lossless);
   STATIC_REQUIRE_FALSE(td::Typical::needs_proposal_distribution);
   CHECK_FALSE(td::test::leaves_support<td::test::BoundaryNoise<>>(

@@ -1,5 +1,5 @@
 /// \file
-/// BranchNoise: noise that falls in every possible way in turn, for exact distributions of random
+/// BranchNoise: noise that takes every possible outcome in turn, for exact distributions of random
 /// programs.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tooldecode::test {
 
-/// What rules draw from, with each outcome's probability known; `next` goes to the next outcome.
+/// Noise for rules, with each outcome's probability known; `next` goes to the next outcome.
 class BranchNoise {
  public:
   [[nodiscard]] std::optional<TokenId> draw(const verify::TargetDistribution& distribution) {
@@ -51,7 +51,7 @@ class BranchNoise {
     return static_cast<TokenId>(pick(std::move(chances)));
   }
 
-  /// Of the outcome so far.
+  /// The probability of the outcome so far.
   [[nodiscard]] double probability() const noexcept { return probability_; }
 
   /// Goes to the next outcome; false after the last.
@@ -93,7 +93,7 @@ class BranchNoise {
   double last_        = 0;
 };
 
-/// The exact distribution of what `process(noise)` gives: of each token, and last of nothing.
+/// The exact distribution of `process(noise)`: of each token, and last of no token.
 template <class Noise = BranchNoise, class Process>
 [[nodiscard]] std::vector<double> enumerate(std::size_t vocabulary_size, Process process) {
   std::vector<double> distribution(vocabulary_size + 1);  // [V + 1]

@@ -1,5 +1,5 @@
 /// \file
-/// What was fetched for examples and benchmarks, and is used by tests where it is.
+/// Files fetched for examples and benchmarks; tests use those that are present.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@
 
 namespace tooldecode::test {
 
-/// The path, where there is something.
+/// The path, where it exists.
 inline std::optional<std::filesystem::path> if_present(const std::filesystem::path& path) {
   std::error_code failure;
   return std::filesystem::exists(path, failure) ? std::optional(path) : std::nullopt;
 }
 
-/// A model's file that was fetched.
+/// A fetched model file.
 inline std::optional<std::filesystem::path> cached_model(std::string_view name) {
   return if_present(program::cache_folder() / "models" / name);
 }
 
-/// The folder `models` of llama.cpp, with vocabularies in GGUF files: what the environment variable
-/// TOOLDECODE_LLAMA_CPP names, else what was fetched, of several versions the last.
+/// The folder `models` of llama.cpp, with vocabularies in GGUF files: the one that the environment
+/// variable TOOLDECODE_LLAMA_CPP names, else the last fetched version.
 inline std::optional<std::filesystem::path> llama_cpp_models() {
   if (const char* named = std::getenv("TOOLDECODE_LLAMA_CPP")) return if_present(named);
   std::optional<std::filesystem::path> found;
@@ -41,7 +41,7 @@ inline std::optional<std::filesystem::path> llama_cpp_models() {
   return found;
 }
 
-/// Says on stderr which test is left out, and for want of what.
+/// Reports on stderr which test is skipped, and what it lacks.
 inline void report_skipped(std::string_view needed) {
   std::cerr << "SKIPPED: " << ::Catch::getResultCapture().getCurrentTestName() << " needs "
             << needed << '\n';

@@ -73,8 +73,8 @@ inline std::vector<JsonValue> read_jsonl(const std::filesystem::path& path) {
 
 }  // namespace tooldecode::test
 
-/// Declares `variable` as the path of a shared file; without it, says on stderr which test is left
-/// out and leaves the test.
+/// Declares `variable` as the path of a shared file; without it, reports on stderr which test is
+/// skipped and leaves the test.
 #define TOOLDECODE_REQUIRE_SHARED(variable, relative)                            \
   const auto variable##_if_present = ::tooldecode::test::shared_data(relative);  \
   if (!variable##_if_present) {                                                  \

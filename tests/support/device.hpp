@@ -28,8 +28,8 @@ void on_every_schedule(Body body) {
 }
 #endif
 
-/// Runs `body` once per schedule of the emulator, or once on the GPU; without a GPU it says that
-/// nothing was tested. Where the emulator sees races it sees them under any schedule: one is run.
+/// Runs `body` once per schedule of the emulator, or once on the GPU; without a GPU it reports
+/// that nothing was tested. With race detection one schedule is run, since any shows the races.
 template <class Body>
 void on_device(Body body) {
 #if defined(TOOLDECODE_SIMT)
@@ -59,7 +59,7 @@ std::vector<T> normal_numbers(std::size_t count, Random& random, float scale = 1
   return numbers;
 }
 
-/// A mask of V bits, each set with a probability; bits past V are set, since nobody may read them.
+/// A mask of V bits, each set with a probability; bits past V are set, since they may not be read.
 template <class Random>
 std::vector<std::uint32_t> random_mask(std::size_t vocabulary, double share, Random& random) {
   std::bernoulli_distribution allowed(share);

@@ -1,5 +1,5 @@
 /// \file
-/// Heads of random weights in device memory, and what their products are held against.
+/// Heads of random weights in device memory, and references for their products.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace tooldecode::test {
 
-/// A head, some of its rows, states and what they are multiplied to.
+/// A head, some of its rows, states and their products.
 template <class T>
 struct RandomHead {
   int vocabulary, hidden_size;
@@ -100,7 +100,7 @@ void check_logits(RandomHead<T>& head, const std::vector<T>& hidden,
   CHECK(worst < tolerance<float>());
 }
 
-/// Sets a number for as long as it lives.
+/// Sets a number during its lifetime.
 template <class N>
 class Setting {
  public:

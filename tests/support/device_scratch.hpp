@@ -1,5 +1,5 @@
 /// \file
-/// Workspaces as an engine has them: what is in them before a call is whatever was there last.
+/// Workspaces as an engine has them: their content before a call is arbitrary.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace tooldecode::test {
 
-/// Memory for workspaces, with other garbage in it before each call that it is handed to; also
-/// before each replay of a call that is captured.
+/// Memory for workspaces, filled with other garbage before each call that uses it, and before each
+/// replay of a captured call.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes = 0) : memory_(bytes) {}

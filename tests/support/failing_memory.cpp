@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<std::size_t> allocated{0};
 
-// nlohmann's JSON allocates where it is destroyed, which ends the program where that fails.
+// nlohmann's JSON allocates in its destructor, which ends the program where that fails.
 bool is_in_destructor_of_json() noexcept {
   std::array<void*, 32> callers{};
   const int count = backtrace(callers.data(), static_cast<int>(callers.size()));
@@ -70,7 +70,7 @@ bool FailingMemory::fails() noexcept {
   ++plan_.allocations;
   if (plan_.at == 0 || plan_.allocations < plan_.at) return false;
   if (plan_.failed && !plan_.until_end) return false;
-  if (is_in_destructor_of_json()) return false;  // the next one does
+  if (is_in_destructor_of_json()) return false;  // the next allocation fails
   plan_.failed = true;
   return true;
 }

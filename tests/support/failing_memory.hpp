@@ -1,5 +1,5 @@
 /// \file
-/// FailingMemory: memory that fails at an allocation of one's choice.
+/// FailingMemory: memory that fails at a chosen allocation.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class FailingMemory {
  public:
   /// What happens at the allocation.
   enum class Failure : unsigned char {
-    once,      ///< it fails alone
+    once,      ///< only this one fails
     until_end  ///< all later ones of the operation fail with it
   };
 
@@ -48,7 +48,7 @@ class FailingMemory {
   /// Allocations so far.
   [[nodiscard]] static std::size_t allocations() noexcept;
   [[nodiscard]] static bool has_failed() noexcept;
-  /// What is allocated and not yet given back, in all threads.
+  /// The memory that is allocated and not yet freed, in all threads.
   [[nodiscard]] static std::size_t blocks() noexcept;
 
  private:

@@ -35,7 +35,7 @@ int refused(const F& format, const ToolSet& tools, const std::string& text,
   return machine.is_accepting(state) ? -1 : static_cast<int>(text.size());
 }
 
-/// The code and place of the error that a text is to the parser, or "none".
+/// The code and place of the parser's error for a text, or "none".
 template <CallFormat F>
 std::string error_of(const F& format, const ToolSet& tools, std::string_view text) {
   try {

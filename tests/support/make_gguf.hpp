@@ -14,8 +14,8 @@
 
 namespace tooldecode::test {
 
-/// Rows as files of the architecture "llama" have them: where rows i and half + i of a head turn
-/// together, they stand side by side.
+/// Rows in the order of files of the architecture "llama": rows i and half + i of a head, which
+/// rotate together, are adjacent.
 inline std::vector<float> rows_in_pairs(const std::vector<float>& rows, std::size_t heads,
                                         std::size_t half) {
   const std::size_t columns = rows.size() / (heads * 2 * half);

@@ -18,7 +18,7 @@
 
 namespace tooldecode::test {
 
-/// A model whose tokens are `<0>`, `<1>`, …, for tests that ask for ids alone; the first two begin
+/// A model whose tokens are `<0>`, `<1>`, …, for tests that need ids only; the first two begin
 /// and end.
 inline std::string numbered_gguf(const LlamaConfig& config, const model::LlamaWeights& weights) {
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
 /// \file
-/// llama.cpp says nothing: what is wrong, tests see as errors.
+/// Silences llama.cpp's log; tests see failures as errors.
 #pragma once
 
 #include <llama.h>

@@ -25,8 +25,8 @@ struct RandomModelOptions {
 /// A Model, TreeModel and HeadModel whose every row is a pure function of (seed, token history):
 /// deterministic, batch invariant by construction, and as fast as a hash.
 ///
-/// Hidden states hold the hash of the history in their first two numbers; the head is zero, for a
-/// hash is not linear.
+/// Hidden states hold the hash of the history in their first two numbers; the head is zero,
+/// because a hash is not linear.
 class RandomModel {
  public:
   struct Cache {

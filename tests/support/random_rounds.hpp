@@ -26,7 +26,7 @@ inline FrequencyRanks random_ranks(std::size_t vocabulary_size, std::mt19937& ra
   return FrequencyRanks{counts};
 }
 
-/// Words, and each of them behind a space.
+/// Words, and each of them after a space.
 inline Vocabulary word_vocabulary(std::size_t size) {
   std::vector<Vocabulary::Entry> entries;
   for (std::size_t i = 0; i < size; ++i) {
@@ -50,7 +50,7 @@ class Rounds {
 
   [[nodiscard]] std::span<const TokenId> prompt() const { return std::span(tokens_).first(9); }
 
-  /// Whether the prompt holds a token, or its word behind a space.
+  /// Whether the prompt holds a token, or its word after a space.
   [[nodiscard]] bool prompt_has(TokenId token, const Vocabulary& vocabulary) const {
     return std::ranges::any_of(prompt(), [&](TokenId other) {
       return other == token ||
@@ -58,8 +58,8 @@ class Rounds {
     });
   }
 
-  /// The tree of a new request that reads the first `read` tokens, the prompt at least, and is told
-  /// `unread` more.
+  /// The tree of a new request that reads the first `read` tokens, the prompt at least, and
+  /// receives `unread` more.
   template <class D, class C>
   [[nodiscard]] DraftTree tree_at_once(const D& drafter, const C& constraint, std::size_t read,
                                        std::size_t unread, std::uint64_t seed = 0) const {

@@ -72,8 +72,8 @@ struct NodeCase {
     made.push_back({{none, none, none, 0, 1, 2}, 1, {{0, 1, 2}, {.2, .3, .5}}, 3});  // disjoint
     made.push_back({std::vector<float>(6, none), 1, flat, 2});    // nothing possible
     made.push_back({slope, 1, {{2, 4, 9}, {.5, .3, .2}}, 3});     // a draft outside the vocabulary
-    made.push_back({{-40, -30, 0, -35, -38, none}, 1, flat, 3});  // all but one-hot
-    made.push_back({slope, 1, {{0, 1, 2, 3}, {1e-300, 1, 1e-9, 1e-20}}, 3});  // q all but one-hot
+    made.push_back({{-40, -30, 0, -35, -38, none}, 1, flat, 3});  // almost one-hot
+    made.push_back({slope, 1, {{0, 1, 2, 3}, {1e-300, 1, 1e-9, 1e-20}}, 3});  // q almost one-hot
     for (NodeCase& one : made) {
       auto& q          = one.proposal.probabilities;
       const double sum = std::accumulate(q.begin(), q.end(), 0.0);
@@ -100,7 +100,7 @@ template <class Noise>
   return tree;
 }
 
-/// The most probable tokens of the proposal, drawn by nobody.
+/// The most probable tokens of the proposal, without a draw.
 template <class Noise>
 [[nodiscard]] DraftTree best_children(const NodeCase& node, Noise&) {
   DraftTree tree(0);
@@ -201,8 +201,8 @@ class ToyTarget {
     return draft(before(tokens, tree, node), tree.token(node));
   }
 
-  /// How likely it is that what `round(tokens, key)` appends, again and again, has the target's
-  /// joint distribution; the key is of the first token to append.
+  /// The p-value of the tokens that repeated `round(tokens, key)` appends, under the target's joint
+  /// distribution; the key is that of the first token to append.
   template <class Round>
   [[nodiscard]] double p_value(std::uint64_t samples, Round round) const {
     constexpr std::size_t v = vocabulary_size;

@@ -31,8 +31,8 @@ class Matcher {
   Matcher(const Grammar& grammar, std::string_view text)
       : grammar_(grammar), text_(text), live_(grammar.satisfiable()) {}
 
-  /// Where a match of the node that starts at `start` may end, and whether it may go on past the
-  /// text.
+  /// Where a match of the node that starts at `start` may end, and whether it may continue past
+  /// the text.
   struct Result {
     std::set<std::size_t> ends;
     bool is_prefix = false;
@@ -236,8 +236,8 @@ class Matcher {
     return result;
   }
 
-  // The name of a key: of a string its characters, however they are spelt, behind its quote; of
-  // any other key its bytes.
+  // The name of a key: of a string, its characters in any spelling after the quote; of any other
+  // key, its bytes.
   struct Name {
     std::string text;
     std::string rest{};  // of a string: what has been read of its next character
@@ -318,7 +318,7 @@ class Matcher {
       spellings.push_back(number("\\u%04x", 0xD800 + ((c - 0x10000) >> 10)) +
                           number("\\u%04x", 0xDC00 + (c & 0x3FF)));
     }
-    // The letter behind the backslash tells large from small; digits do not.
+    // The letter after the backslash is case-sensitive; hexadecimal digits are not.
     std::string small(bytes);
     for (std::size_t i = 2; small[0] == '\\' && i < small.size(); ++i) {
       if (small[i] >= 'A' && small[i] <= 'F') small[i] += 'a' - 'A';

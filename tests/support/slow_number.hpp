@@ -10,10 +10,10 @@
 
 namespace tooldecode::slow {
 
-/// A number as digits before and behind the point, all written out.
+/// A number as digits before and after the point, all written out.
 struct Number {
   bool negative = false;
-  std::string whole{}, places{};  ///< no zeros in front, none behind
+  std::string whole{}, places{};  ///< without leading or trailing zeros
   bool pointed = false;           ///< the text had a point or an exponent
 
   /// Nothing where the text is none of RFC 8259's numbers.
@@ -23,7 +23,7 @@ struct Number {
     if (!std::regex_match(text, parts, shape)) return std::nullopt;
     Number number{parts[1].length() != 0, parts[2], parts[3]};
     number.pointed = parts[3].matched || parts[4].matched;
-    // Past a thousand, one exponent is as good as another.
+    // Exponents beyond a thousand are not distinguished.
     const double power = parts[4].matched ? std::stod(parts[4]) : 0;
     int exponent       = static_cast<int>(std::clamp(power, -1000.0, 1000.0));
     for (; exponent > 0; --exponent) {

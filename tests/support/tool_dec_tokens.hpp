@@ -60,7 +60,7 @@ inline Tokens ids(std::string_view text) {
   return tokens;
 }
 
-/// A few pieces of `[a(), ab()]` in every way that matters.
+/// Pieces of `[a(), ab()]`, cut in every relevant way.
 inline const Vocabulary& pieces() {
   static const Vocabulary all = [] {
     std::vector<Vocabulary::Entry> entries{{"<end>", TokenType::control}};

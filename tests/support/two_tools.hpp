@@ -1,5 +1,5 @@
 /// \file
-/// two_tools: a tool with arguments, and one whose name goes on where the other's ends.
+/// two_tools: a tool with arguments, and one whose name continues the other's.
 #pragma once
 
 #include <tooldecode/tools/tool_set.hpp>

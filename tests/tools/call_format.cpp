@@ -138,7 +138,7 @@ void check_rows(const F& format, const std::vector<Row>& rows, int& accepted, in
 
 }  // namespace
 
-TEST_CASE("Python answers by tool choice") {
+TEST_CASE("build_call_grammar over Python calls accepts answers as the tool choice says") {
   const ToolSet tools = two_tools();
   struct Case {
     std::string text;
@@ -188,7 +188,7 @@ TEST_CASE("Python answers by tool choice") {
   CHECK(rejected_at(ordered, "[f(b='x', a=1)]") == 3u);
 }
 
-TEST_CASE("Hermes answers by tool choice") {
+TEST_CASE("build_call_grammar over Hermes calls accepts answers as the tool choice says") {
   const ToolSet tools = two_tools();
   const std::string f = hermes.write(std::vector<ToolCall>{{"f", Json{{"a", 1}}}});
   const std::string g = hermes.write(std::vector<ToolCall>{{"f.g"}});
@@ -230,7 +230,7 @@ TEST_CASE("Hermes answers by tool choice") {
   }
 }
 
-TEST_CASE("free text holds no trigger, whatever the trigger repeats") {
+TEST_CASE("build_call_grammar with tool choice none accepts no text that holds the trigger") {
   for (const std::string trigger : {"<t>", "aab", "aaa", "abab", "<<a"}) {
     const JsonCall format{trigger, "!", " "};
     const Automaton none = automaton(format, two_tools(), {.choice = ToolChoice::none});
@@ -247,7 +247,7 @@ TEST_CASE("free text holds no trigger, whatever the trigger repeats") {
   }
 }
 
-TEST_CASE("a state inside a call knows it, and the tool") {
+TEST_CASE("build_call_grammar tags states inside a call with the call, the tool and the argument") {
   const ToolSet tools     = two_tools();
   const Automaton machine = automaton(python, tools, {.choice = ToolChoice::required});
   const auto tags_after   = [&](std::string_view text) {
@@ -265,7 +265,7 @@ TEST_CASE("a state inside a call knows it, and the tool") {
   CHECK(tags_after("[f.g(") == std::vector<std::uint32_t>{1, mode});
 }
 
-TEST_CASE("a block of reasoning may precede an answer, and a trigger inside it means nothing") {
+TEST_CASE("build_call_grammar with reasoning accepts a block in which a trigger has no effect") {
   const ToolSet tools     = two_tools();
   const std::string g     = hermes.write(std::vector<ToolCall>{{"f.g"}});
   const std::string block = "<think>\nf? <tool_call> [f(]\n</think>\n\n";
@@ -297,7 +297,7 @@ TEST_CASE("a block of reasoning may precede an answer, and a trigger inside it m
                     "reasoning: what ends a block must not be empty");
 }
 
-TEST_CASE("tool choices that cannot be") {
+TEST_CASE("build_call_grammar of an impossible tool choice or schema throws the matching error") {
   const auto code = [](const ToolSet& tools, const ChoiceOptions& options) {
     try {
       static_cast<void>(build_call_grammar(python, tools, options));
@@ -317,8 +317,9 @@ TEST_CASE("tool choices that cannot be") {
   CHECK(rejected_at(machine, "<tool_call>") == 10u);
 }
 
-TEST_CASE("every published call that conforms is accepted, and what is wrong is not",
-          "[published]") {
+TEST_CASE(
+    "build_call_grammar over published calls accepts conforming ones and refuses mutated ones",
+    "[published]") {
   int accepted = 0, rows = 0, wrong = 0;
   for (const char* file :
        {"bfcl/exec.jsonl", "bfcl/live_multiple.jsonl.gz", "bfcl/live_parallel.jsonl",

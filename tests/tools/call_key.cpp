@@ -44,7 +44,7 @@ std::string bare_key(std::string_view arguments) {
 
 }  // namespace
 
-TEST_CASE("a key is the name and the canonical arguments") {
+TEST_CASE("call_key is the tool's name and its canonical arguments") {
   CHECK(bare_key("{}") == "f\n{}");
   CHECK(bare_key(R"({"b": [2.0, "x"], "a": 1e0})") == "f\n{\"a\":1,\"b\":[2,\"x\"]}");
   CHECK(key(R"({"a": 1})") ==
@@ -52,7 +52,7 @@ TEST_CASE("a key is the name and the canonical arguments") {
         R"({"a":1,"b":2,"d":{"u":1,"v":5},"n":null})");
 }
 
-TEST_CASE("calls that mean the same have one key") {
+TEST_CASE("call_key is the same for calls that differ only in key order, spelling and defaults") {
   const std::string expected = key(R"({"a": 1})");
   for (const char* same :
        {R"({"a": 1, "b": 2})", R"({"b": 2, "a": 1.0})", R"({"a": 1, "n": null})",
@@ -64,7 +64,7 @@ TEST_CASE("calls that mean the same have one key") {
   CHECK(key(R"({"a": 1, "o": {"p": {}}})") == key(R"({"a": 1, "o": {"p": {"y": false}, "x": 1}})"));
 }
 
-TEST_CASE("calls that differ have different keys") {
+TEST_CASE("call_key differs between calls that differ in a value") {
   const std::vector<std::string> calls = {
       R"({"a": 1})",
       R"({"a": 2})",
@@ -73,7 +73,7 @@ TEST_CASE("calls that differ have different keys") {
       R"({"a": 1, "b": 3})",
       R"({"a": 1, "b": null})",
       R"({"a": 1, "n": "null"})",
-      R"({"a": 1, "o": {}})",  // has no default of its own
+      R"({"a": 1, "o": {}})",  // has no default itself
       R"({"a": 1, "o": {"p": {}}})",
       R"({"a": 1, "o": null})",
       R"({"a": 1, "d": {}})",
@@ -90,18 +90,18 @@ TEST_CASE("calls that differ have different keys") {
   CHECK(bare_key(R"({"a": 1})") != bare_key(R"({"a": 1, "b": 2})"));
 }
 
-TEST_CASE("no name can be mistaken for a part of the arguments") {
+TEST_CASE("call_key keeps a name apart from the arguments") {
   CHECK(call_key({"f\n{}", Json::object()}, nullptr) != call_key({"f", Json::object()}, nullptr));
   CHECK(call_key({"f", Json::object()}, nullptr) != call_key({"g", Json::object()}, nullptr));
 }
 
-TEST_CASE("what cannot be written has no key") {
+TEST_CASE("call_key of what cannot be written as JSON throws") {
   CHECK_THROWS_AS(call_key({"f", Json{{"a", "\xff"}}}, nullptr), Error);
   CHECK_THROWS_AS(call_key({"f", Json{{"a", std::numeric_limits<double>::infinity()}}}, nullptr),
                   Error);
 }
 
-TEST_CASE("leaving out defaults and shuffling keys changes no key; another value does") {
+TEST_CASE("call_key of random calls depends on values, not on defaults left out or key order") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -137,7 +137,7 @@ TEST_CASE("leaving out defaults and shuffling keys changes no key; another value
   }
 }
 
-TEST_CASE("The key for any arguments begins those of a tool's calls, and no other tool's") {
+TEST_CASE("any_arguments_part of a tool's call keys is any_arguments_key of that tool alone") {
   for (const std::string name : {"f", "a b", "two\nlines", "f\n"}) {
     CAPTURE(name);
     for (const char* arguments : {"{}", R"({"a": "\n"})", R"({"b": [1, null]})"}) {

@@ -18,7 +18,7 @@ using namespace tooldecode;
 
 namespace {
 
-// The marks that some position behind a text is inside of, without those of tools.
+// The marks of the positions after a text, without those of tools.
 template <class F>
 std::vector<std::uint32_t> marks_after(const F& format, std::string_view text) {
   CallGrammar built =
@@ -39,7 +39,8 @@ std::vector<std::uint32_t> marks_after(const F& format, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Parts of an answer are inside of their marks") {
+TEST_CASE(
+    "build_call_grammar marks states of text, reasoning, calls and arguments with their tags") {
   namespace mark = tools::mark;
   using Marks    = std::vector<std::uint32_t>;
   CHECK(marks_after(JsonCall::hermes(), "Hm") == Marks{mark::text});

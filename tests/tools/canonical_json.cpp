@@ -42,7 +42,7 @@ std::vector<std::uint16_t> utf16(const std::vector<std::uint32_t>& points) {
 
 }  // namespace
 
-TEST_CASE("numbers as the RFC's appendix B has them") {
+TEST_CASE("canonical_json writes the numbers of RFC 8785's appendix B") {
   for (const auto& [bits, text] : std::vector<std::pair<std::uint64_t, std::string>>{
            {0x0000000000000000, "0"},
            {0x8000000000000000, "0"},
@@ -76,7 +76,7 @@ TEST_CASE("numbers as the RFC's appendix B has them") {
   }
 }
 
-TEST_CASE("random doubles as the rfc8785 package writes them") {
+TEST_CASE("canonical_json writes random doubles as the rfc8785 package does") {
   for (const auto& [bits, text] : std::vector<std::pair<std::uint64_t, std::string>>{
            {0xf2a74de452e6b438, "-1.989032661366619e+244"},
            {0x6513270e269e0d37, "7.761117632285041e+178"},
@@ -123,7 +123,7 @@ TEST_CASE("random doubles as the rfc8785 package writes them") {
   }
 }
 
-TEST_CASE("the RFC's examples") {
+TEST_CASE("canonical_json writes the examples of RFC 8785") {
   CHECK(canonical(R"({"numbers": [333333333.33333329, 1E30, 4.50, 2e-3,
                                   0.000000000000000000000000001],
                       "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -140,14 +140,14 @@ TEST_CASE("the RFC's examples") {
                                            "Euro Sign", "Smiley", "Dalet"});
 }
 
-TEST_CASE("strings") {
+TEST_CASE("canonical_json escapes control characters, and refuses strings that are not UTF-8") {
   CHECK(canonical(R"("\b\t\n\f\r\"\\\/\u0000\u001F\u007f\u2028é")") ==
         "\"\\b\\t\\n\\f\\r\\\"\\\\/\\u0000\\u001f\x7f\u2028é\"");
   CHECK_THROWS_AS(canonical_json(Json("\xed\xa0\x80")), Error);
   CHECK_THROWS_AS(canonical_json(Json{{"\xff", 1}}), Error);
 }
 
-TEST_CASE("whole numbers of 64 bits keep their digits, and are one with the doubles they equal") {
+TEST_CASE("canonical_json keeps 64-bit integers exact and equal to the doubles with their value") {
   CHECK(canonical("9007199254740993") == "9007199254740993");
   CHECK(canonical("18446744073709551615") == "18446744073709551615");
   CHECK(canonical("-9223372036854775808") == "-9223372036854775808");
@@ -160,7 +160,7 @@ TEST_CASE("whole numbers of 64 bits keep their digits, and are one with the doub
   CHECK(canonical_json(Json(-0x1p63)) == "-9223372036854775808");
 }
 
-TEST_CASE("keys are sorted as UTF-16 code units are") {
+TEST_CASE("canonical_json sorts keys by UTF-16 code units") {
   const std::vector<std::uint32_t> points = {0x41,    0x7f,    0x80,    0x7ff,    0x800,   0xd7ff,
                                              0xe000,  0xefff,  0xf000,  0xffff,   0x10000, 0x1f600,
                                              0x3ffff, 0x40000, 0xfffff, 0x100000, 0x10ffff};
@@ -197,7 +197,7 @@ Json random_value(std::mt19937& random, int depth) {
     case 2:
       return static_cast<std::int64_t>(below(3)) - 1;
     case 3: {
-      // Around 2^53 and 2^63, where integers and doubles part.
+      // Around 2^53 and 2^63, where integers and doubles differ.
       const std::uint64_t base = std::uint64_t{1} << (53 + 10 * below(2));
       const std::uint64_t near = base + below(5) - 2;
       if (below(2) == 0) return near;
@@ -227,7 +227,7 @@ Json random_value(std::mt19937& random, int depth) {
   }
 }
 
-// Equality written down once more: exact for numbers, blind to the order of keys.
+// A reference for equality: exact for numbers, independent of the order of keys.
 bool same(const Json& a, const Json& b) {
   const auto exact = [](const Json& value) {
     return value.is_number_float() ? static_cast<long double>(value.get<double>())
@@ -250,7 +250,7 @@ bool same(const Json& a, const Json& b) {
 
 }  // namespace
 
-TEST_CASE("texts are equal where values are, and reading one back gives the same text") {
+TEST_CASE("canonical_json is equal exactly for equal values and unchanged after reading it back") {
   static_assert(std::numeric_limits<long double>::digits >= 64);
   std::size_t equal = 0;
   for (unsigned seed = 0; seed < 20; ++seed) {

@@ -12,7 +12,7 @@
 using namespace tooldecode;
 using namespace tooldecode::tools;
 
-TEST_CASE("Errors of names point at them in the documents") {
+TEST_CASE("refuse_argument throws an error that points at the argument in the document") {
   const ToolSet tools = ToolSet::parse(
       R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a/b":{}}}}},
           {"name":"g","inputSchema":{"type":"object","properties":{}}}])");
@@ -31,7 +31,7 @@ TEST_CASE("Errors of names point at them in the documents") {
   }
 }
 
-TEST_CASE("A name is carried where its end can be told from what is behind it") {
+TEST_CASE("why_not_carried accepts a name whose end can be told from what follows it") {
   constexpr std::array<std::string_view, 2> delimiters{"<end>", ""};
   const auto why = [&](const std::string& name, std::string_view behind) {
     return tools::why_not_carried(name, delimiters, behind);
@@ -47,7 +47,8 @@ TEST_CASE("A name is carried where its end can be told from what is behind it") 
   CHECK_FALSE(why("a=", ""));
 }
 
-TEST_CASE("White space at either end of a name, and names that no tool has") {
+TEST_CASE(
+    "has_outer_space finds white space at either end; is_name refuses line breaks and non-UTF-8") {
   for (const char* name : {"", " f", "f ", "\tf", "f\n"}) CHECK(tools::has_outer_space(name));
   for (const char* name : {"f", "f g", "\u00A0f"}) CHECK_FALSE(tools::has_outer_space(name));
   CHECK(tools::is_name("weather.today"));

@@ -26,7 +26,7 @@ std::string error_of(const std::string& format) {
 
 }  // namespace
 
-TEST_CASE("A custom tool takes one text, in either API's form") {
+TEST_CASE("ToolSet reads a custom tool of either API's form as a tool with one text argument") {
   const std::string grammar = R"({"syntax": "regex", "definition": "a|b"})";
   for (const std::string& document :
        {R"({"type": "custom", "custom": {"name": "f", "description": "d", "format":
@@ -55,14 +55,14 @@ TEST_CASE("A custom tool takes one text, in either API's form") {
   }
 }
 
-TEST_CASE("A function that another API calls custom stays a function") {
+TEST_CASE("ToolSet reads a function whose type is custom in another API as a function") {
   const ToolSet tools = ToolSet::parse(
       R"({"type": "custom", "name": "f", "input_schema": {"properties": {"a": {"type": "integer"}}}})");
   CHECK(tools[0].form == DocumentForm::mcp);
   CHECK(argument_names(tools[0]) == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("What is wrong with a custom tool is named with its place") {
+TEST_CASE("ToolSet::parse of a malformed custom tool throws with the error's place") {
   CHECK(error_of(R"({"type": "text"})") == "none");
   CHECK(error_of("null") == "none");
   CHECK(error_of("3") == "malformed_document #/0/custom/format");

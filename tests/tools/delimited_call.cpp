@@ -39,7 +39,7 @@ void check(const DelimitedCall& format, const std::vector<ToolCall>& calls,
 
 }  // namespace
 
-TEST_CASE("DeepSeek's calls, as the templates of V3 and V3.1 write them") {
+TEST_CASE("DelimitedCall of DeepSeek writes calls as the templates of V3 and V3.1 do") {
   check(DelimitedCall::deepseek_v3(), two,
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
         "{\"city\": \"Paris\", \"days\": 2}\n```<｜tool▁call▁end｜>\n"
@@ -51,7 +51,7 @@ TEST_CASE("DeepSeek's calls, as the templates of V3 and V3.1 write them") {
         "<｜tool▁call▁begin｜>m.now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>");
 }
 
-TEST_CASE("Kimi K2's calls are numbered, from any number on") {
+TEST_CASE("DelimitedCall::kimi_k2 numbers the calls it writes and reads any number") {
   check(DelimitedCall::kimi_k2(), two,
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
         "<|tool_call_argument_begin|>{\"city\": \"Paris\", \"days\": 2}<|tool_call_end|>"
@@ -65,12 +65,12 @@ TEST_CASE("Kimi K2's calls are numbered, from any number on") {
   CHECK(read[0].name == "a:b");
 }
 
-TEST_CASE("Mistral's calls with their arguments behind a mark") {
+TEST_CASE("DelimitedCall::mistral writes arguments after a mark") {
   check(DelimitedCall::mistral(), two,
         "[TOOL_CALLS]get_weather[ARGS]{\"city\": \"Paris\", \"days\": 2}[TOOL_CALLS]m.now[ARGS]{}");
 }
 
-TEST_CASE("Mistral's calls may have a name of their own") {
+TEST_CASE("DelimitedCall::mistral reads calls with an identifier of nine characters") {
   const DelimitedCall mistral = DelimitedCall::mistral();
   const ToolSet tools         = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
   const std::string named     = "[TOOL_CALLS]f[CALL_ID]aB3456789[ARGS]{}";
@@ -82,7 +82,8 @@ TEST_CASE("Mistral's calls may have a name of their own") {
   CHECK(test::refused(mistral, tools, "[TOOL_CALLS]g[CALL_ID]aB3456789[ARGS]{}") == 12);
 }
 
-TEST_CASE("DeepSeek R1 closes the block straight behind the arguments") {
+TEST_CASE(
+    "DelimitedCall::deepseek_v3 in loose form reads a fence that the arguments' line closes") {
   const DelimitedCall deepseek = DelimitedCall::deepseek_v3();
   const ToolSet tools          = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
   const std::string text =
@@ -93,7 +94,7 @@ TEST_CASE("DeepSeek R1 closes the block straight behind the arguments") {
   CHECK(test::refused(deepseek, tools, text, {}) > 0);
 }
 
-TEST_CASE("Kimi K2 leaves out marks, not checks") {
+TEST_CASE("DelimitedCall::kimi_k2 in loose form may omit marks but still checks the arguments") {
   const DelimitedCall kimi = DelimitedCall::kimi_k2();
   const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}}, "required": ["a"]}}])");
@@ -122,7 +123,7 @@ TEST_CASE("Kimi K2 leaves out marks, not checks") {
   CHECK(at(call, test::loose({.choice = ToolChoice::required})) == -1);
   CHECK(at("<|tool_call_begin|>", test::loose({.choice = ToolChoice::none})) == 18);
   CHECK(at(call, {.choice = ToolChoice::required}) != -1);
-  // A call ends a block of reasoning.
+  // A call ends a reasoning block.
   for (const ToolChoice choice : {ToolChoice::automatic, ToolChoice::required, ToolChoice::none}) {
     const ChoiceOptions options =
         test::loose({.choice = choice, .reasoning = ReasoningDelimiters{}});
@@ -135,7 +136,7 @@ TEST_CASE("Kimi K2 leaves out marks, not checks") {
   }
 }
 
-TEST_CASE("What other readers take for a mark is in no free text") {
+TEST_CASE("DelimitedCall allows no free text that other readers take for a mark") {
   const auto refused = [](const DelimitedCall& format, const std::string& text) {
     return test::refused(format, ToolSet::parse(R"([{"name": "f", "parameters": {}}])"), text);
   };
@@ -161,7 +162,7 @@ TEST_CASE("What other readers take for a mark is in no free text") {
   CHECK(refused(react, "Actions: reaction: Action.") == -1);
 }
 
-TEST_CASE("Names come back as they are, or no constraint is made of them") {
+TEST_CASE("DelimitedCall reads tool names back unchanged, or refuses the tool with its place") {
   const auto set = [](const std::string& name) {
     return ToolSet::from_json(Json::array({{{"name", name}, {"parameters", Json::object()}}}));
   };
@@ -188,7 +189,7 @@ TEST_CASE("Names come back as they are, or no constraint is made of them") {
   CHECK(refusal(DelimitedCall::mistral(), "f[CALL_ID]x") == "#/0/name");
 }
 
-TEST_CASE("ReAct has one action") {
+TEST_CASE("DelimitedCall::react writes and reads one action") {
   const DelimitedCall react = DelimitedCall::react();
   const std::vector<ToolCall> one{two[0]};
   const std::string action =
@@ -199,7 +200,7 @@ TEST_CASE("ReAct has one action") {
   CHECK(error_of(react, action + "\nObservation: rain") == "malformed_call byte 63");
 }
 
-TEST_CASE("Broken calls are errors with the byte") {
+TEST_CASE("DelimitedCall::parse of a broken call throws with its byte") {
   const std::map<std::string, std::string> cases = {{"[TOOL_CALLS]", "byte 12"},
                                                     {"[TOOL_CALLS]f", "byte 12"},
                                                     {"[TOOL_CALLS][ARGS]{}", "byte 12"},
@@ -222,7 +223,8 @@ TEST_CASE("Broken calls are errors with the byte") {
   }
 }
 
-TEST_CASE("Functionary's calls: elements, or names of which the prompt begins the first") {
+TEST_CASE(
+    "DelimitedCall of Functionary reads elements, or names of which the prompt begins the first") {
   check(DelimitedCall::functionary_3_1(), two,
         "<function=get_weather>{\"city\": \"Paris\", \"days\": 2}</function><function=m.now>{}"
         "</function>");

@@ -25,7 +25,7 @@ bool accepts(const Automaton& machine, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("A mark is text in angle brackets, or capitals in square ones") {
+TEST_CASE("delimiter_length measures text in angle brackets or capitals in square brackets") {
   for (const char* whole : {"<tool_call>", "</s>", "<|python_tag|>", "<｜tool▁calls▁begin｜>",
                             "[TOOL_CALLS]", "[ARGS]", "<T>", "[/THINK]"}) {
     CHECK(tools::delimiter_length(std::string(whole) + "><]") == std::string_view(whole).size());
@@ -36,7 +36,7 @@ TEST_CASE("A mark is text in angle brackets, or capitals in square ones") {
   }
 }
 
-TEST_CASE("closing_delimiters: gives each line once, without brackets and white space") {
+TEST_CASE("closing_delimiters gives each line once, without brackets and white space") {
   using Texts = std::vector<std::string>;
   CHECK(tools::closing_delimiters({"\n</parameter>\n", "", "</function>\n</tool_call>", "]"}) ==
         Texts{"</parameter>", "</function>", "</tool_call>"});
@@ -44,7 +44,7 @@ TEST_CASE("closing_delimiters: gives each line once, without brackets and white 
   CHECK(tools::closing_delimiters({"}", "\n"}).empty());
 }
 
-TEST_CASE("A text with marks is read in all of its spellings") {
+TEST_CASE("delimiter_spellings lists a text with each mark as text and as a control token") {
   using Texts = std::vector<std::string>;
   CHECK(tools::delimiter_spellings("") == Texts{""});
   CHECK(tools::delimiter_spellings("\n```json\n") == Texts{"\n```json\n"});

@@ -15,7 +15,7 @@ using Json = tooldecode::JsonValue;
 
 namespace {
 
-// A schema that stands as property "p" of a call's parameters, after reading, and the notes.
+// A schema read as property "p" of a call's parameters, and the notes.
 struct Read {
   Json schema;
   std::vector<Note> notes;
@@ -50,13 +50,13 @@ bool same(const Json& a, std::string_view b) {
 
 }  // namespace
 
-TEST_CASE("one reading at a time") {
+TEST_CASE("DocumentReader rewrites a document, one reading at a time") {
   struct Row {
     std::string document, schema;
     std::vector<Reading> readings;
   };
   const std::vector<Row> rows = {
-      // nothing to be read otherwise
+      // nothing to rewrite
       {R"({"type": "string", "enum": ["a"], "default": "a"})",
        R"({"type": "string", "enum": ["a"], "default": "a"})",
        {}},
@@ -155,7 +155,7 @@ TEST_CASE("one reading at a time") {
       {R"({"oneOf": [{"type": "string"}, {"type": "null"}], "nullable": true})",
        R"({"oneOf": [{"type": "string"}, {"type": "null"}]})",
        {}},
-      // Of one branch alone a value may be: null would be of both.
+      // In oneOf, a value may match one branch only; null would match both.
       {R"({"oneOf": [{"enum": ["a", null]}, {"type": "null"}], "nullable": true})",
        R"({"anyOf": [{"oneOf": [{"enum": ["a", null]}, {"type": "null"}]}, {"type": "null"}]})",
        {Reading::nullable}},
@@ -193,7 +193,7 @@ TEST_CASE("one reading at a time") {
   }
 }
 
-TEST_CASE("what contradicts JSON Schema is noted and keeps its meaning") {
+TEST_CASE("DocumentReader notes what contradicts JSON Schema without changing its meaning") {
   struct Row {
     std::string document, schema;
     std::vector<Reading> readings;
@@ -232,7 +232,7 @@ TEST_CASE("what contradicts JSON Schema is noted and keeps its meaning") {
   }
 }
 
-TEST_CASE("parameters that are a map of properties are read as one") {
+TEST_CASE("DocumentReader reads parameters that are a map of properties as an object schema") {
   const Read read = read_parameters(R"({"path": {"type": "string", "required": true},
       "title": {"type": "string"}, "depth": {"description": "how deep", "type": "integer"}})");
   CHECK(same(read.schema, R"({"type": "object", "properties": {"path": {"type": "string"},
@@ -246,7 +246,7 @@ TEST_CASE("parameters that are a map of properties are read as one") {
   }
 }
 
-TEST_CASE("readings apply at every depth") {
+TEST_CASE("DocumentReader applies readings at every depth of a schema") {
   for (const std::string around :
        {R"({"type": "array", "items": $})", R"({"anyOf": [{"type": "null"}, $]})",
         R"({"type": "object", "properties": {"x": $}, "additionalProperties": false})",
@@ -267,7 +267,7 @@ TEST_CASE("readings apply at every depth") {
   }
 }
 
-TEST_CASE("a property may be called like a keyword") {
+TEST_CASE("DocumentReader leaves a property alone that is named like a keyword") {
   const std::string text = R"({"type": "object", "additionalProperties": false, "properties": {
       "default": {"type": "string"}, "enum": {"type": "string"}, "type": {"type": "string"},
       "required": {"type": "boolean"}, "optional": {"type": "string"}, "nullable": {"type": "string"},
@@ -278,14 +278,14 @@ TEST_CASE("a property may be called like a keyword") {
   CHECK(read.notes.empty());
 }
 
-TEST_CASE("values are not schemas") {
+TEST_CASE("DocumentReader leaves values such as enum, const and default alone") {
   const std::string text =
       R"({"type": "object", "default": {"optional": 1, "type": "dict"},
           "enum": [{"type": "dict"}], "const": {"type": "dict"}, "examples": [{"type": "dict"}]})";
   CHECK(same(read_property(text).schema, text));
 }
 
-TEST_CASE("a call without properties takes no arguments") {
+TEST_CASE("DocumentReader of parameters without properties allows no arguments") {
   const std::string none = R"({"type": "object", "properties": {}, "additionalProperties": false})";
   for (const std::string text :
        {"{}", R"({"type": "object"})", R"({"type": "dict"})", R"({"properties": {}})",
@@ -309,7 +309,7 @@ TEST_CASE("a call without properties takes no arguments") {
   }
 }
 
-TEST_CASE("what may describe an object with others is left to the compiler to close") {
+TEST_CASE("DocumentReader leaves objects in several parts to the schema compiler to close") {
   for (
       const std::string text :
       {R"({"type": "object", "properties": {"a": {}}, "anyOf": [{"properties": {"b": {}}}]})",
@@ -327,7 +327,7 @@ TEST_CASE("what may describe an object with others is left to the compiler to cl
   CHECK(test.notes.empty());
 }
 
-TEST_CASE("what cannot be read is an error with its place") {
+TEST_CASE("DocumentReader of a document that cannot be read throws with the error's place") {
   const auto error = [](std::string_view text) {
     try {
       static_cast<void>(read_parameters(text));

@@ -7,7 +7,7 @@
 
 using namespace tooldecode::tools;
 
-TEST_CASE("Styles have names of their own and delimiters that close") {
+TEST_CASE("element_styles have distinct names and delimiters that close") {
   std::set<std::string> names;
   for (const ElementStyle& style : element_styles()) {
     CHECK(names.insert(style.name).second);
@@ -23,7 +23,7 @@ TEST_CASE("Styles have names of their own and delimiters that close") {
   CHECK(find_element_style("") == nullptr);
 }
 
-TEST_CASE("Two styles nest") {
+TEST_CASE("ElementStyle::nests holds for cohere_xml and minimax_m3_xml alone") {
   for (const ElementStyle& style : element_styles()) {
     CHECK(style.nests() == (style.name == "cohere_xml" || style.name == "minimax_m3_xml"));
     CHECK(style.repeats_key() == (style.name == "minimax_m3_xml"));

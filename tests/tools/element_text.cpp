@@ -50,7 +50,7 @@ const ElementStyle& gemma() {
 
 }  // namespace
 
-TEST_CASE("A value is written behind its kind, and read by it") {
+TEST_CASE("ElementText writes a value after its kind, and reads it by that kind") {
   CHECK(written(deepseek(), "5") == " string=\"true\">5");
   CHECK(written(deepseek(), 5) == " string=\"false\">5");
   const std::string end = "</｜DSML｜parameter>";
@@ -65,7 +65,7 @@ TEST_CASE("A value is written behind its kind, and read by it") {
   CHECK(error_of([&] { return written(deepseek(), "a" + end); }) == "malformed_call " + end);
 }
 
-TEST_CASE("Lists and objects are elements where a style nests, their keys with entities") {
+TEST_CASE("ElementText in a style that nests writes lists and objects as elements") {
   const Json value = {{"a<&\"", Json::array({1, "x", Json::object()})}};
   const std::string text =
       " type=\"dict\"><cofl:value name=\"a&lt;&amp;&quot;\" type=\"list\">"
@@ -75,7 +75,7 @@ TEST_CASE("Lists and objects are elements where a style nests, their keys with e
   CHECK(read(cohere(), text + "</cofl:value>") == value);
 }
 
-TEST_CASE("Values stand between marks and signs where a style has no elements") {
+TEST_CASE("ElementText in Gemma's style writes values between marks and punctuation") {
   const Json value       = {{"a", Json::array({1, "x,y", nullptr, Json::object()})}, {"b_2", true}};
   const std::string text = "{a:[1,<|\"|>x,y<|\"|>,null,{}],b_2:true}";
   CHECK(written(gemma(), value) == text);
@@ -88,7 +88,7 @@ TEST_CASE("Values stand between marks and signs where a style has no elements") 
   CHECK(error_of([] { return read(gemma(), std::string(300, '[')); }) == "limit_exceeded #");
 }
 
-TEST_CASE("A key that the grammar lets no object have is not written") {
+TEST_CASE("ElementText refuses to write a key that the grammar allows no object") {
   CHECK(written(cohere(), Json{{" ", true}}).find("name=\" \"") != std::string::npos);
   CHECK(error_of([] { return written(cohere(), Json{{"", true}}); }) == "malformed_call ");
   CHECK(error_of([] {

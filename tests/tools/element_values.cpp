@@ -59,7 +59,7 @@ constexpr const char* kinds =
 
 }  // namespace
 
-TEST_CASE("Each style writes its own delimiters") {
+TEST_CASE("ElementValues in each style accept that style's delimiters alone") {
   const std::vector<std::pair<const char*, std::vector<std::string>>> written{
       {"qwen_xml", {"<parameter=name>Bob</parameter>", "<parameter=age>3</parameter>"}},
       {"minimax_xml",
@@ -103,7 +103,7 @@ TEST_CASE("Each style writes its own delimiters") {
   }
 }
 
-TEST_CASE("Strings are plain and other values JSON") {
+TEST_CASE("ElementValues accept strings plain and other values as JSON") {
   const Elements elements("qwen_xml", kinds);
   const auto accepts = [&](const std::string& key, const std::string& value) {
     return elements.accepts("<parameter=" + key + ">" + value + "</parameter>");
@@ -123,7 +123,7 @@ TEST_CASE("Strings are plain and other values JSON") {
   CHECK_FALSE(accepts("other", "1"));
 }
 
-TEST_CASE("A value is of the kind that its element names") {
+TEST_CASE("ElementValues accept a value only of the kind that its element names") {
   const Elements kimi("kimi_k3_xml", kinds);
   const auto accepts = [&](const char* key, const char* kind, const char* value) {
     return kimi.accepts(std::string("<|open|>argument key=\"") + key + "\" type=\"" + kind +
@@ -149,7 +149,7 @@ TEST_CASE("A value is of the kind that its element names") {
       "<｜DSML｜parameter name=\"word\" string=\"false\">yes</｜DSML｜parameter>"));
 }
 
-TEST_CASE("Styles that nest write lists and objects as elements") {
+TEST_CASE("ElementValues in a style that nests accept lists and objects as elements") {
   const Elements cohere("cohere_xml", kinds);
   CHECK(
       cohere.accepts("<cofl:value name=\"list\" type=\"list\"><cofl:value type=\"raw\">a"
@@ -185,7 +185,7 @@ TEST_CASE("Styles that nest write lists and objects as elements") {
   CHECK_FALSE(m3.accepts(element("points", element("item", "]<]minimax[>["))));
 }
 
-TEST_CASE("Keys that are not listed are identifiers") {
+TEST_CASE("ElementValues accept identifiers as keys that the schema does not list") {
   const Elements open("glm_xml", R"({"type": "object", "properties": {"a": {"type": "integer"}},
                                      "additionalProperties": {"type": "boolean"}})");
   const auto element = [](const char* key, const char* value) {
@@ -201,7 +201,7 @@ TEST_CASE("Keys that are not listed are identifiers") {
   CHECK_FALSE(counted.accepts(element("c", "1") + element("a", "1") + element("b", "1")));
 }
 
-TEST_CASE("What cannot be written as elements is refused") {
+TEST_CASE("ElementValues refuse a schema that elements cannot express") {
   CHECK(error_of("qwen_xml", R"({"type": "string"})") == "unsupported_keyword");
   CHECK(error_of("qwen_xml", R"({"patternProperties": {"^a": {"type": "integer"}}})") ==
         "unsupported_keyword");

@@ -30,7 +30,7 @@ std::vector<std::string> texts_of(std::string_view letters, std::size_t length) 
 
 }  // namespace
 
-TEST_CASE("Texts behind white space are those, each behind any number of blanks") {
+TEST_CASE("behind_space accepts the given texts, each after any white space") {
   for (const std::vector<std::string>& some : std::vector<std::vector<std::string>>{
            {"a"}, {"ab", "b"}, {"ab", "abb"}, {"a b", "a\n"}, {" a"}, {"\nb", "a"}}) {
     const text::Dfa dfa = behind_space(some);
@@ -49,7 +49,7 @@ TEST_CASE("Texts behind white space are those, each behind any number of blanks"
                       "a"));
 }
 
-TEST_CASE("Text without marks, and up to the first of some") {
+TEST_CASE("free_text accepts text without some marks, and text up to the first of others") {
   for (const std::vector<std::string>& delimiters : std::vector<std::vector<std::string>>{
            {"ab"}, {"aab"}, {"aba"}, {"aa", "b"}, {"ab", "abb"}, {"abab", "ba"}, {"bab", "aba"}}) {
     const auto without = tools::free_text({.without = delimiters});
@@ -61,7 +61,7 @@ TEST_CASE("Text without marks, and up to the first of some") {
       for (const std::string& delimiter : delimiters) {
         const std::size_t at = text.find(delimiter);
         holds |= at != std::string::npos;
-        // Where both end the end of the text counts.
+        // Where both end here, this is the end.
         holds_other |=
             &delimiter != &delimiters[0] && at + delimiter.size() < text.size() && at < text.size();
       }
@@ -78,8 +78,7 @@ TEST_CASE("Text without marks, and up to the first of some") {
   CHECK_FALSE(accepts(*tools::any_text(), "\xfe"));
 }
 
-TEST_CASE(
-    "Control tokens stand in text as an end only, and behind one the rest of it must follow") {
+TEST_CASE("free_text allows a control token only as an end, whose rest must follow") {
   // One letter each: text, and control tokens.
   const std::map<char, std::string> written{{'a', "a"},           {'b', "b"},
                                             {'<', "<a>"},         {'A', "\xff<a>\xfe"},
@@ -128,7 +127,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Text that does not begin with some bytes, nor with white space and them") {
+TEST_CASE("free_text with not_first accepts no text that begins so, even after white space") {
   const auto text = tools::free_text({.not_first = {"ab"}});
   for (const std::string& one : texts_of("ab \n", 6)) {
     const std::size_t first = std::min(one.find_first_not_of(" \n"), one.size());
@@ -148,7 +147,7 @@ TEST_CASE("Text that does not begin with some bytes, nor with white space and th
   CHECK_FALSE(accepts(*both, "[T]"));
 }
 
-TEST_CASE("Text that holds no match of a pattern") {
+TEST_CASE("free_text with a barred pattern accepts no text that holds a match") {
   const auto text  = tools::free_text({.until = {"ab"}, .barred = "b+a|cb?c"});
   const auto plain = tools::free_text({.barred = "b+a|cb?c"});
   for (const std::string& one : texts_of("abc", 7)) {
@@ -162,7 +161,7 @@ TEST_CASE("Text that holds no match of a pattern") {
   }
 }
 
-TEST_CASE("A block of reasoning is made blank where it stands") {
+TEST_CASE("without_reasoning replaces a reasoning block by blanks of the same length") {
   const ReasoningDelimiters delimiters;
   CHECK(tools::without_reasoning("<think>[</think>[f()]", delimiters) ==
         std::string(16, ' ') + "[f()]");

@@ -44,7 +44,7 @@ std::string with_control_tokens(std::string text) {
 
 }  // namespace
 
-TEST_CASE("gpt-oss calls tools in its commentary") {
+TEST_CASE("HarmonyCall writes and reads calls of gpt-oss in the commentary channel") {
   const std::vector<ToolCall> two{weather, {"m.now"}};
   const std::string text =
       "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
@@ -67,7 +67,7 @@ TEST_CASE("gpt-oss calls tools in its commentary") {
   CHECK(refused(thought + text, options) == -1);
 }
 
-TEST_CASE("Every header of a message to a function is one of a call") {
+TEST_CASE("HarmonyCall reads every header that addresses a function as that of a call") {
   std::vector<std::string> headers;
   for (const std::string channel : {"analysis", "commentary", "final"}) {
     for (const std::string type :
@@ -94,7 +94,7 @@ TEST_CASE("Every header of a message to a function is one of a call") {
         CHECK(refused(text) == -1);
         CHECK(refused(with_control_tokens(text)) == -1);
       }
-      // Neither other arguments nor other tools. Behind the role text may go on, up to a delimiter.
+      // Neither other arguments nor other tools. After the role, text may continue to a delimiter.
       const std::string text = first + header;
       const auto begin       = static_cast<int>(text.size());
       const std::size_t name = text.find("get_weather");
@@ -117,7 +117,7 @@ TEST_CASE("Every header of a message to a function is one of a call") {
   }
 }
 
-TEST_CASE("Messages to nobody are text") {
+TEST_CASE("HarmonyCall takes messages without a recipient as text") {
   const ChoiceOptions none = test::loose({.choice = ToolChoice::none});
   for (const std::string text :
        {"", "Hello.", " to=functions.f", "a <| b |>", "<|channel|>final<|message|>Hello.",
@@ -151,7 +151,7 @@ TEST_CASE("Messages to nobody are text") {
   }
 }
 
-TEST_CASE("gpt-oss's last call may end with the text's end") {
+TEST_CASE("HarmonyCall lets the last call end with the text") {
   const auto text = harmony.write(std::vector<ToolCall>{{"m.now"}});
   const auto cut  = text.substr(0, text.size() - std::string_view("<|call|>").size());
   CHECK(harmony.parse(cut, documents()) == std::vector<ToolCall>{{"m.now"}});
@@ -162,7 +162,7 @@ TEST_CASE("gpt-oss's last call may end with the text's end") {
   CHECK(test::error_of(harmony, documents(), cut + next) != "none");
 }
 
-TEST_CASE("A block of analysis holds no other message") {
+TEST_CASE("HarmonyCall::analysis allows no other message inside a reasoning block") {
   const ChoiceOptions options = test::loose({.reasoning = HarmonyCall::analysis()});
   const std::string begin     = "<|channel|>analysis<|message|>a <|";
   CHECK(refused(begin + "|end|> b<|end|><|start|>assistant<|channel|>final<|message|>", options) ==
@@ -172,7 +172,7 @@ TEST_CASE("A block of analysis holds no other message") {
   }
 }
 
-TEST_CASE("Broken messages are errors with the byte") {
+TEST_CASE("HarmonyCall::parse of a broken message throws with its byte") {
   const auto at = [](const std::string& text) {
     return test::error_of(harmony, documents(), text);
   };
@@ -189,7 +189,7 @@ TEST_CASE("Broken messages are errors with the byte") {
   CHECK(at("Hello.<|channel|>final<|message|>") == "malformed_call byte 0");
 }
 
-TEST_CASE("A header cannot carry every name") {
+TEST_CASE("HarmonyCall refuses a tool whose name a header cannot hold") {
   for (const std::string name : {"a b", " a", "a<|b"}) {
     const ToolSet set = ToolSet::from_json(
         Json::array({{{"name", "f"}}, {{"type", "function"}, {"function", {{"name", name}}}}}));

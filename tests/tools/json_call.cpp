@@ -29,7 +29,7 @@ std::string error_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Hermes calls, written as Qwen's template writes them") {
+TEST_CASE("JsonCall::hermes writes calls as Qwen's template does and reads them back") {
   const std::vector<ToolCall> calls{
       {"f", tooldecode::text::parse_json(R"({"a": 1, "b": ["é", null]})")}, {"m.g"}};
   const std::string text =
@@ -47,7 +47,7 @@ TEST_CASE("Hermes calls, written as Qwen's template writes them") {
   CHECK(hermes.write({}).empty());
 }
 
-TEST_CASE("another wrapper is another value") {
+TEST_CASE("JsonCall with other delimiters writes and reads calls between these") {
   const JsonCall brackets{"<<", ">>", " "};
   const std::vector<ToolCall> calls{{"f"}, {"g"}};
   const std::string text = brackets.write(calls);
@@ -56,7 +56,7 @@ TEST_CASE("another wrapper is another value") {
   CHECK(brackets.parse(text, {}) == calls);
 }
 
-TEST_CASE("calls inside one pair of marks, or inside none") {
+TEST_CASE("JsonCall writes and reads calls inside one pair of marks, or without marks") {
   const std::vector<ToolCall> calls{{"f", Json{{"a", 1}}}, {"g"}};
   const auto check = [&](const JsonCall& format, const std::string& text) {
     CAPTURE(text);
@@ -99,7 +99,7 @@ TEST_CASE("calls inside one pair of marks, or inside none") {
   CHECK(error(JsonCall::bare(), call) == "byte 0");
 }
 
-TEST_CASE("Llama's calls need no mark where an answer begins with them") {
+TEST_CASE("JsonCall::llama in loose form needs no mark where an answer begins with a call") {
   const JsonCall llama     = JsonCall::llama();
   const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}}, "required": ["a"]}}])");
@@ -122,7 +122,8 @@ TEST_CASE("Llama's calls need no mark where an answer begins with them") {
   CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == 0);
 }
 
-TEST_CASE("Qwen 2.5: a fence, or a bare object, is a call where it begins with a tool's name") {
+TEST_CASE(
+    "JsonCall::qwen_2_5 reads a fence or object as a call where it begins with a tool's name") {
   const JsonCall format = JsonCall::qwen_2_5();
   const ToolSet tools   = ToolSet::parse(
       R"([{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
@@ -160,7 +161,7 @@ TEST_CASE("Qwen 2.5: a fence, or a bare object, is a call where it begins with a
   CHECK_THROWS_AS(format.parse(R"({"name": "f", "arguments": {}} or so)", tools), Error);
 }
 
-TEST_CASE("Mistral Nemo's calls may have a name of their own") {
+TEST_CASE("JsonCall::mistral reads calls with an identifier of nine characters") {
   const JsonCall mistral  = JsonCall::mistral();
   const ToolSet tools     = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
   const std::string begin = R"([TOOL_CALLS][{"name": "f", "arguments": {})";
@@ -177,7 +178,7 @@ TEST_CASE("Mistral Nemo's calls may have a name of their own") {
         "none");
 }
 
-TEST_CASE("broken Hermes calls are errors with the byte") {
+TEST_CASE("JsonCall::parse of a broken Hermes call throws with its byte") {
   const std::map<std::string, std::string> cases = {
       {"<tool_call>", "byte 11"},
       {"<tool_call>\n{\"name\": \"f\"", "byte 24"},
@@ -194,13 +195,13 @@ TEST_CASE("broken Hermes calls are errors with the byte") {
   }
 }
 
-TEST_CASE("of a key that an object has twice the last value counts") {
+TEST_CASE("JsonCall::parse of a repeated key keeps the last value") {
   const std::string text =
       "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"a\": 2}}\n</tool_call>";
   CHECK(JsonCall::hermes().parse(text, {})[0].arguments.text() == R"({"a":2})");
 }
 
-TEST_CASE("published calls survive writing and reading") {
+TEST_CASE("JsonCall::hermes reads published calls back as it has written them") {
   int rows = 0;
   for (const char* file : {"bfcl/live_multiple.jsonl.gz", "bfcl/parallel_multiple.jsonl",
                            "bfcl/simple_python.jsonl", "apibank/level1.jsonl"}) {
@@ -219,7 +220,8 @@ TEST_CASE("published calls survive writing and reading") {
   CHECK(rows > 1000);
 }
 
-TEST_CASE("mutated Hermes texts give values or errors, and what is written reads back") {
+TEST_CASE(
+    "JsonCall::parse of mutated Hermes text gives calls that write and read back, or an error") {
   const std::vector<ToolCall> seeds{
       {"f", tooldecode::text::parse_json(R"({"a": {"x": [1, "\n"]}, "b": -2.5})")}, {"g"}};
   const std::string seed_text     = hermes.write(seeds);
@@ -258,7 +260,7 @@ TEST_CASE("mutated Hermes texts give values or errors, and what is written reads
   CHECK(read > 2500);
 }
 
-TEST_CASE("Each family's JSON is written as its template has it, and in no other white space") {
+TEST_CASE("JsonCall of each family writes calls in its template's white space alone") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}},
     {"name": "g"}])");
@@ -306,7 +308,7 @@ TEST_CASE("Each family's JSON is written as its template has it, and in no other
 }
 
 TEST_CASE(
-    "A call's number may be missing where white space is free, and a name is an object's key") {
+    "JsonCall in loose form reads calls without numbers; in Apertus's form the name is a key") {
   const JsonCall command = JsonCall::command_r7b();
   const ToolSet tools    = ToolSet::parse(R"([{"name": "f"}])");
   const std::string bare =

@@ -8,7 +8,7 @@
 
 using namespace tooldecode;
 
-TEST_CASE("Elements are members of a set in every spelling of their delimiters") {
+TEST_CASE("KeyedElements accept members of a set in every spelling of their delimiters") {
   Grammar grammar;
   KeyedSet set{.members = {}, .others = {}, .separator = grammar.empty()};
   tools::KeyedElements elements(set, "<k>", "=");

@@ -9,7 +9,7 @@ using namespace tooldecode;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 
-TEST_CASE("An argument's schema is its property's, or that of any other") {
+TEST_CASE("argument_schema is the property's schema, or that of other properties") {
   const ToolSet tools        = ToolSet::parse(R"([
     {"name": "f", "parameters": {"type": "object", "properties": {"a/b": {"type": "integer"}},
                                  "additionalProperties": {"type": "null"}}},
@@ -23,7 +23,7 @@ TEST_CASE("An argument's schema is its property's, or that of any other") {
   CHECK(*argument_schema(tools[1], "c").schema == false);
 }
 
-TEST_CASE("What is said of all arguments together cannot be written one by one") {
+TEST_CASE("check_listed_arguments refuses keywords about all arguments together") {
   const auto code = [](const std::string& more) {
     const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
       "properties": {"a": {"type": "integer"}})" +
@@ -43,7 +43,7 @@ TEST_CASE("What is said of all arguments together cannot be written one by one")
 }
 
 TEST_CASE(
-    "Where strings have no quotes, documented ones stay strings of a tool that is not strict") {
+    "plain_argument_schema of a tool that is not strict keeps documented strings as strings") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "strict": false, "parameters": {
       "type": "object", "properties": {"word": {"enum": ["a", "b"]}, "size": {"type": "integer"},
         "when": {"type": ["string", "null"]}, "either": {"type": ["string", "integer"]},

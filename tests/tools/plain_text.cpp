@@ -22,8 +22,7 @@ namespace {
 
 constexpr const char* closing = "</p>";
 
-// Texts of a schema, then what may stand before the delimiter, and the delimiter: as a call is
-// written.
+// Texts of a schema, then what may precede the delimiter, and the delimiter, as in a call.
 Automaton machine_of(const Json& schema) {
   Grammar grammar;
   PlainText plain(grammar, closing);
@@ -55,7 +54,7 @@ std::string error_of(const std::string& schema) {
 
 }  // namespace
 
-TEST_CASE("A schema's form is its values' types") {
+TEST_CASE("find_plain_form of a schema is text where all values are strings, nullable with null") {
   const auto form = [](const char* text) {
     const Json schema = tooldecode::text::parse_json(text);
     return find_plain_form(schema, schema);
@@ -76,15 +75,15 @@ TEST_CASE("A schema's form is its values' types") {
   CHECK(form("true") == PlainForm::mixed);
   CHECK(form(R"({"type": "null"})") == PlainForm::json);
   CHECK(form(R"({"type": "object", "properties": {}})") == PlainForm::json);
-  // Keywords meet.
+  // Several keywords together.
   CHECK(form(R"({"allOf": [{"type": ["string", "integer"]}, {"not": {"type": "integer"}}]})") ==
         PlainForm::text);
-  // References that go round.
+  // Cyclic references.
   CHECK_FALSE(form(R"({"$defs": {"s": {"anyOf": [{"$ref": "#/$defs/s"}, {"type": "string"}]}},
                        "$ref": "#/$defs/s"})"));
 }
 
-TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
+TEST_CASE("PlainText accepts UTF-8 texts that conform and do not hold the mark") {
   const std::vector<Json> schemas{
       {{"type", "string"}},
       {{"type", "string"}, {"maxLength", 3}},
@@ -115,7 +114,7 @@ TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
   }
 }
 
-TEST_CASE("Null beside strings is the word") {
+TEST_CASE("PlainText of a schema with null and strings accepts the word null") {
   const Automaton machine =
       machine_of(tooldecode::text::parse_json(R"({"type": ["null", "string"], "maxLength": 2})"));
   CHECK(accepts(machine, "null"));
@@ -123,7 +122,7 @@ TEST_CASE("Null beside strings is the word") {
   CHECK_FALSE(accepts(machine, "nul"));
 }
 
-TEST_CASE("What no text can be is an error") {
+TEST_CASE("PlainText of a schema without a text that avoids the mark throws") {
   CHECK(error_of(R"({"enum": ["a", "b</p>"]})") == "unsupported_keyword #");
   CHECK(error_of(R"({"type": "string", "pattern": "^x</p>$"})") == "unsatisfiable_schema #");
   CHECK(error_of(R"({"type": "string", "pattern": "x"})") == "none");

@@ -40,7 +40,7 @@ std::string error_of(const PositionalCall& format, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Calls as ToolkenGPT and ToolDec write them") {
+TEST_CASE("PositionalCall writes and reads calls as ToolkenGPT and ToolDec do") {
   const std::vector<ToolCall> square{{"square", {{"x", 16}}}};
   CHECK(toolken.write(square) == "<square>(16)=");
   CHECK(tool_dec.write(square) == "<T>square(16)");
@@ -54,7 +54,7 @@ TEST_CASE("Calls as ToolkenGPT and ToolDec write them") {
   CHECK(toolken.write({}).empty());
 }
 
-TEST_CASE("What cannot be written without keys is an error") {
+TEST_CASE("PositionalCall::write throws where arguments cannot be written without keys") {
   const auto cannot = [](const std::vector<ToolCall>& calls) {
     CHECK_THROWS_AS(toolken.write(calls, documents()), Error);
   };
@@ -63,7 +63,7 @@ TEST_CASE("What cannot be written without keys is an error") {
   cannot({{"square", {{"x", 1}, {"more", 1}}}});
 }
 
-TEST_CASE("Text that only looks like a call is text, unless the mark is one by itself") {
+TEST_CASE("PositionalCall takes text that only resembles a call as text, except after its mark") {
   CHECK(refused(toolken, "a < b <squared>(2)= <squ") == -1);
   CHECK(refused(toolken, "The area is <square>(16)=") == -1);
   CHECK(refused(toolken, "<square_root>(true, 2)=") == -1);
@@ -85,7 +85,7 @@ TEST_CASE("Text that only looks like a call is text, unless the mark is one by i
   CHECK(refused(toolken, "a", required) == 0);
 }
 
-TEST_CASE("Leading keys are the first ones") {
+TEST_CASE("PositionalCall accepts leading keys only where they are the first parameters") {
   const auto options = [](std::vector<std::string> keys) {
     return ChoiceOptions{.choice = ToolChoice::named, .name = "square", .leading_keys = keys};
   };
@@ -94,7 +94,7 @@ TEST_CASE("Leading keys are the first ones") {
   CHECK_THROWS_AS(refused(toolken, "", options({"digits"})), Error);
 }
 
-TEST_CASE("Broken positional calls are errors with the byte") {
+TEST_CASE("PositionalCall::parse of a broken call throws with its byte") {
   const std::map<std::string, std::string> cases = {
       {"<T>cube(3)", "byte 3"},      {"<T>square(", "byte 10"},    {"<T>square(1", "byte 11"},
       {"<T>square(1 2)", "byte 12"}, {"<T>now(1)", "byte 7"},      {"<T>square(x)", "byte 10"},

@@ -42,7 +42,7 @@ std::vector<ToolCall> calls_of(const tooldecode::JsonValue& row) {
 
 }  // namespace
 
-TEST_CASE("call lists are read as Python reads them") {
+TEST_CASE("PythonCall::parse reads call lists as Python does") {
   const std::vector<ToolCall> expected{{"f", tooldecode::text::parse_json(R"({"a": 1, "b": "x"})")},
                                        {"m.g"}};
   for (const std::string text :
@@ -59,7 +59,7 @@ TEST_CASE("call lists are read as Python reads them") {
   CHECK(nested[0].arguments.text() == R"({"a":[1,{"k=":[2,null]}],"b":"a=1, (]"})");
 }
 
-TEST_CASE("positional arguments take the documented names") {
+TEST_CASE("PythonCall::parse gives positional arguments the documented names") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "sort", "parameters": {"type": "object",
            "properties": {"file": {"type": "string"}, "down": {"type": "boolean"}}}}])");
@@ -72,7 +72,7 @@ TEST_CASE("positional arguments take the documented names") {
   CHECK(error_of("[other('x')]", tools).starts_with("malformed_call byte 7"));
 }
 
-TEST_CASE("documented names may hold what ends other names") {
+TEST_CASE("PythonCall::parse reads documented names that hold the ends of other names") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "GET /users/{id} ", "parameters": {"type": "object", "properties": {
            "date from": {}, "ids[]": {}, "a=b": {}, "a": {}, "": {}, " x": {}}}},
@@ -87,7 +87,7 @@ TEST_CASE("documented names may hold what ends other names") {
   CHECK(python.write(calls) == text);
 }
 
-TEST_CASE("broken call lists are errors with the byte") {
+TEST_CASE("PythonCall::parse of a broken call list throws with its byte") {
   const std::map<std::string, std::string> cases = {{"[f(a=1)", "byte 7"},
                                                     {"[f(a=1", "byte 6"},
                                                     {"[f(a=", "byte 5"},
@@ -107,12 +107,12 @@ TEST_CASE("broken call lists are errors with the byte") {
   }
 }
 
-TEST_CASE("a name or a key that is not UTF-8 is an error") {
+TEST_CASE("PythonCall::parse of a name or key that is not UTF-8 throws") {
   CHECK(error_of("[f\xff()]").starts_with("malformed_call byte"));
   CHECK(error_of("[f(a\xff=1)]").starts_with("malformed_call byte"));
 }
 
-TEST_CASE("published canonical calls: text to values and back", "[published]") {
+TEST_CASE("PythonCall reads and writes published canonical calls without loss", "[published]") {
   int rows = 0, texts = 0;
   for (const char* file :
        {"bfcl/exec.jsonl", "bfcl/live_multiple.jsonl.gz", "bfcl/live_parallel.jsonl",
@@ -143,11 +143,11 @@ TEST_CASE("published canonical calls: text to values and back", "[published]") {
     }
   }
   CHECK(rows > 1500);
-  // The executable rows were written by hand: other quotes, spaces, tuples, positions.
+  // The executable rows differ in quotes, spaces, tuples and positional arguments.
   CHECK(rows - texts < 60);
 }
 
-TEST_CASE("calls of multi-turn dialogues, positional ones among them") {
+TEST_CASE("PythonCall::parse reads BFCL's multi-turn calls, also with positional arguments") {
   TOOLDECODE_REQUIRE_SHARED(functions, "bfcl/multi_turn_functions.jsonl");
   TOOLDECODE_REQUIRE_SHARED(calls, "bfcl/multi_turn_calls.jsonl");
   std::set<std::string> known;
@@ -177,7 +177,7 @@ TEST_CASE("calls of multi-turn dialogues, positional ones among them") {
   CHECK(parsed > 2000);
 }
 
-TEST_CASE("mutated call lists give values or errors, and what is written reads back") {
+TEST_CASE("PythonCall::parse of mutated text gives calls that write and read back, or an error") {
   const std::string seed_text =
       R"([f(a=1, b='x\n\'"', c=[1.5, None, {'k': (True,)}]), m.g(), h(x="it's", y=-1e-09)])";
   const std::string_view alphabet = "[]()'\"=,.\\ \n{}:aZ0-";
@@ -215,7 +215,7 @@ TEST_CASE("mutated call lists give values or errors, and what is written reads b
   CHECK(read > 2500);
 }
 
-TEST_CASE("Names of tools and arguments come back as they are, or no constraint is made of them") {
+TEST_CASE("PythonCall reads names of tools and arguments back unchanged, or refuses the tool") {
   const auto refusal = [&](const std::string& name, const Json& parameters, const Json& arguments) {
     try {
       const ToolSet tools =
@@ -248,7 +248,7 @@ TEST_CASE("Names of tools and arguments come back as they are, or no constraint 
   CHECK(refusal("f", listed({"a", "a "}), {{"a", 1}}) == at + "a ");
   CHECK(refusal("f(x", listed({}), Json::object()) == "#/0/name");
   CHECK(refusal("]", listed({}), Json::object()) == "#/0/name");
-  // Names that are no property's are read as any other is.
+  // Names of no property are read like any other.
   const auto named = [&](const std::string& key) {
     return refusal("f",
                    {{"type", "object"},
@@ -262,7 +262,7 @@ TEST_CASE("Names of tools and arguments come back as they are, or no constraint 
   CHECK(named(" a") == "#/0/parameters");
 }
 
-TEST_CASE("White space before a list does not make it text") {
+TEST_CASE("PythonCall takes a list after white space as calls, not as text") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
   for (const std::string space : {"\f", "\v", "\x1f", "\xc2\xa0", "\xe2\x80\xa8", " \n \f"}) {
     CHECK(test::refused(python, tools, space + "[none()]") == static_cast<int>(space.size()));
@@ -270,7 +270,7 @@ TEST_CASE("White space before a list does not make it text") {
   }
 }
 
-TEST_CASE("Python's calls between marks, behind text") {
+TEST_CASE("PythonCall of families with marks reads calls between them, also after text") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}}}}, {"name": "m.g"}])");
   const std::vector<ToolCall> calls{{"f", Json{{"a", 1}}}, {"m.g"}};
@@ -298,7 +298,8 @@ TEST_CASE("Python's calls between marks, behind text") {
   CHECK(test::refused(PythonCall::olmo_3(), tools, spaced) == -1);
 }
 
-TEST_CASE("Llama 4 may leave out its marks where the answer begins with the calls") {
+TEST_CASE(
+    "PythonCall::llama_4 in loose form needs no marks where the answer begins with the calls") {
   const ToolSet tools     = ToolSet::parse(R"([{"name": "f"}])");
   const PythonCall format = PythonCall::llama_4();
   CHECK(format.parse(" [f()]", tools) == std::vector<ToolCall>{{"f"}});

@@ -26,7 +26,7 @@ bool accepts(const char* schema, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Strings of any text hold none of some texts, keys included, and keep their length") {
+TEST_CASE("strings_without excludes texts from strings and keys, and keeps length limits") {
   CHECK(accepts("{}", R"({"a": ["<|en", "d|>", "<|<|sep"]})"));
   CHECK_FALSE(accepts("{}", R"("<|end|>")"));
   CHECK_FALSE(accepts("{}", R"(["a", "b<|<|sep|>c"])"));

@@ -55,8 +55,7 @@ std::string error_of(const char* format) {
   return error_of(Json{{"format", tooldecode::text::parse_json(format)}});
 }
 
-// What a format means, said once more and slowly: the places where a text of it that begins at one
-// may end.
+// A slow reference for a format: the places where a text of it that begins at one place may end.
 class SlowFormat {
  public:
   using Places = std::set<std::size_t>;
@@ -152,7 +151,7 @@ class SlowFormat {
     }
     return all;
   }
-  // Behind what begins a tag.
+  // The places after a tag's beginning.
   Places behind(const Json& tag, const Places& from) const {
     Texts closing;
     for (const Json& end : tag["end"].is_array() ? tag["end"] : Json::array({tag["end"]})) {
@@ -304,7 +303,8 @@ class RandomFormat {
 
 }  // namespace
 
-TEST_CASE("Texts of random formats are those that the formats mean") {
+TEST_CASE(
+    "build_structural_tag of random formats accepts the texts that a slow reference accepts") {
   std::vector<std::string> texts{""};
   for (std::size_t i = 0; i < 364; ++i) {  // up to six letters
     for (const char c : std::string("abc")) texts.push_back(texts[i] + c);
@@ -315,7 +315,7 @@ TEST_CASE("Texts of random formats are those that the formats mean") {
     const std::string reason = error_of(Json{{"format", format}});
     if (reason != "none") {
       const std::string code = reason.substr(0, reason.find(' '));
-      // A trigger in another one, a tag that begins with two, texts that cannot be.
+      // Refused: a trigger inside another, a tag that begins with two, a format without a text.
       if (code != "unsupported_keyword" && code != "malformed_document") {
         INFO(format.text());
         REQUIRE(code == "unsatisfiable_schema");
@@ -339,7 +339,7 @@ TEST_CASE("Texts of random formats are those that the formats mean") {
   CHECK(accepted > 20'000);
 }
 
-TEST_CASE("Values, expressions and grammars stand inside") {
+TEST_CASE("build_structural_tag accepts schema values, patterns and grammars inside a tag") {
   const char* tag = R"({"type": "tag", "begin": "<f>", "end": "</f>", "content":
     {"type": "json_schema", "json_schema": {"type": "object", "properties":
       {"a": {"$ref": "#/$defs/n"}, "b": {}}, "$defs": {"n": {"type": "integer"}}, "required": ["a"]}}})";
@@ -370,7 +370,8 @@ TEST_CASE("Values, expressions and grammars stand inside") {
   CHECK_FALSE(accepts(R"({"type": "any_text", "max_chars": 1})", "éé"));
 }
 
-TEST_CASE("Delimiters are text or control tokens, and free text has none") {
+TEST_CASE(
+    "build_structural_tag accepts delimiters as text or control tokens, free text without them") {
   const auto control = [](const std::string& name) { return control_open + name + control_close; };
   const char* tags   = R"({"type": "triggered_tags", "triggers": ["<call>"], "tags":
     [{"begin": "<call>a", "content": {"type": "any_text"}, "end": "</call>"}]})";
@@ -384,7 +385,7 @@ TEST_CASE("Delimiters are text or control tokens, and free text has none") {
   CHECK_FALSE(accepts(R"({"type": "any_text"})", control("<call>")));
 }
 
-TEST_CASE("Tokens are those of the vocabulary") {
+TEST_CASE("build_structural_tag with token formats accepts the vocabulary's tokens") {
   const auto control = [](const std::string& name) { return control_open + name + control_close; };
   const std::string open = control("<call>"), close = control("</call>");
   const char* tag = R"({"type": "tag", "begin": {"type": "token", "token": 1},
@@ -408,7 +409,7 @@ TEST_CASE("Tokens are those of the vocabulary") {
   CHECK(accepts(R"({"type": "token", "token": "a"})", "a"));
 }
 
-TEST_CASE("The older form is triggered tags of values") {
+TEST_CASE("build_structural_tag reads the older form as triggered tags of schema values") {
   const Json document =
       tooldecode::text::parse_json(R"({"type": "structural_tag", "triggers": ["<f"], "structures": [
     {"begin": "<f=a>", "schema": {"type": "integer"}, "end": "</f>"},
@@ -421,7 +422,7 @@ TEST_CASE("The older form is triggered tags of values") {
   CHECK_FALSE(accepts(machine, "<f"));
 }
 
-TEST_CASE("What is wrong with a tag has its place") {
+TEST_CASE("build_structural_tag of a malformed tag throws with the error's place") {
   const Json any = {{"type", "any_text"}};
   CHECK(error_of(Json::array()) == "malformed_document #");
   CHECK(error_of(Json::object()) == "malformed_document #");
@@ -482,7 +483,7 @@ TEST_CASE("What is wrong with a tag has its place") {
   CHECK(error_of(Json{{"format", deep}}).starts_with("limit_exceeded #/format/content"));
 }
 
-TEST_CASE("Strings of a schema hold none of the excluded texts, in every style") {
+TEST_CASE("build_structural_tag with excludes allows none of them in a schema's strings") {
   const char* json = R"({"type": "json_schema", "json_schema": {}, "excludes": ["<|sep|>"]})";
   CHECK(accepts(json, R"({"a": "<|sep|"})"));
   CHECK_FALSE(accepts(json, R"({"a": "<|sep|>"})"));

@@ -28,7 +28,7 @@ std::string error_of(const char* document, const Read& read) {
 
 }  // namespace
 
-TEST_CASE("Fields are read as what they must be") {
+TEST_CASE("TagFields reads each field as the requested type") {
   const Json json = tooldecode::text::parse_json(
       R"({"text": "a", "flag": true, "count": 3, "list": [1], "texts": ["a", "b"], "none": null})");
   TagFields fields(json, "#");
@@ -45,7 +45,7 @@ TEST_CASE("Fields are read as what they must be") {
   CHECK_NOTHROW(fields.finish());
 }
 
-TEST_CASE("What is wrong with a field has its place") {
+TEST_CASE("TagFields refuses a missing, unknown or mistyped field with its place") {
   CHECK(error_of("[]", [](TagFields&) {}) == "malformed_document #/x");
   CHECK(error_of(R"({"a": 1})", [](TagFields&) {}) == "malformed_document #/x/a");
   CHECK(error_of(R"({"a": 1})", [](TagFields& f) { (void)f.text("a"); }) ==
@@ -67,7 +67,7 @@ TEST_CASE("What is wrong with a field has its place") {
         "unsupported_keyword #/x/a");
 }
 
-TEST_CASE("Formats that end nowhere") {
+TEST_CASE("ends_nowhere holds for formats of text without an end") {
   const auto nowhere = [](const char* text) {
     return tools::ends_nowhere(tooldecode::text::parse_json(text));
   };

@@ -41,7 +41,7 @@ std::string control(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("Tokens are found by number and by text") {
+TEST_CASE("TagTokens finds tokens by number and by text") {
   const TagTokens tokens(&vocabulary());
   CHECK(tokens.bytes(0, "#") == "a");
   CHECK(tokens.bytes("a", "#") == "a");
@@ -52,7 +52,7 @@ TEST_CASE("Tokens are found by number and by text") {
   CHECK(tokens.control_name(2, "#") == "<end>");
 }
 
-TEST_CASE("Tokens that cannot be what they are asked to be are refused") {
+TEST_CASE("TagTokens refuses a token that is unknown or of the wrong type") {
   const TagTokens tokens(&vocabulary());
   for (const Json& token : {Json(5), Json(-1), Json("b")}) {
     CHECK(error_of([&] { return tokens.bytes(token, "#/t"); }) == "unknown_token #/t");
@@ -64,7 +64,7 @@ TEST_CASE("Tokens that cannot be what they are asked to be are refused") {
   CHECK(error_of([&] { return TagTokens(nullptr).bytes(0, "#/t"); }) == "unsupported_keyword #/t");
 }
 
-TEST_CASE("Any tokens but those left out") {
+TEST_CASE("any_tokens accepts every control token except those excluded") {
   const auto some = any_tokens({"<a>", "<ab>", "b"});
   for (const std::string name : {"<c>", "<a", "<abc>", "a", "bb", "<ab", "<b>"}) {
     CHECK(test::accepts(*some, "x" + control(name) + "é" + control(name)));
@@ -79,7 +79,8 @@ TEST_CASE("Any tokens but those left out") {
   CHECK(test::accepts(*any_tokens({}), control("<a>")));
 }
 
-TEST_CASE("Tokens that turn into something else") {
+TEST_CASE(
+    "turning_tokens accepts text in which given control tokens start a turn, once or repeatedly") {
   Grammar grammar;
   const NodeId turn  = grammar.literal(control("<call>") + "x;");
   const NodeId once  = turning_tokens(grammar, {"<call>"}, {"<no>"}, turn, TurnCount::once);

@@ -20,7 +20,7 @@ ToolCall call(std::string_view arguments) {
 
 }  // namespace
 
-TEST_CASE("calls are equal by value") {
+TEST_CASE("ToolCall compares equal by value, not by spelling or key order") {
   CHECK(call(R"({"a": 1, "b": [2.0]})") == call(R"({"b": [2], "a": 1e0})"));
   CHECK(call(R"({"a": -0.0})") == call(R"({"a": 0})"));
   CHECK(call(R"({"a": 18446744073709551615})") == call(R"({"a": 18446744073709551615})"));
@@ -42,13 +42,13 @@ TEST_CASE("calls are equal by value") {
   CHECK_FALSE(ToolCall{"f"} == ToolCall{"g"});
 }
 
-TEST_CASE("the canonical text") {
+TEST_CASE("ToolCall::canonical_text writes name and arguments as canonical JSON") {
   CHECK(ToolCall{"f"}.canonical_text() == R"({"arguments":{},"name":"f"})");
   CHECK(call(R"({"b": 1.0, "a": [1.5, "é", {"z": null, "y": 1e20}]})").canonical_text() ==
         R"({"arguments":{"a":[1.5,"é",{"y":100000000000000000000,"z":null}],"b":1},"name":"f"})");
 }
 
-TEST_CASE("the canonical text does not depend on the order of keys") {
+TEST_CASE("ToolCall::canonical_text does not depend on key order") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     std::vector<std::pair<std::string, int>> members;

@@ -60,7 +60,7 @@ const char* const bfcl_files[] = {"bfcl/exec.jsonl",
 
 }  // namespace
 
-TEST_CASE("every form of a document") {
+TEST_CASE("ToolSet reads every form of a document") {
   struct Row {
     std::string document;
     DocumentForm form;
@@ -111,7 +111,7 @@ TEST_CASE("every form of a document") {
   }
 }
 
-TEST_CASE("tools without parameters take no arguments") {
+TEST_CASE("ToolSet reads tools without parameters as tools without arguments") {
   for (const std::string text :
        {R"({"name": "f"})", R"({"name": "f", "description": null, "parameters": null})",
         R"({"name": "f", "parameters": {}})", R"({"function": {"name": "f"}, "type": "function"})",
@@ -126,9 +126,7 @@ TEST_CASE("tools without parameters take no arguments") {
   CHECK(ToolSet::parse(R"({"tools": []})").empty());
 }
 
-TEST_CASE(
-    "API-Bank: what has a default is not required, and read leniently may be None where it is the "
-    "default") {
+TEST_CASE("ToolSet with lenient readings makes API-Bank's defaults optional, None ones nullable") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "f", "input_parameters": {"a": {"type": "int"}, "b": {"type": "str"},
            "c": {"type": "list[str]"}}, "defaults": {"b": "None", "c": "[]"}}])",
@@ -141,7 +139,7 @@ TEST_CASE(
           "required": ["a"], "additionalProperties": false})")));
 }
 
-TEST_CASE("documents of Bedrock and Gemini are read") {
+TEST_CASE("ToolSet reads documents of Bedrock and Gemini") {
   const Json schema = tooldecode::text::parse_json(
       R"({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
           "additionalProperties": false})");
@@ -166,7 +164,7 @@ TEST_CASE("documents of Bedrock and Gemini are read") {
             .pointer == "#/0/toolSpec/inputSchema/json/properties/a/type");
 }
 
-TEST_CASE("bad documents are errors with their place") {
+TEST_CASE("ToolSet::parse of a bad document throws with the error's place") {
   CHECK(error_of("") == "malformed_json byte 0");
   CHECK(error_of("[") == "malformed_json byte 1");
   CHECK(error_of(R"([{"name": "f", "name": "g"}])") == "malformed_json byte 15");
@@ -199,7 +197,7 @@ TEST_CASE("bad documents are errors with their place") {
         "malformed_document #/0/input_parameters/a");
 }
 
-TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
+TEST_CASE("ToolSet of a tool that is not strict accepts any object as arguments") {
   const std::string schema = R"({"type": "object", "properties": {
       "b": {"type": "str", "default": "x"}, "a": {"type": "integer", "maximum": 3}},
       "required": ["a", "c"], "additionalProperties": false})";
@@ -237,7 +235,7 @@ TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
         "malformed_document #/0/parameters/type");
 }
 
-TEST_CASE("Sets made from a set share its tools") {
+TEST_CASE("ToolSet::subset shares its tools with the set it comes from") {
   const ToolSet tools        = ToolSet::parse(R"([{"name": "a"}, {"name": "b"}, {"name": "c"}])");
   const std::size_t chosen[] = {2, 0}, twice[] = {1, 1};
   const auto names = [](const ToolSet& set) {
@@ -271,7 +269,7 @@ TEST_CASE("Sets made from a set share its tools") {
   CHECK(alone->name == "alone");
 }
 
-TEST_CASE("One tool is replaced by another document's") {
+TEST_CASE("ToolSet::with replaces one tool by that of another document") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "a"}, {"name": "b"}, {"name": "c"}])");
   const ToolSet more  = tools.with(1, tooldecode::text::parse_json(with_parameters(
                                          R"({"name": "d", "description": "x", "parameters": $})")));
@@ -284,7 +282,7 @@ TEST_CASE("One tool is replaced by another document's") {
   CHECK(more.share(0) == tools.share(0));
   CHECK(more.share(2) == tools.share(2));
   CHECK(more.notes().size() > tools.notes().size());
-  CHECK(tools[1].name == "b");  // the set itself stays as it is
+  CHECK(tools[1].name == "b");  // the first set is unchanged
   CHECK(tools.find("b") == 1u);
 
   const ToolSet same = tools.with(1, Json{{"name", "b"}, {"description", "new"}});
@@ -309,7 +307,7 @@ TEST_CASE("One tool is replaced by another document's") {
   CHECK(error(Json{{"name", ""}}) == "malformed_document");
 }
 
-TEST_CASE("Tools are found by their names, whichever were replaced") {
+TEST_CASE("ToolSet::find gives each tool by its name after many replacements") {
   std::mt19937 random(1);
   const auto any_name = [&] { return std::string(1 + random() % 3, "ab"[random() % 2]) + "c"; };
   ToolSet tools = ToolSet::parse(R"([{"name": "f"}, {"name": "h"}, {"name": "e"}, {"name": "g"}])");
@@ -333,7 +331,7 @@ TEST_CASE("Tools are found by their names, whichever were replaced") {
   CHECK(taken > 50);
 }
 
-TEST_CASE("hostile documents never crash") {
+TEST_CASE("ToolSet::parse of a hostile document reads it or throws") {
   for (const std::string open : {"[", "{\"a\":", "{\"items\":"}) {
     std::string text = R"([{"name": "f", "parameters": {"properties": {"x": )";
     for (int i = 0; i < 100000; ++i) text += open;
@@ -375,7 +373,8 @@ TEST_CASE("hostile documents never crash") {
   CHECK(accepted > 100);
 }
 
-TEST_CASE("BFCL documents mean the same as their published conversion", "[published]") {
+TEST_CASE("ToolSet reads BFCL's original documents like their published conversion",
+          "[published]") {
   std::map<Reading, int> notes;
   int functions = 0, rows = 0;
   for (const char* file : bfcl_files) {
@@ -411,7 +410,8 @@ TEST_CASE("BFCL documents mean the same as their published conversion", "[publis
   CHECK(notes[Reading::array_enum] == 9);
 }
 
-TEST_CASE("API-Bank documents mean the same as their published conversion", "[published]") {
+TEST_CASE("ToolSet reads API-Bank's original documents like their published conversion",
+          "[published]") {
   TOOLDECODE_REQUIRE_SHARED(path, "apibank/apis.jsonl");
   int compared = 0;
   for (const auto& row : test::read_jsonl(path)) {
@@ -437,7 +437,7 @@ TEST_CASE("API-Bank documents mean the same as their published conversion", "[pu
   CHECK(compared == 73);
 }
 
-TEST_CASE("every shared inventory is read") {
+TEST_CASE("ToolSet reads every shared inventory except two with repeated names") {
   int tools = 0;
   std::string refused;
   const auto count = [&](const tooldecode::JsonValue& functions) {
@@ -466,7 +466,7 @@ TEST_CASE("every shared inventory is read") {
   CHECK(refused == "duplicate_tool #/1/name; duplicate_tool #/6/name; ");
 }
 
-TEST_CASE("Documents that were not parsed here nest as deep as those that were") {
+TEST_CASE("ToolSet::from_json refuses documents deeper than 200 levels, as parse does") {
   for (const std::size_t depth : {std::size_t{200}, std::size_t{201}}) {
     Json document = 1;
     for (std::size_t i = 0; i < depth; ++i) document = Json::array({std::move(document)});
@@ -480,7 +480,7 @@ TEST_CASE("Documents that were not parsed here nest as deep as those that were")
   }
 }
 
-TEST_CASE("Numbers of parameters are exact, what is shown of a document is plain JSON") {
+TEST_CASE("ToolSet keeps numbers of parameters exact and shows documents as plain JSON") {
   const std::string text = R"({"name": "f", "parameters": {"type": "object", "properties": {
       "id": {"type": "integer", "minimum": 18446744073709551617, "enum": [1, 18446744073709551618],
              "default": 18446744073709551618},
@@ -495,12 +495,12 @@ TEST_CASE("Numbers of parameters are exact, what is shown of a document is plain
   Json arguments = Json::object();
   fill_defaults(arguments, set[0].parameters);
   CHECK(arguments == tooldecode::text::parse_json(R"({"id": 18446744073709551618})"));
-  // A document that others have read has doubles.
+  // A document that another parser has read holds doubles.
   const ToolSet rounded = ToolSet::from_json(tooldecode::text::parse_json(text));
   CHECK_FALSE(ExactNumber::is_in(rounded[0].parameters["properties"]["id"]));
 }
 
-TEST_CASE("Names of arguments are told where `required` holds other things than names") {
+TEST_CASE("ToolSet reads argument names where `required` holds other things than names") {
   for (const char* required :
        {R"([0.5, "a"])", R"([{"type": "string"}, "a"])", R"({"x": {}})", "7"}) {
     INFO(required);
@@ -515,7 +515,7 @@ TEST_CASE("Names of arguments are told where `required` holds other things than 
     CHECK(argument_names(tools[0]) == std::vector<std::string>{"a"});
     CHECK(required_names(tools[0]).size() == (required[0] == '[' ? 1 : 0));
   }
-  // An array's keys are made as it is walked.
+  // An array in the place of properties must not crash.
   const ToolSet listed = ToolSet::parse(
       R"([{"name": "f", "parameters": {"type": "dict", "properties": [[{}]], "required": ["t"]}}])");
   CHECK(argument_names(listed[0]).size() <= 2);

@@ -19,7 +19,7 @@ struct Rules {
   std::vector<std::string> triggers, without;
 };
 
-// Behind the k-th trigger stand as many letters d as k + 1.
+// After the k-th trigger, k + 1 letters d follow.
 bool is_text(const Rules& rules, const std::string& text, bool again) {
   std::string read;
   for (std::size_t at = 0; at < text.size();) {
@@ -51,7 +51,7 @@ bool accepts(const grammar::Automaton& machine, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Text turns where the first trigger has been written") {
+TEST_CASE("turning_text turns where the first trigger is complete") {
   std::vector<std::string> texts{""};
   for (std::size_t i = 0; i < 5461; ++i) {  // up to seven letters
     for (const char c : std::string("abcd")) texts.push_back(texts[i] + c);
@@ -84,7 +84,7 @@ TEST_CASE("Text turns where the first trigger has been written") {
   CHECK(accepted > 10'000);
 }
 
-TEST_CASE("A trigger inside another one is refused") {
+TEST_CASE("turning_text refuses a trigger inside another one") {
   for (const char* outer : {"abc", "cabc"}) {
     Grammar grammar;
     const std::vector<TextTurn> turns{{"ab", grammar.empty()}, {outer, grammar.empty()}};
@@ -92,7 +92,7 @@ TEST_CASE("A trigger inside another one is refused") {
   }
 }
 
-TEST_CASE("A delimiter is reached through its trigger in every spelling") {
+TEST_CASE("turns_into reaches a delimiter through its trigger in every spelling") {
   const auto control = [](const std::string& name) { return control_open + name + control_close; };
   Grammar grammar;
   const auto turns = turns_into(grammar, "<c", "<call>\n<f>", grammar.literal("!"));

@@ -55,7 +55,7 @@ std::string error_of(const XmlCall& format, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("What older templates write with Python is read where no string may stand") {
+TEST_CASE("XmlCall::parse reads Python's True, False and None where no string may stand") {
   const ToolSet set = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"flag": {"type": ["boolean", "null"]}, "text": {"type": "string"}}}}])");
   const auto call   = [](const std::string& key, const std::string& value) {
@@ -69,7 +69,7 @@ TEST_CASE("What older templates write with Python is read where no string may st
   CHECK(test::error_of(qwen, set, call("flag", "Truer")) != "none");
 }
 
-TEST_CASE("Calls as Qwen3-Coder's template writes them") {
+TEST_CASE("XmlCall::qwen3_coder writes and reads calls as Qwen3-Coder's template does") {
   const std::string text =
       "<tool_call>\n<function=search>\n<parameter=query>\na \"b\"\n<c>\n</parameter>\n"
       "<parameter=limit>\n5\n</parameter>\n<parameter=tags>\n[\"x\", 1]\n</parameter>\n"
@@ -88,7 +88,7 @@ TEST_CASE("Calls as Qwen3-Coder's template writes them") {
   CHECK(qwen.write({}).empty());
 }
 
-TEST_CASE("Each family's calls are written as its template has them, and in no other white space") {
+TEST_CASE("XmlCall of each family writes calls in its template's white space alone") {
   const std::string_view query = "a \"b\"\n<c>";
   const auto text_of           = [&](std::string text) {
     for (std::size_t at = text.find("$Q"); at != std::string::npos; at = text.find("$Q")) {
@@ -161,7 +161,7 @@ TEST_CASE("Each family's calls are written as its template has them, and in no o
   }
 }
 
-TEST_CASE("Values tell what they are in a style of their own") {
+TEST_CASE("XmlCall in a style with kinds reads values back with their types") {
   const ToolSet set = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"any": {}, "either": {"type": ["string", "integer"]},
                    "inner": {"type": "object", "properties": {"x": {"type": "string"}}}}}}])");
@@ -188,7 +188,7 @@ TEST_CASE("Values tell what they are in a style of their own") {
   }
 }
 
-TEST_CASE("Calls in a section are numbered as they come, and any number is read") {
+TEST_CASE("XmlCall::kimi_k3 in loose form reads a call with any number") {
   const XmlCall format = XmlCall::kimi_k3();
   const auto call      = [](const char* index) {
     return "<|open|>tools<|sep|><|open|>call tool=\"now\" index=\"" + std::string(index) +
@@ -201,7 +201,7 @@ TEST_CASE("Calls in a section are numbered as they come, and any number is read"
   CHECK(error_of(format, call("")) != "none");
 }
 
-TEST_CASE("Text in marks of its own is text, before calls and alone") {
+TEST_CASE("XmlCall::kimi_k3 takes text in response marks as text, before calls and alone") {
   const XmlCall format    = XmlCall::kimi_k3();
   const std::string say   = "<|open|>response<|sep|>Hm.<|close|>response<|sep|>";
   const std::string empty = "<|open|>response<|sep|><|close|>response<|sep|>";
@@ -223,7 +223,7 @@ TEST_CASE("Text in marks of its own is text, before calls and alone") {
   CHECK(refused(format, say + call, none) >= 0);
 }
 
-TEST_CASE("A call of DeepSeek V4 ends a block of reasoning that nothing else ends") {
+TEST_CASE("XmlCall::deepseek_v4 lets a call end a reasoning block that nothing else ends") {
   const XmlCall format   = XmlCall::deepseek_v4();
   const std::string call = format.write(std::vector<ToolCall>{{"now"}});
   ChoiceOptions options  = test::loose();
@@ -235,7 +235,7 @@ TEST_CASE("A call of DeepSeek V4 ends a block of reasoning that nothing else end
                 options) >= 0);
 }
 
-TEST_CASE("Qwen3-Coder may leave out what opens a call") {
+TEST_CASE("XmlCall::qwen3_coder in loose form may omit what opens a call") {
   const std::string call = "<function=now>\n</function>";
   const std::string end  = "\n</tool_call>";
   const ToolCall now{"now"};
@@ -258,7 +258,7 @@ TEST_CASE("Qwen3-Coder may leave out what opens a call") {
   CHECK(refused(glm, "<function=find>") == -1);
 }
 
-TEST_CASE("Names come back as they are, or no constraint is made of them, of an element") {
+TEST_CASE("XmlCall reads tool names and keys back unchanged, or refuses the tool with its place") {
   const auto set = [](const std::string& name, const std::string& key) {
     return ToolSet::from_json(Json::array(
         {{{"name", name},
@@ -287,7 +287,7 @@ TEST_CASE("Names come back as they are, or no constraint is made of them, of an 
   CHECK(refusal(glm, "f<arg_key>", "x") == "#/0/name");
 }
 
-TEST_CASE("Calls as GLM's template writes them") {
+TEST_CASE("XmlCall::glm writes and reads calls as GLM's template does") {
   const std::string text =
       "<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>a \"b\"\n<c></arg_value>\n"
       "<arg_key>limit</arg_key>\n<arg_value>5</arg_value>\n"
@@ -302,7 +302,7 @@ TEST_CASE("Calls as GLM's template writes them") {
                   documents()) == std::vector<ToolCall>{{"search", {{"query", " x "}}}});
 }
 
-TEST_CASE("A document says which values are strings") {
+TEST_CASE("XmlCall::parse reads a value as a string where the document says so") {
   const auto written = [](const std::string& key, const std::string& value) {
     return "<tool_call>\n<function=search>\n<parameter=" + key + ">\n" + value +
            "\n</parameter>\n</function>\n</tool_call>";
@@ -326,7 +326,7 @@ TEST_CASE("A document says which values are strings") {
   CHECK(qwen.parse(text, documents()) == call);
 }
 
-TEST_CASE("A wrong XML call is refused where it first becomes impossible") {
+TEST_CASE("XmlCall over a wrong call refuses the first impossible byte") {
   const std::string begin = "<tool_call>\n<function=search>\n";
   const std::string query = "<parameter=query>\nx\n</parameter>\n";
   const std::string end   = "</function>\n</tool_call>";
@@ -349,7 +349,7 @@ TEST_CASE("A wrong XML call is refused where it first becomes impossible") {
   CHECK(refused(qwen, "<tool_call> <function=now>\n</function>\n</tool_call>", {}) == 11);
 }
 
-TEST_CASE("Leading keys come first") {
+TEST_CASE("XmlCall with leading_keys accepts these arguments first and in order") {
   const ChoiceOptions options{
       .choice = ToolChoice::named, .name = "search", .leading_keys = {"limit", "query"}};
   const auto write = [](const Json& arguments) {
@@ -362,7 +362,7 @@ TEST_CASE("Leading keys come first") {
       "none: must be a property, and lead once");
 }
 
-TEST_CASE("What XML cannot hold is an error") {
+TEST_CASE("XmlCall::write throws for a string that its element cannot hold") {
   const auto cannot = [](const Json& value, const std::string& why) {
     CHECK_THROWS_WITH(
         qwen.write(std::vector<ToolCall>{{"search", {{"after", value}}}}, documents()), why);
@@ -373,7 +373,7 @@ TEST_CASE("What XML cannot hold is an error") {
                                 documents())) == "a</parameter>b");
 }
 
-TEST_CASE("Broken XML calls are errors with the byte") {
+TEST_CASE("XmlCall::parse of a broken call throws with its byte") {
   const std::map<std::string, std::string> cases = {
       {"<tool_call>", "byte 11"},
       {"<tool_call>\n<function=", "byte 22"},

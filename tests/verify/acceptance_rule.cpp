@@ -33,7 +33,7 @@ struct RuleWithoutClaim {
 
 }  // namespace
 
-TEST_CASE("every rule of the library, and a verifier with it, is an AcceptanceRule") {
+TEST_CASE("AcceptanceRule is met by every rule of the library and by a TreeVerifier of one") {
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Walk>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::ChainRejection>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::RecursiveRejection>());
@@ -44,7 +44,8 @@ TEST_CASE("every rule of the library, and a verifier with it, is an AcceptanceRu
   STATIC_REQUIRE_FALSE(td::AcceptanceRule<RuleWithoutClaim>);
 }
 
-TEST_CASE("rules that read the proposal verify only drafters that keep it") {
+TEST_CASE(
+    "PreservesProposalDistribution decides which drafters a rule that reads proposals verifies") {
   STATIC_REQUIRE(td::PreservesProposalDistribution<DrawingDrafter>);
   STATIC_REQUIRE_FALSE(td::PreservesProposalDistribution<RankingDrafter>);
   STATIC_REQUIRE_FALSE(td::PreservesProposalDistribution<PruningDrafter>);

@@ -1,5 +1,4 @@
-// Each mistake that engines have made here is rejected by a check that the rules of the library
-// pass: a test that cannot fail would prove nothing.
+// The checks of the other tests find each mistake that engines have made here.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -57,7 +56,7 @@ double proposed(const td::ProposalDistribution& q, std::span<const td::TokenId> 
   return renormalised ? of / rest : of;
 }
 
-/// Recursive rejection, written again with one thing wrong.
+/// Recursive rejection with one fault.
 struct BrokenRejection {
   enum class Fault { none, no_residual, reused_coin, stale_proposal } fault;
 
@@ -143,13 +142,13 @@ auto with_changed_draws(Change change) {
 
 }  // namespace
 
-TEST_CASE("rejection without its fault passes what the variants fail") {
+TEST_CASE("worst_distance of rejection without a fault is zero") {
   using enum BrokenRejection::Fault;
   CHECK(td::test::worst_distance(with_drawn_children(BrokenRejection{none})) < 1e-12);
   CHECK(td::test::worst_distance(with_changed_draws([](auto&, auto) {})) < 1e-12);
 }
 
-TEST_CASE("enumeration rejects faults of rules") {
+TEST_CASE("worst_distance of a faulty rule is large") {
   using enum BrokenRejection::Fault;
   CHECK(td::test::worst_distance(with_drawn_children(BrokenRejection{no_residual})) > far);
   CHECK(td::test::worst_distance(with_drawn_children(BrokenRejection{reused_coin})) > far);
@@ -157,7 +156,7 @@ TEST_CASE("enumeration rejects faults of rules") {
   CHECK(td::test::worst_distance(with_best_children(DuplicateSibling{})) > far);
 }
 
-TEST_CASE("enumeration rejects rules that are not lossless") {
+TEST_CASE("worst_distance of a rule that is not lossless is large") {
   CHECK(td::test::worst_distance(with_best_children(td::Thresholded{.threshold_single = 0.3})) >
         far);
   CHECK(td::test::worst_distance(
@@ -165,7 +164,7 @@ TEST_CASE("enumeration rejects rules that are not lossless") {
   CHECK(td::test::worst_distance(with_best_children(td::Typical{})) > far);
 }
 
-TEST_CASE("enumeration rejects drafts that are not what the rule takes them for") {
+TEST_CASE("worst_distance of drafts that a rule does not expect is large") {
   // The most probable tokens, as if they had been drawn.
   CHECK(td::test::worst_distance(with_best_children(td::RecursiveRejection{})) > far);
   // Draws ranked by the draft, and the unlikely ones dropped: what EAGLE-2's rerank does.
@@ -176,13 +175,13 @@ TEST_CASE("enumeration rejects drafts that are not what the rule takes them for"
   CHECK(td::test::worst_distance(with_changed_draws([](auto& children, auto q) {
           std::erase_if(children, [q](td::TokenId t) { return q(t) < 0.2; });
         })) > far);
-  // A fixed number of the first draws is no fault.
+  // A fixed number of first draws keeps the distribution.
   CHECK(td::test::worst_distance(with_changed_draws([](auto& children, auto) {
           children.resize(std::min<std::size_t>(children.size(), 2));
         })) < 1e-12);
 }
 
-TEST_CASE("coins at their bounds reject a comparison that is not strict") {
+TEST_CASE("BoundaryNoise finds a comparison of coins that is not strict") {
   using Strict      = td::test::BoundaryNoise<std::less<double>>;
   using Loose       = td::test::BoundaryNoise<std::less_equal<double>>;
   const auto choose = with_drawn_children(td::RecursiveRejection{});
@@ -190,7 +189,7 @@ TEST_CASE("coins at their bounds reject a comparison that is not strict") {
   CHECK(td::test::leaves_support<Loose>(choose));
 }
 
-TEST_CASE("enumeration rejects a mask that is applied after truncation") {
+TEST_CASE("enumerate finds a mask that is applied after truncation") {
   const std::vector<float> logits{2, 1.5F, 1, 0.5F, 0, -0.5F};
   const std::vector<std::uint32_t> words{0b101101};  // not the tokens 1 and 4
   const td::ConstMaskView mask = words;
@@ -242,9 +241,8 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
 
 }  // namespace
 
-TEST_CASE(
-    "chi-squared on the joint distribution of three tokens rejects what goes wrong between nodes") {
-  constexpr std::uint64_t samples = 50'000;  // a quarter of what right rules are judged by
+TEST_CASE("p_value of three tokens' joint distribution finds faults between nodes") {
+  constexpr std::uint64_t samples = 50'000;  // a quarter of what correct rules get
   constexpr double limit          = 1e-6;
   constexpr std::array<std::size_t, 3> shape{2, 2, 1};
   const ToyTarget target(3);
@@ -271,7 +269,7 @@ TEST_CASE(
   CHECK(pruned(td::Thresholded{.threshold_single = 0.3}) < limit);
   CHECK(pruned(td::Thresholded{.threshold_accumulated = 0.9}) < limit);
   CHECK(drawn(BrokenRejection{BrokenRejection::Fault::no_residual}) < limit);
-  // Drafts that know the noise of the draw after them; Walk alone does not mind.
+  // Drafts that depend on the noise of the next draw; only Walk allows that.
   CHECK(drawn(td::RecursiveRejection{}, td::core::NoiseStream::target) < limit);
   CHECK(drawn(td::Walk{}, td::core::NoiseStream::target) > limit);
 }

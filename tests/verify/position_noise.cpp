@@ -35,7 +35,7 @@ std::optional<td::TokenId> slow_draw(const std::vector<double>& weights, td::Noi
 
 }  // namespace
 
-TEST_CASE("a draw from the distribution is the draw of plain decoding") {
+TEST_CASE("PositionNoise::draw from a target distribution is the draw of plain decoding") {
   std::mt19937 random{31};
   std::normal_distribution<float> normal;
   for (std::uint64_t round = 0; round < 200; ++round) {
@@ -50,7 +50,7 @@ TEST_CASE("a draw from the distribution is the draw of plain decoding") {
   }
 }
 
-TEST_CASE("a draw by weights equals its definition, whatever their scale") {
+TEST_CASE("PositionNoise::draw by weights equals its definition at any scale") {
   std::mt19937 random{32};
   std::exponential_distribution<double> weight;
   for (std::uint64_t round = 0; round < 400; ++round) {
@@ -67,7 +67,7 @@ TEST_CASE("a draw by weights equals its definition, whatever their scale") {
 }
 
 TEST_CASE(
-    "draws and coins of a position have their distributions and do not depend on each other") {
+    "PositionNoise draws and coins of one position are independent and have their distributions") {
   const std::vector<double> weights{3, 0, 1, 2, 0.5, 6, 0, 2.5};
   const double first  = 0.3;
   const double second = 0.6;
@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(td::test::p_value(counts, distribution) > 1e-6);
 }
 
-TEST_CASE("coins are successive numbers of their stream, compared strictly") {
+TEST_CASE("PositionNoise::accept compares successive numbers of its stream strictly") {
   for (std::uint64_t position = 0; position < 100; ++position) {
     for (td::TokenId i = 0; i < 6; ++i) {
       const double coin = td::core::uniform(5, position, i, td::core::NoiseStream::coins);
@@ -104,7 +104,7 @@ TEST_CASE("coins are successive numbers of their stream, compared strictly") {
   }
 }
 
-TEST_CASE("nothing impossible is accepted and nothing certain is refused") {
+TEST_CASE("PositionNoise::accept never accepts probability 0 and never refuses probability 1") {
   td::verify::PositionNoise noise({1, 2});
   std::size_t wrong = 0;
   for (int i = 0; i < 200'000; ++i) {
@@ -117,7 +117,7 @@ TEST_CASE("nothing impossible is accepted and nothing certain is refused") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("the chi-squared tail has the values of printed tables") {
+TEST_CASE("chi_squared_tail has the values of printed tables") {
   using td::test::chi_squared_tail;
   CHECK(std::abs(chi_squared_tail(3.841459, 1) / 0.05 - 1) < 1e-5);
   CHECK(std::abs(chi_squared_tail(5.991465, 2) / 0.05 - 1) < 1e-5);

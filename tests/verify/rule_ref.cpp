@@ -18,7 +18,7 @@ static_assert(std::is_convertible_v<const td::Typical&, RuleRef>);
 static_assert(!std::is_constructible_v<RuleRef, td::Walk>);  // a temporary
 static_assert(!std::is_convertible_v<int, RuleRef>);
 
-TEST_CASE("RuleRef: chooses what the rule chooses, from the same noise") {
+TEST_CASE("RuleRef chooses as its rule does with the same noise") {
   const std::vector<float> logits{0.5F, 1, 0.25F, 2, 1.5F};
   td::DraftTree tree(0);
   tree.add(0, 3, -0.5F);

@@ -16,7 +16,7 @@ namespace {
 constexpr float none = -std::numeric_limits<float>::infinity();
 }
 
-TEST_CASE("probabilities are those of the softmax in long double") {
+TEST_CASE("TargetDistribution's probabilities equal a softmax in long double") {
   std::mt19937 random{21};
   std::normal_distribution<float> normal{0, 8};
   for (int round = 0; round < 200; ++round) {
@@ -37,7 +37,7 @@ TEST_CASE("probabilities are those of the softmax in long double") {
   }
 }
 
-TEST_CASE("at temperature 0 the first of the greatest logits has all probability") {
+TEST_CASE("TargetDistribution at temperature 0 gives the first greatest logit probability 1") {
   const std::vector<float> logits{1, none, 4, 4, -2};
   const td::verify::TargetDistribution distribution{logits, 0};
   std::vector<double> p(5);
@@ -48,7 +48,8 @@ TEST_CASE("at temperature 0 the first of the greatest logits has all probability
   CHECK(distribution.probability(1) == 0);
 }
 
-TEST_CASE("a distribution that allows nothing, and tokens that no row holds") {
+TEST_CASE(
+    "TargetDistribution gives probability 0 where nothing is allowed or no row holds the token") {
   const std::vector<float> logits{none, none};
   for (const float temperature : {0.0F, 1.0F}) {
     const td::verify::TargetDistribution distribution{logits, temperature};
@@ -61,7 +62,7 @@ TEST_CASE("a distribution that allows nothing, and tokens that no row holds") {
   }
 }
 
-TEST_CASE("logits as far apart as the pipeline lets them be give no NaN") {
+TEST_CASE("TargetDistribution of logits as far apart as the pipeline allows has no NaN") {
   const std::vector<float> logits{1e36F, -1e36F, 1e36F};
   const td::verify::TargetDistribution distribution{logits, 1e-6F};
   std::vector<double> p(3);

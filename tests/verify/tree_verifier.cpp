@@ -23,7 +23,7 @@ namespace {
 
 constexpr float none = -std::numeric_limits<float>::infinity();
 
-/// Appends what a verifier makes of a tree.
+/// Appends the verifier's verdict of a tree.
 template <class Verifier>
 void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::DraftTree& tree,
              const Verifier& verify, td::NoiseKey key, float temperature = 1) {
@@ -46,7 +46,7 @@ td::DraftTree random_tree(td::TokenId root, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a verifier is made of a rule, of Walk unless another is given") {
+TEST_CASE("TreeVerifier uses Walk unless another rule is given") {
   STATIC_REQUIRE(std::is_same_v<decltype(td::TreeVerifier{}), td::TreeVerifier<td::Walk>>);
   STATIC_REQUIRE(
       std::is_same_v<decltype(td::TreeVerifier{td::Walk{}}), td::TreeVerifier<td::Walk>>);
@@ -54,7 +54,7 @@ TEST_CASE("a verifier is made of a rule, of Walk unless another is given") {
   STATIC_REQUIRE(td::TreeVerifier<>::is_lossless);
 }
 
-TEST_CASE("a verdict is the accepted path and the token after it") {
+TEST_CASE("TreeVerifier's verdict is the accepted path and the token after it") {
   td::DraftTree tree(9);
   tree.add(0, 1);  // 1
   tree.add(0, 2);  // 2
@@ -93,7 +93,7 @@ TEST_CASE("a verdict is the accepted path and the token after it") {
   CHECK_FALSE(verdict.token);
 }
 
-TEST_CASE("Walk over random trees gives the tokens of plain decoding, at any temperature") {
+TEST_CASE("TreeVerifier with Walk over random trees gives the tokens of plain decoding") {
   constexpr std::size_t length = 42;
   for (const float temperature : {0.0F, 0.7F, 1.0F}) {
     std::mt19937 random{51};
@@ -125,8 +125,7 @@ TEST_CASE("Walk over random trees gives the tokens of plain decoding, at any tem
   }
 }
 
-TEST_CASE(
-    "the joint distribution of three tokens is the target's: chi-squared over 200,000 samples") {
+TEST_CASE("TreeVerifier keeps the target's joint distribution of three tokens, by chi-squared") {
   constexpr std::uint64_t samples = 200'000;
   const ToyTarget target(3);
   SECTION("Walk over the most probable nodes") {

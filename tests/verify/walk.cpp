@@ -5,7 +5,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("Walk keeps the distribution exactly, however its drafts were made") {
+TEST_CASE("Walk keeps the distribution exactly, for drawn drafts and for the most probable ones") {
   CHECK(td::test::worst_distance([](const auto& node, auto& noise) {
           const td::DraftTree tree = td::test::drawn_children(node, noise);
           return td::Walk{}.choose(node.distribution(), tree, 0, noise);
