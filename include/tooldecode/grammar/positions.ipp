@@ -1,5 +1,5 @@
 /// \file
-/// What positions.hpp declares.
+/// Definitions for positions.hpp.
 #pragma once
 
 #include <algorithm>
