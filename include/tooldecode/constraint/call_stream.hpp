@@ -27,7 +27,7 @@ struct StreamEvent {
     reasoning,   ///< more of the reasoning block, without its delimiters
     call_begin,  ///< a call to the tool `text`
     arguments,   ///< more JSON text of the call's arguments
-    call_end,    ///< the arguments are complete
+    call_end,
     answer_end,  ///< nothing follows
   };
   Kind kind;
@@ -66,7 +66,7 @@ class CallStream {
 
  private:
   using Kind   = StreamEvent::Kind;
-  using Label  = std::uint64_t;  // see ByteLabels
+  using Label  = std::uint64_t;
   using Events = std::vector<StreamEvent>;
 
   enum class Part : std::uint8_t {
@@ -108,7 +108,7 @@ class CallStream {
   text::Utf8Stream characters_;  // of part_
   bool in_call_      = false;
   bool has_ended_    = false;
-  std::size_t tool_  = 0;  // the tool being called
+  std::size_t tool_  = 0;
   std::size_t call_  = 0;  // its index in the answer
   std::size_t given_ = 0;  // its complete arguments
   std::string before_, argument_;

@@ -21,7 +21,7 @@ namespace tooldecode {
 struct CompletionOptions {
   std::uint64_t max_steps = 200'000;  ///< trie nodes that one mask may visit to decide whether a
                                       ///< state can end in time
-  std::vector<TokenId> banned = {};   ///< tokens that are never chosen
+  std::vector<TokenId> banned = {};
 };
 
 /// Statistics of a completion search.
@@ -83,7 +83,6 @@ class Completions {
 
   /// The fewest tokens that write a text; nullopt if no tokens do.
   [[nodiscard]] std::optional<std::vector<TokenId>> fewest_tokens(std::string_view text) const;
-  /// Whether an end token may be chosen.
   [[nodiscard]] bool can_end() const noexcept;
 
   [[nodiscard]] const CompletionCounts& counts() const noexcept;

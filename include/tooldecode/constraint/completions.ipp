@@ -118,8 +118,7 @@ class Completions::Search {
   using Span      = Automaton::Cursor::Span;
   using NodeIndex = core::ByteTrie::NodeIndex;
 
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // Limit of positions for one search for a shortest text.
+  static constexpr std::uint32_t none        = ~std::uint32_t{0};
   static constexpr std::size_t max_positions = 20'000;
 
   /// Bounds for the tokens of a state's shortest completion, end token included.
@@ -130,7 +129,7 @@ class Completions::Search {
     std::uint32_t rest  = 0;     // bytes
     bool has_text       = false;
     bool is_expanded    = false;
-    std::vector<Number> next{};  // after each token
+    std::vector<Number> next{};
   };
 
   [[nodiscard]] const core::ByteTrie& trie() const noexcept {
@@ -177,7 +176,6 @@ class Completions::Search {
     }
     return least;
   }
-  // Whether a token that ends at a node is not banned.
   [[nodiscard]] bool is_free(NodeIndex node) const {
     const auto tokens = trie().values(node);
     return std::any_of(tokens.begin(), tokens.end(), [this](std::uint32_t token) {
@@ -274,7 +272,6 @@ class Completions::Search {
     return tokens.steps();
   }
 
-  // Finds the state after each token.
   std::uint64_t expand(Number id) {
     Known& known = look_up(id);
     if (known.is_expanded) return 0;

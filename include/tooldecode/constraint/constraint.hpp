@@ -52,7 +52,7 @@ class Constraint {
  public:
   /// A state of the automaton, or the finished state after an end token.
   struct State {
-    std::uint32_t id     = 0;  ///< see grammar::Automaton
+    std::uint32_t id     = 0;
     std::uint32_t memory = 0;  ///< its owner, see
                                ///< SharedStates::number
     friend bool operator==(const State&, const State&) = default;

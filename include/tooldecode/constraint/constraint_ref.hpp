@@ -56,7 +56,6 @@ class ConstraintRef {
     std::array<std::uint64_t, 2> words_{};
   };
 
-  /// Type-erased Completions of a constraint.
   class Endings {
    public:
     Endings()                          = default;
@@ -98,7 +97,6 @@ class ConstraintRef {
   [[nodiscard]] const C* find() const noexcept {
     return table_ == &Functions<C>::table ? static_cast<const C*>(object_) : nullptr;
   }
-  /// The constraint; its type must be C.
   template <ConstraintPolicy C>
   [[nodiscard]] const C& as() const noexcept {
     return *static_cast<const C*>(object_);

@@ -17,8 +17,8 @@ namespace tooldecode {
 
 /// Token masks as rows of one buffer.
 struct MaskRows {
-  MaskView words;                   // [rows, ceil(V / 32)]
-  std::size_t rows            = 0;  ///< number of masks
+  MaskView words;  // [rows, ceil(V / 32)]
+  std::size_t rows            = 0;
   std::size_t vocabulary_size = 0;  ///< V
 };
 
@@ -29,7 +29,6 @@ struct DlpackExtents {
 };
 
 namespace detail {
-// Codes of the DLPack ABI.
 inline constexpr int dlpack_cpu          = 1;
 inline constexpr int dlpack_int          = 0;
 inline constexpr int dlpack_unsigned     = 1;

@@ -25,7 +25,6 @@ namespace tooldecode::constraint {
 
 /// One alternative that may follow.
 struct Expectation {
-  /// In the order of the message.
   enum class Kind : std::uint8_t { member, key, value, space, end };
   Kind kind;
   std::string words;
@@ -50,7 +49,7 @@ class ExpectationFinder {
  private:
   using Kind                             = Expectation::Kind;
   using Index                            = core::ByteTrie::NodeIndex;
-  static constexpr std::size_t max_told  = 5;   // alternatives in a list
+  static constexpr std::size_t max_told  = 5;
   static constexpr std::size_t max_bytes = 40;  // of one text
 
   void add(const grammar::StackFrame& position);
@@ -78,7 +77,6 @@ class ExpectationFinder {
   // The texts at and below a trie node: the nodes where they end, by value.
   using Texts = std::map<std::uint32_t, std::vector<Index>>;
   static Texts below(const core::ByteTrie& trie, Index from);
-  // The first few texts, each in one spelling.
   static std::string listed(const core::ByteTrie& trie, const Texts& texts);
 
   static bool is_inner(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }

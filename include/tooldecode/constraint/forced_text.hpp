@@ -33,10 +33,8 @@ class ForcedText {
   /// Number of tokens that are a prefix of the text or equal to it.
   [[nodiscard]] std::size_t count_prefixes(std::string_view text) const;
 
-  /// Whether a longer token begins with the text.
   [[nodiscard]] bool is_within_token(std::string_view text) const;
 
-  /// The longer tokens that begin with the text.
   [[nodiscard]] std::vector<TokenId> find_longer(std::string_view text) const;
 
   /// Keeps the tokens of a mask that are a prefix of the text or begin with all of it.

@@ -31,8 +31,8 @@ namespace tooldecode {
 /// insert these tokens without a pass, and the whole answer is still what the tokenizer makes of
 /// its text.
 ///
-/// Proof: let the forced text F follow a text T, and let the tokenizer write the whole as T's
-/// tokens and then c1, c2, ... Either one of these ends with F, or one of them begins at some p
+/// Proof: let the jump-forward string F follow a text T, and let the tokenizer write the whole as
+/// T's tokens and then c1, c2, ... Either one of these ends with F, or one of them begins at some p
 /// inside F and goes past its end: then it is a token w of the vocabulary that begins with F[p:]
 /// and is allowed at p. A prefix of a tokenizer's tokens is what it makes of their text, so the
 /// tokens up to w are its tokens for T plus the text up to the end of w. The search tries all such
@@ -51,7 +51,6 @@ namespace tooldecode {
 /// \par Errors      those of `encode`
 class ForcedTokens {
  public:
-  /// Encodes a text, such as a Tokenizer's `encode` with `parse_special`.
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
   ForcedTokens(VocabularyIndex cache, Encode encode);

@@ -56,7 +56,6 @@ class JointWalk {
     }
   }
 
-  /// Number of position sets met so far.
   [[nodiscard]] std::size_t size() const noexcept { return sets_.size(); }
 
  private:
@@ -66,7 +65,7 @@ class JointWalk {
   struct Set {
     Span place;
     text::ByteSet candidates;
-    std::unique_ptr<Row> next{};  // allocated at the first step
+    std::unique_ptr<Row> next{};
   };
 
   std::uint32_t step(std::uint32_t from, std::uint8_t byte);

@@ -46,7 +46,6 @@ class LexemeSlice {
 
   /// The tokens that stay inside the lexeme and add at most `limit` units.
   [[nodiscard]] const TokenMask& staying(std::uint32_t limit) const;
-  /// Number of tokens in `inside`.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   /// The tokens of `inside` that close the lexeme before `min` units or add more than `max`;
   /// nullopt if they are more than `limit`.
@@ -91,7 +90,7 @@ class LexemeSlice {
   TokenMask inside_;
   std::size_t count_ = 0;
 
-  mutable std::mutex mutex_;  // guards by_limit_
+  mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<TokenMask>> by_limit_;
 };
 

@@ -83,7 +83,6 @@ class MaskBuilder {
 
   // Positions at the same point of the same lexeme differ only in what follows it.
   void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
-  // How many more units a lexeme may have.
   [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const;
   // Whether anything may follow the lexemes of these positions.
   [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group);
@@ -125,7 +124,6 @@ class MaskBuilder {
                        text::Dfa::State state, NodeIndex node);
   // Walks the lexeme alone: the automaton would make a position for each text of such a key.
   void walk_tracked(Span place, const text::Dfa& dfa, text::Dfa::State state, NodeIndex root);
-  // Walks the automaton alone.
   void walk_exactly(Span place, NodeIndex node);
   using Nodes = std::vector<NodeIndex>;
   // Positions after members' keys, by trie node.

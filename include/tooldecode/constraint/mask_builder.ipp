@@ -171,7 +171,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
     bool plain;  // the class's tokens below were added already
   };
   const TokenClasses& classes = states_.classes();
-  std::optional<TokenClasses::Taken> plain;  // the class of tokens that need no walk
+  std::optional<TokenClasses::Taken> plain;
   if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
     plain = classes.find(dfa, group[0].dfa_state());
   if (plain) {
@@ -341,7 +341,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& df
   struct Visit {
     NodeIndex node;
     text::Dfa::State state;
-    std::size_t before;  // index of the parent's visit
+    std::size_t before;
   };
   std::vector<Visit> work{{root, state, 0}};
   std::vector<std::uint8_t> path;  // from the root to a node, in reverse

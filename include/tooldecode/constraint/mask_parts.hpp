@@ -38,7 +38,6 @@ class MaskParts {
   /// Adds what another object collected, without the tokens of `apart`, which is ascending.
   void add(MaskParts other, std::span<const TokenId> apart);
 
-  /// The result: lists if they are smaller, else a mask.
   [[nodiscard]] MaskEntry entry() &&;
 
  private:
@@ -54,7 +53,7 @@ class MaskParts {
   std::size_t vocabulary_size_;
   std::vector<Base> bases_;
   std::vector<TokenId> added_;
-  std::unique_ptr<TokenMask> spilled_;  // once added_ is too long
+  std::unique_ptr<TokenMask> spilled_;
 };
 
 }  // namespace tooldecode::constraint

@@ -31,7 +31,7 @@ namespace tooldecode {
 /// \par Errors      those of the format
 struct NamedFormat {
   std::string name;
-  tools::ReasoningDelimiters reasoning;  ///< of the models that use it
+  tools::ReasoningDelimiters reasoning;
   std::function<std::string(std::span<const ToolCall>, const ToolSet&)>
       write_for;  ///< see write_calls
   std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;

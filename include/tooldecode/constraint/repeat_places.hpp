@@ -41,8 +41,7 @@ class RepeatPlaces {
  public:
   using Number    = grammar::Automaton::State;
   using NodeIndex = core::ByteTrie::NodeIndex;
-  /// The tool that some marks belong to.
-  using ToolOf = std::function<std::optional<std::size_t>(std::span<const std::uint32_t>)>;
+  using ToolOf    = std::function<std::optional<std::size_t>(std::span<const std::uint32_t>)>;
   /// Whether two completions of a text give two different last calls, and equal calls before them.
   using AreTwoCalls = std::function<bool(const std::string&, const std::string&)>;
 
@@ -51,7 +50,7 @@ class RepeatPlaces {
     std::string one, other;
   };
   struct Tight {
-    NodeIndex node;  // of the vocabulary's trie
+    NodeIndex node;
     Number next;
     bool ends_call;
   };
@@ -106,7 +105,6 @@ class RepeatPlaces {
     for (const auto& [node, next, ends] : found) visit(node, next, ends);
   }
 
-  /// Approximate bytes of memory.
   [[nodiscard]] std::size_t bytes() const;
 
  private:

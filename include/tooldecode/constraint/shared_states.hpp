@@ -55,7 +55,6 @@ class SharedStates {
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
 
-  /// The renewal shared by all constraints of these states.
   [[nodiscard]] std::shared_ptr<StatesRenewal> renewal() const;
 
   /// Unique id of this object; never 0.
@@ -73,7 +72,6 @@ class SharedStates {
   [[nodiscard]] const LexemeSlice* slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                          core::ByteTrie::NodeIndex node) const;
 
-  /// The slice, built now if necessary.
   [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                                core::ByteTrie::NodeIndex node) const;
 
@@ -97,7 +95,6 @@ class SharedStates {
     return kept;
   }
 
-  /// Approximate bytes of states and masks.
   [[nodiscard]] std::size_t bytes() const;
 
  private:

@@ -34,7 +34,6 @@ class TokenClasses {
   TokenClasses(const core::ByteTrie& trie, std::size_t vocabulary_size);
 
   [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return classes_[k].mask; }
-  /// Number of tokens in a class.
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
   /// Whether a token at or below a node is outside a class.
   [[nodiscard]] bool has_others(std::size_t k, core::ByteTrie::NodeIndex node) const noexcept;
@@ -47,7 +46,6 @@ class TokenClasses {
     visit_class(k, by_characters_[characters], visit);
   }
 
-  /// A class that a lexeme accepts.
   struct Taken {
     std::size_t k = 0;
     bool counts   = false;  ///< whether each character is a unit of the lexeme; else none is
@@ -103,7 +101,6 @@ class TokenClasses {
     std::vector<std::size_t> by_characters{};
     std::array<std::size_t, 256> by_first_byte{};
   };
-  // A state of the lexeme and a position in the text.
   struct PairState {
     text::Dfa::State state;
     std::uint8_t text;

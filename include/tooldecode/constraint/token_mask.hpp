@@ -34,7 +34,6 @@ class TokenMask {
     words() &= other.words();
     return *this;
   }
-  /// Calls `visit(token)` for each token in ascending order.
   template <class Visit>
   void for_each(Visit visit) const {
     words().for_each(visit);

@@ -48,7 +48,6 @@ class TokenTrie {
   void fill_mask(State state, MaskView words) const;
   [[nodiscard]] bool is_accepting(State state) const noexcept;
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
-  /// The bytes of the tokens that must follow.
   [[nodiscard]] std::string forced(State state) const;
   /// The tokens of names that may follow, ascending.
   [[nodiscard]] std::vector<TokenId> next(State state) const;

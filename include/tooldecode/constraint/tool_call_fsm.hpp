@@ -59,7 +59,6 @@ class ToolCallFSM {
     tool,  ///< inside a call, or only a call may follow
   };
 
-  /// The place where a text breaks the constraint.
   struct Refusal {
     std::size_t at = 0;      ///< byte offset; the text's length if only its end is missing
     bool too_short = false;  ///< all bytes are allowed, but the text cannot end here
@@ -159,7 +158,6 @@ class ToolCallFSM {
   void require_told_apart(const std::vector<std::string>& openings,
                           const ChoiceOptions& options) const;
 
-  // The tool of the marks that a text is inside.
   [[nodiscard]] std::optional<std::size_t> tool_of(std::span<const std::uint32_t> marks) const;
 
   Constraint constraint_;

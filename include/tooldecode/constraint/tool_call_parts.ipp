@@ -25,7 +25,6 @@ struct ToolCallFSM::Parts {
 
 /// Data shared by copies.
 struct ToolCallFSM::Shared {
-  // How calls are found in a text.
   struct Reading {
     std::optional<tools::ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // every text with calls begins with one of

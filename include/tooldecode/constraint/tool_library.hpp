@@ -65,7 +65,6 @@ class ToolLibrary {
     return constraint::make_machine(*tools_, tools, choice, std::move(name));
   }
 
-  /// Number of compiled tools.
   [[nodiscard]] std::size_t size() const { return constraint::size_of(*tools_); }
 
  private:

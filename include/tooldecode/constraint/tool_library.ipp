@@ -46,7 +46,6 @@ class CompiledTools {
     explicit Lock(CompiledTools& tools);
 
     [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept;
-    /// The tool at an index of a set, compiled if it is new.
     [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
                             const Grammar::MakePart& make) const;
 

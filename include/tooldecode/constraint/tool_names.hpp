@@ -54,9 +54,7 @@ class ToolNames {
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary_.size(); }
   /// Whether a name may begin at a state of the ToolCallFSM.
   [[nodiscard]] bool begins(const ToolCallFSM& calls, ToolCallFSM::State state) const;
-  /// The node after a token of a name.
   [[nodiscard]] std::optional<Node> child(Node node, TokenId token) const;
-  /// The tokens of names that may follow a node.
   [[nodiscard]] std::vector<TokenId> next(Node node) const { return trie_.next({node}); }
   /// The text after a name that chooses its tool; empty if no name is complete at a node.
   [[nodiscard]] std::string_view behind(Node node) const noexcept;
@@ -72,14 +70,13 @@ class ToolNames {
   [[nodiscard]] const TokenMask& suspects() const noexcept { return suspects_; }
 
  private:
-  // Data read from a ToolCallFSM.
   struct Read {
     Vocabulary vocabulary;
     std::vector<std::string> spelt{};               // names of the tools that may be called
     std::vector<std::vector<TokenId>> sequences{};  // of the same tools
-    std::size_t tool = 0;                           // one of them
-    std::string call{};                             // its name and the text that then chooses it
-    char last = 0;                                  // the byte before a name
+    std::size_t tool = 0;
+    std::string call{};  // its name and the text that then chooses it
+    char last = 0;       // the byte before a name
   };
 
   explicit ToolNames(Read from);

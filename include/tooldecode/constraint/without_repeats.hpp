@@ -65,7 +65,6 @@ class WithoutRepeats {
 
   explicit WithoutRepeats(ToolCallFSM calls, RepeatOptions options = {});
 
-  /// The constraint without this condition.
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_.vocabulary_size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return calls_.vocabulary(); }
@@ -86,8 +85,8 @@ class WithoutRepeats {
 
  private:
   friend class RepeatCompletions;
-  class Places;  // knowledge about the machine's states
-  class Texts;   // the texts before states
+  class Places;
+  class Texts;
 
   ToolCallFSM calls_;
   RepeatOptions options_;

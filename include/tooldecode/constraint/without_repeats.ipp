@@ -74,7 +74,6 @@ class WithoutRepeats::Texts {
     return nodes_.size() * (sizeof(Node) + 64) + hint_bytes_;
   }
 
-  /// The node for a text after another.
   [[nodiscard]] std::optional<Written> find(Written before, std::string_view bytes) const {
     const auto known = children_.find({before, std::string(bytes)});
     return known == children_.end() ? std::nullopt : std::optional(known->second);
@@ -96,7 +95,6 @@ class WithoutRepeats::Texts {
     for (std::size_t i = pieces.size(); i-- > 0;) all += *pieces[i];
     return all;
   }
-  /// What is left of completions after some of their bytes.
   static Hints behind(const Hints& hints, std::string_view bytes) {
     Hints left;
     for (const std::string& hint : hints) {
@@ -127,7 +125,6 @@ class WithoutRepeats::Texts {
       return !are_same(a.back(), b.back());
     };
   }
-  /// The same for texts that extend `text`.
   [[nodiscard]] auto asker(const std::string& text) const {
     return [this, &text](const std::string& bytes) { return are_two_calls(text + bytes); };
   }
@@ -375,7 +372,6 @@ class RepeatCompletions::Search {
     }
     if (left > 0) narrow(state, text, left, words);
     if (!way || way->empty()) return;
-    // A completion that is known to fit stays, even if inner_ does not know it.
     const auto tokens = inner_.fewest_tokens(*way);
     if (ConstMaskView(all).contains(tokens->front())) words.insert(tokens->front());
   }

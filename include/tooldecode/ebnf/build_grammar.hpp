@@ -73,7 +73,6 @@ class LeftCornerTransform {
   }
   // The number of items that are not empty.
   [[nodiscard]] text::Occurrences items(Id repeat) const;
-  // Whether an edge's rest may be empty.
   [[nodiscard]] bool may_skip(Id from, const Edge& edge) const;
 
   // The node of a key; a reference if it is still being made.
@@ -83,7 +82,6 @@ class LeftCornerTransform {
   NodeId make_whole(Id id);
 
   NodeId make_nonempty(Id id);
-  // A lexeme's texts except the empty one.
   NodeId lexeme(text::DfaPointer dfa);
   NodeId counted(Id repeat, text::Occurrences count);
   // Literal alternatives become one trie.

@@ -51,7 +51,6 @@ class GrammarReader {
 
   [[nodiscard]] bool has(std::string_view next) const;
   bool take(std::string_view next);
-  // Skips white space and comments.
   void skip();
   std::string_view name();
   Named& named(std::string_view name, std::size_t at);
@@ -64,7 +63,6 @@ class GrammarReader {
   Id sequence();
   Id repeated(Id item);
 
-  // The next part of a sequence, if there is one.
   std::optional<Id> term();
 
   // A token in angle brackets: its name includes them; a number stands in square brackets inside.

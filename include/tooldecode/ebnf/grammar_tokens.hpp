@@ -35,7 +35,6 @@ class GrammarTokens {
 
   /// The token with a text: a special token's name, or the text that a token writes.
   [[nodiscard]] TokenId find(const std::string& text, const std::string& where) const;
-  /// The token with a number.
   [[nodiscard]] TokenId find(std::int64_t number, const std::string& where) const;
 
   /// The bytes that a grammar reads for a token.

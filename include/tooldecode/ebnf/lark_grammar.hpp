@@ -76,13 +76,9 @@ class LarkRules {
   Made run(Node item, bool goes_on, Class from, Class to, text::Occurrences count);
   Made open_run(Node item, Class from, Class to, std::uint32_t min);
 
-  // Lexemes -------------------------------------------------------------------------------------
-
   Made make_lexeme(Node id, bool goes_on, Class from, Class to);
-  // The texts of a lexeme that may begin after a class.
   [[nodiscard]] std::optional<text::DfaPointer> begun(const text::DfaPointer& dfa,
                                                       Class from) const;
-  // One or more ignored lexemes.
   Made ignored_run(Class from, Class to);
 
   const LarkGraph& graph_;

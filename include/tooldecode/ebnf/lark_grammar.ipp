@@ -326,7 +326,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make_lexeme(Node id, bool goes_on, 
   if (variants.empty()) {
     const bool is_restricted = !(lexeme.first & classes_[from].forbidden).empty();
     if (!lexeme.dfa) {
-      // A forbidden byte can only be the first byte of another part.
+      // A part that begins with a forbidden byte has at most the first byte of another one.
       add(rules_.part(lexeme.make), 0);
     } else if (is_restricted) {
       if (const auto rest = begun(lexeme.dfa, from)) add(rules_.lexeme(*rest), 0);

@@ -53,8 +53,8 @@ class LarkGraph {
   enum class Kind : std::uint8_t { lexeme, sequence, choice, repeat, rule };
   struct Node {
     Kind kind = Kind::sequence;
-    std::vector<Id> parts{};    ///< rule: its body
-    text::Occurrences count{};  ///< repeat
+    std::vector<Id> parts{};
+    text::Occurrences count{};
     Id lexeme      = 0;
     std::size_t at = 0;  ///< byte offset of its beginning
   };
@@ -77,12 +77,11 @@ class LarkGraph {
   static constexpr std::size_t max_token_list = 1'000;
   static constexpr std::uint32_t max_nested   = 1'000;
 
-  // The names of a file, with what was made for them.
   struct Names {
     const LarkFile& file;
     LarkTerminals terminals;
-    std::map<std::string, Id, std::less<>> rules;    // nodes
-    std::map<std::string, Id, std::less<>> lexemes;  // nodes
+    std::map<std::string, Id, std::less<>> rules;
+    std::map<std::string, Id, std::less<>> lexemes;
   };
   using Scope = std::shared_ptr<Names>;
 
@@ -94,14 +93,11 @@ class LarkGraph {
   Id add(Node node);
   Id optional(Id id);
 
-  // The node of a rule, made on first use.
   Id rule(Names& names, const std::string& name, std::size_t used);
   Id expression(Names& names, const Expression& one);
   Id node(Names& names, const Expression& one);
   Id copy(Id id, std::size_t at);
   static std::string told(const Expression& one);
-
-  // Lexemes -------------------------------------------------------------------------------------
 
   Id terminal(Names& names, const Expression& one, const std::string& name, bool is_lazy);
   // The lexeme of the nonempty texts, if there are any, and whether the empty text is one too.
@@ -110,8 +106,6 @@ class LarkGraph {
                                                     std::size_t at);
   Id literal(const std::string& text, std::size_t at);
   void add_ignored(Names& names, const Expression& one);
-
-  // Parts ---------------------------------------------------------------------------------------
 
   Id part(LarkLexeme lexeme, std::size_t at);
   Id token(TokenId id, const Expression& one);

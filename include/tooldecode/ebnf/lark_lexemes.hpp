@@ -19,16 +19,16 @@ namespace tooldecode::ebnf {
 
 /// A terminal, or a part of the grammar that acts as one.
 struct LarkLexeme {
-  std::string name{};                              ///< for messages
+  std::string name{};
   text::DfaPointer dfa{};                          ///< its nonempty texts; null for a part
   std::optional<std::string> literal{};            ///< its only text, if there is just one
   std::optional<text::CodePointSet> characters{};  ///< its texts, if each is one character
   bool is_lazy      = false;  ///< ends as soon as it can: no text is a prefix of another
   bool may_be_empty = false;  ///< whether the terminal also matches the empty text
-  Rules::MakePart make{};     ///< part
-  bool is_json = false;       ///< part: a JSON value; nothing is ignored before it
-  text::ByteSet first{};      ///< first bytes of its texts
-  text::ByteSet more{};       ///< of a value: bytes that would continue a number
+  Rules::MakePart make{};
+  bool is_json = false;   ///< part: a JSON value; nothing is ignored before it
+  text::ByteSet first{};  ///< first bytes of its texts
+  text::ByteSet more{};   ///< of a value: bytes that would continue a number
 };
 
 /// The bytes with which one lexeme may continue after a text of another.

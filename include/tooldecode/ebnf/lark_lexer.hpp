@@ -62,7 +62,6 @@ class LarkLexer {
 
   [[noreturn]] void refuse(std::size_t place, Id other, const std::string& what) const;
 
-  // The bytes that may follow a place.
   [[nodiscard]] text::ByteSet follow(std::size_t place) const;
 
   // Checks that no terminal is mistaken for ignored text, and that ignored text continues only as

@@ -37,7 +37,8 @@ class LarkPattern {
   /// \param flags  of the whole expression: i, m, s, u and x
   LarkPattern(std::string_view text, std::string_view flags);
 
-  /// \par Errors  Error{malformed_pattern, unsupported_pattern} with the byte, Error{limit_exceeded}
+  /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
+  ///                  Error{limit_exceeded}
   [[nodiscard]] std::string read();
 
  private:
@@ -65,20 +66,14 @@ class LarkPattern {
   void quantifiers(std::size_t begin);
   std::string bounds();
 
-  // Characters ----------------------------------------------------------------------------------
-
   // A range, or one character if `last` is 0; folded if case is ignored.
   [[nodiscard]] Set folded(char32_t first, char32_t last = 0) const;
   char32_t character();
   static Set property(std::string_view name, std::size_t at);
-  // The classes of one letter.
   std::optional<Set> letter_class(char c, std::size_t at) const;
-  // Reads what follows a backslash.
   Set escape(bool in_class);
   char32_t escaped_character(std::size_t begin);
   char32_t hex(std::size_t digits, std::size_t begin);
-
-  // Classes -------------------------------------------------------------------------------------
 
   Set bracket();
   // The items up to an operator or the end; a bracket that comes first is an item.

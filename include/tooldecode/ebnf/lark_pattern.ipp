@@ -418,7 +418,7 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::bracket() {
       break;
     }
   }
-  ++at_;  // the closing bracket
+  ++at_;
   --depth_;
   return negated ? ~all : all;
 }

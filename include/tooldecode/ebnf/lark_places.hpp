@@ -57,16 +57,12 @@ class LarkPlaces {
   LarkPlaces& operator=(const LarkPlaces&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  /// Conversion between places and lexeme nodes.
   [[nodiscard]] Id node(std::size_t place) const { return nodes_[place]; }
   [[nodiscard]] std::size_t place(Id node) const { return place_[node]; }
 
   [[nodiscard]] bool is_nullable(Id node) const { return nullable_[node] != 0; }
-  /// Whether a node has a nonempty text.
   [[nodiscard]] bool has_text(Id node) const { return !first_[node].empty(); }
-  /// The places where a text may begin.
   [[nodiscard]] const PlaceSet& begins() const { return first_[graph_.start()]; }
-  /// The places that may follow a place.
   [[nodiscard]] const PlaceSet& next(std::size_t place) const { return next_[place]; }
 
   /// Whether the lexer looks for `other` wherever it looks for `place`.

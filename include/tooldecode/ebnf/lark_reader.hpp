@@ -38,8 +38,6 @@ class LarkReader {
   [[noreturn]] static void fail(const std::string& what, std::size_t at);
   [[noreturn]] static void refuse(const std::string& what, std::size_t at);
 
-  // Characters ----------------------------------------------------------------------------------
-
   [[nodiscard]] char peek(std::size_t ahead = 0) const;
   [[nodiscard]] bool has(std::string_view next) const;
   bool take(std::string_view next);
@@ -54,8 +52,6 @@ class LarkReader {
   // A JSON value, delimited by its brackets and quotes.
   std::string json();
 
-  // Statements ----------------------------------------------------------------------------------
-
   LarkFile statements(bool in_braces);
   void statement();
   void import(std::size_t begin);
@@ -63,8 +59,6 @@ class LarkReader {
   void add(const std::string& name, LarkRule rule);
   void rule();
   void attributes(const std::string& left, LarkRule& rule);
-
-  // Expressions ---------------------------------------------------------------------------------
 
   LarkExpression alternatives();
   bool take_bar();

@@ -15,27 +15,27 @@ namespace tooldecode::ebnf {
 /// A part of a rule or a terminal.
 struct LarkExpression {
   enum class Kind : std::uint8_t {
-    sequence,      ///< the parts, one after another; may be empty
-    choice,        ///< one of the parts
+    sequence,  ///< the parts, one after another; may be empty
+    choice,
     intersection,  ///< the texts that all parts match
     negation,      ///< the texts that the part does not match
     repeat,        ///< the part, `count` times
-    name,          ///< of a rule or a terminal
-    string,        ///< this text; flag i: in either case
-    range,         ///< one character, from the first to the second one of the text
-    regex,         ///< a regular expression
-    token,         ///< a token by name, or tokens by numbers in `<[`, `]>`
-    json,          ///< a value of the schema in the text
-    substring,     ///< a `%regex` with the document in the text
-    file,          ///< the file with this index in `nested`
+    name,
+    string,  ///< this text; flag i: in either case
+    range,   ///< one character, from the first to the second one of the text
+    regex,
+    token,      ///< a token by name, or tokens by numbers in `<[`, `]>`
+    json,       ///< a value of the schema in the text
+    substring,  ///< a `%regex` with the document in the text
+    file,       ///< the file with this index in `nested`
   };
   Kind kind = Kind::sequence;
   std::vector<LarkExpression> parts{};
   std::string text{};
   std::string flags{};
-  text::Occurrences count{};  ///< repeat
-  std::size_t file = 0;       ///< file
-  std::size_t at   = 0;       ///< byte offset of its beginning
+  text::Occurrences count{};
+  std::size_t file = 0;
+  std::size_t at   = 0;  ///< byte offset of its beginning
 };
 
 /// A rule, or a terminal if its name is in capitals.

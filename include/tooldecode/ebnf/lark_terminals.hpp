@@ -87,8 +87,8 @@ class LarkTerminals {
   static std::vector<std::u32string> chunks_of(const LarkExpression& expression);
 
   const LarkFile& file_;
-  std::set<std::string, std::less<>> open_;      // terminals being compiled
-  std::map<std::string, std::string> patterns_;  // by terminal
+  std::set<std::string, std::less<>> open_;  // terminals being compiled
+  std::map<std::string, std::string> patterns_;
   std::map<std::string, bool> is_plain_;
   std::uint32_t depth_ = 0;
 };

@@ -41,7 +41,6 @@ class RegularParts {
 
   /// The lexeme with the same texts as a node; null if the node stays as it is.
   [[nodiscard]] text::DfaPointer find_lexeme(Id id);
-  /// One character of a set.
   [[nodiscard]] text::DfaPointer one_of(const text::CodePointSet& set);
   /// Any number of characters of a set, each a unit.
   [[nodiscard]] text::DfaPointer run_of(const text::CodePointSet& set);
@@ -60,14 +59,13 @@ class RegularParts {
   text::DfaPointer compile(Id id);
 
   static void write(char32_t c, std::string& out);
-  // Writes a node as a pattern.
   void write(Id id, std::string& out) const;
 
   const Rules& rules_;
   std::vector<std::uint32_t> weight_;  // [nodes]
   std::vector<char> varies_;           // [nodes]: more than a fixed list of texts
   std::map<Id, text::DfaPointer> known_;
-  std::map<std::string, text::DfaPointer> compiled_;  // by pattern
+  std::map<std::string, text::DfaPointer> compiled_;
   std::map<std::vector<text::CodePointSet::Range>, text::DfaPointer> ones_, runs_;
   std::size_t states_ = 0;
 };

@@ -34,23 +34,23 @@ class Rules {
   using MakePart = std::function<NodeId(Grammar&)>;
 
   enum class Kind : std::uint8_t {
-    text,        ///< this text; may be empty
-    characters,  ///< one character of a set
-    lexeme,      ///< the texts of a Dfa
-    part,        ///< a part of the resulting Grammar, without an empty text
-    pair,        ///< one part, then another
-    choice,      ///< one of the parts
-    repeat,      ///< a part, repeated
-    rule,        ///< its one part, defined later
+    text,  ///< this text; may be empty
+    characters,
+    lexeme,  ///< the texts of a Dfa
+    part,    ///< a part of the resulting Grammar, without an empty text
+    pair,    ///< one part, then another
+    choice,
+    repeat,  ///< a part, repeated
+    rule,    ///< its one part, defined later
   };
   struct Node {
     Kind kind = Kind::text;
-    std::string text{};               ///< UTF-8
-    text::CodePointSet set{};         ///< characters
-    text::DfaPointer dfa{};           ///< lexeme
-    MakePart make{};                  ///< part
-    std::vector<Id> parts{};          ///< children
-    text::Occurrences occurrences{};  ///< repeat
+    std::string text{};  ///< UTF-8
+    text::CodePointSet set{};
+    text::DfaPointer dfa{};
+    MakePart make{};
+    std::vector<Id> parts{};
+    text::Occurrences occurrences{};
   };
 
   [[nodiscard]] Id text(std::string utf8) { return add({.text = std::move(utf8)}); }

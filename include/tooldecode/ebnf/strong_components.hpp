@@ -26,7 +26,7 @@ template <class Successors>
     std::vector<std::uint32_t> next;
   };
   std::vector<std::uint32_t> component(nodes, none), number(nodes, none), low(nodes, none);
-  std::vector<std::uint32_t> open;  // nodes without a component yet
+  std::vector<std::uint32_t> open;
   std::vector<Visit> path;
   std::uint32_t visited = 0, components = 0;
   const auto enter = [&](std::uint32_t node) {

@@ -48,7 +48,6 @@ class Automaton {
 
   /// \param horizon  how many bytes `representative` looks ahead; use the longest token
   explicit Automaton(std::uint32_t horizon = 128) : horizon_(horizon) {}
-  /// The automaton of one grammar.
   Automaton(const Grammar& grammar, NodeId root, std::uint32_t horizon = 128);
   explicit Automaton(const Grammar& grammar) : Automaton(grammar, grammar.root()) {}
 
@@ -66,7 +65,6 @@ class Automaton {
   /// The state here that equals a state of another automaton over the same nodes.
   State adopt(const Automaton& from, State state);
 
-  /// The state at the start of the first grammar.
   [[nodiscard]] State initial() const noexcept { return initial_; }
   [[nodiscard]] bool is_accepting(State state) const noexcept { return records_[state].accepting; }
   /// The positions of a state, ascending.
@@ -74,16 +72,13 @@ class Automaton {
 
   /// The bytes that may follow; each leads to a state.
   [[nodiscard]] text::ByteSet allowed(State state) const { return Cursor(*this).allowed(state); }
-  /// The state after a byte; nullopt if the byte is not allowed.
   [[nodiscard]] std::optional<State> step(State state, std::uint8_t byte) const;
-  /// The state after some bytes; nullopt if one of them is not allowed.
   [[nodiscard]] std::optional<State> advance(State state, std::string_view bytes) const;
 
   /// Follows texts from a state without interning the states on the way. Holds the automaton's
   /// lock, so keep it short-lived. `step` charges the thread's BuildBudget.
   class Cursor {
    public:
-    /// Positions in the cursor's memory.
     struct Span {
       std::uint32_t first = 0, last = 0;
       [[nodiscard]] bool empty() const noexcept { return first == last; }
@@ -104,7 +99,6 @@ class Automaton {
     [[nodiscard]] std::span<const StackFrame> positions(Span place) const;
     /// A superset of the bytes that may follow.
     [[nodiscard]] text::ByteSet candidates(Span place) const;
-    /// The automaton's total work, see Positions::work.
     [[nodiscard]] std::uint64_t work() const { return automaton_.positions_.work(); }
     [[nodiscard]] State settle(Span place) { return automaton_.intern(positions(place)); }
     [[nodiscard]] std::optional<State> advance(Span place, std::string_view bytes);
@@ -113,11 +107,8 @@ class Automaton {
     /// in keys; nullopt if several bytes may follow or the text may end.
     [[nodiscard]] std::optional<std::uint8_t> only_byte(Span place,
                                                         const text::ByteSet& passed_over);
-    /// See Positions::move_inside.
     [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const;
-    /// Lengths of completions.
     [[nodiscard]] TextLengths& lengths() { return automaton_.lengths_; }
-    /// See Positions::in_other_key.
     [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                           text::Dfa::State state);
 
@@ -155,9 +146,7 @@ class Automaton {
   /// The marks around one position of a state, innermost first.
   [[nodiscard]] std::vector<std::uint32_t> tags_at(const StackFrame& position) const;
 
-  /// Number of states made so far.
   [[nodiscard]] std::size_t size() const;
-  /// Approximate bytes of memory, without the nodes.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -182,7 +171,7 @@ class Automaton {
   mutable TextLengths lengths_{positions_};
   mutable core::StableVector<Record> records_;
   mutable core::InternIndex index_;
-  mutable std::size_t frames_ = 0;     // in all records
+  mutable std::size_t frames_ = 0;
   mutable Positions::Frames scratch_;  // memory of a Cursor
 };
 

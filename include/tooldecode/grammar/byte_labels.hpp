@@ -144,7 +144,7 @@ class ByteLabels {
   const Automaton* automaton_;
   LabelOf label_of_;
   std::vector<Reading> readings_;
-  std::string bytes_;  // not yet labelled
+  std::string bytes_;
   bool has_last_ = false;
   StackId last_below_{};
   Label last_label_ = 0;

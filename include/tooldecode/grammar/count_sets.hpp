@@ -29,15 +29,12 @@ class CountSets {
   /// A count if below 2^31, else 2^31 plus the number of a set.
   using Counts = std::uint32_t;
 
-  /// Whether the repetition may end with one of the counts.
   [[nodiscard]] bool may_end(Counts counts, const text::Occurrences& bounds) const;
-  /// Whether another item may follow one of the counts.
   [[nodiscard]] bool may_go_on(Counts counts, const text::Occurrences& bounds) const;
   /// The fewest items that must still follow.
   [[nodiscard]] std::uint32_t count_owed(Counts counts, const text::Occurrences& bounds) const;
   /// The counts after one more item has begun; requires `may_go_on`.
   [[nodiscard]] Counts next(Counts counts, const text::Occurrences& bounds);
-  /// The union of two sets of counts.
   [[nodiscard]] Counts united(Counts a, Counts b, const text::Occurrences& bounds);
   /// The counts, with all that `horizon` more items bring to neither bound replaced by one value.
   [[nodiscard]] Counts normal(Counts counts, const text::Occurrences& bounds,
@@ -48,7 +45,6 @@ class CountSets {
 
   /// The number here for counts of another object.
   [[nodiscard]] Counts adopt(const CountSets& from, Counts counts);
-  /// Number of sets made so far.
   [[nodiscard]] std::size_t size() const noexcept { return pool_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
 
@@ -105,8 +101,8 @@ inline CountSets::Counts CountSets::normal(Counts counts, const text::Occurrence
   if (!is_set(counts)) return far_count(bounds, counts, horizon);
   Ranges ranges;
   const Ranges& from      = pool_[number(counts)];
-  const std::uint32_t min = bounds.min > horizon ? bounds.min - horizon : 0;  // smaller counts are
-      // far from the minimum
+  const std::uint32_t min = bounds.min > horizon ? bounds.min - horizon : 0;  // smaller: far from
+                                                                              // min
   for (std::size_t i = 0; i < from.size(); i += 2) {
     if (from[i] < min) ranges.insert(ranges.end(), {0, 1});
     if (from[i + 1] <= min) continue;

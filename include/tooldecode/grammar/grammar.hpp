@@ -60,7 +60,7 @@ struct KeyedSet {
   /// Other members: those whose key a lexeme accepts.
   struct Others {
     text::DfaPointer key;  ///< with quotes
-    NodeId value{};        ///< what follows the key
+    NodeId value{};
     friend bool operator==(const Others&, const Others&) = default;
   };
   /// If the first member is present, the second must be too; by index.
@@ -68,8 +68,8 @@ struct KeyedSet {
 
   std::vector<Member> members;
   std::vector<Others> others;  ///< their lexemes must not overlap
-  NodeId separator{};          ///< between two members
-  text::Occurrences count{};   ///< total number of members
+  NodeId separator{};
+  text::Occurrences count{};  ///< total number of members
   std::vector<Dependence> dependent{};
   /// Which members may be present together; by index. The conditions share no key. Not combined
   /// with `count`, `dependent` or the documented order.
@@ -100,15 +100,15 @@ struct KeyedSet {
 class Grammar {
  public:
   enum class Kind : std::uint8_t {
-    nothing,    ///< no text
-    empty,      ///< the empty text
-    literal,    ///< these bytes
-    sequence,   ///< children, one after another
-    choice,     ///< one of the children
-    repeat,     ///< a child several times, with a separator
-    lexeme,     ///< the texts of a Dfa
-    trie,       ///< one of many literals, each with its own continuation
-    keyed_set,  ///< see KeyedSet
+    nothing,
+    empty,
+    literal,
+    sequence,  ///< children, one after another
+    choice,
+    repeat,  ///< a child several times, with a separator
+    lexeme,  ///< the texts of a Dfa
+    trie,    ///< one of many literals, each with its own continuation
+    keyed_set,
     reference,  ///< the texts of another node, possibly a later one
     tag,        ///< a child with a mark for `Automaton::tags`
     linked,     ///< a node that an Automaton has compiled before
@@ -163,7 +163,6 @@ class Grammar {
   /// Errors: Error{invalid_option} if `set_root` was not called.
   [[nodiscard]] NodeId root() const;
   void set_root(NodeId root) noexcept { root_ = root; }
-  /// The same grammar with another root.
   [[nodiscard]] Grammar rooted(NodeId root) const& { return Grammar(*this).rooted(root); }
   [[nodiscard]] Grammar rooted(NodeId root) && {
     set_root(root);
@@ -175,21 +174,21 @@ class Grammar {
 
   struct Node {
     Kind kind = Kind::nothing;
-    std::vector<NodeId> children{};          ///< trie: one per literal; keyed_set: one per member
-    std::string text{};                      ///< literal
-    text::DfaPointer dfa{};                  ///< lexeme
-    text::Occurrences occurrences{};         ///< repeat: items; lexeme: units; keyed_set: members
-    Literals literals{};                     ///< trie and keyed_set
-    NodeId separator{};                      ///< repeat and keyed_set
-    std::uint32_t tag = 0;                   ///< tag; linked: the node's number
-    std::vector<std::uint64_t> required{};   ///< keyed_set: bit set of members
-    std::vector<KeyedSet::Others> others{};  ///< keyed_set
-    std::vector<KeyedSet::Dependence> dependent{};  ///< keyed_set
-    std::vector<KeyedSet::Together> together{};     ///< keyed_set
-    std::uint32_t leading = 0;                      ///< keyed_set
-    bool documented_order = false;                  ///< keyed_set
-    std::optional<text::ValueSyntax> strings{};     ///< keyed_set
-    bool every_spelling = false;                    ///< keyed_set
+    std::vector<NodeId> children{};  ///< trie: one per literal; keyed_set: one per member
+    std::string text{};
+    text::DfaPointer dfa{};
+    text::Occurrences occurrences{};        ///< repeat: items; lexeme: units; keyed_set: members
+    Literals literals{};                    ///< trie and keyed_set
+    NodeId separator{};                     ///< repeat and keyed_set
+    std::uint32_t tag = 0;                  ///< tag; linked: the node's number
+    std::vector<std::uint64_t> required{};  ///< keyed_set: bit set of members
+    std::vector<KeyedSet::Others> others{};
+    std::vector<KeyedSet::Dependence> dependent{};
+    std::vector<KeyedSet::Together> together{};
+    std::uint32_t leading = 0;
+    bool documented_order = false;
+    std::optional<text::ValueSyntax> strings{};
+    bool every_spelling = false;
   };
 
   /// No text: a choice drops it; a sequence that contains it matches nothing.
@@ -272,7 +271,6 @@ class Grammar {
   // A child cannot be reached if all its literals belong to earlier children.
   void set_literals(Node& node, std::vector<core::ByteTrie::Entry> entries);
 
-  // Marks everything that depends on marked members, transitively.
   static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked);
 
   static bool satisfiable(const Node& node, const std::vector<char>& live);

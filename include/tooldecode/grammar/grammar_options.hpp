@@ -15,7 +15,7 @@ class Vocabulary;
 struct EbnfOptions {
   std::string_view root        = "root";   ///< the rule of whole texts
   const Vocabulary* vocabulary = nullptr;  ///< for `<token>`; null: no tokens
-  BuildLimits limits{};                    ///< limits of the build
+  BuildLimits limits{};
 };
 
 /// Options of Grammar::lark.
@@ -23,7 +23,7 @@ struct LarkOptions {
   const Vocabulary* vocabulary = nullptr;  ///< for `<token>`; null: no tokens
   std::uint32_t whitespace     = 40;       ///< of `%json`, see SchemaOptions
   bool every_spelling          = false;    ///< of `%json`, see SchemaOptions
-  BuildLimits limits{};                    ///< limits of the build
+  BuildLimits limits{};
 };
 
 /// Options of Grammar::structural_tag.
@@ -32,7 +32,7 @@ struct StructuralTagOptions {
   std::uint32_t whitespace     = 40;  ///< most bytes of optional white space in schema values and
                                       ///< between elements, if a tag sets no limit
   bool every_spelling = false;        ///< see SchemaOptions
-  BuildLimits limits{};               ///< limits of the build
+  BuildLimits limits{};
 };
 
 }  // namespace tooldecode

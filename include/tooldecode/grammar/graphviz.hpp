@@ -14,7 +14,6 @@ namespace tooldecode::grammar {
 
 namespace detail {
 
-// A quoted DOT string.
 std::string dot_string(const std::string& text);
 
 }  // namespace detail

@@ -80,12 +80,10 @@ class KeyReader {
   [[nodiscard]] text::ByteSet reserved_bytes(const Node& node, Set seen, KeyPosition at) const;
   /// The state of others' lexeme at a place in the trie or in a tracked key.
   [[nodiscard]] text::Dfa::State state_at(const Node& node, KeyPosition at, std::size_t k) const;
-  /// Whether a member's key ends at a place.
   [[nodiscard]] bool ends_member(const Node& node, KeyPosition at) const;
   /// Converts a set of members seen, or a place, of another object over the same nodes.
   [[nodiscard]] Set adopt(const KeyReader& from, const Node& node, Set seen);
   [[nodiscard]] KeyPosition adopt(const KeyReader& from, KeyPosition at);
-  /// Approximate bytes of memory.
   [[nodiscard]] std::size_t bytes() const noexcept { return seen_.bytes() + pool_.bytes(); }
 
   [[nodiscard]] static bool is_in_trie(KeyPosition at) noexcept { return at < pooled; }

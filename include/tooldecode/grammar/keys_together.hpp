@@ -39,7 +39,6 @@ struct KeysTogether {
   /// Keeps only subsets with, or without, a key.
   void require(std::size_t key) noexcept { allowed &= with_key[key]; }
   void forbid(std::size_t key) noexcept { allowed &= ~with_key[key]; }
-  /// The negated condition.
   [[nodiscard]] KeysTogether opposite() const { return {keys, ~allowed & sets()}; }
 
   /// The conjunction; requires at most `max_keys` keys in all.

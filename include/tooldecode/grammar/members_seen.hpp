@@ -30,13 +30,10 @@ class MembersSeen {
   using Node = NodeStore::Node;
   using Set  = SeenId;
 
-  /// Whether the set may end here.
   [[nodiscard]] bool is_complete(const Node& node, Set seen) const;
 
-  /// Whether a member may come next.
   [[nodiscard]] bool may_follow(const Node& node, Set seen, std::uint32_t member) const;
 
-  /// Whether one of the others may come next.
   [[nodiscard]] bool may_add(const Node& node, Set seen) const;
 
   /// Calls `visit(member)` for each member that must still come, ascending.
@@ -74,7 +71,6 @@ class MembersSeen {
     }
     return intern(std::move(words));
   }
-  /// Approximate bytes of the sets.
   [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
 
  private:
@@ -114,7 +110,6 @@ class MembersSeen {
 
   static std::optional<std::uint32_t> next_leading(const Node& node, const Words& words);
 
-  // The members that must still come.
   static Words missing(const Node& node, const Words& words);
 
   WordsPool<std::uint64_t> pool_;

@@ -42,7 +42,7 @@ class NodeStore {
 
   /// Other members of a keyed set, see KeyedSet::Others.
   struct Others {
-    StoredId key{};  ///< the lexeme
+    StoredId key{};
     StoredId value{};
     std::vector<text::Dfa::State>
         state{};                    ///< [nodes of the members' trie]: the lexeme's state there
@@ -72,7 +72,6 @@ class NodeStore {
 
   [[nodiscard]] const Node& operator[](StoredId id) const noexcept { return nodes_[id.index()]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  /// Approximate bytes of the nodes.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// The number of a grammar's node; 0 if no text matches it.

@@ -27,10 +27,8 @@ class NonemptyTexts {
   /// \param grammar  all of its nodes must be defined
   explicit NonemptyTexts(Grammar& grammar);
 
-  /// Whether a node matches the empty text.
   [[nodiscard]] bool has_empty(NodeId id) const { return nullable_[id.index()] != 0; }
 
-  /// The node for all other texts.
   [[nodiscard]] NodeId operator()(NodeId id);
 
  private:

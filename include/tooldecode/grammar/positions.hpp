@@ -34,7 +34,6 @@ namespace tooldecode::grammar {
 class Positions {
  public:
   using Frames = std::vector<StackFrame>;
-  /// The node of the position at the end of the text.
   static constexpr StoredId text_end{~std::uint32_t{0}};
 
   /// \param nodes  the grammars' nodes; other objects may share them
@@ -44,7 +43,6 @@ class Positions {
   [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept;
   NodeStore& nodes() noexcept { return *shared_nodes_; }
   [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
-  /// Approximate bytes of memory, without the nodes.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// Begins a step, in which the positions after each stack are added once.
@@ -53,13 +51,11 @@ class Positions {
   /// Nodes entered and left plus positions moved so far: a measure of cost.
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
 
-  /// Adds the positions at the start of a node.
   void enter(StoredId id, StackId below, Frames& out);
 
   /// Adds the positions after the node that a stack is inside.
   void leave(StackId id, Frames& out);
 
-  /// Adds the positions after a byte; none if it is not allowed.
   void move(StackFrame frame, std::uint8_t byte, Frames& out);
 
   /// Sorts the positions from `first` on, removes duplicates, and merges those at one point of a
@@ -80,7 +76,6 @@ class Positions {
   /// The same without optional escapes in keys.
   [[nodiscard]] text::ByteSet plain_candidates(const StackFrame& frame) const;
 
-  /// The stacks below positions.
   [[nodiscard]] const StackSets& stacks() const noexcept { return stacks_; }
 
   // Frame of a keyed set: `a` is the set of members seen; `b` is what the frame waits for: the rest
@@ -109,7 +104,6 @@ class Positions {
    public:
     Adoption(Positions& to, const Positions& from) : to_(to), from_(from) {}
 
-    /// Converts a position.
     [[nodiscard]] StackFrame operator()(StackFrame frame);
 
    private:
@@ -155,7 +149,7 @@ class Positions {
   const NodeStore& nodes_;
   StackSets stacks_{nodes_};
   KeyReader keys_{nodes_};
-  KeyReader::Steps key_steps_;       // scratch memory of a step
+  KeyReader::Steps key_steps_;
   std::vector<std::uint64_t> left_;  // [stacks] last step in which it was left
   std::uint64_t step_ = 1, work_ = 0;
 };

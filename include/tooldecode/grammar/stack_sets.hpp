@@ -37,14 +37,12 @@ class StackSets {
   [[nodiscard]] StackId push(const StackFrame& frame) { return pool_.push(frame); }
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return pool_[id]; }
-  /// The stacks of a bundle.
   [[nodiscard]] const Ones& ones(const StackFrame& frame) const { return bundles_[frame.bundle()]; }
   /// The same, with stacks that share their top frame merged.
   [[nodiscard]] const Ones& united_ones(const StackFrame& frame);
   /// The item counts of repetitions: `a` of their frames.
   [[nodiscard]] CountSets& counts() noexcept { return counts_; }
   [[nodiscard]] const CountSets& counts() const noexcept { return counts_; }
-  /// Approximate bytes of memory.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// One stack for several; flattens their bundles.

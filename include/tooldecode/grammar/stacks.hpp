@@ -34,17 +34,14 @@ struct StackFrame {
 
   /// Literal: bytes read.
   [[nodiscard]] std::uint32_t offset() const noexcept { return a; }
-  /// Sequence: index of the current part.
   [[nodiscard]] std::uint32_t part() const noexcept { return a; }
   /// Trie of literals: current trie node.
   [[nodiscard]] std::uint32_t trie_node() const noexcept { return b; }
-  /// Lexeme: state of its Dfa.
   [[nodiscard]] std::uint32_t dfa_state() const noexcept { return a; }
   /// Lexeme: counted units (characters of a string) begun so far.
   [[nodiscard]] std::uint32_t units() const noexcept { return b; }
   /// Repetition: items read, as a number of CountSets.
   [[nodiscard]] std::uint32_t counts() const noexcept { return a; }
-  /// Keyed set: members written.
   [[nodiscard]] SeenId seen() const noexcept { return SeenId(a); }
   /// Keyed set, in a key: the place in the key, see KeyReader.
   [[nodiscard]] std::uint32_t key() const noexcept { return b; }
@@ -74,7 +71,6 @@ class StackPool {
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
-  /// Approximate bytes of the stacks.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
@@ -111,7 +107,6 @@ class WordsPool {
         });
   }
   [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
-  /// Approximate bytes of the arrays.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:

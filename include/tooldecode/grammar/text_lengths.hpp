@@ -50,7 +50,6 @@ class TextLengths {
   /// The bound for all positions in texts of a node, to the end of that node.
   [[nodiscard]] Worst worst(StoredId root);
 
-  /// Approximate bytes of memory.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
@@ -66,7 +65,6 @@ class TextLengths {
 
   [[nodiscard]] const NodeStore::Node& node_of(StoredId id) const { return positions_.nodes()[id]; }
 
-  // The shortest text of a node.
   std::uint32_t shortest(StoredId id);
   void find_shortest(StoredId root);
   std::uint32_t shortest_of(StoredId id);
@@ -80,7 +78,6 @@ class TextLengths {
   // start.
   std::uint32_t lexeme(const NodeStore::Node& node, text::Dfa::State state, std::uint32_t units,
                        bool is_start = false);
-  // From a position to the end of its node.
   std::uint32_t inside(const StackFrame& frame);
   std::uint32_t literal(const StackFrame& frame);
 

@@ -133,7 +133,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::parts_from(const NodeStore::Node& n
 TOOLDECODE_INLINE TextLengths::Lengths TextLengths::below_trie(const NodeStore::Node& node) const {
   const core::ByteTrie& literals = *node.literals;
   Lengths below(literals.size(), none);
-  for (std::size_t at = literals.size(); at-- > 0;) {  // children come after their parents
+  for (std::size_t at = literals.size(); at-- > 0;) {
     const auto [first, last] = literals.children(static_cast<core::ByteTrie::NodeIndex>(at));
     for (auto child = first; child < last; ++child) {
       std::uint32_t here = below[child];

@@ -28,7 +28,6 @@ class Constants {
 
   explicit Constants(FormAlgebra& forms) : forms_(forms) {}
 
-  /// The form of a list of values.
   [[nodiscard]] Form operator()(const std::vector<Json>& values);
 
  private:

@@ -42,8 +42,8 @@ class Document {
   /// A part of a document with its own URI.
   struct Resource {
     const Json* root;
-    std::string uri;      ///< absolute, or as written; without a fragment
-    std::string pointer;  ///< of its root
+    std::string uri;  ///< absolute, or as written; without a fragment
+    std::string pointer;
     SchemaDraft draft;
     bool asserts_format;  ///< drafts before 2019-09 may assert `format`; later ones only annotate
     bool is_recursive = false;                                ///< has `$recursiveAnchor`
@@ -51,7 +51,6 @@ class Document {
     std::unordered_map<std::string, const Json*> dynamic{};   ///< `$dynamicAnchor`
     std::unordered_map<const Json*, std::string> pointers{};  ///< of the anchored schemas
   };
-  /// A schema, its pointer and its resource.
   struct Location {
     const Json* schema;
     std::string pointer;
@@ -89,7 +88,7 @@ class Document {
   [[nodiscard]] Location at_pointer(std::string_view path, ResourceId id,
                                     std::string_view reference, const std::string& pointer) const;
 
-  // A member of an object; large objects are sorted on the first call.
+  // Sorts the members of a large object on the first call.
   [[nodiscard]] const Json* find_member(const Json& object, const std::string& name) const;
 
   [[nodiscard]] ResourceId next_id() const noexcept;

@@ -32,7 +32,7 @@ struct DocumentRules {
 
 /// A keyword that relaxed reading has left out.
 struct Relaxation {
-  std::string pointer;  ///< of the keyword
+  std::string pointer;
   std::string reason;
 };
 

@@ -73,7 +73,6 @@ struct ObjectForm {
     FormId value                                         = any_form;
     friend bool operator==(const Others&, const Others&) = default;
   };
-  /// The keys that other keywords have evaluated.
   struct Evaluated {
     bool all = false;
     std::vector<std::string> names{};       ///< ascending

@@ -34,15 +34,14 @@ class FormAlgebra : public FormTable {
   using FormTable::FormTable;
 
   StringSets texts;
-  /// Adds the alternatives of another form.
   void unite(Form& into, const Form& other);
 
   [[nodiscard]] Form intersection(const Form& a, const Form& b);
 
-  /// The values of `from` that are not in `what`.
   [[nodiscard]] Form difference(const Form& from, const Form& what);
 
-  /// The same, but if `what` is a complement, intersects `from` with the form that it complements.
+  /// The difference, but if `what` is a complement, the intersection of `from` and the form that it
+  /// complements.
   [[nodiscard]] Form without(const Form& from, FormId what);
 
   /// Whether no value is in both forms; false if unknown.
@@ -50,7 +49,6 @@ class FormAlgebra : public FormTable {
 
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0);
 
-  /// The form of a key's values.
   [[nodiscard]] FormId value_of(const ObjectForm& form, const std::string& name);
   /// The form of the values of a key that no member has.
   [[nodiscard]] FormId value_of_other(const ObjectForm& form, const std::string& name);

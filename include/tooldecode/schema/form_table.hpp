@@ -65,25 +65,19 @@ class FormTable {
   /// \param schema  number for the source
   /// \param place   of the schema
   [[nodiscard]] FormId add_read(std::uint32_t schema, const std::string& place);
-  /// Adds a known form.
   [[nodiscard]] FormId add(Form form);
 
-  /// The intersection of two forms.
   [[nodiscard]] FormId both(FormId a, FormId b);
-  /// The union of two forms.
   [[nodiscard]] FormId either(FormId a, FormId b);
-  /// The complement of a form.
   [[nodiscard]] FormId complement(FormId id);
 
-  /// The form, computed if necessary.
   [[nodiscard]] const Form& operator[](FormId id);
 
   /// The place of the keyword that a form comes from.
   [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id.index()].origin; }
 
  protected:
-  virtual Form complement_of(const Form& form) = 0;
-  /// Computes the intersection of all parts.
+  virtual Form complement_of(const Form& form)            = 0;
   virtual Form conjunction(std::span<const FormId> parts) = 0;
 
   /// The form of which `id` was made as the complement, if it was.

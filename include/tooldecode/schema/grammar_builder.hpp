@@ -34,7 +34,6 @@ namespace tooldecode::schema {
 /// \par Errors      Error{unsupported_keyword, limit_exceeded} and those of Reader
 class GrammarBuilder {
  public:
-  /// How the members of an object are written.
   struct Members {
     NodeId assign;                              ///< between key and value
     bool plain            = false;              ///< keys are unquoted identifiers
@@ -102,7 +101,6 @@ class GrammarBuilder {
   // The key lexemes of a class. Members' keys take precedence over them.
   const std::vector<text::DfaPointer>& keys(const StringTests& tests, bool plain);
 
-  // An array whose items are unique or counted.
   NodeId array_of(const ArrayForm& form);
   // The items of several alternative arrays: the first items form a trie, so that arrays with equal
   // beginnings share nodes.

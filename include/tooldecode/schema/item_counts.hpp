@@ -42,7 +42,6 @@ class ItemCounts {
 
   [[noreturn]] static void too_many();
 
-  // What may follow a state.
   NodeId after(const State& state);
 
   // Whether an item that also conforms to a form may have more keys.

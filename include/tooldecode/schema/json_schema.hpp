@@ -52,11 +52,11 @@ inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 /// Every text of the grammar conforms, and every conforming value is in the grammar, with these
 /// limits on spelling. Numbers have the length of NumberLimits and are finite as doubles. Enum
 /// texts and texts of a pattern or format are written as Python's json.dumps and JavaScript's
-/// JSON.stringify write them: plainly, or as a `\uXXXX` escape if the character is DEL, beyond ASCII or
-/// must be escaped. Keys, and texts with at most a length, have every spelling of the syntax (in
-/// Python except octal and named escapes); a key is identified by its text, not its spelling. In
-/// keys that the schema names, letters and other characters that no writer escapes are plain,
-/// unless SchemaOptions::every_spelling is set.
+/// JSON.stringify write them: plainly, or as a `\uXXXX` escape if the character is DEL, beyond
+/// ASCII or must be escaped. Keys, and texts with at most a length, have every spelling of the
+/// syntax (in Python except octal and named escapes); a key is identified by its text, not its
+/// spelling. In keys that the schema names, letters and other characters that no writer escapes are
+/// plain, unless SchemaOptions::every_spelling is set.
 ///
 /// A key that the schema does not name may repeat: each of its values conforms, so it does not
 /// matter which one a reader takes. Each counts for maxProperties. For minProperties a key counts
@@ -103,9 +103,7 @@ class SchemaCompiler {
   /// What relaxed reading has left out, see DocumentRules.
   [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept;
 
-  /// The optional whitespace between values.
   [[nodiscard]] NodeId whitespace() const noexcept;
-  /// Between values, and between a key and its value.
   [[nodiscard]] NodeId comma() const noexcept;
   [[nodiscard]] NodeId colon() const noexcept;
 

@@ -104,7 +104,7 @@ class SchemaCompiler::Parts {
   Grammar& grammar_;
   const Json& root_;
   SchemaOptions options_;
-  NodeId first_;  // first node made by this compiler
+  NodeId first_;
   schema::Reader reader_;
   schema::Spellings text_;
   schema::GrammarBuilder values_;

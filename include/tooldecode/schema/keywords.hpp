@@ -18,11 +18,11 @@ enum class SchemaDraft : std::uint8_t { draft4, draft6, draft7, draft2019, draft
 /// The kind of a keyword's value.
 enum class KeywordShape : std::uint8_t {
   annotation,  ///< does not constrain values: a name, a comment
-  value,       ///< not a schema
-  schema,      ///< a schema
-  list,        ///< an array of schemas
-  either,      ///< a schema, or an array of schemas
-  map,         ///< schemas by name
+  value,
+  schema,
+  list,
+  either,
+  map,  ///< schemas by name
 };
 
 /// A keyword and the drafts that have it.

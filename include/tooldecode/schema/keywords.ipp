@@ -98,7 +98,7 @@ TOOLDECODE_INLINE const std::unordered_map<std::string_view, Keyword>& keywords(
 // The edit distance of short words: insertions, deletions, replacements and swaps of neighbours.
 TOOLDECODE_INLINE std::size_t distance(std::string_view a, std::string_view b) {
   static constexpr std::size_t longest = 32;
-  std::array<std::array<std::size_t, longest>, 3> rows{};  // the current row and the two before
+  std::array<std::array<std::size_t, longest>, 3> rows{};
   for (std::size_t i = 0; i <= a.size(); ++i) {
     auto& row           = rows[i % 3];
     const auto& before  = rows[(i + 2) % 3];

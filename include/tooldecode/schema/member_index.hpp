@@ -23,9 +23,7 @@ class MemberIndex {
  public:
   explicit MemberIndex(const ObjectForm& form);
 
-  /// The index of a member.
   [[nodiscard]] std::optional<std::uint32_t> find(const std::string& name) const;
-  /// The member with a name, or null.
   [[nodiscard]] const ObjectForm::Member* member(const std::string& name) const;
   /// Appends a member with a new name to the indexed form; returns its index.
   std::uint32_t add(ObjectForm& form, ObjectForm::Member member);

@@ -26,14 +26,12 @@ namespace tooldecode::schema {
 /// \par Errors      Error{limit_exceeded} for divisors with too many digits
 /// \par Source      RFC 8259, section 6
 struct Numbers {
-  /// The lexeme for the numbers of a form.
   [[nodiscard]] static text::NumberLexeme lexeme(const NumberForm& form,
                                                  const text::NumberLimits& limits);
 
   /// The kinds of spelling that are written, out of those that conform.
   [[nodiscard]] static text::NumberKinds written(text::NumberKinds kinds,
                                                  const text::NumberLimits& limits);
-  /// The same for one number.
   [[nodiscard]] static text::NumberKinds written(const text::Decimal& number,
                                                  text::NumberKinds kinds,
                                                  const text::NumberLimits& limits);

@@ -54,7 +54,6 @@ class Reader final : private FormSource {
   /// The form whose values are written: with objects closed as DocumentRules demand. Use
   /// `forms[id]` to combine it with other forms.
   [[nodiscard]] const Form& written(FormId id);
-  /// What was left out so far.
   [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
   /// Whether relaxed reading ignores an error; lists it if so.
   [[nodiscard]] bool relaxes(const Error& error);
@@ -68,7 +67,6 @@ class Reader final : private FormSource {
 
   // Whether a schema describes a value or only tests it.
   enum class Role : std::uint8_t { describes, tests };
-  // A schema, its place, and the resources that led to it.
   struct Site {
     const Json& schema;
     const std::string& pointer;
@@ -117,7 +115,6 @@ class Reader final : private FormSource {
   // If a property is present, the object must conform to a schema, or have others.
   [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword);
 
-  // An object with only some keys, and others whose values have a form.
   [[nodiscard]] ObjectForm with_keys(const ObjectForm::Evaluated& keys, FormId rest);
   void close_objects(const Site& site, Form& all);
   void name_keys(const Site& site, ObjectForm& form) const;

@@ -121,8 +121,8 @@ TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId reso
 }
 
 TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role role) {
-  if (!rules_.close_objects) role = Role::describes;  // avoids reading the same form twice
-  std::unordered_set<const Json*> passed;             // references followed so far
+  if (!rules_.close_objects) role = Role::describes;
+  std::unordered_set<const Json*> passed;
   while (true) {
     scope              = entered(scope, place.resource);
     const Json& schema = *place.schema;

@@ -36,13 +36,9 @@ class Spellings {
             bool every_spelling = false, std::vector<std::string> excluded = {});
 
   [[nodiscard]] text::ValueSyntax syntax() const noexcept { return syntax_; }
-  /// See KeyedSet::every_spelling.
   [[nodiscard]] bool every_spelling() const noexcept { return every_spelling_; }
-  /// The empty text.
   [[nodiscard]] NodeId end() const noexcept { return end_; }
-  /// Optional whitespace.
   [[nodiscard]] NodeId space() const noexcept { return space_; }
-  /// Between values, and between a key and its value.
   [[nodiscard]] NodeId comma() const noexcept { return comma_; }
   [[nodiscard]] NodeId colon() const noexcept { return colon_; }
 
@@ -76,7 +72,6 @@ class Spellings {
   /// The texts of an automaton that are identifiers, which need no quotes or escapes.
   [[nodiscard]] static text::Dfa identifiers(const text::TextDfa& text);
 
-  /// An identifier between two texts.
   [[nodiscard]] static text::DfaPointer identifier(std::string_view before, std::string_view after);
 
  private:
@@ -84,7 +79,6 @@ class Spellings {
 
   NodeId structure(const Json& value);
 
-  // The lexeme without the excluded bytes.
   [[nodiscard]] text::DfaPointer without_excluded(text::DfaPointer lexeme) const;
 
   static std::string python_string(const std::string& text, char quote, bool ascii);

@@ -44,7 +44,6 @@ class StringSets {
 
   /// The set of texts in which a pattern matches.
   [[nodiscard]] std::uint32_t pattern(const std::string& text, const std::string& pointer);
-  /// The set of an automaton's texts.
   [[nodiscard]] std::uint32_t add(TextsPointer texts);
   /// The set of a format's texts; nullopt for a format that the standard does not define.
   [[nodiscard]] std::optional<std::uint32_t> format(const std::string& name,
@@ -53,12 +52,9 @@ class StringSets {
   [[nodiscard]] const std::string* find_format(const StringTests& tests) const;
 
   [[nodiscard]] bool holds(const StringTests& tests, const std::string& text);
-  /// The texts that pass all tests.
   [[nodiscard]] const text::TextDfa& texts(const StringTests& tests);
-  /// Whether no text passes the tests.
   [[nodiscard]] bool excludes_all(const StringTests& tests);
 
-  /// The texts of `a` that are not in `b`.
   [[nodiscard]] static text::TextDfa without(const text::TextDfa& a, const text::TextDfa& b);
 
  private:
