@@ -128,8 +128,8 @@ class MaskBuilder {
   using Nodes = std::vector<NodeIndex>;
   // Positions after members' keys, by trie node.
   using Behind = std::map<NodeIndex, std::vector<grammar::StackFrame>>;
-  // Follows, in every spelling, the keys that unknown keys must differ from, and lists for each set
-  // all nodes from which no unknown key can be completed.
+  // Follows, in every spelling, the keys that unknown keys must differ from, and lists for each of
+  // the others all nodes from which none of its keys can be completed.
   void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart);
   void set_apart(NodeIndex node);
   [[nodiscard]] bool is_apart(TokenId token) const;

@@ -66,7 +66,7 @@ class RepeatPlaces {
   [[nodiscard]] const core::ByteTrie& trie() const noexcept;
 
   [[nodiscard]] bool is_in_call(Number id) { return place(id).inside == Inside::call; }
-  /// Whether the answer can end without a call that has not begun yet.
+  /// Whether the shortest completion of a state enters no call; false inside a call.
   [[nodiscard]] bool can_end(Number id);
   /// The i-th completion of a state, shortest first; null after the last one.
   [[nodiscard]] const std::string* completion(Number id, std::size_t i);

@@ -38,7 +38,7 @@ class StackSets {
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return pool_[id]; }
   [[nodiscard]] const Ones& ones(const StackFrame& frame) const { return bundles_[frame.bundle()]; }
-  /// The same, with stacks that share their top frame merged.
+  /// The stacks of a bundle, with those that share their top frame merged.
   [[nodiscard]] const Ones& united_ones(const StackFrame& frame);
   /// The item counts of repetitions: `a` of their frames.
   [[nodiscard]] CountSets& counts() noexcept { return counts_; }
