@@ -1,5 +1,5 @@
 /// \file
-/// CallStream: text, reasoning and calls out of an answer while it is written.
+/// CallStream: turns an answer into events for text, reasoning and calls while it streams.
 #pragma once
 
 #include <cstddef>
@@ -20,64 +20,62 @@ namespace grammar {
 class ByteLabels;
 }  // namespace grammar
 
-/// What an answer has brought.
+/// One event of an answer's stream.
 struct StreamEvent {
   enum class Kind : std::uint8_t {
-    text,        ///< more of the text beside calls
-    reasoning,   ///< more of the block of reasoning, its delimiters left out
+    text,        ///< more text outside calls
+    reasoning,   ///< more of the reasoning block, without its delimiters
     call_begin,  ///< a call to the tool `text`
-    arguments,   ///< more of the JSON text of a call's arguments
-    call_end,    ///< the arguments are whole
+    arguments,   ///< more JSON text of the call's arguments
+    call_end,
     answer_end,  ///< nothing follows
   };
   Kind kind;
-  std::size_t call = 0;  ///< which call of the answer, from 0; of its end, how many there were
-  std::string text{};    ///< whole characters of UTF-8; U+FFFD for each byte that is part of none
+  std::size_t call = 0;  ///< index of the call, from 0; for answer_end: the number of calls
+  std::string text{};    ///< whole UTF-8 characters; U+FFFD for each invalid byte
   friend bool operator==(const StreamEvent&, const StreamEvent&) = default;
 };
 
-/// Takes an answer token by token, or in any pieces, and gives what is known of it so far.
+/// Turns an answer, given token by token or in byte pieces of any size, into events.
 ///
-/// It follows the states of the constraint itself and the marks of its grammar, so that it finds
-/// the calls that the constraint allowed; there is no parser beside it. Arguments come as one JSON
-/// text, whatever the format: as they are written where the format writes JSON, else each when it
-/// is complete. Bytes come as soon as they can be nothing else: what may begin a delimiter waits.
-/// Events do not depend on the pieces, but that text of one kind in one piece is one event.
+/// It follows the constraint's own states and the marks of its grammar, so it finds exactly the
+/// calls that the constraint allows; there is no separate parser. Arguments arrive as one JSON text
+/// in every format: byte by byte if the format writes JSON, else each argument when it is complete.
+/// A byte that may begin a delimiter is held back until that is decided. How the answer is cut into
+/// pieces changes nothing, except that text of one kind within one piece is one event.
 ///
-/// A call that is cut has no end; what has been written of its arguments has come. A piece that is
-/// refused, or that memory does not suffice for, changes nothing: another may be given.
+/// If the answer is cut off inside a call, there is no call_end; the arguments written so far have
+/// been delivered. A push that throws changes nothing, so you can push something else.
 ///
-/// \par Complexity  O(positions of the state) per byte; memory O(the longest delimiter), and that
-///                  of one argument where the format does not write JSON
+/// \par Complexity  O(positions of the state) per byte; memory O(longest delimiter), plus one
+///                  argument if the format does not write JSON
 /// \par Threads     a value; one thread at a time
 /// \par Errors      Error{malformed_call} with the byte where the answer breaks the constraint;
 ///                  Error{unknown_token}
 class CallStream {
  public:
-  /// \param calls  whose answers these are
+  /// \param calls  the constraint of the answers
   explicit CallStream(ToolCallFSM calls);
 
-  /// The next token; what ends the answer ends this, see `finish`. Of control tokens those are read
-  /// that the grammar knows.
+  /// Reads a token. An end token ends the stream as `finish` does. Of the control tokens it accepts
+  /// those that the grammar knows.
   [[nodiscard]] std::vector<StreamEvent> push(TokenId token);
-  /// The next bytes.
   [[nodiscard]] std::vector<StreamEvent> push(std::string_view bytes);
-  /// The rest, when the answer has ended, wherever that is; nothing may follow.
+  /// Ends the answer, wherever it is, and returns the remaining events; push nothing after it.
   [[nodiscard]] std::vector<StreamEvent> finish();
 
  private:
   using Kind   = StreamEvent::Kind;
-  using Label  = std::uint64_t;  // as ByteLabels has it
+  using Label  = std::uint64_t;
   using Events = std::vector<StreamEvent>;
 
-  // What a byte is part of.
   enum class Part : std::uint8_t {
     none,
     text,
     text_value,
     reasoning,
-    call,       // around arguments
-    arguments,  // as JSON
+    call,
+    arguments,  // written as JSON by the format
     argument,
   };
   static Label label(Part part, std::size_t tool = 0) noexcept;
@@ -87,14 +85,14 @@ class CallStream {
 
   static core::Boxed<grammar::ByteLabels> labels_of(const ToolCallFSM& calls);
 
-  // Does what brings events, or changes nothing.
+  // Applies a change that makes events; if it throws, the earlier state is restored.
   template <class Change>
   Events change(const Change& change);
-  // The next bytes as the grammar has them, control tokens with their marks.
+  // Reads bytes in the grammar's spelling: control tokens with their marks.
   void read(std::string_view bytes, Events& events);
   [[noreturn]] void refuse(std::string_view why) const;
   void take(char byte, Label label, Events& events);
-  // Begins what the next byte must be part of, and ends what it cannot be part of.
+  // Opens the part that the next byte must belong to, and closes parts that it cannot belong to.
   void settle(Events& events);
   void begin_call(std::size_t tool, Events& events);
   void end_call(Events& events);
@@ -106,16 +104,16 @@ class CallStream {
   core::Boxed<grammar::ByteLabels> labels_;
   std::size_t position_ = 0;  // bytes read
   Part part_            = Part::none;
-  text::StopFinder delimiters_;  // that end the part
-  text::Utf8Stream characters_;  // of the part
+  text::StopFinder delimiters_;  // that end part_
+  text::Utf8Stream characters_;  // of part_
   bool in_call_      = false;
   bool has_ended_    = false;
-  std::size_t tool_  = 0;  // that is called
-  std::size_t call_  = 0;  // its number
-  std::size_t given_ = 0;  // arguments of it that are complete
+  std::size_t tool_  = 0;
+  std::size_t call_  = 0;  // its index in the answer
+  std::size_t given_ = 0;  // its complete arguments
   std::string before_, argument_;
-  std::size_t old_ = 0;  // bytes of the argument from before the change at hand
-  std::string ended_;    // an argument from before it that has ended since
+  std::size_t old_ = 0;  // length of argument_ before the current change
+  std::string ended_;    // an argument that was open before the current change and ended in it
 };
 
 }  // namespace tooldecode

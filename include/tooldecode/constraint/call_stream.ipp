@@ -1,5 +1,5 @@
 /// \file
-/// What call_stream.hpp declares.
+/// Definitions for call_stream.hpp.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
 
 template <class Change>
 CallStream::Events CallStream::change(const Change& change) {
-  // All but the constraint; of an argument, which may be long, its length.
+  // All members except the constraint; of the argument, which may be long, only the length.
   auto all = std::tie(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
                       tool_, call_, given_, before_);
   std::tuple before(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,

@@ -1,5 +1,5 @@
 /// \file
-/// What completions.hpp declares.
+/// Definitions for completions.hpp.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 
 namespace tooldecode {
 
-/// States as places of a graph whose edges are tokens: bounds on how far each is from the end.
+/// A graph of states whose edges are tokens: bounds each state's distance from the end.
 class Completions::Search {
  public:
   Search(const Constraint& constraint, CompletionOptions options)
@@ -62,7 +62,7 @@ class Completions::Search {
     if (constraint_.is_finished(state)) return;
     const BuildBudget budget   = constraint_.vocabulary_index().mask_budget();
     const Number id            = constraint_.automaton_state(state);
-    const std::size_t distance = remaining - 1;  // that may be left behind a token
+    const std::size_t distance = remaining - 1;  // tokens left after the next one
     if (is_far(id, distance)) return;
     const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));
     if (left == 0) return keep(id, left, words);
@@ -118,19 +118,18 @@ class Completions::Search {
   using Span      = Automaton::Cursor::Span;
   using NodeIndex = core::ByteTrie::NodeIndex;
 
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // Positions that a search for a shortest text may try.
+  static constexpr std::uint32_t none        = ~std::uint32_t{0};
   static constexpr std::size_t max_positions = 20'000;
 
-  /// Of a state: how many tokens its shortest completion has, the end token included.
+  /// Bounds for the tokens of a state's shortest completion, end token included.
   struct Known {
     std::uint32_t lower = 1;
     std::uint32_t upper = none;
-    std::uint32_t worst = none;  // upper of the states that follow
+    std::uint32_t worst = none;  // greatest upper bound of the next states
     std::uint32_t rest  = 0;     // bytes
     bool has_text       = false;
     bool is_expanded    = false;
-    std::vector<Number> next{};  // after each token
+    std::vector<Number> next{};
   };
 
   [[nodiscard]] const core::ByteTrie& trie() const noexcept {
@@ -144,7 +143,7 @@ class Completions::Search {
     return at->second = {.lower = ends ? 1U : 2U, .upper = ends ? 1U : none};
   }
 
-  // Whether no token can lead to where so many tokens are too few.
+  // Whether every token leads to a state for which `distance` tokens are enough.
   bool is_far(Number id, std::size_t distance) {
     if (!far_) {
       grammar::TextLengths::Worst far;
@@ -177,7 +176,6 @@ class Completions::Search {
     }
     return least;
   }
-  // Whether one of the tokens that end at a node may be chosen.
   [[nodiscard]] bool is_free(NodeIndex node) const {
     const auto tokens = trie().values(node);
     return std::any_of(tokens.begin(), tokens.end(), [this](std::uint32_t token) {
@@ -185,8 +183,8 @@ class Completions::Search {
     });
   }
 
-  /// Follows all tokens from a state; calls `visit(node, next)` for each node of the trie that is a
-  /// token's and whose text may follow, with the state after it.
+  /// Follows all tokens from a state; calls `visit(node, next)` for each trie node where an allowed
+  /// token ends, with the state after it.
   template <class Visit>
   class Walk {
    public:
@@ -225,7 +223,7 @@ class Completions::Search {
       if (nodes[positions[0].node].kind != Grammar::Kind::lexeme) return {};
       return positions[0];
     }
-    // Inside a lexeme most tokens lead to few places, and no step of the automaton is needed.
+    // Inside a lexeme most tokens lead to few states and need no step of the automaton.
     void follow_lexeme(const grammar::StackFrame& from, NodeIndex root) {
       const text::Dfa& dfa = *search_.constraint_.automaton().nodes()[from.node].dfa;
       std::unordered_map<std::uint64_t, Number> states;
@@ -274,7 +272,6 @@ class Completions::Search {
     return tokens.steps();
   }
 
-  // Finds the states after each token.
   std::uint64_t expand(Number id) {
     Known& known = look_up(id);
     if (known.is_expanded) return 0;
@@ -288,7 +285,7 @@ class Completions::Search {
     return steps;
   }
 
-  // Leaves the tokens after which so many are enough, and the end tokens.
+  // Keeps the end tokens, and the tokens after which `left` tokens are enough.
   void keep(Number id, std::uint32_t left, MaskView words) {
     TokenMask kept(constraint_.vocabulary_size());
     if (constraint_.automaton().is_accepting(id)) {
@@ -305,8 +302,8 @@ class Completions::Search {
     words &= kept.words();
   }
 
-  // The shortest text that completes a state, in the fewest tokens that write it, bounds all states
-  // on its way.
+  // The shortest text that completes a state, cut into the fewest tokens, bounds all states on its
+  // way.
   void find_text(Number id) {
     Known& known = look_up(id);
     if (known.has_text || known.upper == 1 || !can_end_) return;
@@ -335,7 +332,8 @@ class Completions::Search {
     struct Open {
       std::uint32_t whole, rest;
       std::size_t place;
-      bool operator<(const Open& other) const noexcept {  // the one to be taken first is greatest
+      bool operator<(const Open& other) const noexcept {  // for a heap: the first to take is
+                                                          // greatest
         return whole != other.whole ? whole > other.whole
                : rest != other.rest ? rest > other.rest
                                     : place > other.place;
@@ -387,7 +385,8 @@ class Completions::Search {
     }
     return std::nullopt;
   }
-  // Where the tokens of a text end, in as few as write it; none where they cannot.
+  // The offsets where the tokens of a text end, with the fewest tokens; empty if no tokens write
+  // it.
   [[nodiscard]] std::vector<std::size_t> cut(std::string_view text) const {
     std::vector<std::uint32_t> tokens(text.size() + 1, none);
     std::vector<std::size_t> before(text.size() + 1);
@@ -410,7 +409,7 @@ class Completions::Search {
     return ends;
   }
 
-  // States that a search has come to, breadth first, each once.
+  // The states that a search has reached, breadth first, each once.
   struct Visits {
     struct Visit {
       Number id;
@@ -423,8 +422,8 @@ class Completions::Search {
       if (known.insert(id).second) all.push_back({id, depth});
     }
   };
-  // Visits what follows some states, but for those that `is_done(known, depth)`; whether it came to
-  // an end.
+  // Visits the states that follow, except after those with `is_done(known, depth)`; returns whether
+  // it finished.
   template <class IsDone>
   bool visit(Visits& visits, IsDone is_done) {
     ++counts_.searches;
@@ -442,7 +441,7 @@ class Completions::Search {
     }
     return true;
   }
-  // Bounds the states visited by those that follow them.
+  // Propagates bounds from successors to the visited states.
   void relax(const Visits& visits) {
     for (bool changed = true; changed;) {
       changed = false;
@@ -458,7 +457,7 @@ class Completions::Search {
     }
   }
 
-  // Tells of some states whether so many tokens are enough.
+  // Decides for some states whether `left` tokens are enough.
   void search(const std::vector<Number>& from, std::uint32_t left) {
     Visits visits;
     for (const Number id : from) visits.add(id, 0);
@@ -472,7 +471,7 @@ class Completions::Search {
       known.lower  = std::max(known.lower, std::min(known.upper, left - std::min(left, depth) + 1));
     }
   }
-  // Tells how many tokens a state needs.
+  // Finds how many tokens a state needs.
   void find_shortest(Number id) {
     Visits visits;
     visits.add(id, 0);

@@ -1,5 +1,5 @@
 /// \file
-/// What grammar_constraint.hpp declares.
+/// Definitions for constraint.hpp.
 #pragma once
 
 #include <algorithm>

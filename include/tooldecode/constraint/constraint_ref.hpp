@@ -1,5 +1,5 @@
 /// \file
-/// ConstraintRef: any constraint, for what is to be compiled once and not for each of them.
+/// ConstraintRef: type-erased reference to a constraint, so that code compiles once for all types.
 #pragma once
 
 #include <array>
@@ -20,17 +20,17 @@
 
 namespace tooldecode {
 
-/// Refers to a constraint of any type by a pointer and a table of functions made from the type.
+/// Refers to a constraint of any type through a pointer and a function table.
 ///
-/// It is a ConstraintPolicy itself. The constraint outlives it; temporaries do not compile.
+/// It is a ConstraintPolicy itself. It does not own the constraint; temporaries do not compile.
 ///
 /// \par Shapes      as the constraint
-/// \par Complexity  an indirect call for each
+/// \par Complexity  one indirect call per function
 /// \par Threads     a small value; as the constraint
-/// \par Errors      as the constraint's
+/// \par Errors      as the constraint
 class ConstraintRef {
  public:
-  /// The bytes of the constraint's state. Two are equal where their bytes are.
+  /// The bytes of the constraint's state; states are equal if their bytes are.
   class State {
    public:
     State() = default;
@@ -39,7 +39,7 @@ class ConstraintRef {
     explicit State(const S& state) noexcept {
       std::memcpy(words_.data(), &state, sizeof state);
     }
-    /// The state again; S is the type that it was made of.
+    /// The original state; S is the type that it was made from.
     template <class S>
     [[nodiscard]] S as() const noexcept {
       if constexpr (std::same_as<S, State>) {
@@ -56,7 +56,6 @@ class ConstraintRef {
     std::array<std::uint64_t, 2> words_{};
   };
 
-  /// What is known of how texts under a constraint can end, see Completions.
   class Endings {
    public:
     Endings()                          = default;
@@ -89,17 +88,15 @@ class ConstraintRef {
   [[nodiscard]] bool is_finished(State state) const { return table_->is_finished(object_, state); }
   [[nodiscard]] std::string forced(State state) const { return table_->forced(object_, state); }
 
-  /// Nothing for a constraint of which they are not known: known are those of grammars, under
-  /// whatever name, and of what has a function `make_completions(constraint, CompletionOptions)`
-  /// beside it.
+  /// The constraint's completions, or null if it has none. A constraint has them if it is or holds
+  /// a Constraint, or if there is a function `make_completions(constraint, CompletionOptions)`.
   [[nodiscard]] std::unique_ptr<Endings> make_endings(CompletionOptions options) const;
 
-  /// The constraint, where it is of this type as this part of the program knows it; else null.
+  /// The constraint if its type is C, as this binary knows the type; else null.
   template <ConstraintPolicy C>
   [[nodiscard]] const C* find() const noexcept {
     return table_ == &Functions<C>::table ? static_cast<const C*>(object_) : nullptr;
   }
-  /// The constraint, which is of this type.
   template <ConstraintPolicy C>
   [[nodiscard]] const C& as() const noexcept {
     return *static_cast<const C*>(object_);
@@ -114,8 +111,8 @@ class ConstraintRef {
     bool (*is_accepting)(const void*, State);
     bool (*is_finished)(const void*, State);
     std::string (*forced)(const void*, State);
-    const Constraint& (*grammar)(const void*);                            // null for what is none
-    std::unique_ptr<Endings> (*endings)(const void*, CompletionOptions);  // null for what has none
+    const Constraint& (*grammar)(const void*);                            // null: not a grammar
+    std::unique_ptr<Endings> (*endings)(const void*, CompletionOptions);  // null: no completions
   };
   template <ConstraintPolicy C>
   struct Functions;
@@ -124,7 +121,7 @@ class ConstraintRef {
   const Table* table_;
 };
 
-/// What a constraint's own type gives the table.
+/// The table of a constraint type.
 template <ConstraintPolicy C>
 struct ConstraintRef::Functions {
   using Own = typename C::State;

@@ -1,5 +1,5 @@
 /// \file
-/// What constraint_ref.hpp declares.
+/// Definitions for constraint_ref.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// dlpack_mask_words, fill_dlpack_mask: mask buffers that cross a binding as DLPack tensors.
+/// dlpack_mask_words, fill_dlpack_mask: mask buffers as DLPack tensors, for bindings.
 #pragma once
 
 #include <array>
@@ -15,27 +15,26 @@
 
 namespace tooldecode {
 
-/// Rows of token masks in one buffer.
+/// Token masks as rows of one buffer.
 struct MaskRows {
-  MaskView words;                   // [rows, ceil(V / 32)]
-  std::size_t rows            = 0;  ///< masks, one below another
+  MaskView words;  // [rows, ceil(V / 32)]
+  std::size_t rows            = 0;
   std::size_t vocabulary_size = 0;  ///< V
 };
 
-/// What a tensor points to besides its data; outlives the tensor.
+/// Shape and strides that a tensor points to; must outlive the tensor.
 struct DlpackExtents {
   std::array<std::int64_t, 2> shape{};
   std::array<std::int64_t, 2> strides{};  // in words; newer consumers require them
 };
 
 namespace detail {
-// The numbers that DLPack gives to what a mask can be.
 inline constexpr int dlpack_cpu          = 1;
 inline constexpr int dlpack_int          = 0;
 inline constexpr int dlpack_unsigned     = 1;
 inline constexpr std::size_t max_extents = std::numeric_limits<std::ptrdiff_t>::max();
 
-/// The shape as it is written in errors: "[2, 4]".
+/// The shape for error messages: "[2, 4]".
 template <class Tensor>
 [[nodiscard]] std::string dlpack_shape(const Tensor& tensor) {
   std::string text = "[";
@@ -48,15 +47,15 @@ template <class Tensor>
 
 /// The words of a tensor that holds one mask, [words], or several, [rows, words].
 ///
-/// The tensor's type is DLPack's DLTensor or any with its fields; its header is not needed here.
-/// The memory remains its owner's, who also knows whether it may be written to.
+/// The tensor's type is DLPack's DLTensor or any type with its fields, so its header is not needed
+/// here. The caller keeps ownership, and must know whether the memory is writable.
 ///
 /// \par Shapes      tensor [rows, ceil(V / 32)] or [ceil(V / 32)] -> words [rows, ceil(V / 32)]
 /// \par Complexity  O(1), nothing is copied
 /// \par Threads     reads the tensor only
-/// \par Errors      Error with the field as place: {invalid_option} for a device other than the
-///                  CPU and for null or misaligned data, {unknown_format} for elements other than
-///                  int32 and uint32, {shape_mismatch} for another shape and for rows with gaps
+/// \par Errors      Error with the field as place: {invalid_option} for a device other than the CPU
+///                  and for null or misaligned data, {unknown_format} for elements other than int32
+///                  and uint32, {shape_mismatch} for another shape and for rows with gaps
 /// \par Source      DLPack 1.3, dlpack.h
 template <class Tensor>
 [[nodiscard]] MaskView dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
@@ -87,7 +86,7 @@ template <class Tensor>
   }
   if (rows == 0 || width == 0) return {};
   if (tensor.strides != nullptr) {
-    // The stride of an extent of one is never used, and may be anything.
+    // DLPack leaves the stride of an extent of 1 undefined.
     const bool is_row_compact = width == 1 || tensor.strides[last] == 1;
     if (!is_row_compact || (rows > 1 && tensor.strides[0] != static_cast<std::int64_t>(width))) {
       throw Error(Errc::shape_mismatch, "strides",
@@ -102,9 +101,9 @@ template <class Tensor>
   return std::span(static_cast<std::uint32_t*>(begin), rows * width);
 }
 
-/// Describes a buffer as an int32 tensor [rows, words], the type in which engines keep masks.
+/// Describes a buffer as an int32 tensor [rows, words], the type that engines use for masks.
 ///
-/// All fields of the tensor are written, `extents` is what it then points to.
+/// Writes all fields of the tensor; its shape and strides point into `extents`.
 ///
 /// \par Shapes      words [rows, ceil(V / 32)]
 /// \par Complexity  O(1), nothing is copied

@@ -1,5 +1,5 @@
 /// \file
-/// Expectations: what may follow at a state of an automaton, in words.
+/// Expectations: describes in words what may follow a state of an automaton.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +23,21 @@
 
 namespace tooldecode::constraint {
 
-/// One of the things that may follow.
+/// One alternative that may follow.
 struct Expectation {
-  /// In the order in which they are told.
   enum class Kind : std::uint8_t { member, key, value, space, end };
   Kind kind;
   std::string words;
-  text::ByteSet first{};  ///< the bytes that it begins with; none for the end of the text
+  text::ByteSet first{};  ///< first bytes; empty for the end of the text
   friend bool operator<(const Expectation& a, const Expectation& b) {
     return std::pair(a.kind, std::string_view(a.words)) <
            std::pair(b.kind, std::string_view(b.words));
   }
 };
 
-/// Finds what may follow at a state: one expectation per way to say it.
+/// Lists what may follow a state, one expectation per wording.
 ///
-/// \par Complexity  O(what may follow, keys and enumerated values spelled out)
+/// \par Complexity  O(what may follow, with keys and enumerated values spelled out)
 /// \par Threads     one at a time; takes the automaton's lock
 class ExpectationFinder {
  public:
@@ -50,7 +49,7 @@ class ExpectationFinder {
  private:
   using Kind                             = Expectation::Kind;
   using Index                            = core::ByteTrie::NodeIndex;
-  static constexpr std::size_t max_told  = 5;   // alternatives of one list
+  static constexpr std::size_t max_told  = 5;
   static constexpr std::size_t max_bytes = 40;  // of one text
 
   void add(const grammar::StackFrame& position);
@@ -62,29 +61,26 @@ class ExpectationFinder {
   static std::string string(const text::Dfa& dfa, const grammar::StackFrame& position,
                             const text::Occurrences& bounds, const text::ByteSet& first,
                             bool is_key);
-  // How many characters there may be beyond those that are done; nothing where any number may.
+  // How many more characters there may be; nullopt if any number may.
   static std::string length(const text::Occurrences& bounds, std::uint32_t done, const char* noun);
   static std::string characters(const text::ByteSet& set);
 
   void add_alternatives(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
 
   void add_keys(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
-  // Inside an escape, or a key that is not a member's.
+  // Inside an escape, or inside a key that no member has.
   void add_rest_of_key(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
-  // The bytes that may follow a position in a key.
   text::ByteSet allowed(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
-  // Whether the rest of a member's key leads to its value: the member may come, and has not yet.
+  // Whether the rest of a member's key leads to its value: the member is allowed and not yet there.
   bool may_become(const grammar::StackFrame& position, std::string_view rest);
 
-  // The texts at a place of a trie and below it: where they end, by what they stand for.
+  // The texts at and below a trie node: the nodes where they end, by value.
   using Texts = std::map<std::uint32_t, std::vector<Index>>;
   static Texts below(const core::ByteTrie& trie, Index from);
-  // The first few, in one spelling each.
   static std::string listed(const core::ByteTrie& trie, const Texts& texts);
 
   static bool is_inner(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-  // A text between quotes that it does not have, as far as that goes; one that has its own as it
-  // is.
+  // Puts a text between quotes that do not occur in it; a text with its own quotes stays as it is.
   static std::string quoted(std::string_view text);
 
   const grammar::Automaton& automaton_;

@@ -1,5 +1,5 @@
 /// \file
-/// What expectations.hpp declares.
+/// Definitions for expectations.hpp.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TOOLDECODE_INLINE std::string ExpectationFinder::literal(std::string_view text) 
                                                  {':', "a colon"}};
   if (text == " ") return "a space";
   if (text[0] == control_close) return "the end of a control token";
-  // The space behind a comma or a colon need not be told.
+  // The space after a comma or a colon is not worth naming.
   const auto name = names.find(text[0]);
   if (name == names.end() || text.find_first_not_of(' ', 1) != std::string_view::npos) {
     return "the text " + quoted(text);
@@ -88,7 +88,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_lexeme(const grammar::NodeStore::N
                                                      const grammar::StackFrame& position) {
   const text::Dfa& dfa = *node.dfa;
   const auto bounds    = node.occurrences;
-  text::ByteSet first;  // what the bounds leave of it
+  text::ByteSet first;  // without what the bounds exclude
   dfa.live(position.dfa_state()).for_each([&](std::uint8_t byte) {
     const bool closes = dfa.closing(dfa.next(position.dfa_state(), byte));
     const bool fits   = closes ? position.units() >= bounds.min : position.units() < bounds.max;
@@ -203,7 +203,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Nod
     }
     others = others & all;
   }
-  // An escape may begin what is told, spelt otherwise.
+  // The keys may also begin with an escape.
   if (node.strings && position.key() != 0 && all.contains('\\')) {
     (available.empty() ? others : members).insert('\\');
   }

@@ -1,5 +1,5 @@
 /// \file
-/// explain: what a constraint expects at a place, in words.
+/// explain: describes in words what a constraint expects, for error messages.
 #pragma once
 
 #include <string>
@@ -9,19 +9,18 @@
 
 namespace tooldecode {
 
-/// What may follow at a state, in words, for the one who reads why a text was refused: `one of: the
-/// key "name" or "age"; another key; a closing brace '}'`.
+/// Describes what may follow a state, to explain why a text was refused: `one of: the key "name" or
+/// "age"; another key; a closing brace '}'`.
 ///
-/// Never empty. Lists are cut after five alternatives, long texts after forty bytes. Strings and
-/// numbers with bounds or patterns of their own are told by the characters that may come next. The
-/// words are for people and may change; programs read masks.
+/// Never empty. Lists end after five alternatives, long texts after forty bytes. Strings and
+/// numbers with bounds or patterns are described by the characters that may come next. The words
+/// are for people and may change; programs should read masks.
 ///
-/// \par Complexity  O(what may follow, keys and enumerated values spelled out)
+/// \par Complexity  O(what may follow, with keys and enumerated values spelled out)
 /// \par Threads     may run concurrently; takes the automaton's lock
 [[nodiscard]] std::string explain(const Constraint& constraint, Constraint::State state);
 
-/// The same within an answer, with the tool and the argument that it stands in: `in the argument
-/// "days" of get_weather: an integer`.
+/// Names the tool and the argument too: `in the argument "days" of get_weather: an integer`.
 [[nodiscard]] std::string explain(const ToolCallFSM& calls, ToolCallFSM::State state);
 
 }  // namespace tooldecode

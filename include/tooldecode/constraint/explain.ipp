@@ -1,5 +1,5 @@
 /// \file
-/// What explain.hpp declares.
+/// Definitions for explain.hpp.
 #pragma once
 
 #include <string>

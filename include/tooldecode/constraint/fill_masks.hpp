@@ -1,5 +1,5 @@
 /// \file
-/// fill_masks: the masks of a batch's states or of a draft tree's nodes, on the caller's executor.
+/// fill_masks: masks for a batch of states or for a draft tree, on your executor.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 namespace tooldecode {
 
-/// The executor that runs `task(0)` to `task(count - 1)` one after another on this thread.
+/// The default executor: runs `task(0)` to `task(count - 1)` in order on the calling thread.
 ///
-/// Any other, such as a ThreadPool, is called in the same way: it runs each index once, in whatever
-/// order and on whatever threads, and returns when all are done.
+/// Any other executor, such as a ThreadPool, has the same interface: it runs each index once, in
+/// any order and on any threads, and returns when all are done.
 struct InOrder {
   template <class Task>
   void operator()(std::size_t count, const Task& task) const {
@@ -28,8 +28,8 @@ struct InOrder {
   }
 };
 
-/// The nodes of a draft tree below a state: node 0 is the root, whose state is given and whose own
-/// token and parent are not read; a parent's index is less than its children's.
+/// The nodes of a draft tree. Node 0 is the root: its state is `root`, its token and parent are not
+/// read. A parent's index is less than its children's.
 template <ConstraintState State>
 struct TreeNodes {
   State root{};
@@ -39,7 +39,7 @@ struct TreeNodes {
 
 namespace detail {
 
-/// Writes the mask of `state_of(i)` into row i, zeros where it gives null.
+/// Writes the mask of `state_of(i)` into row i; zeros if it returns null.
 template <ConstraintPolicy C, class StateOf, class Execute>
 void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskView words,
                     Execute& execute) {
@@ -63,12 +63,12 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
 
 /// Writes the mask of each state of a batch into its row.
 ///
-/// The executor is called once, as `execute(B, task)`; see InOrder. What a task throws passes
-/// through it.
+/// Calls the executor once, as `execute(B, task)`; see InOrder. Exceptions of a task pass through
+/// it.
 ///
 /// \par Shapes      states [B], words [B, ceil(V / 32)]
-/// \par Complexity  B times the constraint's fill_mask, shared between the executor's threads
-/// \par Threads     tasks write rows of their own and share only the constraint; may run together
+/// \par Complexity  B times the constraint's fill_mask, spread over the executor's threads
+/// \par Threads     each task writes its own row and shares only the constraint
 /// \par Errors      Error{invalid_option} for words of another size, before any is written
 template <ConstraintPolicy C, class Execute = InOrder>
 void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskView words,
@@ -77,11 +77,11 @@ void fill_masks(const C& constraint, std::span<const typename C::State> states, 
       constraint, states.size(), [states](std::size_t i) { return &states[i]; }, words, execute);
 }
 
-/// Writes the mask of each node of a draft tree into its row and gives the nodes' states: nothing,
-/// and a row of zeros, for a node whose token the constraint forbids and for all below it.
+/// Writes the mask of each node of a draft tree into its row and returns the nodes' states:
+/// nullopt, and a row of zeros, for a node whose token is not allowed and for its descendants.
 ///
 /// \par Shapes      parents [N], tokens [N], words [N, ceil(V / 32)] -> states [N]
-/// \par Complexity  N advances on this thread, then as for a batch
+/// \par Complexity  N advances on the calling thread, then as for a batch
 /// \par Threads     as for a batch
 /// \par Errors      Error{invalid_option} for spans of other sizes and for a parent that does not
 ///                  come before its child, before any word is written
@@ -102,7 +102,7 @@ std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                   "must be less than the node's own index");
     }
     const auto& parent = states[tree.parents[i]];
-    // A drafter's own vocabulary may be larger: such a token is no token of the constraint.
+    // A drafter's vocabulary may be larger; the constraint does not know its extra tokens.
     const TokenId token = tree.tokens[i];
     if (parent && token >= 0 && static_cast<std::size_t>(token) < constraint.vocabulary_size()) {
       states[i] = constraint.advance(*parent, token);

@@ -1,5 +1,5 @@
 /// \file
-/// ForcedText: tokens for text that is known beforehand, whichever way a model would cut it.
+/// ForcedText: tokens for a known text, and tokens that agree with it.
 #pragma once
 
 #include <cstddef>
@@ -13,38 +13,34 @@
 
 namespace tooldecode::constraint {
 
-/// What the tokens of a vocabulary have to do with a given text.
+/// Relates the tokens of a vocabulary to a given text.
 ///
-/// A text that is put in for the model may end in the middle of a token that the model would have
-/// written. So its end, from where such a token could begin, is best left to the model, among the
-/// tokens that agree with the text as far as both go.
+/// A text that is inserted for the model may end inside a token that the model would have written.
+/// Let the model write its end, from the first byte where such a token could begin, with the mask
+/// narrowed to the tokens that agree with the text.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
-/// \par Complexity  O(bytes of the text x children of a node), and the agreeing tokens
+/// \par Complexity  O(bytes of the text x children of a node), plus the agreeing tokens
 /// \par Threads     immutable; refers to the trie
 class ForcedText {
  public:
   explicit ForcedText(const core::ByteTrie& trie) : trie_(&trie) {}
   explicit ForcedText(const core::ByteTrie&&) = delete;
 
-  /// The text in tokens, always the longest that fits; ends early at a byte that no token begins
-  /// with.
+  /// Cuts the text greedily into the longest tokens; stops at a byte that no token begins with.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
 
-  /// How many tokens are a prefix of the text, or all of it.
+  /// Number of tokens that are a prefix of the text or equal to it.
   [[nodiscard]] std::size_t count_prefixes(std::string_view text) const;
 
-  /// Whether some token begins with the text and is longer.
   [[nodiscard]] bool is_within_token(std::string_view text) const;
 
-  /// The tokens that begin with the text and are longer.
   [[nodiscard]] std::vector<TokenId> find_longer(std::string_view text) const;
 
-  /// Keeps those tokens of a mask that are a prefix of the text, or begin with all of it.
+  /// Keeps the tokens of a mask that are a prefix of the text or begin with all of it.
   void keep_agreeing(std::string_view text, MaskView words) const;
 
  private:
-  // Calls `visit(depth, node)` for each node on the text's path.
   template <class Visit>
   void walk(std::string_view text, Visit visit) const {
     core::ByteTrie::NodeIndex node = 0;

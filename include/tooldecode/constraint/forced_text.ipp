@@ -1,5 +1,5 @@
 /// \file
-/// What forced_text.hpp declares.
+/// Definitions for forced_text.hpp.
 #pragma once
 
 #include <algorithm>

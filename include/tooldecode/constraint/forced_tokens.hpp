@@ -1,5 +1,5 @@
 /// \file
-/// ForcedTokens: the tokens that must follow, as the model's own tokenizer cuts the final text.
+/// ForcedTokens: the fast-forward tokens, cut as the model's tokenizer cuts the final text.
 #pragma once
 
 #include <algorithm>
@@ -24,42 +24,42 @@
 
 namespace tooldecode {
 
-/// Finds the tokens that every conforming text goes on with, if the tokenizer writes it.
+/// Finds the tokens that every conforming text continues with when the tokenizer writes it.
 ///
-/// A forced text can be cut in many ways, and a model has learnt one: that of its tokenizer, which
-/// may merge the end of what is forced with what the model says next. These tokens can be put in
-/// for the model without a pass, and the whole answer is what the tokenizer makes of its text.
+/// A jump-forward string can be cut into tokens in many ways, but a model has learnt only its
+/// tokenizer's, which may merge the end of the string with what the model writes next. You can
+/// insert these tokens without a pass, and the whole answer is still what the tokenizer makes of
+/// its text.
 ///
-/// Why that holds: let forced text F follow a text T, whose tokens the tokenizer would write, and
-/// let the whole be written in the tokens c1, c2, ... behind T. Either one of these ends with F, or
-/// one begins at some p inside F and goes past its end: a token w of the vocabulary that begins
-/// with F[p:] and is allowed at p. A beginning of a tokenizer's tokens is what it makes of their
-/// text, so it gives the tokens up to w for T and the text up to the end of w. All such w are
-/// tried, and what all results have in common, with that of T and F alone, is common to all whole
+/// Proof: let the jump-forward string F follow a text T, and let the tokenizer write the whole as
+/// T's tokens and then c1, c2, ... Either one of these ends with F, or one of them begins at some p
+/// inside F and goes past its end: then it is a token w of the vocabulary that begins with F[p:]
+/// and is allowed at p. A prefix of a tokenizer's tokens is what it makes of their text, so the
+/// tokens up to w are its tokens for T plus the text up to the end of w. The search tries all such
+/// w. The common prefix of all results, and of the tokens of T and F alone, is common to all whole
 /// texts.
 ///
-/// That premise is a theorem for byte pairs: no merge crosses the border of two final tokens, so
-/// those before it are made by the same merges with and without what follows. Patterns that split
-/// text beforehand keep it where they look no further ahead than white space: so the text is never
-/// cut behind white space, and at characters beyond ASCII the search ends. It does not hold for
-/// patterns that group digits from the right.
+/// The premise is a theorem for BPE: no merge crosses the border of two final tokens, so the tokens
+/// before a border result from the same merges whatever follows. Patterns that pre-split text keep
+/// it if they look ahead no further than white space; so the search never cuts after white space
+/// and stops at characters beyond ASCII. It does not hold for patterns that group digits from the
+/// right.
 ///
-/// \par Complexity  O(bytes of the longest token) encodings of T and F at most, then one for each
-///                  allowed token that could go past the end until one does
-/// \par Threads     immutable; const members may run concurrently as `encode` may
+/// \par Complexity  at most O(bytes of the longest token) encodings of T and F, plus one for each
+///                  allowed token that could go past the end, until one does
+/// \par Threads     immutable; const members may run concurrently if `encode` may
 /// \par Errors      those of `encode`
 class ForcedTokens {
  public:
-  /// Text to tokens, such as a Tokenizer's `encode` with `parse_special`.
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
   ForcedTokens(VocabularyIndex cache, Encode encode);
 
-  /// The tokens behind a text; the text may still go on with forced bytes after them.
+  /// The fast-forward tokens; forced bytes may still follow them.
   ///
-  /// \param state   of the constraint, behind `before`
-  /// \param before  what the model has written, or the end of it from where the tokenizer begins
-  ///                anew: all of an answer, its last lines
+  /// \param state   state of the constraint after `before`
+  /// \param before  the model's text so far, or its end from where the tokenizer starts anew: all
+  ///                of an answer, or its last lines
   template <ConstraintPolicy C>
     requires requires(const C& c, const typename C::State& s, std::string_view bytes) {
       { c.advance_bytes(s, bytes) } -> std::same_as<std::optional<typename C::State>>;
@@ -84,7 +84,7 @@ class ForcedTokens {
       if (longer.empty()) continue;
       const std::size_t cut = before.size() + p;
       const auto alone      = encode_behind(std::string_view(text).substr(0, cut), before.size());
-      // How white space is cut depends on what stands behind it, and no token before it does.
+      // How white space is cut depends on what follows it; the tokens before it do not.
       const std::size_t word = std::string_view(text).substr(0, cut).find_last_not_of(spaces) + 1;
       const bool is_spaced   = word < cut;
       if (!is_spaced && !alone) continue;
@@ -98,7 +98,7 @@ class ForcedTokens {
         const std::string whole =
             text + std::string(cache_.vocabulary().name(token).substr(rest.size()));
         if (!text::is_utf8(whole)) {
-          // How its last character goes on is not known, nor how the tokenizer cuts it.
+          // The character is incomplete, so how the tokenizer cuts it is unknown.
           if (is_spaced) return {};
           keep_common(common, *alone);
           break;
@@ -114,12 +114,12 @@ class ForcedTokens {
     return std::move(common).value_or(std::vector<TokenId>());
   }
 
-  /// The same where only `remaining` more tokens may be chosen, an end token included: as many of
-  /// them as leave room for the end, and behind them those that the budget alone forces. The
-  /// tokenizer may take more tokens for a text than there is room for. Far from the limit they are
-  /// those above; none where no end is known that has room.
+  /// The same with a budget of `remaining` tokens, end token included: those tokens that leave room
+  /// for the end, then the ones that the budget alone forces. The tokenizer may need more tokens
+  /// for a text than the budget has. Far from the limit the result is that of the other overload;
+  /// it is empty if no end that fits is known.
   ///
-  /// \param completions  of the constraint, those of this answer: Completions or the like
+  /// \param completions  Completions of this answer's constraint, or a type like it
   template <class C, class E>
     requires requires(E& completions, const C& c, MaskView words) {
       completions.shortest(c.initial(), std::size_t{1});
@@ -166,11 +166,11 @@ class ForcedTokens {
 
   [[nodiscard]] std::size_t length(const std::vector<TokenId>& tokens) const;
 
-  // The tokens of a text from a byte on; nothing where that is inside a token.
+  // The tokens of a text from byte `at` on; nullopt if `at` is inside a token.
   [[nodiscard]] std::optional<std::vector<TokenId>> encode_behind(std::string_view text,
                                                                   std::size_t at) const;
 
-  // Control tokens by their names, which the tokenizer finds in text.
+  // The names of control tokens, which the tokenizer recognizes in text.
   [[nodiscard]] core::ByteTrie controls() const;
 
   VocabularyIndex cache_;

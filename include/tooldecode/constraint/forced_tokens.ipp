@@ -1,5 +1,5 @@
 /// \file
-/// What forced_tokens.hpp declares.
+/// Definitions for forced_tokens.hpp.
 #pragma once
 
 #include <algorithm>

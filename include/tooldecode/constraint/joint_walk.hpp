@@ -1,5 +1,5 @@
 /// \file
-/// JointWalk: follows every token of a vocabulary through an automaton, each set of positions once.
+/// JointWalk: follows all tokens of a vocabulary through an automaton, each position set once.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@
 
 namespace tooldecode::constraint {
 
-/// Walks a trie and an automaton side by side, as a deterministic automaton would: all positions
-/// move together, and where a byte leads from a set of positions is worked out once, however many
-/// ways there are to cut a token into the grammar's parts and however many tokens pass there.
+/// Walks a trie and an automaton together as a DFA would: all positions move at once, and each
+/// transition of a position set is computed once, however many parses a token has and however many
+/// tokens share it.
 ///
-/// Where a grammar is ambiguous, walks that follow positions one by one visit a node of the trie
-/// once for each way to read it, which doubles with every byte; this one visits it once.
+/// If a grammar is ambiguous, a walk position by position visits a trie node once per parse, which
+/// doubles with every byte; this walk visits it once.
 ///
-/// \par Complexity  O(nodes below, and sets of positions x bytes), times the positions of a set
-/// \par Threads     holds the automaton's lock through its walk
-/// \par Source      the subset construction, Rabin and Scott 1959
+/// \par Complexity  O(nodes below, plus position sets x bytes), times the positions of a set
+/// \par Threads     holds the automaton's lock during the walk
+/// \par Source      subset construction, Rabin and Scott 1959
 class JointWalk {
  public:
   using Span      = grammar::Automaton::Cursor::Span;
@@ -34,7 +34,7 @@ class JointWalk {
   JointWalk(grammar::Automaton::Cursor& walk, const core::ByteTrie& trie)
       : walk_(walk), trie_(trie) {}
 
-  /// Calls `visit(values)` for each node below the trie's root whose text may follow.
+  /// Calls `visit(values)` for each trie node whose text may follow.
   template <class Visit>
   void operator()(Span place, Visit visit) {
     struct At {
@@ -56,7 +56,6 @@ class JointWalk {
     }
   }
 
-  /// Sets of positions met so far.
   [[nodiscard]] std::size_t size() const noexcept { return sets_.size(); }
 
  private:
@@ -66,12 +65,12 @@ class JointWalk {
   struct Set {
     Span place;
     text::ByteSet candidates;
-    std::unique_ptr<Row> next{};  // made at the first step
+    std::unique_ptr<Row> next{};
   };
 
   std::uint32_t step(std::uint32_t from, std::uint8_t byte);
 
-  // A set that is known gives its place back.
+  // Releases `place` if the set is already known.
   std::uint32_t intern(Span place);
 
   grammar::Automaton::Cursor& walk_;

@@ -1,5 +1,5 @@
 /// \file
-/// What joint_walk.hpp declares.
+/// Definitions for joint_walk.hpp.
 #pragma once
 
 #include <algorithm>

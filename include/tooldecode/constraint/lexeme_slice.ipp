@@ -1,5 +1,5 @@
 /// \file
-/// What lexeme_slice.hpp declares.
+/// Definitions for lexeme_slice.hpp.
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
                                                     core::ByteTrie::NodeIndex root) {
   std::vector<core::ByteTrie::Entry> suffixes;
   std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
-  for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
+  for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
     const auto [node, state, units, plain] = work[i];
     const auto [first, last]               = trie.children(node);
     for (auto child = first; child < last; ++child) {
@@ -112,8 +112,7 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
           staying_[more].push_back(token);
         }
       }
-      // What may go on where it may also end, as white space may, has too many tokens past its
-      // end.
+      // A lexeme that may also continue, such as white space, has too many tokens past its end.
       if (dfa.accepting(next) && !dfa.live(next).empty()) may_end_inside_ = true;
       if (dfa.accepting(next) && dfa.live(next).empty()) {
         collect_past(vocabulary, trie, child, more, suffixes);

@@ -1,5 +1,5 @@
 /// \file
-/// MaskBuilder: finds the tokens that may follow a state.
+/// MaskBuilder: computes the mask of a state.
 #pragma once
 
 #include <cstddef>
@@ -27,18 +27,17 @@ namespace tooldecode::constraint {
 
 /// Walks the vocabulary's trie in step with the automaton, once, for one state.
 ///
-/// Where a walk would stay inside one lexeme for many tokens, a slice that is ready for the lexeme
-/// stands for it; only what comes after the lexeme's end is walked. Inside a key that need not be
-/// one of the schema's, the tokens that spell one of those are walked and set apart from the
-/// slice's.
+/// Where many tokens stay inside one lexeme, a ready LexemeSlice replaces the walk, and only what
+/// follows the lexeme's end is walked. Inside a key that may be unknown to the schema, the tokens
+/// that spell a known key are walked and kept apart from the slice's tokens.
 ///
-/// Positions are followed one by one, which visits a trie node once for each way to read it; where
-/// that turns out to be many, a JointWalk takes over.
+/// The walk follows positions one by one, so it visits a trie node once per parse. If there are
+/// many parses, a JointWalk takes over.
 ///
 /// \par Shapes      masks over V tokens
-/// \par Complexity  O(trie nodes that the automaton can reach outside slices); see JointWalk
+/// \par Complexity  O(trie nodes that the automaton reaches outside slices); see JointWalk
 /// \par Threads     holds the automaton's lock while it lives
-/// \par Errors      Error{limit_exceeded, cancelled}, see BuildBudget: nothing is kept of the mask
+/// \par Errors      Error{limit_exceeded, cancelled}, see BuildBudget; the mask is then discarded
 /// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
 class MaskBuilder {
  public:
@@ -50,22 +49,22 @@ class MaskBuilder {
   using Span      = grammar::Automaton::Cursor::Span;
   using NodeIndex = core::ByteTrie::NodeIndex;
 
-  // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
-  // so much is then done for positions one by one before all of them are walked together.
+  // A token rarely passes this many lexemes unless the grammar is ambiguous. After this much work
+  // beyond them, a JointWalk replaces the walk position by position.
   static constexpr std::size_t many_lexemes           = 3;
   static constexpr std::uint64_t max_work             = 5'000;
-  static constexpr std::size_t visits_between_charges = 256;  // of the trie, a step each
-  // Below so few tokens a walk costs less than a slice.
+  static constexpr std::size_t visits_between_charges = 256;  // one step of the budget per trie
+                                                              // node
+  // For fewer tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
   static bool is_sliced(const text::Dfa& dfa, text::Dfa::State state) noexcept;
 
-  // The tokens below a trie node that may follow. Positions are taken one by one, since what one of
-  // them allows is allowed; those inside lexemes need no walk of the automaton.
+  // Adds the tokens below a trie node that may follow. One position suffices to allow a token, so
+  // positions are taken one by one; those inside lexemes need no walk of the automaton.
   void collect(Span place, NodeIndex node);
 
   [[nodiscard]] bool is_ambiguous() const;
-  // Follows tokens past the end of a lexeme.
   template <class Follow>
   void behind_lexeme(const Follow& follow) {
     if (++lexemes_ended_ == many_lexemes) deep_since_ = walk_.work();
@@ -82,20 +81,18 @@ class MaskBuilder {
   [[nodiscard]] const text::Dfa& lexeme_of(const grammar::NodeStore::Node& set,
                                            std::size_t k) const;
 
-  // Positions at one point of one lexeme differ only in what comes after it.
+  // Positions at the same point of the same lexeme differ only in what follows it.
   void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
-  // The units that a lexeme may still have.
   [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const;
-  // Whether anything may follow the lexemes that positions are in.
+  // Whether anything may follow the lexemes of these positions.
   [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group);
 
-  // Steps through a lexeme alone, and through the automaton from where the lexeme may end.
+  // Walks the lexeme alone, and the automaton from where the lexeme may end.
   void walk_lexeme(const std::vector<grammar::StackFrame>& group, NodeIndex root);
 
-  // Tokens of a class that have more units than the lexeme may have may yet reach past its end.
+  // A class's tokens with too many units for the lexeme may still go past its end.
   void add_too_long(const std::vector<grammar::StackFrame>& group,
                     const TokenClasses::Taken& plain);
-  // Whether a token may follow.
   [[nodiscard]] bool reads(Span place, TokenId token);
 
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
@@ -118,27 +115,24 @@ class MaskBuilder {
     }
   }
 
-  // Keys of sets that take others than their members: what spells a member's key, or one that may
-  // not be repeated, is walked, and what is then no other's key is kept out of the slices. Sets
-  // that differ only in what comes after are walked as one.
+  // Keys of sets that accept unknown keys: walks what spells a member's key or a key that must not
+  // repeat, and keeps tokens that fit no other key out of the slices. Sets that differ only in what
+  // follows are walked once.
   void collect_keys(const std::vector<grammar::StackFrame>& frames, NodeIndex node);
-  // Where it matters which key is written, what reaches past its end is read token by token.
+  // Reads tokens past the key's end one by one, because what follows depends on the key.
   void collect_tracked(const grammar::StackFrame& frame, const text::DfaPointer& dfa,
                        text::Dfa::State state, NodeIndex node);
-  // What stays inside such a key is told by its lexeme alone: a walk would make a position of each
-  // text, once for each lexeme at each byte.
+  // Walks the lexeme alone: the automaton would make a position for each text of such a key.
   void walk_tracked(Span place, const text::Dfa& dfa, text::Dfa::State state, NodeIndex root);
-  // A walk of the automaton alone.
   void walk_exactly(Span place, NodeIndex node);
   using Nodes = std::vector<NodeIndex>;
-  // Positions behind keys of members, by the trie's nodes.
+  // Positions after members' keys, by trie node.
   using Behind = std::map<NodeIndex, std::vector<grammar::StackFrame>>;
-  // Follows the keys that others cannot have, in every spelling, and lists for each of the others
-  // all nodes from which none of its keys can be completed.
+  // Follows, in every spelling, the keys that unknown keys must differ from, and lists for each of
+  // the others all nodes from which none of its keys can be completed.
   void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart);
   void set_apart(NodeIndex node);
   [[nodiscard]] bool is_apart(TokenId token) const;
-  // A walk of another member's key that no slice serves.
   template <class WalkKeys>
   void walk_apart(const WalkKeys& walk_keys) {
     MaskParts outer = std::exchange(parts_, MaskParts(vocabulary_size_));
@@ -156,9 +150,9 @@ class MaskBuilder {
   grammar::Automaton::Cursor walk_;
   std::size_t vocabulary_size_;
   MaskParts parts_{vocabulary_size_};
-  std::vector<TokenId> apart_;     // sorted: they spell a member's key
-  std::size_t lexemes_ended_ = 0;  // on the way to the node at hand
-  std::uint64_t deep_work_   = 0;  // behind many of them
+  std::vector<TokenId> apart_;     // sorted; tokens that spell a member's key
+  std::size_t lexemes_ended_ = 0;  // on the way to the current node
+  std::uint64_t deep_work_   = 0;  // after many_lexemes of them
   std::uint64_t deep_since_  = 0;
 };
 

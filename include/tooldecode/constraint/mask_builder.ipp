@@ -1,5 +1,5 @@
 /// \file
-/// What mask_builder.hpp declares.
+/// Definitions for mask_builder.hpp.
 #pragma once
 
 #include <algorithm>
@@ -168,10 +168,10 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
     NodeIndex node;
     text::Dfa::State state;
     std::uint32_t units;
-    bool plain;  // the class's tokens below are added already
+    bool plain;  // the class's tokens below were added already
   };
   const TokenClasses& classes = states_.classes();
-  std::optional<TokenClasses::Taken> plain;  // the class of tokens that need no walk
+  std::optional<TokenClasses::Taken> plain;
   if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
     plain = classes.find(dfa, group[0].dfa_state());
   if (plain) {
@@ -187,7 +187,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
   }
   std::optional<Span> after;
   std::vector<Visit> work{{root, group[0].dfa_state(), group[0].units(), plain.has_value()}};
-  // Breadth first, as the trie lies in memory.
+  // Breadth first, in the memory order of the trie.
   for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
     if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
     const auto [node, state, units, is_plain] = work[i];
@@ -290,7 +290,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
     collect(after, child);
     walk_.drop(after);
   }
-  const Nodes* apart = nullptr;  // what apart_ has
+  const Nodes* apart = nullptr;  // the nodes that apart_ covers
   for (const auto& entry : others) {
     const auto& alike                             = entry.first;
     const std::vector<grammar::StackFrame>& group = entry.second;
@@ -341,10 +341,10 @@ TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& df
   struct Visit {
     NodeIndex node;
     text::Dfa::State state;
-    std::size_t before;  // the visit that led here
+    std::size_t before;
   };
   std::vector<Visit> work{{root, state, 0}};
-  std::vector<std::uint8_t> path;  // from the root to a visit's node, the last byte first
+  std::vector<std::uint8_t> path;  // from the root to a node, in reverse
   for (std::size_t i = 0; i < work.size(); ++i) {
     if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
     const auto [first, last] = trie_.children(work[i].node);
@@ -408,7 +408,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind&
       }
     }
     const bool stays = inside.node != grammar::Positions::text_end;
-    // A member's key that may go on as another's: what follows it is walked.
+    // A member's key may also continue as another key: what follows it is walked.
     const bool ends = stays && keys().ends_member(set, inside.key());
     for (std::size_t k = 0; k < apart.size(); ++k) {
       const bool goes_on =

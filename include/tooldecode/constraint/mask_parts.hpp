@@ -1,5 +1,5 @@
 /// \file
-/// MaskParts: the tokens that a walk finds, until they are one mask.
+/// MaskParts: collects the tokens of a walk into one mask.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,34 @@
 
 namespace tooldecode::constraint {
 
-/// Collects tokens one by one, and ready masks without some of their tokens, into a mask that is as
-/// small as can be: lists beside one of the ready masks, or a mask of its own.
+/// Collects single tokens, and ready masks minus some tokens, into the smallest MaskEntry: lists
+/// beside one ready mask, or a separate mask.
 ///
 /// \par Shapes      masks over V tokens
-/// \par Complexity  `add` O(1), a ready mask O(tokens that it lacks), `entry` O(V / 32) for each
-///                  ready mask but one
+/// \par Complexity  `add` O(1), a ready mask O(tokens removed), `entry` O(V / 32) for each ready
+///                  mask except one
 class MaskParts {
  public:
-  /// So many tokens are as quickly set one by one as a mask is copied.
+  /// Setting this many tokens costs as much as copying a mask.
   static constexpr std::size_t max_listed = 1024;
 
   explicit MaskParts(std::size_t vocabulary_size) : vocabulary_size_(vocabulary_size) {}
 
   void add(TokenId token);
   void add_all(std::span<const std::uint32_t> tokens);
-  /// The tokens of a mask that outlives this, but for some.
+  /// Adds a mask without some of its tokens; the mask must outlive this object.
   ///
-  /// \param count  of the mask's tokens
-  /// \param apart  tokens that are left out too; they need not be the mask's
+  /// \param count  number of the mask's tokens
+  /// \param apart  more tokens to leave out; the mask need not have them
   void add_base(const TokenMask& mask, std::size_t count, std::vector<TokenId> removed,
                 std::span<const TokenId> apart);
-  /// What others have collected, but for some tokens, ascending.
+  /// Adds what another object collected, without the tokens of `apart`, which is ascending.
   void add(MaskParts other, std::span<const TokenId> apart);
 
-  /// All of it, as lists where they are the smaller form, else as one mask.
   [[nodiscard]] MaskEntry entry() &&;
 
  private:
-  // A ready mask, and what of it is not allowed, ascending.
+  // A ready mask and its tokens that are not allowed, ascending.
   struct Base {
     const TokenMask* mask;
     std::size_t count;
@@ -54,7 +53,7 @@ class MaskParts {
   std::size_t vocabulary_size_;
   std::vector<Base> bases_;
   std::vector<TokenId> added_;
-  std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
+  std::unique_ptr<TokenMask> spilled_;
 };
 
 }  // namespace tooldecode::constraint

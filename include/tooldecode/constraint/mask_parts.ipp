@@ -1,5 +1,5 @@
 /// \file
-/// What mask_parts.hpp declares.
+/// Definitions for mask_parts.hpp.
 #pragma once
 
 #include <algorithm>

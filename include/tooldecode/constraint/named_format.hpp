@@ -1,5 +1,5 @@
 /// \file
-/// NamedFormat: the call formats by name, as values, for who chooses one at run time.
+/// NamedFormat: call formats as values with names, to choose one at run time.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@
 
 namespace tooldecode {
 
-/// A call format behind functions: any of them has this type.
+/// A type-erased call format.
 ///
 /// \par Threads     the functions may run concurrently
 /// \par Errors      those of the format
 struct NamedFormat {
   std::string name;
-  tools::ReasoningDelimiters reasoning;  ///< of the models that write it
+  tools::ReasoningDelimiters reasoning;
   std::function<std::string(std::span<const ToolCall>, const ToolSet&)>
-      write_for;  ///< as write_calls has it
+      write_for;  ///< see write_calls
   std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
   std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
       constrain;
@@ -41,19 +41,19 @@ struct NamedFormat {
   [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools = {}) const;
 };
 
-/// A format under a name.
+/// Makes a named format.
 ///
-/// \param reasoning  of the models that write it
+/// \param reasoning  delimiters of the models that use it
 [[nodiscard]] NamedFormat make_named_format(std::string name, const tools::AnyFormat& format,
                                             tools::ReasoningDelimiters reasoning = {});
 
-/// Every format of the library.
+/// All formats of the library.
 [[nodiscard]] const std::vector<NamedFormat>& named_formats();
 
-/// The names of all formats, for a sentence.
+/// The names of all formats as a list for an error message.
 [[nodiscard]] std::string format_names();
 
-/// The format of a name; Error{unknown_format} lists the names.
+/// The format with a name; Error{unknown_format} lists the names.
 [[nodiscard]] const NamedFormat& format_named(std::string_view name);
 
 }  // namespace tooldecode

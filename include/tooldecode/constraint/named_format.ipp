@@ -1,5 +1,5 @@
 /// \file
-/// What named_format.hpp declares.
+/// Definitions for named_format.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Names of version 0.2 for what has one name now; they go in 0.4.
+/// Deprecated names of version 0.2; version 0.4 removes them.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@
 
 namespace tooldecode {
 
-/// Now `Constraint{index, grammar.rooted(root)}`.
+/// Use `Constraint{index, grammar.rooted(root)}`.
 struct [[deprecated("use Constraint")]] GrammarConstraint : Constraint {
   GrammarConstraint(VocabularyIndex index, const Grammar& grammar, NodeId root)
       : Constraint(std::move(index), grammar.rooted(root)) {}
 };
-/// Now `Constraint{index, Grammar::json_schema(schema)}`.
+/// Use `Constraint{index, Grammar::json_schema(schema)}`.
 struct [[deprecated("use Constraint and Grammar::json_schema")]] JsonSchemaConstraint : Constraint {
   JsonSchemaConstraint(VocabularyIndex index, const JsonValue& schema,
                        const SchemaOptions& options = {})
@@ -35,20 +35,21 @@ struct [[deprecated("use Constraint and Grammar::json_schema")]] JsonSchemaConst
     return {std::move(index), Grammar::json_schema(schema, options)};
   }
 };
-/// Now `Constraint{index, Grammar::regex(pattern)}`.
+/// Use `Constraint{index, Grammar::regex(pattern)}`.
 struct [[deprecated("use Constraint and Grammar::regex")]] RegexConstraint : Constraint {
   RegexConstraint(VocabularyIndex index, std::string_view pattern, const BuildLimits& limits = {})
       : Constraint(std::move(index), Grammar::regex(pattern, limits)) {}
 };
-/// Now `Constraint{index, Grammar::ebnf(text, {.vocabulary = &index.vocabulary()})}`.
+/// Use `Constraint{index, Grammar::ebnf(text, {.vocabulary = &index.vocabulary()})}`.
 struct [[deprecated("use Constraint and Grammar::ebnf")]] EbnfConstraint : Constraint {
   EbnfConstraint(const VocabularyIndex& index, std::string_view text,
                  std::string_view root = "root", const BuildLimits& limits = {})
-      : Constraint(index, Grammar::ebnf(text, {.root       = root,
-                                               .vocabulary = &index.vocabulary(),
-                                               .limits     = limits})) {}
+      : Constraint(index,
+                   Grammar::ebnf(
+                       text, {.root = root, .vocabulary = &index.vocabulary(), .limits = limits})) {
+  }
 };
-/// Now `Constraint{index, Grammar::lark(text, {.vocabulary = &index.vocabulary()})}`.
+/// Use `Constraint{index, Grammar::lark(text, {.vocabulary = &index.vocabulary()})}`.
 struct [[deprecated("use Constraint and Grammar::lark")]] LarkConstraint : Constraint {
   LarkConstraint(const VocabularyIndex& index, std::string_view text, LarkOptions options = {})
       : Constraint(index, Grammar::lark(text, with(options, index))) {}
@@ -59,7 +60,7 @@ struct [[deprecated("use Constraint and Grammar::lark")]] LarkConstraint : Const
     return options;
   }
 };
-/// Now `Constraint{index, Grammar::structural_tag(tag, {.vocabulary = &index.vocabulary()})}`.
+/// Use `Constraint{index, Grammar::structural_tag(tag, {.vocabulary = &index.vocabulary()})}`.
 struct [[deprecated("use Constraint and Grammar::structural_tag")]] StructuralTagConstraint
     : Constraint {
   StructuralTagConstraint(const VocabularyIndex& index, const JsonValue& tag,
@@ -76,23 +77,23 @@ struct [[deprecated("use Constraint and Grammar::structural_tag")]] StructuralTa
     return options;
   }
 };
-/// Now `Constraint{index, Grammar::choice(texts)}`.
+/// Use `Constraint{index, Grammar::choice(texts)}`.
 struct [[deprecated("use Constraint and Grammar::choice")]] ChoiceConstraint : Constraint {
   ChoiceConstraint(VocabularyIndex index, const std::vector<std::string>& texts)
       : Constraint(std::move(index), Grammar::choice(texts)) {}
 };
 
-/// Now ConstMaskView::contains.
+/// Use ConstMaskView::contains.
 [[nodiscard, deprecated("use ConstMaskView::contains")]] inline bool is_allowed(
     ConstMaskView mask, std::size_t token) noexcept {
   return mask.contains(token);
 }
-/// Now ConstMaskView::count.
+/// Use ConstMaskView::count.
 [[nodiscard, deprecated("use ConstMaskView::count")]] inline std::size_t count_allowed(
     ConstMaskView mask) noexcept {
   return mask.count();
 }
-/// Now ConstMaskView::for_each.
+/// Use ConstMaskView::for_each.
 template <class Visit>
 [[deprecated("use ConstMaskView::for_each")]] void for_each_allowed(ConstMaskView mask,
                                                                     Visit visit) {

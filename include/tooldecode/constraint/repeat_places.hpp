@@ -1,5 +1,5 @@
 /// \file
-/// RepeatPlaces: which tokens of a state must be looked at, that no call is made twice in a row.
+/// RepeatPlaces: finds the tokens of a state after which a call might repeat the one before it.
 #pragma once
 
 #include <cstddef>
@@ -28,22 +28,21 @@
 
 namespace tooldecode::constraint {
 
-/// What is known of the states of a machine of calls, whatever was written before them.
+/// What is known of a call machine's states, independent of the text before them.
 ///
-/// A state is inside a call where every position of it is, and a call ends where a text leaves it.
-/// Behind a token no repeated call can be near if none ends in it, and if either the answer can end
-/// without another call or the call that comes next can still be two: such a token is loose. The
-/// others are tight.
+/// A state is inside a call if all of its positions are; a call ends where a text leaves it. A
+/// token is loose if no call ends in it and if either the answer can end without another call or
+/// the next call can still become two different calls: no repeated call can be near. Other tokens
+/// are tight.
 ///
-/// \par Complexity  a state's tokens: one walk of the vocabulary's trie, then known
+/// \par Complexity  for the tokens of a state, one walk of the vocabulary's trie, then cached
 /// \par Threads     one thread at a time
 class RepeatPlaces {
  public:
   using Number    = grammar::Automaton::State;
   using NodeIndex = core::ByteTrie::NodeIndex;
-  /// The tool of some marks.
-  using ToolOf = std::function<std::optional<std::size_t>(std::span<const std::uint32_t>)>;
-  /// Whether two completions of a text make two different last calls, and the same before them.
+  using ToolOf    = std::function<std::optional<std::size_t>(std::span<const std::uint32_t>)>;
+  /// Whether two completions of a text give two different last calls, and equal calls before them.
   using AreTwoCalls = std::function<bool(const std::string&, const std::string&)>;
 
   /// Two completions, at least one of which repeats no call.
@@ -51,11 +50,11 @@ class RepeatPlaces {
     std::string one, other;
   };
   struct Tight {
-    NodeIndex node;  // of the trie
+    NodeIndex node;
     Number next;
     bool ends_call;
   };
-  /// Of a state: the tokens to look at, and where the others lead.
+  /// A state's tokens: the tight ones, and the states that the loose ones lead to.
   struct Tokens {
     std::vector<Tight> tight;
     std::vector<Number> loose;
@@ -67,15 +66,15 @@ class RepeatPlaces {
   [[nodiscard]] const core::ByteTrie& trie() const noexcept;
 
   [[nodiscard]] bool is_in_call(Number id) { return place(id).inside == Inside::call; }
-  /// Whether the answer can end without another call than those that were begun.
+  /// Whether the shortest completion of a state enters no call; false inside a call.
   [[nodiscard]] bool can_end(Number id);
-  /// Completions of a state, the shortest first; null behind the last.
+  /// The i-th completion of a state, shortest first; null after the last one.
   [[nodiscard]] const std::string* completion(Number id, std::size_t i);
-  /// Two completions of a state that make two calls whatever was written before; `are_two_calls`
-  /// says it of a text that leads to the state.
+  /// Two completions of a state that give two different calls whatever the text before it;
+  /// `are_two_calls` decides it for one text that leads to the state.
   [[nodiscard]] const std::optional<Pair>& pair(Number id, const AreTwoCalls& are_two_calls);
-  /// What the state's tokens lead to; `are_two_calls(bytes)` gives the like for a text that goes on
-  /// with them.
+  /// The state's tokens; `are_two_calls(bytes)` returns the predicate for the text extended by
+  /// `bytes`.
   template <class Ask>
   [[nodiscard]] const Tokens& tokens(Number id, const Ask& are_two_calls) {
     const auto known = tokens_.find(id);
@@ -96,9 +95,9 @@ class RepeatPlaces {
     return tokens_.emplace(id, std::move(found)).first->second;
   }
   [[nodiscard]] bool is_loose(Number id, const AreTwoCalls& are_two_calls);
-  /// Whether a call ends in some bytes that may follow a state.
+  /// Whether a call ends within bytes that follow a state.
   [[nodiscard]] bool ends_call(Number id, std::string_view bytes);
-  /// Calls `visit(node, next, ends_call)` for each node of the trie that is a token's and may follow.
+  /// Calls `visit(node, next, ends_call)` for each trie node where a token ends that may follow.
   template <class Visit>
   void walk(Number id, const Visit& visit) {
     std::vector<Found> found;
@@ -106,7 +105,6 @@ class RepeatPlaces {
     for (const auto& [node, next, ends] : found) visit(node, next, ends);
   }
 
-  /// About how much memory it takes.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -117,21 +115,21 @@ class RepeatPlaces {
   struct Place {
     Inside inside;
     std::optional<bool> can_end{};
-    std::optional<std::optional<std::string>> text{};  // the shortest
+    std::optional<std::optional<std::string>> text{};  // the shortest completion
   };
-  // How completions of a state are found: at each state behind it, each byte that may follow, and
-  // then the shortest way on. States on the shortest way come first, the last one at the beginning.
+  // The search for a state's completions: from each state on the way, each byte that may follow,
+  // then the shortest completion. States on the shortest way come first, the last of them foremost.
   struct Texts {
     struct Branch {
       Number state;
       std::string before;
-      bool is_in_call;  // or a call was begun before it
+      bool is_in_call;  // now, or since the search began
     };
     std::vector<std::string> known{};
     bool is_begun = false;
     std::deque<Branch> open{};
     std::unordered_set<Number> seen{};
-    std::vector<std::uint8_t> bytes{};  // of the first branch, that are left, from the last
+    std::vector<std::uint8_t> bytes{};  // of the first branch; still to be tried, from the back
   };
   struct Found {
     NodeIndex node;
@@ -142,7 +140,7 @@ class RepeatPlaces {
   Place& place(Number id);
   const std::optional<std::string>& shortest(Number id);
 
-  // Whether positions are in a call; in which tool's, is noted.
+  // Whether positions are inside a call; sets tool_ to its tool.
   Inside inside(std::span<const grammar::StackFrame> positions);
 
   bool find_whether_it_can_end(Number id);
@@ -150,17 +148,17 @@ class RepeatPlaces {
   bool find_more(Number id, Texts& texts);
   bool begin(Number id, Texts& texts);
   static void push(Texts& texts, Texts::Branch branch);
-  // From the last.
+  // In reverse order.
   [[nodiscard]] std::vector<std::uint8_t> bytes_behind(Number id) const;
   static bool is_letter(std::uint8_t byte) noexcept;
 
   std::optional<Pair> find_pair(Number id, const AreTwoCalls& are_two_calls);
-  // Whether what two texts mean differs whatever is before them, if it does behind one text. It may
-  // not inside a number, whose last digits can be lost in rounding, nor in blanks, nor where letters
-  // are digits of a character's number.
+  // Whether two texts that differ in meaning after one text do so after every text. They may not
+  // inside a number, whose last digits rounding can lose, in white space, or where letters are hex
+  // digits of an escape.
   static bool tells_apart(std::string_view one, std::string_view other);
 
-  // Follows all tokens; inside a lexeme most lead to few states, and no call ends.
+  // Follows all tokens. Inside a lexeme most lead to few states, and no call ends there.
   class Walk {
    public:
     Walk(RepeatPlaces& places, std::vector<Found>& found);
@@ -184,14 +182,14 @@ class RepeatPlaces {
     std::vector<Found>& found_;
   };
 
-  // Completions among which two are looked for that make two calls.
+  // Completions to try for a pair of two calls.
   static constexpr std::size_t pairs_tried = 24;
 
   Constraint grammar_;
   Completions completions_;
   ToolOf tool_of_;
   std::size_t max_texts_;
-  std::size_t tool_ = 0;  // that `inside` came to
+  std::size_t tool_ = 0;  // set by `inside`
   std::unordered_map<Number, Place> places_;
   std::unordered_map<Number, Texts> texts_;
   std::unordered_map<Number, std::optional<Pair>> pairs_;

@@ -1,5 +1,5 @@
 /// \file
-/// What repeat_places.hpp declares.
+/// Definitions for repeat_places.hpp.
 #pragma once
 
 #include <algorithm>
@@ -132,7 +132,7 @@ TOOLDECODE_INLINE bool RepeatPlaces::find_whether_it_can_end(Number id) {
 }
 
 TOOLDECODE_INLINE bool RepeatPlaces::find_more(Number id, Texts& texts) {
-  // Memory that fails takes nothing away: what is done is taken off the list when it is done.
+  // Exception safety: an item leaves the list only when it is done.
   if (!texts.is_begun) {
     Texts begun;
     const bool is_found = begin(id, begun);
@@ -199,7 +199,7 @@ TOOLDECODE_INLINE void RepeatPlaces::push(Texts& texts, Texts::Branch branch) {
 TOOLDECODE_INLINE std::vector<std::uint8_t> RepeatPlaces::bytes_behind(Number id) const {
   const text::ByteSet allowed = grammar_.automaton().allowed(id);
   std::vector<std::uint8_t> bytes;
-  // Letters first, which most often make another value.
+  // Letters first: they most often change the value.
   for (const bool letters : {false, true}) {
     for (int b = 255; b >= 0; --b) {
       const auto byte = static_cast<std::uint8_t>(b);

@@ -1,5 +1,5 @@
 /// \file
-/// SharedStates: the states, steps and masks that constraints over one vocabulary have in common.
+/// SharedStates: states, transitions and masks shared by constraints over one vocabulary.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,10 @@
 
 namespace tooldecode::constraint {
 
-/// The allowed tokens of a state: those of `base`, if any, without `removed`, and `added`.
+/// The allowed tokens of a state: those of `base`, if there is one, minus `removed`, plus `added`.
 struct MaskEntry {
   const TokenMask* base = nullptr;
-  std::unique_ptr<const TokenMask> own{};  ///< what `base` points to, where no slice has it
+  std::unique_ptr<const TokenMask> own{};  ///< owns `base` unless a slice does
   std::vector<TokenId> removed{};
   std::vector<TokenId> added{};
 
@@ -38,28 +38,26 @@ struct MaskEntry {
 
 class StatesRenewal;
 
-/// An automaton with the masks of its states, shared by constraints: what one request has visited
-/// is ready for the next, whichever schema it came from.
+/// An automaton with the masks of its states, shared by constraints: what one request has computed
+/// is ready for the next, whatever its schema.
 ///
-/// It only grows; whoever wants less memory starts a new one, and constraints keep the old one as
-/// long as they live: one without any grammar (VocabularyIndex), or one of the same grammars
-/// (StatesRenewal).
+/// It only grows. To bound memory, start a new one, either empty (VocabularyIndex) or with the same
+/// grammars (StatesRenewal); constraints keep the old one alive as long as they use it.
 ///
-/// \par Complexity  a slice is made when it has been asked for a few times
+/// \par Complexity  a slice is built after a few requests for it
 /// \par Threads     every member may run concurrently
 class SharedStates {
  public:
   SharedStates(const Vocabulary& vocabulary, const core::ByteTrie& trie,
                const TokenClasses& classes);
-  /// The same grammars, without states and masks.
+  /// The same grammars without states and masks.
   explicit SharedStates(const SharedStates& from);
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
 
-  /// One for all constraints of these states.
   [[nodiscard]] std::shared_ptr<StatesRenewal> renewal() const;
 
-  /// Tells apart whose states are whose; never 0.
+  /// Unique id of this object; never 0.
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
@@ -69,16 +67,15 @@ class SharedStates {
   [[nodiscard]] const grammar::Automaton& automaton() const noexcept { return automaton_; }
   [[nodiscard]] TransitionCache& transitions() const noexcept { return transitions_; }
 
-  /// What the tokens below `node` do to a lexeme that is in `state`; null when it is asked for the
-  /// first times: a slice pays where it serves several masks.
+  /// What the tokens below `node` do to a lexeme in `state`; null for the first requests, because a
+  /// slice only pays off if several masks use it.
   [[nodiscard]] const LexemeSlice* slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                          core::ByteTrie::NodeIndex node) const;
 
-  /// The same, made now if need be.
   [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                                core::ByteTrie::NodeIndex node) const;
 
-  /// The mask of a state; `make()` gives it where it is not known.
+  /// The mask of a state, computed by `make()` on first use.
   template <class Make>
   const MaskEntry& mask(grammar::Automaton::State state, Make make) const {
     std::atomic<const void*>& slot = automaton_.attachment(state);
@@ -98,7 +95,6 @@ class SharedStates {
     return kept;
   }
 
-  /// About how much memory states and masks take.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -108,11 +104,11 @@ class SharedStates {
     std::unique_ptr<const LexemeSlice> slice{};
   };
 
-  // Inside it nearly every schema's texts spend most of their tokens.
+  // The slice of JSON strings, in which most tokens of nearly every schema's texts are.
   void make_common_slice();
   static std::uint32_t next_number() noexcept;
 
-  // Lexemes are the same when their tables are, whichever grammar made them.
+  // Equal tables are the same lexeme, whichever grammar made them.
   [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const;
 
   const Vocabulary* vocabulary_;
@@ -122,7 +118,7 @@ class SharedStates {
   grammar::Automaton automaton_;
   mutable TransitionCache transitions_;
 
-  mutable std::mutex mutex_;  // guards what follows; taken after the automaton's, never before it
+  mutable std::mutex mutex_;  // guards the following; taken after the automaton's, never before it
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
   mutable std::map<std::tuple<std::size_t, text::Dfa::State, core::ByteTrie::NodeIndex>, Slice>
       slices_;
@@ -131,16 +127,16 @@ class SharedStates {
   mutable std::weak_ptr<StatesRenewal> renewal_;
 };
 
-/// The latest states of some grammars, kept for whoever begins a text: constraints hold it.
+/// The latest states of some grammars, for texts that begin; constraints hold it.
 class StatesRenewal {
  public:
-  /// States of the same grammars as others' that take at most so many bytes: the latest, or new
-  /// ones where those have grown past it too.
+  /// States for the grammars of `from` that take at most `max_bytes`: the latest, or new ones if
+  /// those have grown past it.
   [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
                                                      std::size_t max_bytes);
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following
   std::shared_ptr<SharedStates> latest_;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What shared_states.hpp declares.
+/// Definitions for shared_states.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// TokenClasses: the tokens that are plain text, and where in the trie there are others.
+/// TokenClasses: groups plain-text tokens, and marks where the trie has other tokens.
 #pragma once
 
 #include <array>
@@ -17,14 +17,15 @@
 
 namespace tooldecode::constraint {
 
-/// Classes of tokens that most lexemes treat as one: whole characters, of some kinds each, that
-/// JSON strings need not escape. U+2028 and U+2029 are in none.
+/// Classes of tokens that most lexemes treat alike: whole characters of some kinds that JSON
+/// strings need not escape. U+2028 and U+2029 are in no class.
 ///
-/// Where a lexeme takes every text of a class, but for those that begin with some bytes, its tokens
-/// are one ready mask, and a walk need only visit the nodes of the trie that lead to other tokens.
+/// If a lexeme accepts every text of a class, except those that begin with certain bytes, the
+/// class's tokens are one ready mask, and a walk visits only trie nodes that lead to other tokens.
 ///
-/// \par Shapes      masks over V tokens; one byte per node of the trie
-/// \par Complexity  built in O(nodes); `find` O(states of the lexeme that a class reaches x bytes)
+/// \par Shapes      masks over V tokens; one byte per trie node
+/// \par Complexity  construction O(nodes); `find` O(states of the lexeme that a class reaches x
+///                  bytes)
 /// \par Threads     immutable after construction
 class TokenClasses {
  public:
@@ -33,49 +34,47 @@ class TokenClasses {
   TokenClasses(const core::ByteTrie& trie, std::size_t vocabulary_size);
 
   [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return classes_[k].mask; }
-  /// How many tokens a class has.
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
-  /// Whether some token at a node or below it is not of a class.
+  /// Whether a token at or below a node is outside a class.
   [[nodiscard]] bool has_others(std::size_t k, core::ByteTrie::NodeIndex node) const noexcept;
 
-  /// How many of a class's tokens have 0, 1, ... characters.
+  /// Number of a class's tokens with 0, 1, ... characters.
   [[nodiscard]] std::span<const std::size_t> by_characters(std::size_t k) const noexcept;
-  /// Calls `visit(token)` for each token of a class that has so many characters.
+  /// Calls `visit(token)` for each token of a class with this many characters.
   template <class Visit>
   void for_each(std::size_t k, std::size_t characters, Visit visit) const {
     visit_class(k, by_characters_[characters], visit);
   }
 
-  /// A class that a lexeme takes.
   struct Taken {
     std::size_t k = 0;
-    bool counts   = false;  ///< each character is a unit of the lexeme's; else none is
-    text::ByteSet apart{};  ///< texts that begin with one of these may be treated otherwise
+    bool counts   = false;  ///< whether each character is a unit of the lexeme; else none is
+    text::ByteSet apart{};  ///< first bytes of texts that the lexeme may treat differently
   };
-  /// The largest class nearly all of whose tokens a lexeme takes at a state, if its units' bounds
-  /// allow.
+  /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
+  /// bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
-  /// Calls `visit(token)` for each token of a class that begins with one of its bytes apart.
+  /// Calls `visit(token)` for each token of a class whose first byte is in `taken.apart`.
   template <class Visit>
   void for_each_apart(const Taken& taken, Visit visit) const {
     taken.apart.for_each(
         [&](std::uint8_t byte) { visit_class(taken.k, by_first_byte_[byte], visit); });
   }
-  /// The tokens of a class that are apart, or are too long for so many more units; nothing where
-  /// they are many.
+  /// The tokens of a class that are apart or have more than `units` units; nullopt if they are
+  /// many.
   [[nodiscard]] std::optional<std::vector<TokenId>> left_out(const Taken& taken,
                                                              std::size_t units) const;
 
  private:
-  // Places in a text: between characters, inside one (UTF-8, table 3-7 of the Unicode standard), or
-  // past what belongs to no class.
+  // Positions in a text: between characters, inside a character (Unicode standard, table 3-7), or
+  // after a byte that is in no class.
   static constexpr std::uint8_t boundary = 0, one_more = 1, two_more = 2, three_more = 3,
                                 after_e0 = 4, after_ed = 5, after_f0 = 6, after_f4 = 7,
                                 after_e2 = 8, after_e2_80 = 9, outside = 10;
-  // Kinds of characters, by their first bytes.
+  // Kinds of characters, by first byte.
   static constexpr std::uint8_t alphanumeric = 1, joining = 2, space = 4, beyond_ascii = 8,
                                 other = 16;
-  // What patterns of names, of words, without spaces, of ASCII and without letters leave apart.
+  // The kinds that patterns accept for names, words, text without spaces, ASCII, and so on.
   static constexpr std::array<std::uint8_t, count> kinds{
       alphanumeric,
       alphanumeric | joining,
@@ -88,7 +87,7 @@ class TokenClasses {
 
   static constexpr std::size_t max_reached = 512;
   static constexpr std::size_t max_apart   = 8192;
-  // Longer tokens are rare, and would make `takes` look as far ahead.
+  // Longer tokens are rare and would lengthen the look-ahead of `find_apart`.
   static constexpr std::uint8_t max_bytes = 24;
 
   struct Plain {
@@ -102,7 +101,6 @@ class TokenClasses {
     std::vector<std::size_t> by_characters{};
     std::array<std::size_t, 256> by_first_byte{};
   };
-  // Of a lexeme and of a text at once.
   struct PairState {
     text::Dfa::State state;
     std::uint8_t text;
@@ -140,7 +138,7 @@ class TokenClasses {
         return within(0x80, 0x9F, one_more);
       case after_e2:
         return byte == 0x80 ? after_e2_80 : within(0x81, 0xBF, one_more);
-      case after_e2_80:  // the separators of lines and paragraphs, which no pattern's dot matches
+      case after_e2_80:  // U+2028 and U+2029, which a pattern's dot does not match
         return byte == 0xA8 || byte == 0xA9 ? outside : within(0x80, 0xBF, boundary);
       case after_f0:
         return within(0x90, 0xBF, two_more);
@@ -170,15 +168,16 @@ class TokenClasses {
     }
   }
 
-  // One byte of each group that neither a lexeme nor a text tells apart.
+  // One byte for each group of bytes that neither a lexeme nor a text position tells apart.
   static std::vector<std::uint8_t> distinct_bytes(const text::Dfa& dfa);
 
-  // Whether few of a class's texts begin so that the lexeme may not take them.
+  // Whether the lexeme may refuse only few of a class's texts; sets their first bytes in
+  // `taken.apart`.
   [[nodiscard]] bool find_apart(const text::Dfa& dfa, text::Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const;
 
-  std::vector<std::uint8_t> others_;               // [nodes], a bit per class
-  std::vector<std::vector<Plain>> by_characters_;  // of all classes
+  std::vector<std::uint8_t> others_;               // [nodes], one bit per class
+  std::vector<std::vector<Plain>> by_characters_;  // tokens of all classes
   std::array<std::vector<Plain>, 256> by_first_byte_;
   std::array<Class, count> classes_;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// What token_classes.hpp declares.
+/// Definitions for token_classes.hpp.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
                                              std::size_t vocabulary_size)
     : others_(trie.size(), 0) {
   for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
-  // Where the text stands at a node; parents come before their children.
+  // The position in the text at a node; parents come before their children.
   struct Text {
     std::uint8_t place = boundary, kinds = 0, depth = 0, characters = 0, first_byte = 0;
   };
@@ -119,7 +119,8 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> TokenClasses::left_out(
 }
 
 TOOLDECODE_INLINE std::vector<std::uint8_t> TokenClasses::distinct_bytes(const text::Dfa& dfa) {
-  static const std::array<std::uint8_t, 256> alike = [] {  // the first byte that texts treat so
+  static const std::array<std::uint8_t, 256> alike = [] {  // the first byte that text positions
+                                                           // treat alike
     std::array<std::uint8_t, 256> first{};
     for (unsigned b = 0; b < 256; ++b) {
       const auto is_like = [&](unsigned other) {
@@ -162,8 +163,8 @@ TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa:
   }
   if (apart > max) return false;
 
-  // The places that its texts reach, breadth first, and after how many bytes at least one does
-  // not stay. What is farther than the longest text does not matter.
+  // The pairs that the class's texts reach, breadth first, and the least number of bytes after
+  // which the lexeme refuses one. What is farther than the longest text does not matter.
   constexpr std::uint32_t never = 255;
   struct Reached {
     PairState place;
@@ -171,8 +172,8 @@ TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa:
     std::vector<std::uint32_t> next{};
   };
   std::vector<Reached> reached;
-  // Which place is which, from 1, near its hash: at most 256 are reached past the last that is
-  // followed, whatever the number of states.
+  // Open-addressing table of the pairs' numbers, from 1: at most 256 more are reached past the last
+  // one that is followed, whatever the number of states.
   std::array<std::uint32_t, 4 * max_reached> number{};
   const auto reach = [&](const PairState& place, std::uint32_t depth) {
     std::size_t at = place.state * std::size_t{outside} + place.text;

@@ -1,5 +1,5 @@
 /// \file
-/// TokenMask: a set of tokens in the layout that engines' mask kernels read.
+/// TokenMask: a set of tokens in the bit layout of engines' mask kernels.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace tooldecode {
 
-/// A set of tokens that owns its words: bit `t % 32` of word `t / 32` is token t.
+/// A set of tokens that owns its words: token t is bit `t % 32` of word `t / 32`.
 ///
-/// \par Shapes      words [ceil(V / 32)], bits at and past V are 0
+/// \par Shapes      words [ceil(V / 32)]; bits from V on are 0
 /// \par Complexity  contains and insert O(1), the rest O(V / 32)
 class TokenMask {
  public:
@@ -34,12 +34,10 @@ class TokenMask {
     words() &= other.words();
     return *this;
   }
-  /// Calls `visit(token)` for each token, ascending.
   template <class Visit>
   void for_each(Visit visit) const {
     words().for_each(visit);
   }
-  /// Number of tokens in the set.
   [[nodiscard]] std::size_t count() const noexcept { return words().count(); }
   friend bool operator==(const TokenMask&, const TokenMask&) = default;
 

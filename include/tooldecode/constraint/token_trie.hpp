@@ -1,5 +1,5 @@
 /// \file
-/// TokenTrie: one of a list of names, token by token.
+/// TokenTrie: constrains a text to a list of names, token by token.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,22 @@
 
 namespace tooldecode {
 
-/// A trie over token sequences: a constraint that yields only existing names, each in the one
-/// tokenisation it was given in.
+/// A trie over token sequences: a constraint that allows only the given names, each in the one
+/// tokenization given.
 ///
-/// Where ToolCallFSM works on bytes and so admits every tokenisation of a name, this admits just
-/// the canonical ones, which is what a model has seen in training. A state is a node; a name that
-/// is a prefix of another ends where an end token is chosen. ToolNames walks one beside a
-/// ToolCallFSM, where a name ends with what follows it in a call.
+/// ToolCallFSM works on bytes and allows every tokenization of a name; this trie allows only the
+/// canonical one, which a model has seen in training. A state is a node. A name that is a prefix of
+/// another ends with an end token. ToolNames walks a trie beside a ToolCallFSM, where a name ends
+/// with what follows it in a call.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  advance O(log children), fill_mask O(V / 32 + children)
 /// \par Threads     immutable after construction
-/// \par Errors      Error{unknown_token} for an empty name, an end token or one past V, from the
-///                  constructor
+/// \par Errors      from the constructor, Error{unknown_token} for an empty name, an end token or a
+///                  token past V
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3.2
 class TokenTrie {
  public:
-  /// A node, or the finished state after an end token.
   struct State {
     std::uint32_t node                                 = 0;
     friend bool operator==(const State&, const State&) = default;
@@ -49,7 +48,6 @@ class TokenTrie {
   void fill_mask(State state, MaskView words) const;
   [[nodiscard]] bool is_accepting(State state) const noexcept;
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
-  /// The bytes of the tokens that must follow.
   [[nodiscard]] std::string forced(State state) const;
   /// The tokens of names that may follow, ascending.
   [[nodiscard]] std::vector<TokenId> next(State state) const;

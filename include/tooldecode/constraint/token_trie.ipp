@@ -1,5 +1,5 @@
 /// \file
-/// What token_trie.hpp declares.
+/// Definitions for token_trie.hpp.
 #pragma once
 
 #include <algorithm>

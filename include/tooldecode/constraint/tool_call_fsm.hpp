@@ -1,5 +1,5 @@
 /// \file
-/// ToolCallFSM: text mode and tool mode as one constraint: only existing tools, only conforming
+/// ToolCallFSM: a constraint for answers with text and calls: only existing tools, only valid
 /// arguments.
 #pragma once
 
@@ -34,39 +34,37 @@ namespace constraint {
 class CompiledTools;
 }  // namespace constraint
 
-/// Constrains a whole answer: free text where that is allowed, and calls in one format.
+/// Constrains a whole answer: free text where it is allowed, and calls in one format.
 ///
-/// The machine has two modes. In text mode any token may follow; the format's trigger switches to
-/// tool mode, where a trie yields the names of existing tools and each tool's own machine yields
-/// arguments that conform to its document. Both modes, the edges between them and several calls in
-/// a row are one grammar, so a token may straddle any edge.
+/// There are two modes. In text mode any token may follow; the format's trigger switches to tool
+/// mode, where only names of existing tools may follow, and then arguments that conform to the
+/// tool's document. Both modes, the transitions between them and several calls in a row are one
+/// grammar, so a token may cross any of their borders.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  construction O(size of the documents); the rest as Constraint
-/// \par Threads     every const member may run concurrently; a copy shares everything
-/// \par Errors      from the constructor: what the documents' schemas get wrong (malformed_schema,
-///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} where
+/// \par Threads     const members may run concurrently; a copy shares everything
+/// \par Errors      from the constructor: errors of the documents' schemas (malformed_schema,
+///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} if
 ///                  building costs more than ChoiceOptions::limits, Error{unknown_tool} for a named
-///                  choice, Error{invalid_option} where a call is required and there are no tools,
-///                  and where a value of ChoiceOptions::text_schema could begin as calls do
+///                  choice, Error{invalid_option} if a call is required and there are no tools, and
+///                  if a value of ChoiceOptions::text_schema could begin as calls do
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolCallFSM {
  public:
   using State = Constraint::State;
 
-  /// Where a text stands.
   enum class Mode : std::uint8_t {
-    text,  ///< before or outside a call
-    tool,  ///< inside a call, or nothing but a call may follow
+    text,  ///< before or outside calls
+    tool,  ///< inside a call, or only a call may follow
   };
 
-  /// Where the first byte that cannot follow stands in a text.
   struct Refusal {
-    std::size_t at = 0;      ///< byte offset; the text's length where only its end is missing
-    bool too_short = false;  ///< every byte can follow, but the text cannot end here
+    std::size_t at = 0;      ///< byte offset; the text's length if only its end is missing
+    bool too_short = false;  ///< all bytes are allowed, but the text cannot end here
   };
 
-  /// \param cache   a vocabulary, or the VocabularyIndex that several constraints share
+  /// \param cache   a vocabulary, or the VocabularyIndex that constraints share
   /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
   template <class F>
   ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, const F& format,
@@ -78,7 +76,7 @@ class ToolCallFSM {
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
   [[nodiscard]] const ToolSet& tools() const noexcept;
-  /// The grammar of whole answers; its states are these.
+  /// The grammar of whole answers; it has the same states.
   [[nodiscard]] const Constraint& grammar() const noexcept { return constraint_; }
 
   [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
@@ -93,41 +91,40 @@ class ToolCallFSM {
   }
   [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
 
-  /// See Constraint: of this object alone, whatever its copies do.
+  /// `renew`, `compact` and `bytes` are those of Constraint; copies are not affected.
   void renew() { constraint_.renew(); }
   void compact(std::span<State> live) { constraint_.compact(live); }
   [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
 
-  /// Whether a state is inside a call.
   [[nodiscard]] Mode mode(State state) const;
-  /// The tool whose arguments are being written.
+  /// The index of the tool whose arguments are being written.
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const;
 
-  /// The argument whose value is being written, or may still go on, by its place in
-  /// `argument_names`.
+  /// The argument whose value is being written or may continue, as an index into `argument_names`.
   [[nodiscard]] std::optional<std::size_t> find_argument(State state) const;
 
-  /// The machine of one call to one tool and nothing else, written as `write` writes it, with some
-  /// of the arguments supplied first, in this order.
+  /// A constraint for one call to one tool and nothing else, in the spelling of `write`, with
+  /// `leading_keys` as the first arguments, in this order.
   ///
-  /// \param open_ended  anything may follow the arguments, for use beside a machine that says what
+  /// \param open_ended  anything may follow the arguments; for use beside a constraint that decides
+  ///                    what
   ///
-  /// Errors: Error{invalid_option} where a leading key is not one of the tool's.
+  /// Errors: Error{invalid_option} for a leading key that is not an argument of the tool.
   [[nodiscard]] ToolCallFSM single_call(std::size_t tool,
                                         std::vector<std::string> leading_keys = {},
                                         bool open_ended                       = false) const;
 
-  /// Tokens that the syntax of calls is written with: those of every call without values, and the
-  /// single bytes that values begin and end with. For a draft vocabulary, ascending.
+  /// Tokens of the calls' syntax, for a draft vocabulary, ascending: those of every call without
+  /// values, and the single bytes that values begin and end with.
   [[nodiscard]] std::vector<TokenId> structural_tokens() const;
 
-  /// The first place where a whole text breaks the constraint; nothing where it conforms.
+  /// The first place where a whole text breaks the constraint; nullopt if it conforms.
   [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const;
-  /// The calls that a text makes; Error{malformed_call} names the byte where it breaks the format.
+  /// Parses the calls of a text; Error{malformed_call} names the byte where it breaks the format.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const;
-  /// Calls as text; Error{malformed_call} for numbers that are not finite.
+  /// Writes calls as text; Error{malformed_call} for numbers that are not finite.
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
-  /// One value as the format writes it; Error{malformed_call} names the byte that breaks it.
+  /// Parses one value in the format's spelling; Error{malformed_call} names the byte.
   [[nodiscard]] JsonValue parse_value(std::string_view text) const;
 
  private:
@@ -135,12 +132,12 @@ class ToolCallFSM {
   friend class CallStream;
   friend class WithoutRepeats;
 
-  // The tools of tags, by the tags; empty: the tags themselves.
+  // Maps tags to tools; if empty, a tag is the tool's index.
   using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;
   struct Parts;
   struct Shared;
 
-  // What is no format gets one sentence, and no line for all that would be done with it.
+  // If F is not a call format, the compiler prints one message instead of one for each use.
   template <class F>
   static tools::AnyFormat erased(const F& format) {
     if constexpr (std::same_as<F, tools::AnyFormat>) {
@@ -157,11 +154,10 @@ class ToolCallFSM {
   ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
               const ChoiceOptions& options, Parts parts);
 
-  // A text that begins as calls do is calls, so that no value of a schema may begin so.
+  // A text that begins like a call is read as calls, so no value of a schema may begin like one.
   void require_told_apart(const std::vector<std::string>& openings,
                           const ChoiceOptions& options) const;
 
-  // The tool of marks that a text is inside of.
   [[nodiscard]] std::optional<std::size_t> tool_of(std::span<const std::uint32_t> marks) const;
 
   Constraint constraint_;

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_call_fsm.hpp declares.
+/// Definitions for tool_call_fsm.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What a ToolCallFSM is made of, for the definitions of it and of its friends.
+/// The parts of ToolCallFSM, for the definitions of the class and its friends.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@
 
 namespace tooldecode {
 
-/// The grammar of a machine, and what its parts came with.
+/// The grammar of a machine, and what was built with it.
 struct ToolCallFSM::Parts {
   CallGrammar grammar;
-  std::shared_ptr<constraint::SharedStates> states{};  // null: those of the cache
+  std::shared_ptr<constraint::SharedStates> states{};  // null: those of the VocabularyIndex
   Numbers numbers{};
 };
 
-/// What copies share.
+/// Data shared by copies.
 struct ToolCallFSM::Shared {
-  // How calls are found in a text.
   struct Reading {
     std::optional<tools::ReasoningDelimiters> reasoning;
-    std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
+    std::optional<std::vector<std::string>> openings;  // every text with calls begins with one of
+                                                       // them
     std::vector<std::string> text_ends, reasoning_ends;
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {

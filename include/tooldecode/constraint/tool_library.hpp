@@ -1,5 +1,5 @@
 /// \file
-/// ToolLibrary: tools compiled once, whichever requests offer them.
+/// ToolLibrary: compiles each tool once for all requests.
 #pragma once
 
 #include <cstddef>
@@ -17,38 +17,39 @@ namespace tooldecode {
 
 namespace constraint {
 
-/// The tools of a ToolLibrary as an automaton has them.
+/// The compiled tools of a ToolLibrary.
 class CompiledTools;
 
-/// What a ToolLibrary does, whatever the type of its format.
+/// Makes an empty set of compiled tools.
 [[nodiscard]] std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
                                                            tools::AnyFormat format,
                                                            ChoiceOptions options);
-/// A machine of some tools.
+/// Makes the constraint of some tools, and compiles those that are new.
 [[nodiscard]] ToolCallFSM make_machine(CompiledTools& compiled,
                                        const std::shared_ptr<const ToolSet>& tools,
                                        ToolChoice choice, std::string name);
-/// Tools that are compiled.
+/// Number of compiled tools.
 [[nodiscard]] std::size_t size_of(const CompiledTools& compiled);
 
 }  // namespace constraint
 
-/// Makes the machines of requests out of tools that are compiled when they are first offered.
+/// Makes the constraints of requests from tools that are compiled when first offered.
 ///
-/// Tools are known by identity: sets that share them, see ToolSet::with and ToolSet::subset, share
-/// what is compiled, with every state and mask that earlier requests have met. A new request costs
-/// the trie of its tools' names.
+/// Tools are recognized by identity: sets that share tools (ToolSet::with, ToolSet::subset) share
+/// the compiled form, with all states and masks of earlier requests. A new request then costs only
+/// the trie of its tool names.
 ///
-/// \par Complexity  machine O(bytes of the names) where the tools are known, else their schemas too
-/// \par Threads     every const member may run concurrently
-/// \par Errors      from `machine`, as ToolCallFSM; Error{invalid_option} from the constructor for
-///                  options of one call only
+/// \par Complexity  machine O(bytes of the names) if the tools are compiled, plus the schemas of
+///                  new ones
+/// \par Threads     const members may run concurrently
+/// \par Errors      from `machine`, as ToolCallFSM; from the constructor, Error{invalid_option} for
+///                  options that apply to one call only
 template <class F>
 class ToolLibrary {
   static_assert(diagnose::is_call_format<F>());
 
  public:
-  /// \param options  of every machine, but for the choice
+  /// \param options  for every machine, except the tool choice
   explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
       : tools_(constraint::compile_tools(std::move(cache), std::move(format), std::move(options))) {
   }
@@ -57,14 +58,13 @@ class ToolLibrary {
                                     std::string name = {}) const {
     return machine(std::make_shared<const ToolSet>(tools), choice, std::move(name));
   }
-  /// The same for a set that need not be copied.
+  /// The same without a copy of the set.
   [[nodiscard]] ToolCallFSM machine(const std::shared_ptr<const ToolSet>& tools,
                                     ToolChoice choice = ToolChoice::automatic,
                                     std::string name  = {}) const {
     return constraint::make_machine(*tools_, tools, choice, std::move(name));
   }
 
-  /// Tools that are compiled.
   [[nodiscard]] std::size_t size() const { return constraint::size_of(*tools_); }
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_library.hpp declares.
+/// Definitions for tool_library.hpp.
 #pragma once
 
 #include <algorithm>
@@ -26,28 +26,26 @@
 
 namespace tooldecode::constraint {
 
-/// The tools of a ToolLibrary as an automaton has them.
+/// The compiled tools of a ToolLibrary.
 ///
-/// \par Threads  through a Lock, one at a time; `size` may run concurrently
+/// \par Threads     through a Lock, one at a time; `size` may run concurrently
 class CompiledTools {
  public:
   CompiledTools(VocabularyIndex cache, tools::AnyFormat format, ChoiceOptions options);
 
-  /// A compiled tool.
   struct Link {
     const Tool* tool     = nullptr;
     std::uint32_t number = 0;  ///< its tag in the automaton
     grammar::StoredId node{};
   };
 
-  /// The tools for one machine, while no other is made. Forgets those that nobody else has any
-  /// more; and where the index has begun anew, so do these.
+  /// Exclusive access for making one machine. Forgets tools that have no other owner; starts anew
+  /// if the index has new states.
   class Lock {
    public:
     explicit Lock(CompiledTools& tools);
 
     [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept;
-    /// The index-th tool of a set, made where it is not known.
     [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
                             const Grammar::MakePart& make) const;
 
@@ -64,11 +62,11 @@ class CompiledTools {
   VocabularyIndex cache_;
   tools::AnyFormat format_;
   ChoiceOptions options_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the following
   std::shared_ptr<SharedStates> states_;
-  // They are kept, so that no other tool has the address of one.
+  // Owned, so that no other tool gets the address of one.
   std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
-  std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
+  std::vector<Link> latest_;  // by index in the latest set, because most sets are alike
   std::uint32_t next_number_    = 0;
   std::size_t max_before_sweep_ = 1024;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// TransitionCache: the steps that were taken before, read without a lock.
+/// TransitionCache: a lock-free cache of transitions.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,10 @@
 
 namespace tooldecode::constraint {
 
-/// Remembers some of the transitions (state, token) -> state; a newer one takes an older one's
-/// place.
+/// Caches some of the transitions (state, token) -> state; a newer one replaces an older one.
 ///
-/// One word holds a whole transition, so a reader sees it whole or not at all. States past 2^22 and
-/// tokens past 2^20 are not remembered.
+/// One word holds a whole transition, so a reader never sees half of it. States from 2^22 and
+/// tokens from 2^20 on are not cached.
 ///
 /// \par Complexity  O(1); 512 KiB
 /// \par Threads     every member may run concurrently

@@ -1,5 +1,5 @@
 /// \file
-/// VocabularyIndex: everything about a vocabulary that masks need, computed once and shared by
+/// VocabularyIndex: what masks need to know of a vocabulary, computed once and shared by
 /// constraints.
 #pragma once
 
@@ -18,23 +18,23 @@ namespace core {
 class ByteTrie;
 }  // namespace core
 
-/// A vocabulary with its byte trie and the states that constraints over it share: make one per
-/// vocabulary, give it to every constraint. Copies share what is inside.
+/// A vocabulary with its byte trie and the states that its constraints share. Make one per
+/// vocabulary and pass it to every constraint; copies share their contents.
 ///
-/// Memory is bounded by a budget: once the shared states have grown past it, later constraints
-/// begin anew, and so do earlier ones when they are renewed (Constraint::renew); until then
-/// they keep what they have, so no state is invalidated behind its owner's back.
+/// A budget bounds the memory. When the shared states have grown past it, new constraints start
+/// with empty states; existing constraints keep theirs, which stay valid until you call
+/// Constraint::renew.
 ///
 /// \par Complexity  construction O(bytes of the vocabulary)
-/// \par Threads     every const member may run concurrently
+/// \par Threads     const members may run concurrently
 class VocabularyIndex {
  public:
   static constexpr std::size_t default_budget = std::size_t{512} << 20;
 
-  /// \param budget       bytes that the shared states may take before new ones are begun
-  /// \param mask_limits  what one mask, one token that is read, one jump-forward string and one
-  ///                     search for the end of a text may cost; past it, each of them is an
-  ///                     Error{limit_exceeded}. See BuildBudget, by which a thread cancels them too
+  /// \param budget       bytes of the shared states after which new ones are started
+  /// \param mask_limits  limits for one mask, one token, one jump-forward string or one search for
+  ///                     the end of a text; past them, each throws Error{limit_exceeded}. A thread
+  ///                     can also cancel them, see BuildBudget
   // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that a cache needs
   VocabularyIndex(Vocabulary vocabulary, std::size_t budget = default_budget,
                   const BuildLimits& mask_limits = {});
@@ -44,17 +44,17 @@ class VocabularyIndex {
 
   [[nodiscard]] std::size_t budget() const noexcept;
 
-  /// What a mask, a token, a jump-forward string or a search is charged to, see the constructor.
+  /// The budget of one mask, token, jump-forward string or search; see the constructor.
   [[nodiscard]] BuildBudget mask_budget() const;
 
-  /// The states for a new constraint; they refer to the vocabulary, so it must be kept too.
+  /// The states for a new constraint. They refer to the vocabulary; keep it alive too.
   [[nodiscard]] std::shared_ptr<constraint::SharedStates> states() const;
 
  private:
   struct Shared;
 
   std::shared_ptr<Shared> shared_;
-  const Vocabulary* vocabulary_;  // what is shared has it
+  const Vocabulary* vocabulary_;  // owned by shared_
 };
 
 }  // namespace tooldecode

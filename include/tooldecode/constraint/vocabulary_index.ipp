@@ -1,5 +1,5 @@
 /// \file
-/// What vocabulary_index.hpp declares.
+/// Definitions for vocabulary_index.hpp.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct VocabularyIndex::Shared {
   constraint::TokenClasses classes;
   std::size_t budget;
   BuildLimits mask_limits;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the following
   std::shared_ptr<constraint::SharedStates> states;
 };
 

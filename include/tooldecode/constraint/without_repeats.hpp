@@ -1,6 +1,6 @@
 /// \file
-/// WithoutRepeats: answers that make no call twice in a row. In no header for users: who asks for it
-/// includes this one.
+/// WithoutRepeats: forbids two equal calls in a row. No umbrella header includes it; include it
+/// yourself.
 #pragma once
 
 #include <cstddef>
@@ -20,52 +20,51 @@
 
 namespace tooldecode {
 
-/// How repeated calls are looked for.
+/// Options for detecting repeated calls.
 struct RepeatOptions {
-  std::size_t max_texts = 2'000;  ///< completions of a state that are tried, before it is taken to
-                                  ///< have none that makes another call
+  std::size_t max_texts = 2'000;  ///< completions of a state to try before it counts as having none
+                                  ///< with another call
 };
 
 class RepeatCompletions;
 
-/// The answers of a ToolCallFSM in which no call has the tool and the arguments of the one before
-/// it, whatever their spelling: calls are the same where their `call_key` is.
+/// The answers of a ToolCallFSM in which no call has the same tool and arguments as the call before
+/// it; calls are compared by `call_key`, so spelling does not matter.
 ///
-/// A token stays where some completion of the answer repeats no call, so that no mask leads to
-/// where nothing but a repeated call could be written: not into a value that is the last one to
-/// choose, and not behind a separator where only one call can be made. Whether a state has two
-/// completions whose calls differ is found once for each state of the machine, by completing what
-/// may follow there; where it has not, the calls that a token leaves are read, and compared.
-/// Nothing is compared while the call that is written has a tool or an argument of its own.
+/// A token stays if some completion of the answer repeats no call. So no mask leads to a dead end:
+/// neither into a value that leaves no other choice, nor past a separator after which only one call
+/// is possible. For each state of the machine, the search completes what may follow and finds once
+/// whether two completions have different calls; only if it finds none are the calls after a token
+/// read and compared. Nothing is compared while the current call has a tool or an argument that
+/// differs from the previous call's.
 ///
-/// Where none of `max_texts` completions makes another call there is held to be none. All of them
-/// are tried, and nothing is lost, unless what is left to write has more spellings than that: a long
-/// string to be copied, say, each of whose characters may be escaped. What is allowed always has a
-/// completion that has been found, and it is remembered, so that an answer cannot get stuck.
+/// If none of `max_texts` completions has another call, the search assumes that there is none. The
+/// result is exact unless the rest of the text has more spellings than that, such as a long string
+/// to be copied in which each character may be escaped. Each allowed token has a completion that
+/// was found and is remembered, so an answer cannot get stuck.
 ///
-/// States know the text before them. What they need is kept until `renew`, some hundred bytes a
-/// token.
+/// A state knows the text before it. The data for this is kept until `renew`, a few hundred bytes
+/// per token.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
-/// \par Complexity  as ToolCallFSM, and for each new state of it one walk of the vocabulary's trie
-///                  and the completions of the states behind; then O(tokens that complete a call or
-///                  leave one way to go x length of the answer), and none where there are none
-/// \par Threads     every const member may run concurrently, one after the other; `renew` of one
-///                  object alone, whatever its copies do
+/// \par Complexity  as ToolCallFSM; for each new state of it also one walk of the vocabulary's trie
+///                  and the completions of the next states; then O(tight tokens x length of the
+///                  answer), which is zero without tight tokens (see RepeatPlaces)
+/// \par Threads     const members may be called concurrently, and run one after another; `renew`
+///                  changes one object only, not its copies; call it from one thread
 /// \par Errors      Error{unknown_state} for a state of another constraint
 class WithoutRepeats {
  public:
-  /// A state of the calls' machine and what was written before it.
+  /// A state of the ToolCallFSM and the text before it.
   struct State {
     ToolCallFSM::State at{};
     std::uint32_t written                              = 0;
-    std::uint32_t memory                               = 0;  ///< whose
+    std::uint32_t memory                               = 0;  ///< its owner
     friend bool operator==(const State&, const State&) = default;
   };
 
   explicit WithoutRepeats(ToolCallFSM calls, RepeatOptions options = {});
 
-  /// The constraint without this condition.
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_.vocabulary_size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return calls_.vocabulary(); }
@@ -79,15 +78,15 @@ class WithoutRepeats {
   [[nodiscard]] bool is_finished(State state) const noexcept;
   [[nodiscard]] std::string forced(State state) const { return calls_.forced(state.at); }
 
-  /// Begins a new text: states from before are then unknown to this object.
+  /// Begins a new text; earlier states are then unknown to this object.
   void renew();
-  /// About how much memory is kept for states, masks and texts.
+  /// Approximate bytes kept for states, masks and texts.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
   friend class RepeatCompletions;
-  class Places;  // what is known of the machine's states
-  class Texts;   // what was written before states
+  class Places;
+  class Texts;
 
   ToolCallFSM calls_;
   RepeatOptions options_;
@@ -96,13 +95,13 @@ class WithoutRepeats {
 };
 static_assert(ConstraintPolicy<WithoutRepeats>);
 
-/// Completions of a WithoutRepeats: `narrow` takes those tokens out of a mask after which the
-/// answer no longer could end within its budget without a repeated call.
+/// Completions for WithoutRepeats: `narrow` removes the tokens after which the answer could not end
+/// within its budget without a repeated call.
 ///
-/// Where no repeated call is near they are the machine's own. Elsewhere a token stays where one of
-/// the completions that are tried there, see RepeatOptions, has room: answers end in time, and only
-/// in a call that may still become the one before it can a token be lost whose completions are
-/// written in fewer tokens than those that were tried.
+/// If no repeated call is near, these are the completions of the ToolCallFSM. Otherwise a token
+/// stays if one of the completions tried there (see RepeatOptions) fits the budget. Answers end in
+/// time. Only in a call that may still equal the previous one can `narrow` remove a token that has
+/// room, if that token's completions need fewer tokens than those that were tried.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  as Completions, and as WithoutRepeats for what may follow
@@ -116,7 +115,7 @@ class RepeatCompletions {
   RepeatCompletions& operator=(RepeatCompletions&&) noexcept;
   ~RepeatCompletions();
 
-  /// As Completions, of which this is another.
+  /// See Completions.
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough = 0);
   void narrow(State state, std::size_t remaining, MaskView words);
   [[nodiscard]] const CompletionCounts& counts() const noexcept;
@@ -127,7 +126,7 @@ class RepeatCompletions {
   std::unique_ptr<Search> search_;
 };
 
-/// What DecodeOptions::always_ends asks of a constraint.
+/// Lets DecodeOptions::always_ends work with this constraint.
 [[nodiscard]] RepeatCompletions make_completions(const WithoutRepeats& constraint,
                                                  CompletionOptions options);
 

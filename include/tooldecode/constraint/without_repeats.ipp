@@ -1,5 +1,5 @@
 /// \file
-/// What without_repeats.hpp declares.
+/// Definitions for without_repeats.hpp.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@
 
 namespace tooldecode {
 
-/// What is known of the machine's states, for all copies; its mutex guards their texts too.
+/// Knowledge about the machine's states, shared by all copies; its mutex guards the texts too.
 class WithoutRepeats::Places : public constraint::RepeatPlaces {
  public:
   Places(const ToolCallFSM& calls, std::size_t max_texts)
@@ -50,7 +50,7 @@ class WithoutRepeats::Places : public constraint::RepeatPlaces {
   std::mutex mutex;
 };
 
-/// The texts before states, as a tree, and what is asked of them; under the mutex of the places.
+/// The texts before states, as a tree; guarded by the mutex of Places.
 class WithoutRepeats::Texts {
  public:
   using Written = std::uint32_t;
@@ -74,7 +74,6 @@ class WithoutRepeats::Texts {
     return nodes_.size() * (sizeof(Node) + 64) + hint_bytes_;
   }
 
-  /// The text behind another; `hints` are completions that were found for it.
   [[nodiscard]] std::optional<Written> find(Written before, std::string_view bytes) const {
     const auto known = children_.find({before, std::string(bytes)});
     return known == children_.end() ? std::nullopt : std::optional(known->second);
@@ -96,7 +95,6 @@ class WithoutRepeats::Texts {
     for (std::size_t i = pieces.size(); i-- > 0;) all += *pieces[i];
     return all;
   }
-  /// What is left of completions behind some bytes of them.
   static Hints behind(const Hints& hints, std::string_view bytes) {
     Hints left;
     for (const std::string& hint : hints) {
@@ -109,7 +107,6 @@ class WithoutRepeats::Texts {
       hints.push_back(std::move(hint));
   }
 
-  /// Whether an answer makes a call twice in a row.
   [[nodiscard]] bool repeats(std::string_view answer) const {
     const auto calls = read(answer);
     for (std::size_t i = 1; i < calls.size(); ++i) {
@@ -117,7 +114,7 @@ class WithoutRepeats::Texts {
     }
     return false;
   }
-  /// See RepeatPlaces, for the completions of a text.
+  /// The predicate of RepeatPlaces for the completions of a text.
   [[nodiscard]] constraint::RepeatPlaces::AreTwoCalls are_two_calls(std::string text) const {
     return [this, text = std::move(text)](const std::string& one, const std::string& other) {
       const auto a = read(text + one), b = read(text + other);
@@ -128,23 +125,22 @@ class WithoutRepeats::Texts {
       return !are_same(a.back(), b.back());
     };
   }
-  /// The same for what may follow a text.
   [[nodiscard]] auto asker(const std::string& text) const {
     return [this, &text](const std::string& bytes) { return are_two_calls(text + bytes); };
   }
 
-  /// Whether no call has been made, or the one that is being written cannot become the one before.
+  /// Whether no call was made yet, or the current one cannot become equal to the one before.
   [[nodiscard]] bool is_clear(ToolCallFSM::State at, Written written) {
     std::optional<bool>& known = nodes_[written].is_clear;
     if (!known) known = find_whether_clear(at, written);
     return *known;
   }
-  /// Whether a token need not be looked at, for its call and that before cannot be the same.
+  /// Whether a token needs no check, because its call and the one before it cannot be equal.
   [[nodiscard]] bool is_safe(ToolCallFSM::State at, Written written, const Tight& token) {
     return (!token.ends_call || places_.can_end(token.next)) && is_clear(at, written);
   }
 
-  /// A completion that repeats no call, among `hints` and those of the state behind a text.
+  /// A completion that repeats no call, from `hints` or from those of the state after a text.
   [[nodiscard]] std::optional<std::string> find_completion(const std::string& text,
                                                            const Hints& hints, Number state,
                                                            const Fits& fits) {
@@ -205,7 +201,7 @@ class WithoutRepeats::Texts {
     if (!is_in_call && places_.can_end(id)) return calls.empty();
     if (calls.size() < 2) return true;
     if (!is_in_call) return false;
-    // What is written before the argument that is being written stays.
+    // What precedes the current argument cannot change any more.
     const ToolCall& now = calls[calls.size() - 1];
     ToolCall last       = calls[calls.size() - 2];
     if (now.name != last.name) return true;
@@ -321,12 +317,12 @@ TOOLDECODE_INLINE bool WithoutRepeats::is_accepting(State state) const {
   if (is_finished(state)) return true;
   const std::lock_guard lock(places_->mutex);
   texts_->require(state);
-  // Elsewhere the call has ended, and was looked at when it did.
+  // Outside a call, the last call was checked when it ended.
   const auto id = calls_.grammar().automaton_state(state.at);
   return !places_->is_in_call(id) || !texts_->repeats(texts_->text(state.written));
 }
 
-/// What is left of a budget beside that.
+/// Completions within a token budget, without repeated calls.
 class RepeatCompletions::Search {
  public:
   Search(const WithoutRepeats& constraint, CompletionOptions options)
@@ -376,7 +372,6 @@ class RepeatCompletions::Search {
     }
     if (left > 0) narrow(state, text, left, words);
     if (!way || way->empty()) return;
-    // What is known to have room stays, also where the machine's completions do not know it.
     const auto tokens = inner_.fewest_tokens(*way);
     if (ConstMaskView(all).contains(tokens->front())) words.insert(tokens->front());
   }
@@ -386,7 +381,7 @@ class RepeatCompletions::Search {
   using Hints  = Texts::Hints;
   using Number = constraint::RepeatPlaces::Number;
 
-  // Completions among which the shortest is looked for where none is short enough.
+  // Completions to compare for the shortest one if none is short enough.
   static constexpr std::size_t compared = 64;
 
   [[nodiscard]] WithoutRepeats::Places& places() const noexcept { return *constraint_.places_; }
@@ -395,12 +390,12 @@ class RepeatCompletions::Search {
     return constraint_.calls().grammar().automaton_state(state.at);
   }
 
-  // Whether the shortest way to the end may be barred.
+  // Whether the shortest completion may repeat a call.
   [[nodiscard]] bool needs_another(State state) const {
     const Number id = number(state);
     return !places().can_end(id) && !texts().is_clear(state.at, state.written);
   }
-  // With the end token; nothing where no tokens write it.
+  // Counts the end token; nullopt if no tokens write the text.
   [[nodiscard]] std::optional<std::size_t> tokens_of(std::string_view rest) const {
     if (!inner_.can_end()) return std::nullopt;
     const auto tokens = inner_.fewest_tokens(rest);
@@ -412,7 +407,7 @@ class RepeatCompletions::Search {
       return tokens && *tokens <= most;
     };
   }
-  // Completions that were found before, also for a budget.
+  // Completions found earlier, also under a budget.
   [[nodiscard]] Hints hints(State state) const {
     Hints all        = texts().hints(state.written);
     const auto known = found_.find(texts().before(state.written));
@@ -466,7 +461,7 @@ class RepeatCompletions::Search {
 
   WithoutRepeats constraint_;
   Completions inner_;
-  std::unordered_map<Texts::Written, std::string> found_;  // with room, by the text before
+  std::unordered_map<Texts::Written, std::string> found_;  // that fit, by the text before
 };
 
 TOOLDECODE_INLINE RepeatCompletions::RepeatCompletions(const WithoutRepeats& constraint,

@@ -1,5 +1,5 @@
 /// \file
-/// build_grammar: rules with any recursion as a Grammar without left recursion.
+/// build_grammar: turns rules with any recursion into a Grammar without left recursion.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ namespace tooldecode::ebnf {
 
 namespace detail {
 
-// The left-corner transform of rules, with empty texts taken out first.
+// The left-corner transform of rules; removes empty texts first.
 //
-// For a node X let X' be its texts but the empty one. Each X' is a choice of edges "X' begins with
-// Y', and then comes a rest", and left recursion is a cycle of such edges. In a cycle's component
-// every text of A' is a text of some Y' outside, followed by the rests along a path of edges from
-// there back up to A. Such paths read their rests from left to right, so "the rests from B up to A"
-// is a node of its own, recursive at its right end. Edges without a rest may be cycles too, without
-// effect: what they join is one class.
+// For a node X let X' be its texts except the empty one. Each X' is a choice of edges "X' begins
+// with Y', then a rest follows", and left recursion is a cycle of such edges. In the component of a
+// cycle, every text of A' is a text of some Y' outside the component, followed by the rests along a
+// path of edges from there back up to A. Such a path reads its rests from left to right, so "the
+// rests from B up to A" is a separate node, recursive at its right end. Edges without a rest may
+// form cycles too, which have no effect: the nodes that they join are one class.
 class LeftCornerTransform {
  public:
   using Id                              = Rules::Id;
@@ -40,7 +40,7 @@ class LeftCornerTransform {
  private:
   using Kind = Rules::Kind;
 
-  // X' begins with `to`', and then comes the rest.
+  // X' begins with `to`', then the rest follows.
   struct Edge {
     enum class Rest : std::uint8_t { none, part, more_items };
     Id to     = 0;
@@ -48,18 +48,18 @@ class LeftCornerTransform {
   };
   enum Part : std::uint32_t {
     whole,      // all texts of a node
-    nonempty,   // all but the empty one
+    nonempty,   // all except the empty one
     rests,      // what may come between a class's texts and those of a node above it
-    more_items  // the items of a repetition after the first, at least one
+    more_items  // one or more items of a repetition after the first
   };
   using Key = std::array<std::uint32_t, 3>;
   struct Made {
     NodeId node{};
     bool is_open  = false;
-    bool is_known = false;  // `node` may be referred to
+    bool is_known = false;  // `node` may be referenced
     bool is_done  = false;
   };
-  // Deeper than this, nodes are made later, through a reference.
+  // Deeper nodes are made later, through a reference.
   static constexpr std::size_t max_deep = 300;
 
   [[nodiscard]] std::vector<Edge> edges(Id id) const;
@@ -71,28 +71,26 @@ class LeftCornerTransform {
     }
     return result;
   }
-  // How often an item comes that is not empty.
+  // The number of items that are not empty.
   [[nodiscard]] text::Occurrences items(Id repeat) const;
-  // Whether an edge's rest may be empty.
   [[nodiscard]] bool may_skip(Id from, const Edge& edge) const;
 
-  // The node of a key. What is being made already is referred to.
+  // The node of a key; a reference if it is still being made.
   NodeId make(Key key);
   NodeId make_body(const Key& key);
 
   NodeId make_whole(Id id);
 
   NodeId make_nonempty(Id id);
-  // A lexeme's texts but the empty one.
   NodeId lexeme(text::DfaPointer dfa);
   NodeId counted(Id repeat, text::Occurrences count);
-  // Texts among the alternatives are one trie.
+  // Literal alternatives become one trie.
   NodeId make_choice(const std::vector<Id>& parts);
-  // A first part, and what follows it: as one sequence as far as nothing in it can be empty.
+  // A first part and what follows it, joined into one sequence as far as no part can be empty.
   NodeId sequence(NodeId first, Id rest);
 
   NodeId make_recursive(Id top);
-  // The rest of an edge, not empty.
+  // The nonempty rest of an edge.
   NodeId rest_of(Id from, const Edge& edge);
   NodeId make_rests(Id top, std::uint32_t from_class);
 
@@ -100,11 +98,11 @@ class LeftCornerTransform {
 
   const Rules& rules_;
   RegularParts regular_;
-  std::vector<char> nullable_;                          // [nodes]
-  std::vector<std::uint32_t> component_;                // [nodes]: of all edges
-  std::vector<std::uint32_t> class_;                    // [nodes]: of edges whose rest may be empty
-  std::vector<std::vector<std::pair<Id, Edge>>> into_;  // [classes]: inside components
-  std::vector<std::vector<std::pair<Id, Edge>>> begins_;  // [components]: out of them
+  std::vector<char> nullable_;            // [nodes]
+  std::vector<std::uint32_t> component_;  // [nodes]: components of all edges
+  std::vector<std::uint32_t> class_;      // [nodes]: components of edges whose rest may be empty
+  std::vector<std::vector<std::pair<Id, Edge>>> into_;    // [classes]: edges inside components
+  std::vector<std::vector<std::pair<Id, Edge>>> begins_;  // [components]: edges that leave them
   std::vector<char> recursive_;                           // [components]
   std::map<std::uint32_t, Id> first_of_class_;
   std::map<Key, Made> made_;
@@ -116,11 +114,11 @@ class LeftCornerTransform {
 
 }  // namespace detail
 
-/// A grammar with the same texts as a node of some rules, which an Automaton can run: nothing in it
-/// recurs at its left end, and items of repetitions are not empty. Regular parts are lexemes.
+/// A grammar with the same texts as a node of some rules, which an Automaton can run: no left
+/// recursion, and no empty items of repetitions. Regular parts become lexemes.
 ///
 /// \par Complexity  O(nodes), and for each left-recursive component O(edges) times its nodes that
-///                  something else refers to; lexemes as RegularParts
+///                  are referenced from elsewhere; lexemes as RegularParts
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Rosenkrantz and Lewis 1970; Moore, NAACL 2000 (left-corner transforms)
 [[nodiscard]] Grammar build_grammar(Rules rules, Rules::Id root);

@@ -1,5 +1,5 @@
 /// \file
-/// What build_grammar.hpp declares.
+/// Definitions for build_grammar.hpp.
 #pragma once
 
 #include <algorithm>

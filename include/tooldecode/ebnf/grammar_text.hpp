@@ -1,5 +1,5 @@
 /// \file
-/// parse_grammar: grammars written as text, in llama.cpp's GBNF and XGrammar's EBNF.
+/// parse_grammar: reads grammars in llama.cpp's GBNF and XGrammar's EBNF.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@
 
 namespace tooldecode::ebnf {
 
-/// Reads the text from left to right into rules.
+/// Reads a grammar's text into rules.
 class GrammarReader {
  public:
   using Id = Rules::Id;
 
-  /// \param vocabulary  what tokens there are; null where none is known
+  /// \param vocabulary  for tokens; null refuses them
   explicit GrammarReader(std::string_view text, const Vocabulary* vocabulary = nullptr);
 
   [[nodiscard]] const Rules& rules() const noexcept { return rules_; }
@@ -44,14 +44,13 @@ class GrammarReader {
   };
   static constexpr std::uint32_t max_nested = 200;
   static constexpr std::size_t max_expressions =
-      8 * text::TextDfa::max_states;  // states of them all
+      8 * text::TextDfa::max_states;  // limit for the states of all expressions together
 
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
   [[noreturn]] static void fail(const std::string& what, std::size_t at);
 
   [[nodiscard]] bool has(std::string_view next) const;
   bool take(std::string_view next);
-  // White space and comments.
   void skip();
   std::string_view name();
   Named& named(std::string_view name, std::size_t at);
@@ -64,17 +63,16 @@ class GrammarReader {
   Id sequence();
   Id repeated(Id item);
 
-  // The next part of a sequence, if it has one more.
   std::optional<Id> term();
 
-  // A token in angle brackets, which belong to its name, or its number in square ones inside.
+  // A token in angle brackets: its name includes them; a number stands in square brackets inside.
   struct Token {
     TokenId id{};
     std::string where;
   };
   Token token();
-  // `!<token>`: of single tokens a grammar of bytes knows nothing, but any number of tokens is any
-  // text and any control tokens but that one.
+  // `!<token>`. A grammar of bytes cannot exclude a single token; but a run of such tokens is any
+  // text with any control tokens except that one.
   Id other_tokens();
 
   std::optional<text::Occurrences> quantifier();
@@ -82,12 +80,12 @@ class GrammarReader {
 
   Id literal();
   text::CodePointSet bracket();
-  // A character as it is, or an escape.
+  // A plain or escaped character.
   char32_t character();
   char32_t escape();
   char32_t hex(int digits, std::size_t begin);
 
-  // `/pattern/`: what a regular expression matches from its first character to its last.
+  // `/pattern/`: a regular expression that matches a whole text.
   Id expression();
 
   std::string_view text_;
@@ -99,21 +97,20 @@ class GrammarReader {
   GrammarTokens tokens_;
 };
 
-/// The grammar of a text: rules `name ::= alternatives`, of which one is the root.
+/// Parses a grammar of rules `name ::= alternatives`, one of which is the root.
 ///
-/// Alternatives are separated by `|` and may be empty; their parts are names, `"literals"`,
+/// `|` separates alternatives, which may be empty. Their parts are names, `"literals"`,
 /// `[classes]`, `[^classes]`, `.` (any character), `(groups)` and `/regular expressions/` (whole
-/// matches, see compile_pattern), each with `*`, `+`, `?`, `{m}`, `{m,}` or `{m,n}` after it.
-/// Escapes are
-/// `\n \t \r \f \b \v \0 \xHH \uHHHH \UHHHHHHHH` and punctuation; all of them, and all classes, are
-/// about code points, never bytes. `#` begins a comment. White space, line ends too, has no
-/// meaning: a rule ends where the next one begins. Rules may recur anywhere, at their left end too,
-/// and may be ambiguous or empty.
+/// matches, see compile_pattern), each followed by an optional `*`, `+`, `?`, `{m}`, `{m,}` or
+/// `{m,n}`. Escapes are `\n \t \r \f \b \v \0 \xHH \uHHHH \UHHHHHHHH` and punctuation. Escapes and
+/// classes denote code points, never bytes. `#` begins a comment. White space, including line ends,
+/// has no meaning: a rule ends where the next one begins. Rules may be recursive anywhere,
+/// including left recursion, and may be ambiguous or empty.
 ///
 /// `<token>` and `<[number]>` are tokens of the vocabulary, see GrammarTokens; `!<token>*` and
-/// `!<token>+` are tokens without that control token.
+/// `!<token>+` are runs of tokens without that control token.
 ///
-/// \param vocabulary  what tokens there are; null where none is known
+/// \param vocabulary  for tokens; null refuses them
 ///
 /// \par Complexity  O(text), and as build_grammar
 /// \par Errors      Error{malformed_grammar} with the byte, for an undefined rule that of its first

@@ -1,5 +1,5 @@
 /// \file
-/// What grammar_text.hpp declares.
+/// Definitions for grammar_text.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// GrammarTokens: the tokens that a grammar names, by number or by text, as its bytes.
+/// GrammarTokens: converts tokens named in a grammar to bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,33 +14,32 @@
 
 namespace tooldecode::ebnf {
 
-/// Any text with any control tokens in it, but for some.
+/// Any text with any control tokens except some.
 ///
-/// \param names  of the tokens that are left out, without what stands around them in a grammar
+/// \param names  of the excluded tokens, without the marks around them in a grammar
 ///
 /// \par Complexity  O(bytes of the names x 256)
 [[nodiscard]] text::DfaPointer any_tokens(const std::vector<std::string>& names);
 
-/// Looks tokens up in a vocabulary.
+/// Looks up tokens in a vocabulary.
 ///
-/// A control token is itself and nothing else. Any other token is its text, in whatever tokens that
-/// is written: which of them stand for it no grammar of bytes can tell.
+/// A control token stands for itself only. Any other token stands for its text, whichever tokens
+/// write it: a grammar of bytes cannot distinguish them.
 ///
 /// \par Complexity  O(log V) per token
-/// \par Errors      Error{unknown_token} and Error{unsupported_keyword} with the place that is given
+/// \par Errors      Error{unknown_token} and Error{unsupported_keyword} with the place `where`
 class GrammarTokens {
  public:
-  /// \param vocabulary  null where none is known: then every token is refused
+  /// \param vocabulary  null refuses every token
   explicit GrammarTokens(const Vocabulary* vocabulary) : vocabulary_(vocabulary) {}
 
-  /// The token of a text: a special token's name, or what a token writes.
+  /// The token with a text: a special token's name, or the text that a token writes.
   [[nodiscard]] TokenId find(const std::string& text, const std::string& where) const;
-  /// The token of a number.
   [[nodiscard]] TokenId find(std::int64_t number, const std::string& where) const;
 
-  /// What a grammar reads for a token.
+  /// The bytes that a grammar reads for a token.
   [[nodiscard]] std::string bytes(TokenId id, const std::string& where) const;
-  /// The name of a control token, or of one that ends texts; other tokens are refused.
+  /// The name of a control token or end token; refuses other tokens.
   [[nodiscard]] std::string control_name(TokenId id, const std::string& where) const;
 
  private:

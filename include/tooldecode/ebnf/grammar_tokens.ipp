@@ -1,5 +1,5 @@
 /// \file
-/// What grammar_tokens.hpp declares.
+/// Definitions for grammar_tokens.hpp.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace tooldecode::ebnf {
 TOOLDECODE_INLINE text::DfaPointer any_tokens(const std::vector<std::string>& names) {
   static constexpr auto open  = static_cast<std::uint8_t>(control_open);
   static constexpr auto close = static_cast<std::uint8_t>(control_close);
-  // Row 0 is text, row 1 a name that none of those left out begins with, row 2 a name's start.
+  // Row 0 is text; row 1 is a name that differs from all excluded ones; row 2 is a name's start.
   std::vector<text::Dfa::Row> rows(3);
   std::vector<char> is_left_out(3);
   for (const std::string& name : names) {

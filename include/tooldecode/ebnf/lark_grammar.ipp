@@ -1,5 +1,5 @@
 /// \file
-/// What lark_grammar.hpp declares.
+/// Definitions for lark_grammar.hpp.
 #pragma once
 
 #include <algorithm>
@@ -165,7 +165,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make(Node id, bool goes_on, Class f
     case Kind::repeat:
       return make_repeat(node, goes_on, from, to);
     default: {
-      // Without anything ignored it makes no difference what follows.
+      // If nothing is ignored, it does not matter whether more follows.
       const auto [known, fresh] =
           known_.try_emplace({id, goes_on && has_ignored_, from, to}, Made{});
       if (!fresh) return known->second;
@@ -198,7 +198,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make_sequence(const LarkGraph::Node
     }
     return rules_.sequence(all);
   }
-  // From right to left: the rest from each class.
+  // From right to left: rest[c] is the rest of the sequence from class c.
   std::vector<Made> rest(classes_.size());
   rest[to] = rules_.text("");
   for (std::size_t i = node.parts.size(); i-- > 0;) {
@@ -227,7 +227,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make_repeat(const LarkGraph::Node& 
   if (count.max == 0) return from == to ? Made(rules_.text("")) : std::nullopt;
   if (count.max == text::Occurrences::unbounded) return run(item, true, from, to, count);
   if (goes_on || !has_ignored_) return run(item, goes_on, from, to, count);
-  // Behind the last one that may come, nothing goes on.
+  // Nothing follows the last item that is allowed.
   std::vector<Id> all;
   const std::uint32_t before = count.max - 1;
   if (count.min <= before) {
@@ -251,7 +251,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::run(Node item, bool goes_on, Class 
     before = reached;
     reached |= through(item, reached);
   }
-  if (reached == std::uint32_t{1} << to) {  // all items but the first are alike
+  if (reached == std::uint32_t{1} << to) {  // all items after the first are alike
     const Made first = make(item, goes_on, from, to), next = make(item, goes_on, to, to);
     const bool is_open = count.max == text::Occurrences::unbounded;
     const text::Occurrences more{count.min == 0 ? 0 : count.min - 1,
@@ -262,7 +262,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::run(Node item, bool goes_on, Class 
     return any(std::move(all));
   }
   if (count.max == text::Occurrences::unbounded) return open_run(item, from, to, count.min);
-  // Each number of items that are still to come, from each class.
+  // For each number of remaining items, the rest from each class.
   std::vector<Made> rest(classes_.size());
   rest[to] = rules_.text("");
   for (std::uint32_t left = 1; left <= count.max; ++left) {
@@ -326,7 +326,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make_lexeme(Node id, bool goes_on, 
   if (variants.empty()) {
     const bool is_restricted = !(lexeme.first & classes_[from].forbidden).empty();
     if (!lexeme.dfa) {
-      // A part that begins with what must not come is another one's first byte at most.
+      // A part that begins with a forbidden byte has at most the first byte of another one.
       add(rules_.part(lexeme.make), 0);
     } else if (is_restricted) {
       if (const auto rest = begun(lexeme.dfa, from)) add(rules_.lexeme(*rest), 0);
@@ -368,7 +368,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::ignored_run(Class from, Class to) {
     const Class behind = class_of(one.forbidden, true);
     const Id text      = rules_.lexeme(*first);
     if (behind == to && one.forbidden.empty()) {
-      // The same again, as a loop.
+      // More of the same text, as a loop.
       all.push_back(both(text, rules_.repeat(rules_.lexeme(one.dfa), {})));
       if (lexer_.ignored().size() == 1) continue;
     } else if (behind == to) {
@@ -398,7 +398,7 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE Grammar Grammar::lark(std::string_view text, const LarkOptions& options) {
   const BuildBudget budget(options.limits);
-  // The values of a schema in the order and with the spaces that llguidance has by default.
+  // A schema's values in llguidance's default order and spacing.
   const auto values = [&](std::string_view schema_text) {
     const JsonValue schema = text::parse_exact_json(schema_text);
     if (!schema.is_object() && !schema.is_boolean()) {

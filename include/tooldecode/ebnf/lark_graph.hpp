@@ -1,5 +1,5 @@
 /// \file
-/// LarkGraph: the rules of a Lark grammar that its start reaches, over lexemes.
+/// LarkGraph: the reachable rules of a Lark grammar, over lexemes.
 #pragma once
 
 #include <cstddef>
@@ -32,31 +32,31 @@
 
 namespace tooldecode::ebnf {
 
-/// What a Lark grammar needs of those who know more.
+/// Callbacks and data for the parts of a Lark grammar that are not Lark.
 struct LarkParts {
-  /// The values of a JSON Schema, given as text; empty where there are none.
+  /// Makes the grammar of the values of a JSON Schema, given as text; if empty, `%json` is refused.
   std::function<Grammar(std::string_view schema)> json_values{};
-  /// What tokens there are; null where none is known.
+  /// For tokens; null refuses them.
   const Vocabulary* vocabulary = nullptr;
 };
 
-/// Rules as nodes: terminals are their lexemes, everything that can be empty says so.
+/// Rules as nodes over lexemes; a node that can be empty is explicitly optional.
 ///
 /// \par Complexity  O(text), and as compile_pattern for each terminal
 /// \par Threads     immutable after construction
 /// \par Errors      Error{malformed_grammar, malformed_pattern, unsupported_pattern,
-///                  unsupported_keyword, unknown_token} with the byte; those of `json_values` behind
-///                  it; Error{limit_exceeded}
+///                  unsupported_keyword, unknown_token} with the byte; errors of `json_values` with
+///                  the byte before their place; Error{limit_exceeded}
 class LarkGraph {
  public:
   using Id = std::uint32_t;
   enum class Kind : std::uint8_t { lexeme, sequence, choice, repeat, rule };
   struct Node {
     Kind kind = Kind::sequence;
-    std::vector<Id> parts{};    ///< rule: its body
-    text::Occurrences count{};  ///< repeat
+    std::vector<Id> parts{};
+    text::Occurrences count{};
     Id lexeme      = 0;
-    std::size_t at = 0;  ///< byte where it begins
+    std::size_t at = 0;  ///< byte offset of its beginning
   };
 
   LarkGraph(const LarkFile& file, const LarkParts& parts);
@@ -65,23 +65,23 @@ class LarkGraph {
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] Id start() const noexcept { return start_; }
   [[nodiscard]] const std::vector<LarkLexeme>& lexemes() const noexcept { return lexemes_; }
-  /// What may stand between lexemes, again and again: one lexeme for all that is ignored.
+  /// Text that may stand between lexemes any number of times: one lexeme for all that is ignored.
   [[nodiscard]] const std::optional<LarkLexeme>& ignored() const noexcept { return ignored_; }
 
  private:
-  using Expression                            = LarkExpression;
-  using Of                                    = LarkExpression::Kind;
-  static constexpr std::size_t max_nodes      = 20'000;
-  static constexpr std::size_t max_states     = 8 * text::TextDfa::max_states;  // of all terminals
+  using Expression                        = LarkExpression;
+  using Of                                = LarkExpression::Kind;
+  static constexpr std::size_t max_nodes  = 20'000;
+  static constexpr std::size_t max_states = 8 * text::TextDfa::max_states;  // of all terminals
+                                                                            // together
   static constexpr std::size_t max_token_list = 1'000;
   static constexpr std::uint32_t max_nested   = 1'000;
 
-  // The names of a file.
   struct Names {
     const LarkFile& file;
     LarkTerminals terminals;
-    std::map<std::string, Id, std::less<>> rules;    // nodes
-    std::map<std::string, Id, std::less<>> lexemes;  // nodes
+    std::map<std::string, Id, std::less<>> rules;
+    std::map<std::string, Id, std::less<>> lexemes;
   };
   using Scope = std::shared_ptr<Names>;
 
@@ -93,33 +93,28 @@ class LarkGraph {
   Id add(Node node);
   Id optional(Id id);
 
-  // A rule by its name, made where it is new.
   Id rule(Names& names, const std::string& name, std::size_t used);
   Id expression(Names& names, const Expression& one);
   Id node(Names& names, const Expression& one);
   Id copy(Id id, std::size_t at);
   static std::string told(const Expression& one);
 
-  // Lexemes -------------------------------------------------------------------------------------
-
   Id terminal(Names& names, const Expression& one, const std::string& name, bool is_lazy);
-  // The lexeme of texts, if any is not empty; whether one is.
+  // The lexeme of the nonempty texts, if there are any, and whether the empty text is one too.
   std::pair<std::optional<LarkLexeme>, bool> lexeme(const text::TextDfa& all,
                                                     const std::string& name, bool is_lazy,
                                                     std::size_t at);
   Id literal(const std::string& text, std::size_t at);
   void add_ignored(Names& names, const Expression& one);
 
-  // Parts ---------------------------------------------------------------------------------------
-
   Id part(LarkLexeme lexeme, std::size_t at);
   Id token(TokenId id, const Expression& one);
-  // A token by its name with the angle brackets, or a choice of numbers and ranges of them.
+  // A token by its name in angle brackets, or a choice of numbers and ranges.
   Id token(const Expression& one);
   static std::int64_t number(const std::string& digits, std::size_t at);
 
   Id json(const Expression& one);
-  // The bytes that values of a schema may begin with, as far as its type tells.
+  // The bytes that the schema's values may begin with, as far as its type tells.
   static text::ByteSet begins(const JsonValue& schema);
   static bool may_end_in_number(const JsonValue& schema);
 

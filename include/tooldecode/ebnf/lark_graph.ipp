@@ -1,5 +1,5 @@
 /// \file
-/// What lark_graph.hpp declares.
+/// Definitions for lark_graph.hpp.
 #pragma once
 
 #include <cstddef>
@@ -115,7 +115,6 @@ TOOLDECODE_INLINE LarkGraph::Id LarkGraph::node(Names& names, const Expression& 
     case Of::name: {
       if (!is_lark_terminal(one.text)) return rule(names, one.text, one.at);
       if (const auto known = names.lexemes.find(one.text); known != names.lexemes.end()) {
-        // Another place of the same lexeme.
         return copy(known->second, one.at);
       }
       const auto named = names.file.rules.find(one.text);

@@ -1,6 +1,5 @@
 /// \file
-/// LarkLexeme: what a lexer knows of one terminal beside others: where it ends, and which of them
-/// goes on.
+/// LarkLexeme: one terminal as the lexer sees it: where it ends, and which others may continue it.
 #pragma once
 
 #include <cstddef>
@@ -18,56 +17,58 @@
 
 namespace tooldecode::ebnf {
 
-/// A terminal, or a part of a grammar that stands for one.
+/// A terminal, or a part of the grammar that acts as one.
 struct LarkLexeme {
-  std::string name{};                    ///< for messages
-  text::DfaPointer dfa{};                ///< its texts, none of them empty; null for a part
-  std::optional<std::string> literal{};  ///< its only text
-  std::optional<text::CodePointSet> characters{};  ///< its texts where each is one character
-  bool is_lazy      = false;  ///< ends where it first can: no text begins with another
-  bool may_be_empty = false;  ///< the empty text is one of the terminal's too
-  Rules::MakePart make{};     ///< part
-  bool is_json = false;       ///< part: a value, before which nothing is ignored
-  text::ByteSet first{};      ///< bytes that a text begins with
-  text::ByteSet more{};       ///< of a value: bytes by which a number would go on
+  std::string name{};
+  text::DfaPointer dfa{};                          ///< its nonempty texts; null for a part
+  std::optional<std::string> literal{};            ///< its only text, if there is just one
+  std::optional<text::CodePointSet> characters{};  ///< its texts, if each is one character
+  bool is_lazy      = false;  ///< ends as soon as it can: no text is a prefix of another
+  bool may_be_empty = false;  ///< whether the terminal also matches the empty text
+  Rules::MakePart make{};
+  bool is_json = false;   ///< part: a JSON value; nothing is ignored before it
+  text::ByteSet first{};  ///< first bytes of its texts
+  text::ByteSet more{};   ///< of a value: bytes that would continue a number
 };
 
-/// The bytes by which, after some text of one lexeme, another one may go on.
+/// The bytes with which one lexeme may continue after a text of another.
 ///
 /// \par Complexity  O(product of the states x 256)
 [[nodiscard]] text::ByteSet find_continuing(const text::Dfa& ended, const text::Dfa& other);
 
-/// How texts of two lexemes meet.
+/// How the texts of two lexemes overlap.
 struct LarkMeeting {
-  bool is_shared = false;  ///< some text is both's
-  bool is_inside = false;  ///< some text of the second begins a longer one of the first
+  bool is_shared = false;  ///< they have a text in common
+  bool is_inside = false;  ///< a text of the second is a proper prefix of a text of the first
 };
 /// \par Complexity  O(product of the states x 256)
 [[nodiscard]] LarkMeeting find_meeting(const text::Dfa& a, const text::Dfa& b);
 
-/// Some texts of a lexeme, and the bytes that do not follow them, since the lexer would go on.
+/// Some texts of a lexeme, and the bytes that must not follow them because the lexer would
+/// continue.
 struct LarkVariant {
   text::DfaPointer dfa;
   text::ByteSet forbidden;
 };
 
-/// The texts of a lexeme as a lexer finds them, which takes the longest one of all that it looks
-/// for, by what must not follow them.
+/// The texts of a lexeme that a longest-match lexer finds, grouped by the bytes that must not
+/// follow them.
 ///
-/// \param longer  lexemes that are looked for beside it, which may be longer
-/// \param lazy    lazy lexemes that are looked for beside it, and end its texts
+/// \param longer  competing lexemes, whose matches may be longer
+/// \param lazy    competing lazy lexemes, whose matches end this one's
 /// \param follow  the bytes that may follow
 ///
-/// \par Errors  Error{limit_exceeded}
+/// \par Errors      Error{limit_exceeded}
 [[nodiscard]] std::vector<LarkVariant> split_lexeme(const LarkLexeme& lexeme,
                                                     const std::vector<const text::Dfa*>& longer,
                                                     const std::vector<const text::Dfa*>& lazy,
                                                     const text::ByteSet& follow);
 
-/// The texts of an automaton that begin with none of some bytes.
+/// The texts of an automaton that do not begin with any of some bytes.
 [[nodiscard]] text::DfaPointer without_first(const text::Dfa& dfa, const text::ByteSet& forbidden);
 
-/// The texts that are not empty, and of a lazy lexeme those that no other one begins.
+/// The nonempty texts; of a lazy lexeme only those without a proper prefix that is one of its
+/// texts.
 [[nodiscard]] text::TextDfa lexeme_texts(const text::TextDfa& all, bool is_lazy);
 
 }  // namespace tooldecode::ebnf

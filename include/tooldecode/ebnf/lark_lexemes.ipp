@@ -1,5 +1,5 @@
 /// \file
-/// What lark_lexemes.hpp declares.
+/// Definitions for lark_lexemes.hpp.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ TOOLDECODE_INLINE std::vector<LarkVariant> split_lexeme(const LarkLexeme& lexeme
   std::vector<std::vector<State>> order{std::vector<State>(1 + longer.size() + lazy.size(), 0)};
   std::map<std::vector<State>, State> number{{order[0], 0}};
   std::vector<text::Dfa::Row> rows;
-  std::vector<std::optional<text::ByteSet>> ends;  // [rows]: what must not follow
+  std::vector<std::optional<text::ByteSet>> ends;  // [rows]: bytes that must not follow
   for (std::size_t at = 0; at < order.size(); ++at) {
     BuildBudget::spend(500);
     const std::vector<State> states = order[at];
@@ -82,7 +82,7 @@ TOOLDECODE_INLINE std::vector<LarkVariant> split_lexeme(const LarkLexeme& lexeme
       is_ended          = is_ended || (state != dead && lazy[k]->accepting(state));
     }
     std::optional<text::ByteSet> end;
-    // Where a lazy lexeme ends, every one of them that ends there does, and no other.
+    // Where a lazy lexeme ends, only lazy lexemes end.
     if (lexeme.dfa->accepting(states[0]) && (!is_ended || lexeme.is_lazy)) {
       end.emplace();
       for (std::size_t k = 0; k < longer.size(); ++k) {

@@ -1,5 +1,5 @@
 /// \file
-/// LarkLexer: what a lexer makes of the terminals of a Lark grammar, as restrictions on each place.
+/// LarkLexer: the effect of a lexer on a Lark grammar, as restrictions on each place.
 #pragma once
 
 #include <cstddef>
@@ -20,27 +20,28 @@
 
 namespace tooldecode::ebnf {
 
-/// A lexer looks for all terminals that may come next at once, and takes the longest text that one
-/// of them has; one of several of that length, then, is as good as another. A lazy terminal ends
-/// where it first can, and with it all others. What is ignored is looked for too, but at the begin.
+/// The lexer looks for all terminals that may come next at once and takes the longest match; among
+/// several of that length it does not matter which. A lazy terminal ends as soon as it can, and
+/// ends all others with it. The lexer also looks for ignored text, except at the beginning.
 ///
-/// Which terminals are looked for depends on the rules that are open. Where this makes no difference
-/// the texts of a place are told by bytes that must not follow them; where it would, and terminals
-/// overlap, the grammar is refused.
+/// Which terminals it looks for depends on the open rules. If that makes no difference, bytes that
+/// must not follow express the restriction on a place's texts; if it does and terminals overlap,
+/// the grammar is refused.
 ///
-/// \par Complexity  O(pairs of places that are looked for together x products of their automata)
+/// \par Complexity  O(pairs of competing places x products of their automata)
 /// \par Threads     immutable after construction
-/// \par Errors      Error{unsupported_keyword} with the byte of a terminal that overlaps with another
-///                  one, which the message names; Error{limit_exceeded}
-/// \par Source      llguidance 1.9, by its verdicts
+/// \par Errors      Error{unsupported_keyword} with the byte of a terminal that overlaps with
+///                  another, which the message names; Error{limit_exceeded}
+/// \par Source      llguidance 1.9, by its observed results
 class LarkLexer {
  public:
   explicit LarkLexer(const LarkGraph& graph);
 
   [[nodiscard]] const LarkPlaces& places() const noexcept { return places_; }
-  /// What is ignored, by what must not follow it; empty where nothing is.
+  /// The ignored texts, grouped by what must not follow them; empty if nothing is ignored.
   [[nodiscard]] const std::vector<LarkVariant>& ignored() const noexcept { return ignored_; }
-  /// The texts of a place by what must not follow; empty where they are just the lexeme's.
+  /// The texts of a place, grouped by what must not follow them; empty if they are just the
+  /// lexeme's.
   [[nodiscard]] const std::vector<LarkVariant>& variants(std::size_t place) const;
 
  private:
@@ -52,19 +53,19 @@ class LarkLexer {
   [[nodiscard]] bool has_ignored() const { return graph_.ignored().has_value(); }
   [[nodiscard]] Id ignored_lexeme() const { return static_cast<Id>(graph_.lexemes().size()); }
 
-  // Of two lexemes, both by number; that of what is ignored is one past the others.
+  // Both lexemes by number; the ignored lexeme's number is one past the others.
   LarkMeeting meeting(Id a, Id b);
   text::ByteSet continuing(Id ended, Id other);
 
-  // For each place, those that are looked for with it, at least perhaps.
+  // For each place, finds the places that the lexer may look for together with it.
   void find_together();
 
   [[noreturn]] void refuse(std::size_t place, Id other, const std::string& what) const;
 
-  // The bytes that may follow a place.
   [[nodiscard]] text::ByteSet follow(std::size_t place) const;
 
-  // No terminal is mistaken for what is ignored, and that goes on as itself alone.
+  // Checks that no terminal is mistaken for ignored text, and that ignored text continues only as
+  // itself.
   void check_ignored();
 
   void find_ignored();

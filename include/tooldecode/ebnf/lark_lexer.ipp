@@ -1,5 +1,5 @@
 /// \file
-/// What lark_lexer.hpp declares.
+/// Definitions for lark_lexer.hpp.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ TOOLDECODE_INLINE LarkLexer::LarkLexer(const LarkGraph& graph) : graph_(graph), 
   check_ignored();
   variants_.resize(places_.size());
   for (std::size_t place = 0; place < places_.size(); ++place) {
-    if (together_[place].empty()) continue;  // in no text
+    if (together_[place].empty()) continue;  // unreachable
     find_variants(place);
   }
 }
@@ -151,7 +151,7 @@ TOOLDECODE_INLINE void LarkLexer::find_ignored() {
   for (const LarkLexeme& one : graph_.lexemes()) first |= one.first;
   const text::ByteSet on = find_continuing(*here.dfa, *here.dfa);
   if ((on & first).empty()) {
-    // One text of it after another is as good as a longer one.
+    // Several short texts are as good as one long one.
     ignored_ = {{here.dfa, {}}};
   } else {
     ignored_ = split_lexeme(here, {here.dfa.get()}, {}, first | here.first);
@@ -195,7 +195,7 @@ TOOLDECODE_INLINE void LarkLexer::find_variants(std::size_t place) {
                 "%json of a number before what the number might go on with");
   }
   if (longer.empty() && lazy.empty()) return;
-  // Neither is known of every text where it is looked for in some places only.
+  // If another lexeme competes in only some contexts, no set of texts is right for all of them.
   using Automata = std::vector<const text::Dfa*>;
   std::vector<Id> key{mine};
   const auto automata = [&](const std::map<Id, bool>& found) {

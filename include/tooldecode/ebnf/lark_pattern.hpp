@@ -1,6 +1,6 @@
 /// \file
-/// lark_pattern: regular expressions in the syntax of Lark's grammars as llguidance reads it, which
-/// is that of Rust's regex crate, written as patterns of ECMA-262.
+/// lark_pattern: converts the regular expressions of llguidance's Lark syntax, which are those of
+/// Rust's regex crate, to ECMA-262 patterns.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +20,25 @@ void write_pattern(char32_t c, std::string& out);
 /// Appends a class of characters to a pattern.
 void write_pattern(const text::CodePointSet& set, std::string& out);
 
-/// The characters of a set in either case, as simple case folding has it.
+/// The characters of a set in either case, by simple case folding.
 ///
-/// \par Errors  Error{unsupported_pattern} for letters beyond ASCII that have cases, but not all of
-///              them: their cases are in no table here
+/// \par Errors      Error{unsupported_pattern} for a set with some but not all cased letters beyond
+///                  ASCII, because there is no table of their cases here
 [[nodiscard]] text::CodePointSet either_case(const text::CodePointSet& set);
 
-/// White space as Unicode has it.
+/// White space by Unicode's definition.
 [[nodiscard]] const text::CodePointSet& unicode_space();
-/// What words are made of as Unicode has it: letters, marks, digits, and what connects them.
+/// Word characters by Unicode's definition: letters, marks, digits and connectors.
 [[nodiscard]] const text::CodePointSet& unicode_word();
 
-/// Reads an expression and writes it again.
+/// Parses an expression and writes it as an ECMA-262 pattern.
 class LarkPattern {
  public:
-  /// \param flags  of the whole: i, m, s, u and x
+  /// \param flags  of the whole expression: i, m, s, u and x
   LarkPattern(std::string_view text, std::string_view flags);
 
-  /// \par Errors  Error{malformed_pattern, unsupported_pattern} with the byte, Error{limit_exceeded}
+  /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
+  ///                  Error{limit_exceeded}
   [[nodiscard]] std::string read();
 
  private:
@@ -57,7 +58,7 @@ class LarkPattern {
 
   void alternatives();
   void sequence();
-  // Whether a part was written to which a quantifier may belong.
+  // Returns whether it wrote a part that a quantifier may follow.
   bool atom();
   bool end_anchor(std::size_t begin) const;
   bool group();
@@ -65,23 +66,17 @@ class LarkPattern {
   void quantifiers(std::size_t begin);
   std::string bounds();
 
-  // Characters ----------------------------------------------------------------------------------
-
-  // A range, or one character where its end is 0; folded where the case is ignored.
+  // A range, or one character if `last` is 0; folded if case is ignored.
   [[nodiscard]] Set folded(char32_t first, char32_t last = 0) const;
   char32_t character();
   static Set property(std::string_view name, std::size_t at);
-  // The classes of one letter.
   std::optional<Set> letter_class(char c, std::size_t at) const;
-  // What follows a backslash.
   Set escape(bool in_class);
   char32_t escaped_character(std::size_t begin);
   char32_t hex(std::size_t digits, std::size_t begin);
 
-  // Classes -------------------------------------------------------------------------------------
-
   Set bracket();
-  // The items up to an operator or the end; a bracket is one where it is the first.
+  // The items up to an operator or the end; a bracket that comes first is an item.
   Set operand(std::size_t begin, bool is_first);
   Set item(std::size_t begin);
   Set posix();
@@ -93,9 +88,9 @@ class LarkPattern {
   std::string out_;
 };
 
-/// The pattern of ECMA-262 that matches, as a whole, what an expression of Rust's syntax matches:
-/// classes, groups, counts and flags; digits, words, blanks and the dot by Unicode. Anchors may stand
-/// at the ends alone, where they say nothing.
+/// The ECMA-262 pattern that matches the same whole texts as an expression in Rust's syntax:
+/// classes, groups, counts and flags; digits, words, blanks and the dot by Unicode. Anchors are
+/// allowed only at the ends, where they have no effect.
 ///
 /// \par Complexity  O(text), and O(ranges) for a class
 /// \par Errors      Error{malformed_pattern} or, for look-around, references and word boundaries,

@@ -1,5 +1,5 @@
 /// \file
-/// What lark_pattern.hpp declares.
+/// Definitions for lark_pattern.hpp.
 #pragma once
 
 #include <algorithm>
@@ -41,11 +41,11 @@ TOOLDECODE_INLINE text::CodePointSet either_case(const text::CodePointSet& set) 
   static const CodePointSet cased = [] {
     CodePointSet all = *text::unicode_property("Lu") | *text::unicode_property("Ll") |
                        *text::unicode_property("Lt");
-    // Letters and marks of other categories that have cases too.
+    // Cased letters and marks of other categories.
     all = all | CodePointSet{{0x345, 0x345}, {0x2160, 0x217F}, {0x24B6, 0x24E9}};
     return all & CodePointSet{{0x80, CodePointSet::last_code_point}};
   }();
-  // Signs that are ASCII letters but for their case: long s and Kelvin.
+  // Characters that fold to ASCII letters: long s and the Kelvin sign.
   static constexpr std::array<std::pair<char32_t, char32_t>, 2> signs{
       {{U's', 0x17F}, {U'k', 0x212A}}};
   const CodePointSet beyond = set & cased;
@@ -78,7 +78,7 @@ TOOLDECODE_INLINE const text::CodePointSet& unicode_space() {
 
 TOOLDECODE_INLINE const text::CodePointSet& unicode_word() {
   static const text::CodePointSet set = [] {
-    // Joiners, and the letters in circles and squares, which are symbols and alphabetic.
+    // Joiners, and letters in circles and squares, which are alphabetic symbols.
     text::CodePointSet all{{0x200C, 0x200D},
                            {0x24B6, 0x24E9},
                            {0x1F130, 0x1F149},
@@ -98,7 +98,7 @@ TOOLDECODE_INLINE LarkPattern::LarkPattern(std::string_view text, std::string_vi
 }
 
 TOOLDECODE_INLINE std::string LarkPattern::read() {
-  // What is matched as a whole begins and ends here anyway.
+  // Anchors at the ends of a whole match have no effect.
   while (take("^") || take("\\A")) {}
   alternatives();
   if (at_ < text_.size()) fail("unmatched ')'", at_);
@@ -149,8 +149,8 @@ TOOLDECODE_INLINE void LarkPattern::set_flag(char flag, bool is_on, std::size_t 
     case 'u':
       flags_.is_unicode = is_on;
       return;
-    case 'm':  // about anchors, which stand at the ends alone
-    case 'U':  // about what is greedy, which changes no whole match
+    case 'm':  // concerns anchors, which are allowed at the ends only
+    case 'U':  // concerns greediness, which does not change whole matches
       return;
     default:
       refuse(std::string("the flag '") + flag + "' is not supported", at);
@@ -239,7 +239,7 @@ TOOLDECODE_INLINE bool LarkPattern::group() {
     const std::size_t at = at_++;
     set_flag(text_[at], is_on, at);
   }
-  if (take(")")) return false;  // to the end of the group around it
+  if (take(")")) return false;  // applies to the end of the enclosing group
   ++at_;
   (void)inside(begin);
   flags_ = outer;
@@ -418,7 +418,7 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::bracket() {
       break;
     }
   }
-  ++at_;  // the bracket
+  ++at_;
   --depth_;
   return negated ? ~all : all;
 }

@@ -1,6 +1,6 @@
 /// \file
-/// LarkPlaces: which lexemes of a Lark grammar follow one another, and which a lexer looks for at
-/// the same time.
+/// LarkPlaces: which lexemes of a Lark grammar may follow each other, and which compete in the
+/// lexer.
 #pragma once
 
 #include <bit>
@@ -16,14 +16,14 @@
 
 namespace tooldecode::ebnf {
 
-/// A set of places.
+/// A bit set of places.
 class PlaceSet {
  public:
   explicit PlaceSet(std::size_t size = 0) : words_((size + 63) / 64, 0) {}
 
   [[nodiscard]] bool contains(std::size_t place) const;
   void insert(std::size_t place) { words_[place / 64] |= std::uint64_t{1} << (place % 64); }
-  /// Adds the members of another set; whether any of them is new.
+  /// Adds the members of another set; returns whether any is new.
   bool add(const PlaceSet& other);
   [[nodiscard]] bool empty() const;
   template <class Visit>
@@ -39,12 +39,12 @@ class PlaceSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// The places of a graph are its nodes that are lexemes.
+/// The places of a graph are its lexeme nodes.
 ///
-/// What may follow where is told without the stack of rules that are open, so it may be too much;
-/// `surely` is what always goes together.
+/// What may follow is computed without the stack of open rules, so it is an upper bound; `surely`
+/// finds the places that are always together.
 ///
-/// \par Complexity  O(nodes x places / 64) per pass, as many passes as rules nest
+/// \par Complexity  O(nodes x places / 64) per pass, with as many passes as rules nest
 /// \par Threads     immutable after construction
 /// \par Errors      Error{limit_exceeded} past 3,000 places
 class LarkPlaces {
@@ -57,19 +57,15 @@ class LarkPlaces {
   LarkPlaces& operator=(const LarkPlaces&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  /// The node of a place, and the place of a node that is a lexeme.
   [[nodiscard]] Id node(std::size_t place) const { return nodes_[place]; }
   [[nodiscard]] std::size_t place(Id node) const { return place_[node]; }
 
   [[nodiscard]] bool is_nullable(Id node) const { return nullable_[node] != 0; }
-  /// Whether some text of a node is not empty.
   [[nodiscard]] bool has_text(Id node) const { return !first_[node].empty(); }
-  /// Where a text may begin.
   [[nodiscard]] const PlaceSet& begins() const { return first_[graph_.start()]; }
-  /// What may follow a place.
   [[nodiscard]] const PlaceSet& next(std::size_t place) const { return next_[place]; }
 
-  /// Whether wherever one place is looked for, another one is too.
+  /// Whether the lexer looks for `other` wherever it looks for `place`.
   [[nodiscard]] bool surely(std::size_t place, std::size_t other) const;
 
  private:
@@ -77,27 +73,27 @@ class LarkPlaces {
   static constexpr Id none                = ~Id{0};
   static constexpr std::size_t max_places = 3'000;
 
-  // What each node may begin with, and whether it may be empty.
+  // Finds what each node may begin with, and whether it may be empty.
   void find_first();
 
-  // What follows a node inside its own rule: at most, and always where it ends.
+  // What follows a node inside its rule: what may follow, and what always does.
   struct After {
     PlaceSet may, sure;
     bool ends_rule = false;
   };
   void find_next();
-  // Calls of rules are nodes of their own only as parts: `at` is where the follower is kept.
+  // Calls of a rule share its node, so their followers are stored after those of the nodes.
   void descend(Id id, const After& after);
 
   const LarkGraph& graph_;
   std::vector<Id> place_;    // [nodes]
-  std::vector<Id> rule_of_;  // [nodes and calls]: which of rules_
+  std::vector<Id> rule_of_;  // [nodes and calls]: index into rules_
   std::vector<Id> nodes_;    // [places]
   std::vector<char> nullable_;
   std::vector<PlaceSet> first_;  // [nodes]
   std::vector<After> after_;     // [nodes and calls]
   std::vector<Id> rules_;
-  std::vector<std::pair<Id, Id>> calls_;  // the rule, and where its follower is kept
+  std::vector<std::pair<Id, Id>> calls_;  // the rule, and the index of its followers in after_
   std::vector<PlaceSet> next_;            // [places]
   std::vector<const PlaceSet*> events_;
   std::vector<std::pair<const PlaceSet*, const PlaceSet*>> returns_;

@@ -1,5 +1,5 @@
 /// \file
-/// What lark_places.hpp declares.
+/// Definitions for lark_places.hpp.
 #pragma once
 
 #include <bit>
@@ -102,7 +102,7 @@ TOOLDECODE_INLINE void LarkPlaces::find_next() {
     rule_ = static_cast<Id>(rules_.size() - 1);
     descend(graph_[id].parts[0], {PlaceSet(size()), PlaceSet(size()), true});
   }
-  // What follows a rule, wherever it is called.
+  // What may follow a rule in any of its calls.
   std::vector<PlaceSet> follow(graph_.size(), PlaceSet(size()));
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,5 +1,5 @@
 /// \file
-/// LarkReader: text in Lark's syntax, as llguidance has it, to a LarkFile.
+/// LarkReader: parses llguidance's Lark syntax into a LarkFile.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace tooldecode::ebnf {
 
-/// Reads from left to right; a rule ends at the end of its line, unless the next one goes on with
+/// Parses from left to right; a rule ends at the end of its line, unless the next line begins with
 /// `|`.
 ///
 /// \par Complexity  O(text)
-/// \par Errors      Error{malformed_grammar, malformed_json} with the byte; Error{unsupported_keyword}
-///                  with the byte for what llguidance or Lark have and this has not, which the
-///                  message names; Error{limit_exceeded}
+/// \par Errors      Error{malformed_grammar, malformed_json} with the byte;
+///                  Error{unsupported_keyword} with the byte for features of llguidance or Lark
+///                  that are not supported, which the message names; Error{limit_exceeded}
 /// \par Source      llguidance 1.9, docs/syntax.md
 class LarkReader {
  public:
@@ -38,23 +38,19 @@ class LarkReader {
   [[noreturn]] static void fail(const std::string& what, std::size_t at);
   [[noreturn]] static void refuse(const std::string& what, std::size_t at);
 
-  // Characters ----------------------------------------------------------------------------------
-
   [[nodiscard]] char peek(std::size_t ahead = 0) const;
   [[nodiscard]] bool has(std::string_view next) const;
   bool take(std::string_view next);
   [[nodiscard]] bool at_line_end() const { return at_ >= text_.size() || has("\n") || has("\r\n"); }
-  // Spaces and comments, to the end of the line.
+  // Skips spaces and comments up to the end of the line.
   void skip();
   void skip_lines();
   static bool is_name(char c);
   [[nodiscard]] bool has_name() const;
   std::string name();
   std::uint32_t number();
-  // A JSON value, as far as brackets and quotes tell.
+  // A JSON value, delimited by its brackets and quotes.
   std::string json();
-
-  // Statements ----------------------------------------------------------------------------------
 
   LarkFile statements(bool in_braces);
   void statement();
@@ -63,8 +59,6 @@ class LarkReader {
   void add(const std::string& name, LarkRule rule);
   void rule();
   void attributes(const std::string& left, LarkRule& rule);
-
-  // Expressions ---------------------------------------------------------------------------------
 
   LarkExpression alternatives();
   bool take_bar();
@@ -77,7 +71,7 @@ class LarkReader {
   LarkExpression nested(std::size_t begin);
   LarkExpression regex();
   LarkExpression token();
-  // A string of JSON, which has \xHH too.
+  // A JSON string, in which \xHH is allowed too.
   std::string string();
   char32_t hex(int digits);
 

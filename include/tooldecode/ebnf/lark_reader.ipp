@@ -1,5 +1,5 @@
 /// \file
-/// What lark_reader.hpp declares.
+/// Definitions for lark_reader.hpp.
 #pragma once
 
 #include <cstddef>
@@ -197,7 +197,7 @@ TOOLDECODE_INLINE void LarkReader::options(std::size_t begin) {
     if (key == "allow_initial_skip") {
       file_->may_begin_ignored = is_on;
     } else if (key == "allow_invalid_utf8" ? is_on : key != "no_forcing") {
-      // What may be forced is the engine's affair and changes no text.
+      // no_forcing concerns the engine and changes no text.
       refuse("the option '" + key + "' of %llguidance is not supported", begin);
     }
   }
@@ -212,7 +212,7 @@ TOOLDECODE_INLINE void LarkReader::add(const std::string& name, LarkRule rule) {
 
 TOOLDECODE_INLINE void LarkReader::rule() {
   const std::size_t begin = at_;
-  // How trees are shaped, of which there are none here.
+  // They shape syntax trees, which do not exist here.
   (void)take("!"), (void)take("?"), (void)take("!");
   if (!has_name()) fail("a rule begins with its name");
   const std::string left = name();
@@ -238,7 +238,8 @@ TOOLDECODE_INLINE void LarkReader::attributes(const std::string& left, LarkRule&
     skip();
     if (given == "lazy") {
       rule.is_lazy = true;
-    } else if (given == "capture" || given == "stop_capture") {  // who reads a text, not which
+    } else if (given == "capture" || given == "stop_capture") {  // affect what is captured, not
+                                                                 // which texts match
       if (take("=")) skip(), (void)string();
     } else if (given == "suffix") {
       if (!take("=")) fail("'=' is missing");
@@ -323,7 +324,7 @@ TOOLDECODE_INLINE std::optional<text::Occurrences> LarkReader::quantifier() {
   text::Occurrences count;
   if (take("~")) {
     skip();
-    if (peek() < '0' || peek() > '9') {  // the next part's negation
+    if (peek() < '0' || peek() > '9') {  // negation of the next part
       at_ = begin;
       return std::nullopt;
     }

@@ -1,5 +1,5 @@
 /// \file
-/// LarkFile: a grammar in Lark's syntax as a tree, before names mean anything.
+/// LarkFile: the syntax tree of a grammar in Lark's syntax, before names are resolved.
 #pragma once
 
 #include <cstddef>
@@ -15,43 +15,43 @@ namespace tooldecode::ebnf {
 /// A part of a rule or a terminal.
 struct LarkExpression {
   enum class Kind : std::uint8_t {
-    sequence,      ///< the parts, one after the other; perhaps none
-    choice,        ///< one of the parts
-    intersection,  ///< what all the parts match
-    negation,      ///< what the part does not match
-    repeat,        ///< the part, so many times
-    name,          ///< of a rule or a terminal
-    string,        ///< this text; flag i: its letters in either case
-    range,         ///< one character from the first of the text to the second
-    regex,         ///< what a regular expression matches
-    token,         ///< a token by name, or tokens by numbers in `<[`, `]>`
-    json,          ///< a value of the schema that is the text
-    substring,     ///< a `%regex` whose document is the text
-    file,          ///< what the file of this number in `nested` describes
+    sequence,  ///< the parts, one after another; may be empty
+    choice,
+    intersection,  ///< the texts that all parts match
+    negation,      ///< the texts that the part does not match
+    repeat,        ///< the part, `count` times
+    name,
+    string,  ///< this text; flag i: in either case
+    range,   ///< one character, from the first to the second one of the text
+    regex,
+    token,      ///< a token by name, or tokens by numbers in `<[`, `]>`
+    json,       ///< a value of the schema in the text
+    substring,  ///< a `%regex` with the document in the text
+    file,       ///< the file with this index in `nested`
   };
   Kind kind = Kind::sequence;
   std::vector<LarkExpression> parts{};
   std::string text{};
   std::string flags{};
-  text::Occurrences count{};  ///< repeat
-  std::size_t file = 0;       ///< file
-  std::size_t at   = 0;       ///< byte where it begins
+  text::Occurrences count{};
+  std::size_t file = 0;
+  std::size_t at   = 0;  ///< byte offset of its beginning
 };
 
-/// A rule, or a terminal where the name is in capitals.
+/// A rule, or a terminal if its name is in capitals.
 struct LarkRule {
   LarkExpression body{};
-  bool is_lazy                       = false;  ///< matches as little as it can
-  std::vector<LarkExpression> suffix = {};     ///< what a lazy rule ends with: none or one
-  std::size_t at                     = 0;      ///< byte of its name
+  bool is_lazy                       = false;  ///< matches as little as possible
+  std::vector<LarkExpression> suffix = {};     ///< what ends a lazy rule: at most one
+  std::size_t at                     = 0;      ///< byte offset of its name
 };
 
-/// What stands in one grammar text, or in the braces of a `%lark`.
+/// The contents of a grammar text, or of the braces of a `%lark`.
 struct LarkFile {
-  std::map<std::string, LarkRule, std::less<>> rules{};  ///< terminals too
+  std::map<std::string, LarkRule, std::less<>> rules{};  ///< and terminals
   std::vector<LarkExpression> ignored{};
   std::vector<LarkFile> nested{};
-  bool may_begin_ignored = false;  ///< what is ignored may stand before everything else
+  bool may_begin_ignored = false;  ///< ignored text may stand before everything else
 };
 
 /// Whether a name is a terminal's: its first letter is a capital.

@@ -1,5 +1,5 @@
 /// \file
-/// What lark_syntax.hpp declares.
+/// Definitions for lark_syntax.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// LarkTerminals: what the terminals of a Lark grammar match, as automata over code points.
+/// LarkTerminals: compiles the terminals of a Lark grammar to automata over code points.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@
 
 namespace tooldecode::ebnf {
 
-/// The expression of a terminal that `%import common.NAME` brings.
+/// The expression of a terminal that `%import common.NAME` imports.
 ///
-/// \par Source  Lark, grammars/common.lark
+/// \par Source      Lark, grammars/common.lark
 [[nodiscard]] std::optional<std::string_view> find_lark_common(std::string_view name);
 
 /// Compiles the expressions of one file's terminals.
@@ -33,14 +33,14 @@ namespace tooldecode::ebnf {
 /// \par Complexity  as compile_pattern
 /// \par Threads     one at a time
 /// \par Errors      Error{malformed_grammar, malformed_pattern, unsupported_pattern} with the byte;
-///                  Error{unsupported_keyword} for an intersection or a negation inside a sequence or
-///                  a repetition; Error{limit_exceeded}
+///                  Error{unsupported_keyword} for an intersection or a negation inside a sequence
+///                  or a repetition; Error{limit_exceeded}
 class LarkTerminals {
  public:
-  /// \param file  outlives this
+  /// \param file  must outlive this object
   explicit LarkTerminals(const LarkFile& file) : file_(file) {}
 
-  /// The texts of an expression, which names terminals alone.
+  /// The texts of an expression, which may name terminals only.
   [[nodiscard]] text::TextDfa compile(const LarkExpression& expression);
 
  private:
@@ -50,7 +50,7 @@ class LarkTerminals {
   static constexpr std::uint32_t max_nested = 1'000;
 
   [[noreturn]] static void fail(const std::string& what, std::size_t at);
-  // A recursion, no deeper than the stack allows.
+  // Limits the depth of recursion to what the call stack allows.
   struct Descent {
     Descent(LarkTerminals& terminals, std::size_t at);
     Descent(const Descent&)            = delete;
@@ -58,7 +58,7 @@ class LarkTerminals {
     ~Descent();
     std::uint32_t& depth;
   };
-  // Calls with the body of a terminal, which may not be inside itself.
+  // Calls `use` with the body of a terminal, which must not contain itself.
   template <class Use>
   auto with_body(const LarkExpression& expression, const Use& use) {
     const auto known = file_.rules.find(expression.text);
@@ -76,19 +76,19 @@ class LarkTerminals {
     return result;
   }
 
-  // Whether a pattern of ECMA-262 says it: it holds no intersection and no negation.
+  // Whether an ECMA-262 pattern can express it: no intersection and no negation.
   bool is_plain(const LarkExpression& expression);
   text::TextDfa combined(const LarkExpression& expression);
 
   void write(const LarkExpression& expression, std::string& out);
 
-  // Any run of a list of chunks, the empty one too.
+  // Any run of consecutive chunks, including the empty one.
   static void write_substring(const LarkExpression& expression, std::string& out);
   static std::vector<std::u32string> chunks_of(const LarkExpression& expression);
 
   const LarkFile& file_;
-  std::set<std::string, std::less<>> open_;      // terminals that are being written
-  std::map<std::string, std::string> patterns_;  // of terminals
+  std::set<std::string, std::less<>> open_;  // terminals being compiled
+  std::map<std::string, std::string> patterns_;
   std::map<std::string, bool> is_plain_;
   std::uint32_t depth_ = 0;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// What lark_terminals.hpp declares.
+/// Definitions for lark_terminals.hpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 /// \file
-/// RegularParts: the parts of grammar rules that need no stack, as lexemes.
+/// RegularParts: compiles regular parts of grammar rules to lexemes.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@
 
 namespace tooldecode::ebnf {
 
-/// Finds lexemes for the nodes of a grammar's rules that are regular, small, and worth one.
+/// Finds lexemes for the nodes of a grammar's rules that are regular, small and worth it.
 ///
-/// A string or a number that is one lexeme has one state per state of its automaton, and its masks
-/// come from slices of the vocabulary that are made once; a repetition of single characters would
-/// be walked for each. Parts that need too many states stay as they are, and so does everything
-/// once the parts together needed `max_states`.
+/// A string or number that is one lexeme has one state per state of its automaton, and its masks
+/// come from vocabulary slices that are computed once; a repetition of single characters would need
+/// a walk per mask. Parts that need too many states stay as they are, and so does everything once
+/// all parts together have used `max_states`.
 ///
 /// \par Complexity  construction O(nodes + edges); a lexeme as compile_pattern
-/// \par Threads     const members may run concurrently; `find_lexeme` remembers
+/// \par Threads     const members may run concurrently; `find_lexeme` caches
 class RegularParts {
  public:
   using Id = Rules::Id;
-  /// Nodes of one part, copies for repetitions included.
+  /// Nodes of one part, including copies for repetitions.
   static constexpr std::uint32_t max_weight = 256;
   static constexpr std::size_t max_states   = 2 * text::TextDfa::max_states;
   /// Longer repetitions of one character are counted, not copied.
@@ -39,13 +39,12 @@ class RegularParts {
 
   explicit RegularParts(const Rules& rules);
 
-  /// The lexeme that accepts what a node accepts; null where it stays as it is.
+  /// The lexeme with the same texts as a node; null if the node stays as it is.
   [[nodiscard]] text::DfaPointer find_lexeme(Id id);
-  /// One character of a set.
   [[nodiscard]] text::DfaPointer one_of(const text::CodePointSet& set);
   /// Any number of characters of a set, each a unit.
   [[nodiscard]] text::DfaPointer run_of(const text::CodePointSet& set);
-  /// Whether a node is a repetition of one character that is better counted.
+  /// Whether a node is a long repetition of one character, which is better counted.
   [[nodiscard]] bool is_counted(Id id) const;
 
  private:
@@ -60,14 +59,13 @@ class RegularParts {
   text::DfaPointer compile(Id id);
 
   static void write(char32_t c, std::string& out);
-  // A node as a pattern.
   void write(Id id, std::string& out) const;
 
   const Rules& rules_;
   std::vector<std::uint32_t> weight_;  // [nodes]
-  std::vector<char> varies_;           // [nodes]: more than some texts
+  std::vector<char> varies_;           // [nodes]: more than a fixed list of texts
   std::map<Id, text::DfaPointer> known_;
-  std::map<std::string, text::DfaPointer> compiled_;  // by pattern
+  std::map<std::string, text::DfaPointer> compiled_;
   std::map<std::vector<text::CodePointSet::Range>, text::DfaPointer> ones_, runs_;
   std::size_t states_ = 0;
 };

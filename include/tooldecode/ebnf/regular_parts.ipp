@@ -1,5 +1,5 @@
 /// \file
-/// What regular_parts.hpp declares.
+/// Definitions for regular_parts.hpp.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TOOLDECODE_INLINE text::DfaPointer RegularParts::run_of(const text::CodePointSet
 TOOLDECODE_INLINE bool RegularParts::is_counted(Id id) const {
   const Rules::Node& node = rules_[id];
   if (node.kind != Kind::repeat || rules_[node.parts[0]].kind != Kind::characters) return false;
-  if (rules_[node.parts[0]].set.empty()) return false;  // its run has no text to count
+  if (rules_[node.parts[0]].set.empty()) return false;  // its run would have no text to count
   return copies_of(node.occurrences) > max_copies;
 }
 
@@ -92,7 +92,7 @@ TOOLDECODE_INLINE std::uint32_t RegularParts::weigh(Id id) {
     case Kind::characters:
       varies_[id] = 1;
       return 1;
-    case Kind::lexeme:  // anchors inside it mean its own ends
+    case Kind::lexeme:  // its anchors mean its own ends
     case Kind::part:
       return too_heavy;
     case Kind::repeat:

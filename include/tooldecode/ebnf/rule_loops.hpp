@@ -1,5 +1,5 @@
 /// \file
-/// make_loops: grammar rules that recur at one end of their alternatives, as repetitions.
+/// make_loops: turns rules that recur at an end of their alternatives into repetitions.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace tooldecode::ebnf {
 
 namespace detail {
 
-// Rewrites one rule. Where its alternatives are R a R, R b, c R and d, its texts are those of
-// e (a e)* with e = c* d b*; that is so whatever a to d are, R inside them included.
+// Rewrites one rule. If its alternatives are R a R, R b, c R and d, its texts are those of e (a e)*
+// with e = c* d b*, for any a to d, even if they contain R.
 class RuleLoop {
  public:
   using Id = Rules::Id;
@@ -25,7 +25,8 @@ class RuleLoop {
   using Kind = Rules::Kind;
   enum class End : std::uint8_t { left, right };
 
-  // What stands beside the rule in alternatives that end (or begin) with it, and the others.
+  // What stands beside the rule in alternatives that begin or end with it, and the other
+  // alternatives.
   struct Split {
     std::vector<Id> again, last;
   };
@@ -42,11 +43,11 @@ class RuleLoop {
 
 }  // namespace detail
 
-/// Rewrites the rules that call themselves at an end of their alternatives, or at both, where that
-/// is so without looking into other rules. Texts stay the same.
+/// Rewrites rules that call themselves directly at an end of their alternatives, or at both. The
+/// texts stay the same.
 ///
-/// People write lists, white space and operators in this way; a repetition may be a lexeme and
-/// reads a text in one way, where recursion at both ends reads it in very many.
+/// Lists, white space and operators are often written like this. A repetition can become a lexeme
+/// and has one reading of a text, while recursion at both ends has very many.
 ///
 /// \par Complexity  O(nodes)
 /// \par Errors      Error{limit_exceeded} as Rules

@@ -1,5 +1,5 @@
 /// \file
-/// What rule_loops.hpp declares.
+/// Definitions for rule_loops.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// What rules.hpp declares.
+/// Definitions for rules.hpp.
 #pragma once
 
 #include <algorithm>

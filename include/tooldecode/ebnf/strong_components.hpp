@@ -1,5 +1,5 @@
 /// \file
-/// find_strong_components: which nodes of a directed graph can reach each other.
+/// find_strong_components: the strongly connected components of a directed graph.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,11 @@
 
 namespace tooldecode::ebnf {
 
-/// The component of each node; components are numbered so that edges lead to lower numbers or stay
-/// inside.
+/// The component of each node. Edges lead to lower component numbers or stay inside a component.
 ///
-/// \param successors  the nodes that a node's edges lead to, as a vector
+/// \param successors  returns the targets of a node's edges, as a vector
 ///
-/// \par Complexity  O(nodes + edges), without recursion
+/// \par Complexity  O(nodes + edges), without call recursion
 /// \par Source      Tarjan 1972
 template <class Successors>
 [[nodiscard]] std::vector<std::uint32_t> find_strong_components(std::size_t nodes,
@@ -27,7 +26,7 @@ template <class Successors>
     std::vector<std::uint32_t> next;
   };
   std::vector<std::uint32_t> component(nodes, none), number(nodes, none), low(nodes, none);
-  std::vector<std::uint32_t> open;  // nodes whose component is not yet known
+  std::vector<std::uint32_t> open;
   std::vector<Visit> path;
   std::uint32_t visited = 0, components = 0;
   const auto enter = [&](std::uint32_t node) {

@@ -1,5 +1,5 @@
 /// \file
-/// Automaton: runs grammars over bytes, determinising them as texts visit them.
+/// Automaton: runs grammars over bytes and makes deterministic states as texts visit them.
 #pragma once
 
 #include <atomic>
@@ -28,64 +28,57 @@
 
 namespace tooldecode::grammar {
 
-/// A lazily determinised pushdown automaton of any number of grammars: its states are plain
-/// numbers.
+/// A lazily determinized pushdown automaton for any number of grammars; a state is a number.
 ///
-/// A state is an interned set of positions. It is made when it is first reached, so construction
-/// costs what the grammar's size costs, and a bound such as maxLength 10,000 costs nothing until
+/// A state is an interned set of positions, made when a text first reaches it. So construction
+/// costs only the size of the grammar, and a bound such as maxLength 10,000 costs nothing until
 /// that many characters are written. Every state can be completed: a byte in `allowed` never leads
-/// to a dead end. Grammars that have parts in common have states in common.
+/// to a dead end. Grammars with common parts share states.
 ///
 /// \par Shapes      states are numbered from 0; a transition is (state, byte)
 /// \par Complexity  `add` O(size of the grammar); a byte O(positions)
-/// \par Threads     every member may run concurrently; making states takes one lock, reading none;
-///                  grammars are taken in without it
-/// \par Errors      Error{unsatisfiable_schema} where no text matches, Error{limit_exceeded} for
-///                  left recursion; both from `add` and the constructor
+/// \par Threads     every member may run concurrently; making states takes one lock, reading them
+///                  and importing grammars none
+/// \par Errors      from `add` and the constructor, Error{unsatisfiable_schema} if no text matches,
+///                  Error{limit_exceeded} for left recursion
 /// \par Source      lazy states: Thompson 1968
 class Automaton {
  public:
   using State = std::uint32_t;
 
-  /// \param horizon  how many bytes `representative` looks ahead: the longest token
+  /// \param horizon  how many bytes `representative` looks ahead; use the longest token
   explicit Automaton(std::uint32_t horizon = 128) : horizon_(horizon) {}
-  /// The automaton of one grammar.
   Automaton(const Grammar& grammar, NodeId root, std::uint32_t horizon = 128);
   explicit Automaton(const Grammar& grammar) : Automaton(grammar, grammar.root()) {}
 
-  /// An automaton of the same grammars without any state.
+  /// An automaton of the same grammars without states.
   explicit Automaton(std::shared_ptr<NodeStore> nodes, std::uint32_t horizon)
       : horizon_(horizon), positions_(std::move(nodes)) {}
 
-  /// Takes one more grammar in and gives the state at the beginning of its texts.
+  /// Adds a grammar; returns the state at the start of its texts.
   State add(const Grammar& grammar, NodeId root) { return begin(compile(grammar, root)); }
-  /// Takes a grammar in and gives its number: for `begin`, and where no text of it is empty for
-  /// Grammar::linked in later grammars.
+  /// Imports a grammar and returns its number, for `begin`, and for Grammar::linked in later
+  /// grammars if none of its texts is empty.
   StoredId compile(const Grammar& grammar, NodeId root);
-  /// The state at the beginning of the texts of a grammar that was taken in.
+  /// The state at the start of the texts of a compiled grammar.
   State begin(StoredId node);
-  /// The state here that another automaton of the same nodes has under a number.
+  /// The state here that equals a state of another automaton over the same nodes.
   State adopt(const Automaton& from, State state);
 
-  /// The first grammar's beginning.
   [[nodiscard]] State initial() const noexcept { return initial_; }
-  /// Whether the text may end here.
   [[nodiscard]] bool is_accepting(State state) const noexcept { return records_[state].accepting; }
-  /// The positions that make up a state, ascending.
+  /// The positions of a state, ascending.
   [[nodiscard]] std::span<const StackFrame> positions(State state) const noexcept;
 
-  /// The bytes that may follow; each of them leads to a state.
+  /// The bytes that may follow; each leads to a state.
   [[nodiscard]] text::ByteSet allowed(State state) const { return Cursor(*this).allowed(state); }
-  /// The state after a byte, or nothing where the byte is not allowed.
   [[nodiscard]] std::optional<State> step(State state, std::uint8_t byte) const;
-  /// The state after some bytes, or nothing where one of them is not allowed.
   [[nodiscard]] std::optional<State> advance(State state, std::string_view bytes) const;
 
-  /// Follows texts from a state without numbering what it passes through. It holds the automaton's
-  /// lock, so it is short-lived. `step` charges the thread's BuildBudget for what was done.
+  /// Follows texts from a state without interning the states on the way. Holds the automaton's
+  /// lock, so keep it short-lived. `step` charges the thread's BuildBudget.
   class Cursor {
    public:
-    /// Positions, in the walk's own memory.
     struct Span {
       std::uint32_t first = 0, last = 0;
       [[nodiscard]] bool empty() const noexcept { return first == last; }
@@ -96,35 +89,31 @@ class Automaton {
     [[nodiscard]] Span begin(State state);
     [[nodiscard]] Span begin(const StackFrame& frame);
     [[nodiscard]] Span begin(const std::vector<StackFrame>& frames);
-    /// Behind the lexemes that positions are in.
+    /// The positions after the lexemes that `frames` are in.
     [[nodiscard]] Span after(const std::vector<StackFrame>& frames);
-    /// Where a byte leads; empty where it may not follow.
+    /// The positions after a byte; empty if the byte is not allowed.
     [[nodiscard]] Span step(Span place, std::uint8_t byte);
-    /// Forgets a place and all later ones.
+    /// Frees a place and all later ones.
     void drop(Span place) { frames_.resize(place.first); }
 
     [[nodiscard]] std::span<const StackFrame> positions(Span place) const;
-    /// A set that has every byte that may follow.
+    /// A superset of the bytes that may follow.
     [[nodiscard]] text::ByteSet candidates(Span place) const;
-    /// What the automaton has done so far, see Positions::work.
     [[nodiscard]] std::uint64_t work() const { return automaton_.positions_.work(); }
     [[nodiscard]] State settle(Span place) { return automaton_.intern(positions(place)); }
     [[nodiscard]] std::optional<State> advance(Span place, std::string_view bytes);
     [[nodiscard]] text::ByteSet allowed(State state);
-    /// The byte that must follow, some bytes passed over, and escapes in keys that need none;
-    /// nothing where several may, or the text may end.
+    /// The byte that must follow, apart from the bytes in `passed_over` and from optional escapes
+    /// in keys; nullopt if several bytes may follow or the text may end.
     [[nodiscard]] std::optional<std::uint8_t> only_byte(Span place,
                                                         const text::ByteSet& passed_over);
-    /// Moves a position that a byte keeps inside its lexeme, see Positions.
     [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const;
-    /// How many bytes it takes to complete positions.
     [[nodiscard]] TextLengths& lengths() { return automaton_.lengths_; }
-    /// The position inside another member's key, see Positions.
     [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                           text::Dfa::State state);
 
    private:
-    // Looked at so seldom, the budget costs nothing that can be measured.
+    // Rare enough that the check costs nothing measurable.
     static constexpr std::uint64_t work_between_charges = 1'024;
 
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(frames_.size()); }
@@ -134,32 +123,30 @@ class Automaton {
     const Automaton& automaton_;
     std::lock_guard<std::mutex> lock_;
     Positions::Frames& frames_;
-    std::uint64_t charged_;  // of `work`
+    std::uint64_t charged_;  // part of `work`
   };
 
-  /// A state from which the same texts of at most `horizon` bytes are possible: counters that are
-  /// far from their bounds are moved to one value, so that a mask is computed once for all of them.
+  /// A state with the same texts of at most `horizon` bytes: counters far from their bounds are set
+  /// to one value, so that all such states share a mask.
   [[nodiscard]] State representative(State state) const;
 
-  /// A pointer per state for the layer above, such as the state's mask; null at first.
+  /// A pointer per state for the layer above, such as the state's mask; initially null.
   [[nodiscard]] std::atomic<const void*>& attachment(State state) const noexcept;
 
   [[nodiscard]] const NodeStore& nodes() const noexcept { return positions_.nodes(); }
   [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept;
-  /// What reads keys, where a position is in the key of a keyed set; the lock must be held.
+  /// Reads the keys of keyed sets; requires the lock.
   [[nodiscard]] const KeyReader& keys() const noexcept { return positions_.keys(); }
-  /// Whether a position is in the key of a keyed set that it does not name.
+  /// Whether a position is in a key that its keyed set does not name.
   [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const;
 
-  /// The marks (Grammar::tagged) that a state is inside of, innermost first; where positions
-  /// disagree, those of the first position.
+  /// The marks (Grammar::tagged) around a state, innermost first; if positions disagree, those of
+  /// the first position.
   [[nodiscard]] std::vector<std::uint32_t> tags(State state) const;
-  /// The marks that one of a state's positions is inside of, innermost first.
+  /// The marks around one position of a state, innermost first.
   [[nodiscard]] std::vector<std::uint32_t> tags_at(const StackFrame& position) const;
 
-  /// States made so far.
   [[nodiscard]] std::size_t size() const;
-  /// About how much memory all of this takes, without the nodes.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -173,19 +160,19 @@ class Automaton {
     mutable std::atomic<const void*> attachment{nullptr};
   };
 
-  // The state of some positions, which are merged.
+  // The state of some positions, after merging them.
   State intern(std::span<const StackFrame> frames) const;
 
   std::uint32_t horizon_;
   State initial_ = 0;
 
-  mutable std::mutex mutex_;  // guards growth of what follows
+  mutable std::mutex mutex_;  // guards growth of the following
   mutable Positions positions_;
   mutable TextLengths lengths_{positions_};
   mutable core::StableVector<Record> records_;
   mutable core::InternIndex index_;
-  mutable std::size_t frames_ = 0;     // of all records
-  mutable Positions::Frames scratch_;  // a walk's memory
+  mutable std::size_t frames_ = 0;
+  mutable Positions::Frames scratch_;  // memory of a Cursor
 };
 
 }  // namespace tooldecode::grammar

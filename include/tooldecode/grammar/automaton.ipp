@@ -1,5 +1,5 @@
 /// \file
-/// What automaton.hpp declares.
+/// Definitions for automaton.hpp.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TOOLDECODE_INLINE std::optional<Automaton::State> Automaton::step(State state,
 TOOLDECODE_INLINE std::optional<Automaton::State> Automaton::advance(State state,
                                                                      std::string_view bytes) const {
   const auto positions = this->positions(state);
-  if (positions.size() == 1) {  // often a text stays inside one lexeme, and no state is new
+  if (positions.size() == 1) {  // often the text stays inside one lexeme and needs no new state
     StackFrame frame = positions[0];
     while (!bytes.empty() && positions_.move_inside(frame, static_cast<std::uint8_t>(bytes[0]))) {
       bytes.remove_prefix(1);

@@ -1,5 +1,5 @@
 /// \file
-/// ByteLabels: which marks of a grammar the bytes of a text are inside of.
+/// ByteLabels: finds the grammar's marks around each byte of a text.
 #pragma once
 
 #include <algorithm>
@@ -16,26 +16,26 @@
 
 namespace tooldecode::grammar {
 
-/// Reads a text byte by byte and labels each byte by the marks (Grammar::tagged) around the node
-/// that read it. A byte that may be read in several ways is labelled when all that are left agree.
+/// Reads a text byte by byte and labels each byte with the marks (Grammar::tagged) around the node
+/// that read it. A byte with several readings gets its label once all remaining readings agree.
 ///
-/// The text of a grammar that is unambiguous as far as its labels go is labelled within the longest
-/// text that two labels have in common: a delimiter's beginning, say.
+/// If the grammar's labels are unambiguous, a label is delayed by at most the longest text that two
+/// labels share, such as the beginning of a delimiter.
 ///
-/// \par Complexity  O(positions + bytes without a label) per byte
+/// \par Complexity  O(positions + unlabelled bytes) per byte
 /// \par Threads     a value; one thread at a time, beside any other use of the automaton
-/// \par Source      sets of readings in step: Thompson 1968
+/// \par Source      parallel sets of readings: Thompson 1968
 class ByteLabels {
  public:
-  /// Marks, innermost first, as the caller tells them apart.
+  /// The caller's code for a list of marks, innermost first.
   using Label   = std::uint64_t;
   using LabelOf = std::function<Label(std::span<const std::uint32_t> tags)>;
 
-  /// \param automaton  outlives this
+  /// \param automaton  must outlive this object
   ByteLabels(const Automaton& automaton, Automaton::State initial, LabelOf label_of);
 
-  /// Reads a byte, and gives `take` those that have a label now, in order; false, and nothing is
-  /// changed, where the byte may not follow.
+  /// Reads a byte and passes each byte whose label is now known to `take`, in order. Returns false,
+  /// with no change, if the byte is not allowed.
   template <class Take>
   bool push(char byte, const Take& take) {
     std::vector<Reading> next;
@@ -69,8 +69,8 @@ class ByteLabels {
     return true;
   }
 
-  /// Labels the rest as one of the readings has it: one that may end here, if there is one. Gives
-  /// whether there is. Nothing may follow.
+  /// Labels the remaining bytes by one reading, one that may end here if there is one; returns
+  /// whether there is. Push nothing after it.
   template <class Take>
   bool finish(const Take& take) {
     const auto ends = [](const Reading& reading) {
@@ -88,7 +88,8 @@ class ByteLabels {
     return whole;
   }
 
-  /// Whether all bytes have their labels, and the next one may have only labels of a kind.
+  /// Whether all bytes are labelled, and the next one can only have labels for which `is_of_kind`
+  /// is true.
   template <class IsOfKind>
   [[nodiscard]] bool all_next(const IsOfKind& is_of_kind) {
     if (!bytes_.empty()) return false;
@@ -102,7 +103,7 @@ class ByteLabels {
 
  private:
   using Frames = std::vector<StackFrame>;
-  // Positions that have the same labels for the bytes that have none yet.
+  // Positions with equal labels for the unlabelled bytes.
   struct Reading {
     std::vector<Label> labels;
     Frames frames;
@@ -111,13 +112,13 @@ class ByteLabels {
   static Frames& at(std::vector<std::pair<Label, Frames>>& parts, Label label);
   static Frames& at(std::vector<Reading>& readings, const std::vector<Label>& labels);
 
-  // Of readings that have come to the same position the first one counts: they differ no more.
+  // If readings reach the same position, keeps the first: they no longer differ.
   void forget_repeated();
 
-  // Most positions are inside of the same marks as the one before.
+  // Cached for the last stack, because most positions have the same marks as the one before.
   [[nodiscard]] Label label(const StackFrame& frame);
 
-  // Gives the bytes whose labels all readings agree on.
+  // Passes on the bytes whose labels all readings agree on.
   template <class Take>
   void settle(const Take& take) {
     const std::vector<Label>& labels = readings_[0].labels;
@@ -143,7 +144,7 @@ class ByteLabels {
   const Automaton* automaton_;
   LabelOf label_of_;
   std::vector<Reading> readings_;
-  std::string bytes_;  // without a label
+  std::string bytes_;
   bool has_last_ = false;
   StackId last_below_{};
   Label last_label_ = 0;

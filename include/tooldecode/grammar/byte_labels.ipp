@@ -1,5 +1,5 @@
 /// \file
-/// What byte_labels.hpp declares.
+/// Definitions for byte_labels.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// CountSets: how many items a repetition may have read, where a text can be cut in several ways.
+/// CountSets: the item counts that a repetition may have if its text is ambiguous.
 #pragma once
 
 #include <algorithm>
@@ -14,46 +14,42 @@
 
 namespace tooldecode::grammar {
 
-/// Counts of a repetition as one number: a count itself, or an interned set of counts, which are
-/// ranges.
+/// The possible counts of a repetition as one number: a count itself, or an interned set of counts,
+/// stored as ranges.
 ///
-/// Where an ambiguous grammar has read a text as 1 to 64 items, that is one range and not 64
-/// stacks. Counts that meet the least number differ in nothing but how many more may follow, so of
-/// them only the smallest is kept: whatever may follow another of them may follow it.
+/// If an ambiguous grammar has read a text as 1 to 64 items, that is one range and not 64 stacks.
+/// Of the counts that meet the minimum only the smallest is kept: whatever may follow a larger one
+/// may follow it too.
 ///
 /// \par Complexity  O(ranges) per call, O(1) for a single count
-/// \par Threads     `next`, `united` and others that make sets one at a time; the rest needs no
-///                  lock
+/// \par Threads     functions that make sets, such as `next` and `united`, one at a time; the rest
+///                  needs no lock
 class CountSets {
  public:
-  /// Below 2^31 a count; else the number of a set, and 2^31.
+  /// A count if below 2^31, else 2^31 plus the number of a set.
   using Counts = std::uint32_t;
 
-  /// Whether the repetition may end with one of the counts.
   [[nodiscard]] bool may_end(Counts counts, const text::Occurrences& bounds) const;
-  /// Whether a further item may follow one of the counts.
   [[nodiscard]] bool may_go_on(Counts counts, const text::Occurrences& bounds) const;
-  /// How many further items must follow at least.
+  /// The fewest items that must still follow.
   [[nodiscard]] std::uint32_t count_owed(Counts counts, const text::Occurrences& bounds) const;
-  /// The counts once a further item has begun; requires `may_go_on`.
+  /// The counts after one more item has begun; requires `may_go_on`.
   [[nodiscard]] Counts next(Counts counts, const text::Occurrences& bounds);
-  /// Counts of one and of the other.
   [[nodiscard]] Counts united(Counts a, Counts b, const text::Occurrences& bounds);
-  /// The same with those counts as one that `horizon` more items bring to neither bound.
+  /// The counts, with all that `horizon` more items bring to neither bound replaced by one value.
   [[nodiscard]] Counts normal(Counts counts, const text::Occurrences& bounds,
                               std::uint32_t horizon);
   /// The same for a single count.
   [[nodiscard]] static std::uint32_t far_count(const text::Occurrences& bounds, std::uint32_t count,
                                                std::uint32_t horizon) noexcept;
 
-  /// The counts of another object's number, here.
+  /// The number here for counts of another object.
   [[nodiscard]] Counts adopt(const CountSets& from, Counts counts);
-  /// Sets made so far.
   [[nodiscard]] std::size_t size() const noexcept { return pool_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
 
  private:
-  // Ascending: the first count of a range, and the one behind its last.
+  // Ascending pairs: the first count of a range, and one past its last.
   using Ranges                    = WordsPool<std::uint32_t>::Words;
   static constexpr Counts set_bit = Counts{1} << 31;
 
@@ -63,7 +59,8 @@ class CountSets {
   [[nodiscard]] std::uint32_t largest(Counts counts) const;
   void append(Counts counts, Ranges& out) const;
 
-  // The set of some ranges in any order: those below the least count, joined, and one more count.
+  // The set of some ranges in any order: joins those below the minimum and adds one count at or
+  // above it.
   Counts make(Ranges ranges, const text::Occurrences& bounds);
 
   WordsPool<std::uint32_t> pool_;
@@ -104,7 +101,8 @@ inline CountSets::Counts CountSets::normal(Counts counts, const text::Occurrence
   if (!is_set(counts)) return far_count(bounds, counts, horizon);
   Ranges ranges;
   const Ranges& from      = pool_[number(counts)];
-  const std::uint32_t min = bounds.min > horizon ? bounds.min - horizon : 0;  // not far
+  const std::uint32_t min = bounds.min > horizon ? bounds.min - horizon : 0;  // smaller: far from
+                                                                              // min
   for (std::size_t i = 0; i < from.size(); i += 2) {
     if (from[i] < min) ranges.insert(ranges.end(), {0, 1});
     if (from[i + 1] <= min) continue;
@@ -156,7 +154,7 @@ inline CountSets::Counts CountSets::make(Ranges ranges, const text::Occurrences&
     if (end > bounds.min) enough = std::min(enough, std::max(first, bounds.min));
     if (first < bounds.min) sorted.emplace_back(first, std::min(end, bounds.min));
   }
-  // Past the most the repetition has ended; it had ended before, and that stack has been left.
+  // Counts past the maximum are dropped: the repetition has ended, and its end was followed before.
   if (enough != text::Occurrences::unbounded && enough <= bounds.max) {
     sorted.emplace_back(enough, enough + 1);
   }

@@ -1,5 +1,5 @@
 /// \file
-/// What grammar.hpp declares.
+/// Definitions for grammar.hpp.
 #pragma once
 
 #include <algorithm>
@@ -217,7 +217,7 @@ TOOLDECODE_INLINE std::vector<char> Grammar::satisfiable(NodeId first) const {
 }
 
 TOOLDECODE_INLINE NodeId Grammar::add(Node node) {
-  // Twice, for the NodeStore that it goes into.
+  // Memory counts twice, because the NodeStore makes a copy.
   BuildBudget::spend(20 + node.children.size(),
                      2 * (sizeof(Node) + 4 * node.children.size() + node.text.size() +
                           8 * node.required.size() + 8 * node.dependent.size()));

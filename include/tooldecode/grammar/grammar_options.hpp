@@ -1,5 +1,5 @@
 /// \file
-/// How grammars that are written as text are read: EbnfOptions, LarkOptions, StructuralTagOptions.
+/// Options of grammars that are read from text: EbnfOptions, LarkOptions, StructuralTagOptions.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@ namespace tooldecode {
 
 class Vocabulary;
 
-/// How Grammar::ebnf reads a grammar.
+/// Options of Grammar::ebnf.
 struct EbnfOptions {
-  std::string_view root        = "root";   ///< the rule that whole texts match
-  const Vocabulary* vocabulary = nullptr;  ///< what `<token>` may name; null: no token
-  BuildLimits limits{};                    ///< what building it may cost
+  std::string_view root        = "root";   ///< the rule of whole texts
+  const Vocabulary* vocabulary = nullptr;  ///< for `<token>`; null: no tokens
+  BuildLimits limits{};
 };
 
-/// How Grammar::lark reads a grammar.
+/// Options of Grammar::lark.
 struct LarkOptions {
-  const Vocabulary* vocabulary = nullptr;  ///< what `<token>` may name; null: no token
+  const Vocabulary* vocabulary = nullptr;  ///< for `<token>`; null: no tokens
   std::uint32_t whitespace     = 40;       ///< of `%json`, see SchemaOptions
   bool every_spelling          = false;    ///< of `%json`, see SchemaOptions
-  BuildLimits limits{};                    ///< what building it may cost
+  BuildLimits limits{};
 };
 
-/// How Grammar::structural_tag reads a document.
+/// Options of Grammar::structural_tag.
 struct StructuralTagOptions {
-  const Vocabulary* vocabulary = nullptr;  ///< what formats of tokens may name; null: no token
-  std::uint32_t whitespace     = 40;       ///< most bytes of optional white space, in values of
-                                           ///< schemas and between elements, where a tag has none
-  bool every_spelling = false;             ///< as in SchemaOptions
-  BuildLimits limits{};                    ///< what building it may cost
+  const Vocabulary* vocabulary = nullptr;  ///< for token formats; null: no tokens
+  std::uint32_t whitespace     = 40;  ///< most bytes of optional white space in schema values and
+                                      ///< between elements, if a tag sets no limit
+  bool every_spelling = false;        ///< see SchemaOptions
+  BuildLimits limits{};
 };
 
 }  // namespace tooldecode

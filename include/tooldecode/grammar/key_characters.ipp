@@ -1,5 +1,5 @@
 /// \file
-/// What key_characters.hpp declares.
+/// Definitions for key_characters.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What key_reader.hpp declares.
+/// Definitions for key_reader.hpp.
 #pragma once
 
 #include <algorithm>
@@ -370,7 +370,7 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::
                                                   const std::optional<text::StringEscape>& escape,
                                                   const Texts& reserved) {
   if (reserved.empty()) return true;
-  // What follows a longer text, if some key of others may.
+  // Whether a key of others may follow a longer text.
   const auto follows = [&](const std::string& longer, text::Dfa::State next) {
     if (next == text::Dfa::dead) return false;
     Texts left;
@@ -395,7 +395,7 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::
       if (escape && !may_escape(node, one.character)) continue;
       std::string more;
       text::StringEscape::append(more, one.character, *node.strings, text[0]);
-      // An escape's own state cannot be stepped by the character's plain bytes.
+      // The state inside an escape cannot step over the character's plain bytes.
       const text::Dfa::State before = state_behind(dfa, 0, text);
       found = follows(std::string(text) + more, state_behind(dfa, before, more));
     }

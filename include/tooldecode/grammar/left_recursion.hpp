@@ -1,5 +1,5 @@
 /// \file
-/// is_left_recursive: whether a grammar can come back to a node without reading a byte.
+/// is_left_recursive: whether a grammar can return to a node without reading a byte.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ std::vector<NodeId> left_children(const Grammar::Node& node, const std::vector<c
 
 }  // namespace detail
 
-/// Whether some node can be reached from itself without reading a byte: no automaton can run that.
+/// Whether some node can reach itself without reading a byte; no automaton can run such a grammar.
 ///
-/// A repetition whose item and separator may both be empty counts as well.
+/// A repetition whose item and separator may both be empty counts too.
 ///
 /// \par Complexity  O(nodes x nesting of empty nodes)
 [[nodiscard]] bool is_left_recursive(const Grammar& grammar);

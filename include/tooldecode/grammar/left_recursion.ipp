@@ -1,5 +1,5 @@
 /// \file
-/// What left_recursion.hpp declares.
+/// Definitions for left_recursion.hpp.
 #pragma once
 
 #include <algorithm>

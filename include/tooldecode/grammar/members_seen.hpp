@@ -15,28 +15,25 @@
 
 namespace tooldecode::grammar {
 
-/// The rules of a KeyedSet over interned sets of members, so that any order of n members needs
-/// states for what has been seen and never for n! orders.
+/// The rules of a KeyedSet over interned sets of members: n members in any order need states for
+/// the sets seen, not for n! orders.
 ///
-/// A set's words are the members seen, one bit each; then how far the documented order has come;
-/// then the number of members, where it is bounded; then, as long as a least number asks for
-/// further keys, which of the others have been written: they are not written again, so that the
-/// number is of different keys.
+/// A set's words hold the members seen, one bit each; then the progress in the documented order;
+/// then the number of members, if it is bounded; then, while a minimum demands more keys, which
+/// keys of the others were written: these must not repeat, so that the minimum counts distinct
+/// keys.
 ///
-/// \par Complexity  O(members / 64) per call, times the dependences where there are some
+/// \par Complexity  O(members / 64) per call, times the dependences if there are any
 /// \par Threads     `after` and `after_other` one at a time; the rest needs no lock
 class MembersSeen {
  public:
   using Node = NodeStore::Node;
   using Set  = SeenId;
 
-  /// Whether the text may have no further member.
   [[nodiscard]] bool is_complete(const Node& node, Set seen) const;
 
-  /// Whether a member may come next.
   [[nodiscard]] bool may_follow(const Node& node, Set seen, std::uint32_t member) const;
 
-  /// Whether one of the other members may come next.
   [[nodiscard]] bool may_add(const Node& node, Set seen) const;
 
   /// Calls `visit(member)` for each member that must still come, ascending.
@@ -47,23 +44,22 @@ class MembersSeen {
       if (has(lacking, i)) visit(i);
     }
   }
-  /// How many keys must come besides those of the members that must.
+  /// How many more keys must come besides those of the missing members.
   [[nodiscard]] std::uint32_t count_owed(const Node& node, Set seen) const;
 
   [[nodiscard]] Set after(const Node& node, Set seen, std::uint32_t member);
-  /// \param key  the number of its text, see is_tracked; 0 where it does not matter
+  /// \param key  the number of its text if tracked, else 0
   [[nodiscard]] Set after_other(const Node& node, Set seen, std::uint32_t key = 0);
 
-  /// Whether it matters which key one of the others has next: the least number asks for more keys
-  /// than those written and those that must come, and this one may be a repetition or may itself be
-  /// repeated.
+  /// Whether the text of the next key of others matters: the minimum demands more keys than those
+  /// written and those missing, and this key may repeat one or be repeated.
   [[nodiscard]] bool is_tracked(const Node& node, Set seen) const;
-  /// Whether keys of others have been written that may not be repeated.
+  /// Whether keys of others were written that must not repeat.
   [[nodiscard]] bool remembers(const Node& node, Set seen) const;
   /// The numbers of these keys, ascending.
   [[nodiscard]] std::span<const std::uint64_t> remembered(const Node& node, Set seen) const;
 
-  /// Another object's set, here; `renumber(key)` gives the number that the text of a key has here.
+  /// Converts a set of another object; `renumber(key)` returns the number of a key's text here.
   template <class Renumber>
   [[nodiscard]] Set adopt(const MembersSeen& from, const Node& node, Set seen, Renumber renumber) {
     Words words = from.words_of(seen);
@@ -75,7 +71,6 @@ class MembersSeen {
     }
     return intern(std::move(words));
   }
-  /// About how much memory the sets take.
   [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
 
  private:
@@ -84,7 +79,7 @@ class MembersSeen {
   [[nodiscard]] const Words& words_of(Set seen) const noexcept { return pool_[seen.number()]; }
   [[nodiscard]] Set intern(Words words) { return Set(pool_.intern(std::move(words))); }
 
-  // The members of a condition that are there, as its sets are numbered.
+  // The subset of a condition's keys that is present.
   static std::uint32_t part_of(const KeyedSet::Together& together, const Words& words) noexcept;
   static bool leads_on(const KeyedSet::Together& together, const Words& words,
                        std::uint32_t member) noexcept;
@@ -92,9 +87,9 @@ class MembersSeen {
   static std::size_t bits(const Node& node) noexcept { return node.required.size(); }
   // Only the required members matter, and they may come at any time.
   static bool is_simple(const Node& node) noexcept;
-  // Nothing but the documented order and the required members matters.
+  // Only the documented order and the required members matter.
   static bool is_plain(const Node& node) noexcept;
-  // Whether one of the members from, ..., to - 1 is required.
+  // Whether one of the members in [from, to) is required.
   static bool requires_any(const Node& node, std::uint64_t from, std::uint64_t to) noexcept;
   static std::uint64_t word(const Words& words, std::size_t i) noexcept;
   static bool has(const Words& words, std::uint32_t member) noexcept;
@@ -107,7 +102,7 @@ class MembersSeen {
 
   static Words widened(const Node& node, Words words);
   static Words::iterator texts(const Node& node, Words& words);
-  // How many keys must come besides those that are members' in any case.
+  // How many keys must come besides those that only members can be.
   static std::uint32_t owed(const Node& node, const Words& words);
   static void forget(const Node& node, Words& words);
 
@@ -115,7 +110,6 @@ class MembersSeen {
 
   static std::optional<std::uint32_t> next_leading(const Node& node, const Words& words);
 
-  // Members that must still come.
   static Words missing(const Node& node, const Words& words);
 
   WordsPool<std::uint64_t> pool_;

@@ -1,5 +1,5 @@
 /// \file
-/// What members_seen.hpp declares.
+/// Definitions for members_seen.hpp.
 #pragma once
 
 #include <algorithm>
@@ -206,7 +206,7 @@ TOOLDECODE_INLINE MembersSeen::Words MembersSeen::with(const Node& node, Words f
   Words words = widened(node, std::move(from));
   insert(words, member);
   if (node.documented_order) {
-    // Without dependences it does not matter which of the members passed were there.
+    // Without dependences it does not matter which of the passed members were present.
     if (node.dependent.empty()) std::fill_n(words.begin(), bits(node), 0);
     words[bits(node)] = member + 1;
   }

@@ -1,5 +1,5 @@
 /// \file
-/// NodeOrder: the nodes that one is made of, in an order in which each can be worked out of others.
+/// NodeOrder: the nodes below a node in dependency order.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace tooldecode::grammar {
 
-/// Each node behind those that it is made of, but for recursion; the node itself last.
+/// Lists each node after its children, except in recursion; the root is last.
 ///
-/// \par Complexity  O(nodes and edges), without recursion of its own
+/// \par Complexity  O(nodes and edges), without call recursion
 class NodeOrder {
  public:
   NodeOrder(const NodeStore& nodes, StoredId root)
       : NodeOrder(nodes, root, [](StoredId) { return false; }) {}
-  /// Leaves out nodes that are done, and what only they are made of.
+  /// Leaves out nodes that are done, and nodes reachable only through them.
   template <class IsDone>
   NodeOrder(const NodeStore& nodes, StoredId root, IsDone is_done) {
-    std::unordered_map<StoredId, bool> open;  // while it is on the path
+    std::unordered_map<StoredId, bool> open;  // whether it is on the path
     std::vector<std::pair<StoredId, std::size_t>> path;
     const auto visit = [&](StoredId id) {
       if (is_done(id)) return;
@@ -49,7 +49,7 @@ class NodeOrder {
   }
 
   [[nodiscard]] const std::vector<StoredId>& nodes() const noexcept { return nodes_; }
-  /// Where recursions come back to, once for each way there.
+  /// The targets of recursive edges, once per edge.
   [[nodiscard]] const std::vector<StoredId>& entries() const noexcept { return entries_; }
   [[nodiscard]] bool is_recursive() const noexcept { return !entries_.empty(); }
 

@@ -1,5 +1,5 @@
 /// \file
-/// What node_order.hpp declares.
+/// Definitions for node_order.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// NodeStore: the nodes of many grammars, where nodes that mean the same are one.
+/// NodeStore: the nodes of many grammars, with equal nodes shared.
 #pragma once
 
 #include <atomic>
@@ -25,28 +25,28 @@
 
 namespace tooldecode::grammar {
 
-/// Takes grammars in, node by node, so that equal parts of different grammars get equal numbers and
-/// whatever is known of one number serves all of them.
+/// Imports grammars node by node, so that equal parts of different grammars get equal numbers and
+/// share everything that is computed for a number.
 ///
-/// What is taken in is simplified: no node here accepts nothing but number 0, references that are
-/// not recursive are gone, neighbouring literals are one. Nodes of a recursion are not shared.
+/// Imported nodes are simplified: only node 0 matches nothing, references that are not recursive
+/// are resolved, and adjacent literals are joined. Nodes of a recursion are not shared.
 ///
 /// \par Complexity  O(size of the grammar) expected
-/// \par Threads     every member may run concurrently; a large grammar is taken in with pauses for
-///                  others; reads of numbers already handed out need no lock
+/// \par Threads     every member may run concurrently; importing a large grammar releases the lock
+///                  now and then; reading numbers that were returned needs no lock
 class NodeStore {
  public:
   using Kind = Grammar::Kind;
   static constexpr StoredId nothing{0}, empty{1};
   static constexpr std::size_t max_at_once = 1024;
 
-  /// Further members of a keyed set, see KeyedSet::Others.
+  /// Other members of a keyed set, see KeyedSet::Others.
   struct Others {
-    StoredId key{};  ///< the lexeme
+    StoredId key{};
     StoredId value{};
     std::vector<text::Dfa::State>
-        state{};                    ///< [positions of the members' trie]: the lexeme's there
-    std::vector<char> completes{};  ///< [positions]: a key that is no member's begins so
+        state{};                    ///< [nodes of the members' trie]: the lexeme's state there
+    std::vector<char> completes{};  ///< [nodes]: whether a key that no member has begins here
   };
 
   struct Node {
@@ -72,12 +72,12 @@ class NodeStore {
 
   [[nodiscard]] const Node& operator[](StoredId id) const noexcept { return nodes_[id.index()]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  /// About how much memory the nodes take.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// The number of a grammar's node; 0 where no text matches it.
+  /// The number of a grammar's node; 0 if no text matches it.
   [[nodiscard]] StoredId add(const Grammar& grammar, NodeId root);
-  /// The same; what is done in the pauses, after each `max_at_once` nodes, may itself `add`.
+  /// The same with your own pause, called without the lock after each `max_at_once` nodes; it may
+  /// call `add`.
   template <class Pause>
   [[nodiscard]] StoredId add(const Grammar& grammar, NodeId root, const Pause& pause) {
     std::unique_lock lock(mutex_);
@@ -90,9 +90,9 @@ class NodeStore {
 
  private:
   static constexpr StoredId unknown{~std::uint32_t{0}};
-  static constexpr std::size_t max_merged = 256;  // bytes of neighbouring literals made one
+  static constexpr std::size_t max_merged = 256;  // largest joined literal in bytes
 
-  // Takes one grammar in, depth first, without recursion of its own.
+  // Imports one grammar, depth first, without call recursion.
   class Import {
    public:
     Import(NodeStore& store, const Grammar& grammar);
@@ -122,26 +122,26 @@ class NodeStore {
     }
 
    private:
-    // The next child to visit; one that is still open is reached by recursion, and gets a number
-    // now.
+    // The next child to visit. A child that is still open is recursive, and gets its number now.
     std::optional<NodeId> find_unvisited_child(NodeId id, std::size_t& from);
 
     StoredId make(NodeId id);
 
     [[nodiscard]] StoredId number_of(NodeId id) const { return known_[id.index()]; }
 
-    // Whether a number is none of some; many are told by a table, which is to be cleared then.
+    // Whether a number is not in `others`; long lists use the table seen_, which must be cleared
+    // first.
     bool is_first(StoredId id, const std::vector<StoredId>& others);
 
     StoredId sequence(const Grammar::Node& node);
 
     void trie(const Grammar::Node& node, Node& made);
 
-    // Gives false where no text is left: members may have taken the place of all others.
+    // Returns false if no text is left, because the members' keys may cover all keys of the others.
     bool keyed_set(const Grammar::Node& node, Node& made);
 
-    // Where a lexeme stands at each position of a set's trie, and whether it can end elsewhere than
-    // the trie's literals do, whichever way these are spelt. Children come after their parents.
+    // Finds the lexeme's state at each node of a set's trie, and whether it can end anywhere except
+    // at the trie's literals, in any spelling. Children come after their parents.
     static void follow(const Node& set, const text::Dfa& dfa, Others& others);
     static bool completes_by_escape(const Node& set, core::ByteTrie::NodeIndex at,
                                     const text::Dfa& dfa, const Others& others);
@@ -168,10 +168,10 @@ class NodeStore {
     std::vector<char> live_;
     std::vector<StoredId> known_;  // [nodes of the grammar]: the number here
     std::vector<char> open_;
-    std::unordered_set<StoredId> seen_;  // children of the choice at work, where they are many
+    std::unordered_set<StoredId> seen_;  // children of the current choice, if there are many
   };
 
-  // One pointer for equal lexemes, so that comparing them is comparing pointers.
+  // Equal lexemes get one pointer, so that comparing pointers is enough.
   text::DfaPointer shared(const text::DfaPointer& dfa);
 
   StoredId append(Node node);
@@ -181,7 +181,7 @@ class NodeStore {
   static std::uint64_t hash_of(const Node& node);
   static bool equal(const Node& a, const Node& b);
 
-  std::mutex mutex_;  // guards growth of what follows
+  std::mutex mutex_;  // guards growth of the following
   std::atomic<std::size_t> bytes_ = 0;
   core::StableVector<Node> nodes_;
   core::InternIndex index_;

@@ -1,5 +1,5 @@
 /// \file
-/// What node_store.hpp declares.
+/// Definitions for node_store.hpp.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TOOLDECODE_INLINE std::size_t NodeStore::bytes() const noexcept {
 }
 
 TOOLDECODE_INLINE StoredId NodeStore::add(const Grammar& grammar, NodeId root) {
-  return add(grammar, root, [] {  // or whoever waits for the lock would not have it
+  return add(grammar, root, [] {  // lets another thread take the lock
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   });
 }
@@ -185,7 +185,7 @@ TOOLDECODE_INLINE bool NodeStore::Import::keyed_set(const Grammar::Node& node, N
   made.leading        = node.leading;
   made.strings        = node.strings;
   made.every_spelling = node.every_spelling;
-  // What dependences leave of a least number cannot be told once members are passed over.
+  // Once members are passed over, it is unknown how many keys the dependences still allow.
   made.documented_order =
       node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
   for (const KeyedSet::Others& from : node.others) {
@@ -215,12 +215,12 @@ TOOLDECODE_INLINE void NodeStore::Import::follow(const Node& set, const text::Df
     if (others.state[at] == text::Dfa::dead) continue;
     const auto [first, last] = trie.children(at);
     text::ByteSet leaving    = dfa.live(others.state[at]);
-    if (set.strings && at != 0) leaving.erase('\\');  // the same characters, spelt otherwise
+    if (set.strings && at != 0) leaving.erase('\\');  // the same characters in another spelling
     bool completes = false;
     for (auto child = first; child < last; ++child) {
       leaving.erase(trie.label(child));
       if (set.strings && at != 0 && trie.label(child) == '\\') continue;
-      // A key that ends within a longer literal is no member's.
+      // A key that ends inside a longer literal belongs to no member.
       completes = completes || others.completes[child] ||
                   (trie.values(child).empty() && others.state[child] != text::Dfa::dead &&
                    dfa.accepting(others.state[child]));

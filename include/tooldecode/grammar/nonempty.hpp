@@ -1,5 +1,5 @@
 /// \file
-/// NonemptyTexts: the texts of a grammar's nodes but the empty one, for items of repetitions.
+/// NonemptyTexts: the texts of a grammar's nodes without the empty text, for items of repetitions.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,27 @@
 
 namespace tooldecode::grammar {
 
-/// Adds nodes with the texts of others but the empty one. A node that has no empty text stays
-/// itself.
+/// Adds nodes with the texts of other nodes except the empty text. A node without an empty text is
+/// returned unchanged.
 ///
 /// \par Complexity  O(nodes x nesting of empty nodes), and O(children squared) for a sequence whose
 ///                  parts may all be empty
 /// \par Threads     one at a time per Grammar
-/// \par Errors      Error{unsupported_keyword} for members in any order that may all be missing
+/// \par Errors      Error{unsupported_keyword} for a keyed set whose members may all be missing
 class NonemptyTexts {
  public:
-  /// \param grammar  whose nodes are all defined
+  /// \param grammar  all of its nodes must be defined
   explicit NonemptyTexts(Grammar& grammar);
 
-  /// Whether the empty text is one of a node's.
   [[nodiscard]] bool has_empty(NodeId id) const { return nullable_[id.index()] != 0; }
 
-  /// The node of all other texts.
   [[nodiscard]] NodeId operator()(NodeId id);
 
  private:
   NodeId content(const Grammar::Node& node);
-  // Each part in its turn is the first that is not empty.
+  // A choice of sequences: each part in turn is the first that is not empty.
   NodeId sequence(const std::vector<NodeId>& parts);
-  // The same automaton behind a start of its own, which does not accept.
+  // The same automaton with a new start state that does not accept.
   static text::DfaPointer lexeme(const text::Dfa& dfa);
 
   Grammar& grammar_;

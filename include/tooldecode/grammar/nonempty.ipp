@@ -1,5 +1,5 @@
 /// \file
-/// What nonempty.hpp declares.
+/// Definitions for nonempty.hpp.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +36,9 @@ TOOLDECODE_INLINE NodeId NonemptyTexts::operator()(NodeId id) {
   if (!has_empty(id)) return id;
   const auto [known, fresh] = made_.try_emplace(id, NodeId{});
   if (!fresh) return known->second;
-  const NodeId made = grammar_.reserve();  // before its content: the node may refer to itself
-  known->second     = made;
+  const NodeId made = grammar_.reserve();  // before its content, because the node may refer to
+                                           // itself
+  known->second = made;
   grammar_.define(made, content(Grammar::Node(grammar_[id])));
   return made;
 }

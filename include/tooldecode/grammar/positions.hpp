@@ -1,5 +1,5 @@
 /// \file
-/// Positions: what a byte does to a place in a grammar.
+/// Positions: steps positions of a grammar over bytes.
 #pragma once
 
 #include <cstddef>
@@ -23,97 +23,91 @@
 
 namespace tooldecode::grammar {
 
-/// Moves positions over bytes. A position is the innermost frame, at a node that reads bytes, with
-/// the stack of what comes after that node below it; a byte leads to any number of positions.
+/// Moves positions over bytes. A position is the innermost frame, at a node that reads bytes, above
+/// the stack of what follows that node. A byte leads to any number of positions.
 ///
 /// Every position can be completed to a text of the grammar.
 ///
 /// \par Complexity  O(positions made) per byte
 /// \par Threads     members that are not const one at a time; the others need no lock
-/// \par Source      stacks that share their tails: Tomita's graph-structured stack
+/// \par Source      stacks with shared tails: Tomita's graph-structured stack
 class Positions {
  public:
   using Frames = std::vector<StackFrame>;
-  /// The node of the position at the end of the text.
   static constexpr StoredId text_end{~std::uint32_t{0}};
 
-  /// \param nodes  of the grammars; other objects may share them
+  /// \param nodes  the grammars' nodes; other objects may share them
   explicit Positions(std::shared_ptr<NodeStore> nodes = std::make_shared<NodeStore>())
       : shared_nodes_(std::move(nodes)), nodes_(*shared_nodes_) {}
 
   [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept;
   NodeStore& nodes() noexcept { return *shared_nodes_; }
   [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
-  /// About how much memory all of this takes, without the nodes.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// Begins a step: what follows a stack is added once in each.
+  /// Begins a step, in which the positions after each stack are added once.
   void begin_step() noexcept { ++step_; }
 
-  /// How many nodes have been entered and left, and positions moved: what all of it has cost.
+  /// Nodes entered and left plus positions moved so far: a measure of cost.
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
 
-  /// Adds the positions at the beginning of a node.
   void enter(StoredId id, StackId below, Frames& out);
 
-  /// Adds the positions behind what a stack is inside of.
+  /// Adds the positions after the node that a stack is inside.
   void leave(StackId id, Frames& out);
 
-  /// Adds the positions that a byte leads to; none where it may not follow.
   void move(StackFrame frame, std::uint8_t byte, Frames& out);
 
-  /// Makes the positions from `first` on distinct, those at one point of a grammar one position
-  /// over all of their stacks, and sorts them: alternatives that differ only in what comes later
-  /// cost what one of them costs.
+  /// Sorts the positions from `first` on, removes duplicates, and merges those at one point of a
+  /// grammar into one position over all of their stacks. Alternatives that differ only in what
+  /// comes later then cost as much as one.
   void merge(Frames& frames, std::size_t first);
 
-  /// The marks around a position, innermost first; where its stacks disagree, those of the first
-  /// stack that has some.
+  /// The marks around a position, innermost first; if its stacks disagree, those of the first stack
+  /// that has any.
   [[nodiscard]] std::vector<std::uint32_t> tags(StackId id) const;
 
-  /// Where a byte keeps a position inside a lexeme, and nothing else follows, moves the position
-  /// and gives true.
+  /// If a byte keeps a position inside its lexeme and leads nowhere else, moves it and returns
+  /// true.
   [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const;
 
-  /// A set that has every byte that may follow.
+  /// A superset of the bytes that may follow.
   [[nodiscard]] text::ByteSet candidates(const StackFrame& frame) const;
-  /// The same, where keys are not escaped but for what must be.
+  /// The same without optional escapes in keys.
   [[nodiscard]] text::ByteSet plain_candidates(const StackFrame& frame) const;
 
-  /// What positions have below them.
   [[nodiscard]] const StackSets& stacks() const noexcept { return stacks_; }
 
-  // Frame of a keyed set: `a` is the set of members seen, `b` says what the frame waits for: the
-  // rest of a key (its place there), a member's value, a separator, or another member's key.
+  // Frame of a keyed set: `a` is the set of members seen; `b` is what the frame waits for: the rest
+  // of a key (its place), a member's value, a separator, or a key of others.
   static constexpr std::uint32_t in_value     = KeyReader::end_of_key_positions;
   static constexpr std::uint32_t in_separator = in_value + 1;
   static constexpr std::uint32_t in_other     = in_value + 2;
 
-  /// What reads the keys of keyed sets: `b` of a position in a key is its place.
+  /// Reads the keys of keyed sets; `b` of a position in a key is its place.
   [[nodiscard]] const KeyReader& keys() const noexcept { return keys_; }
-  /// Whether a position is in the key of a keyed set, and not in a lexeme of its others.
+  /// Whether a position is in a keyed set's key, outside the lexemes of its others.
   [[nodiscard]] bool is_in_key(const StackFrame& frame) const;
   /// Whether a position is in a lexeme of a keyed set's others.
   [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const;
-  /// The position inside the lexeme of another member's key, in one of its states.
+  /// The position inside the lexeme of others[other], in a state of it.
   [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                         text::Dfa::State state);
 
-  /// The same position with every counter that `horizon` bytes cannot bring to a bound moved to one
-  /// value. Remembered, and without recursion: a model may nest brackets as deep as it likes.
+  /// The position with every counter that `horizon` bytes cannot bring to a bound set to one value.
+  /// Cached, and without call recursion, because a model may nest brackets to any depth.
   [[nodiscard]] StackFrame normal(StackFrame frame, std::uint32_t horizon);
 
-  /// Another object's stacks, here: both have the same nodes. Each is taken over once in an
-  /// object's life.
+  /// Converts stacks of another object over the same nodes. Converts each stack once in its
+  /// lifetime.
   class Adoption {
    public:
     Adoption(Positions& to, const Positions& from) : to_(to), from_(from) {}
 
-    /// A position of the other object.
     [[nodiscard]] StackFrame operator()(StackFrame frame);
 
    private:
-    // A frame whose stack is known already.
+    // Converts a frame whose stack is known.
     StackFrame inner(StackFrame frame);
     StackId stack(StackId root);
 
@@ -128,7 +122,8 @@ class Positions {
   // The last part of a sequence needs no frame: what follows it is what follows the sequence.
   void enter_part(StoredId id, std::uint32_t part, StackId below, Frames& out);
 
-  // Frame of a repetition: `a` items so far, the current one included; `b` 1 inside a separator.
+  // Frame of a repetition: `a` is the number of items including the current one; `b` is 1 in a
+  // separator.
   void enter_item(StoredId id, CountSets::Counts done, StackId below, Frames& out);
 
   [[nodiscard]] bool has_key(const NodeStore::Node& node, SeenId seen) const;
@@ -139,23 +134,23 @@ class Positions {
                 Frames& out);
 
   void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out);
-  // Whether a lexeme's bounds admit the transition to `next`.
+  // Whether a lexeme's bounds allow the transition to `next`.
   [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
                                  text::Dfa::State next) noexcept;
   static void count_unit(const NodeStore::Node& node, StackFrame& frame,
                          text::Dfa::State next) noexcept;
-  // A count past an open bound no longer matters.
+  // Saturates a count at an open bound.
   static std::uint32_t counted(const text::Occurrences& bounds, std::uint32_t count) noexcept;
 
-  // One stack for those of some positions, whose own bundles are opened.
+  // One stack for those of some positions; flattens their bundles.
   StackId bundled(const Frames& frames, std::size_t first, std::size_t last);
 
   std::shared_ptr<NodeStore> shared_nodes_;
   const NodeStore& nodes_;
   StackSets stacks_{nodes_};
   KeyReader keys_{nodes_};
-  KeyReader::Steps key_steps_;       // a step's memory
-  std::vector<std::uint64_t> left_;  // [stacks] the step that last left it
+  KeyReader::Steps key_steps_;
+  std::vector<std::uint64_t> left_;  // [stacks] last step in which it was left
   std::uint64_t step_ = 1, work_ = 0;
 };
 

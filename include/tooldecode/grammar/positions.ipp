@@ -1,5 +1,5 @@
 /// \file
-/// What positions.hpp declares.
+/// Definitions for positions.hpp.
 #pragma once
 
 #include <algorithm>
@@ -105,7 +105,7 @@ TOOLDECODE_INLINE void Positions::leave(StackId id, Frames& out) {
       }
       return;
     default:
-      return leave(frame.below, out);  // tag
+      return leave(frame.below, out);
   }
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// StackSets: the stacks of ambiguous texts, several as one.
+/// StackSets: merges the stacks of ambiguous texts.
 #pragma once
 
 #include <algorithm>
@@ -16,20 +16,20 @@
 
 namespace tooldecode::grammar {
 
-/// Interned stacks, and bundles of them that are stacks too: a bundle is a frame of its own kind
-/// that stands for several stacks.
+/// Interned stacks, and bundles: a bundle is a frame that stands for several stacks, and so is a
+/// stack too.
 ///
-/// Where a text can be read in many ways, stacks that are alike are merged: those that differ in
-/// how many items a repetition has read are one, with a set of counts, and those that have a frame
-/// on top in common are left together, over a bundle of what is below it.
+/// If a text has many readings, similar stacks are merged: stacks that differ only in the item
+/// count of a repetition become one with a set of counts, and stacks with the same top frame are
+/// left together, above a bundle of the stacks below it.
 ///
-/// \par Complexity  O(stacks of a bundle) per call, what was made before is remembered
+/// \par Complexity  O(stacks of a bundle) per call; results are cached
 /// \par Threads     members that are not const one at a time; reads need no lock
 /// \par Source      graph-structured stacks: Tomita 1987
 class StackSets {
  public:
   using Ones = WordsPool<StackId>::Words;
-  /// The node of a bundle's frame; of none in a NodeStore.
+  /// The node of a bundle's frame; no NodeStore has it.
   static constexpr StoredId bundle{~std::uint32_t{0} - 1};
 
   explicit StackSets(const NodeStore& nodes) : nodes_(nodes) {}
@@ -37,32 +37,30 @@ class StackSets {
   [[nodiscard]] StackId push(const StackFrame& frame) { return pool_.push(frame); }
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return pool_[id]; }
-  /// The stacks that a bundle stands for.
   [[nodiscard]] const Ones& ones(const StackFrame& frame) const { return bundles_[frame.bundle()]; }
-  /// The same, those with a frame on top in common as one.
+  /// The stacks of a bundle, with those that share their top frame merged.
   [[nodiscard]] const Ones& united_ones(const StackFrame& frame);
-  /// How often repetitions have been: `a` of their frames.
+  /// The item counts of repetitions: `a` of their frames.
   [[nodiscard]] CountSets& counts() noexcept { return counts_; }
   [[nodiscard]] const CountSets& counts() const noexcept { return counts_; }
-  /// About how much memory all of this takes.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// One stack for several, whose own bundles are opened.
+  /// One stack for several; flattens their bundles.
   [[nodiscard]] StackId joined(const std::vector<StackId>& ids);
 
-  /// The same stack with every count that `horizon` bytes cannot bring to a bound moved to one
-  /// value. Without recursion: a model may nest brackets as deep as it likes.
+  /// The stack with every count that `horizon` bytes cannot bring to a bound set to one value. No
+  /// call recursion, because a model may nest brackets to any depth.
   [[nodiscard]] StackId normal(StackId root, std::uint32_t horizon);
 
  private:
   using Kind = Grammar::Kind;
 
-  // Stacks that differ only in how many items their repetition has read, as one stack each.
+  // Merges stacks that differ only in the item count of their repetition.
   void join_counts(std::vector<StackId>& ids);
   [[nodiscard]] bool is_repeat(StackId id) const;
-  // The same stacks with one for those that have a frame on top in common, over a bundle of what is
-  // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
-  // stacks with every level. Remembered; a few stacks are left apart.
+  // Merges stacks with the same top frame, above a bundle of the stacks below it. Otherwise what
+  // follows the frame is added for each stack, and an ambiguous grammar doubles its stacks at every
+  // level. Cached; a few stacks stay separate.
   std::uint32_t united(std::uint32_t number);
   [[nodiscard]] StackId known_normal(StackId id) const;
 
@@ -70,8 +68,8 @@ class StackSets {
   StackPool pool_;
   WordsPool<StackId> bundles_;
   CountSets counts_;
-  std::vector<StackId> normal_;        // [stacks], the empty one where not yet known
-  std::vector<std::uint32_t> united_;  // [bundles], 0 likewise
+  std::vector<StackId> normal_;        // [stacks]; the empty stack if unknown
+  std::vector<std::uint32_t> united_;  // [bundles]; 0 if unknown
 };
 
 inline const StackSets::Ones& StackSets::united_ones(const StackFrame& frame) {
@@ -94,7 +92,7 @@ inline StackId StackSets::joined(const std::vector<StackId>& ids) {
     }
   }
   join_counts(all);
-  // The empty stack, which is 0, comes first, for an array's last words are not zero.
+  // The empty stack is 0 and WordsPool drops zeros at the end, so it must come first.
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   if (all.size() == 1) return all[0];

@@ -1,6 +1,5 @@
 /// \file
-/// StackPool: hash-consed stacks of grammar frames; a position in a text is the number of its
-/// stack.
+/// StackPool: interned stacks of grammar frames; a position in a text is the number of its stack.
 #pragma once
 
 #include <compare>
@@ -21,11 +20,11 @@ namespace tooldecode::grammar {
 using StackId = core::Id<class StackPool>;
 inline constexpr StackId empty_stack{};  ///< the text is complete
 
-/// Number of what a keyed set has written.
+/// Number of a set of written members, see MembersSeen.
 using SeenId = core::Id<class MembersSeen>;
 
-/// The innermost frame of a stack and the stack below it: where a text is in a node. What the two
-/// words `a` and `b` hold depends on the node's kind, and is read by the names below.
+/// The innermost frame of a stack and the stack below it: a place in a node. The meaning of `a` and
+/// `b` depends on the node's kind; the accessors below name it.
 struct StackFrame {
   StoredId node{};
   std::uint32_t a = 0;
@@ -33,40 +32,37 @@ struct StackFrame {
   StackId below{};
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
 
-  /// A literal: the bytes that were read.
+  /// Literal: bytes read.
   [[nodiscard]] std::uint32_t offset() const noexcept { return a; }
-  /// A sequence: the part that the text is in.
   [[nodiscard]] std::uint32_t part() const noexcept { return a; }
-  /// A trie of literals: the node of it that was reached.
+  /// Trie of literals: current trie node.
   [[nodiscard]] std::uint32_t trie_node() const noexcept { return b; }
-  /// A lexeme: the state of its Dfa.
   [[nodiscard]] std::uint32_t dfa_state() const noexcept { return a; }
-  /// A lexeme: the counted units (characters of a string) that were begun.
+  /// Lexeme: counted units (characters of a string) begun so far.
   [[nodiscard]] std::uint32_t units() const noexcept { return b; }
-  /// A repetition: the items that may have been read, a number of CountSets.
+  /// Repetition: items read, as a number of CountSets.
   [[nodiscard]] std::uint32_t counts() const noexcept { return a; }
-  /// A keyed set: what it has written.
   [[nodiscard]] SeenId seen() const noexcept { return SeenId(a); }
-  /// A keyed set whose key is read: where in it the text is, see KeyReader.
+  /// Keyed set, in a key: the place in the key, see KeyReader.
   [[nodiscard]] std::uint32_t key() const noexcept { return b; }
-  /// A keyed set or a repetition with something read inside of it: what that is, see Positions.
+  /// Keyed set or repetition, inside a child: which child, see Positions.
   [[nodiscard]] std::uint32_t stage() const noexcept { return b; }
-  /// Several stacks as one (StackSets): the number of what they are.
+  /// Bundle of stacks: its number in StackSets.
   [[nodiscard]] std::uint32_t bundle() const noexcept { return a; }
   /// Whether it is at the same place of the same node, whatever is below.
   [[nodiscard]] bool is_beside(const StackFrame& other) const noexcept;
 };
 
-/// A hash of a frame; the same on every machine.
+/// A hash of a frame, equal on every machine.
 [[nodiscard]] std::uint64_t hash_of(const StackFrame& frame) noexcept;
 
-/// The same of several.
+/// A hash of several frames.
 [[nodiscard]] std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept;
 
-/// Interns stacks, so that equal ones have equal numbers and share their tails.
+/// Interns stacks, so that equal stacks have equal numbers and share their tails.
 ///
 /// \par Complexity  O(1) expected per push; 48 bytes per distinct stack
-/// \par Threads     `push` one at a time; reads of numbers already handed out need no lock
+/// \par Threads     `push` one at a time; reading numbers that were returned needs no lock
 class StackPool {
  public:
   StackPool();
@@ -75,7 +71,6 @@ class StackPool {
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
-  /// About how much memory the stacks take.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
@@ -83,11 +78,11 @@ class StackPool {
   core::InternIndex index_;
 };
 
-/// Interns short arrays of words: what a keyed set has seen. Number 0 is the empty array; words
-/// that an array lacks are zero.
+/// Interns short arrays of words, such as sets of members. Number 0 is the empty array; zeros at
+/// the end of an array are dropped.
 ///
 /// \par Complexity  O(words) per call
-/// \par Threads     `intern` one at a time; reads of numbers already handed out need no lock
+/// \par Threads     `intern` one at a time; reading numbers that were returned needs no lock
 template <class Word>
 class WordsPool {
  public:
@@ -112,7 +107,6 @@ class WordsPool {
         });
   }
   [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
-  /// About how much memory the arrays take.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -125,13 +119,13 @@ inline bool StackFrame::is_beside(const StackFrame& other) const noexcept {
   return node == other.node && a == other.a && b == other.b;
 }
 
-/// A frame as a number that tells frames apart.
+/// Hash of one frame.
 inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
   const std::uint64_t hash = core::hash_combine(frame.node.number(), frame.a);
   return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
 }
 
-/// The same of a stack of frames.
+/// Hash of several frames.
 inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
   std::uint64_t hash = frames.size();
   for (const StackFrame& frame : frames) hash = core::hash_combine(hash, hash_of(frame));

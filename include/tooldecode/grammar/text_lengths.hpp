@@ -1,5 +1,5 @@
 /// \file
-/// TextLengths: about how many bytes it takes to complete a position, and how many at worst.
+/// TextLengths: estimates and bounds of the bytes that complete a position.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +23,20 @@
 
 namespace tooldecode::grammar {
 
-/// Lengths of shortest texts, read off the nodes of grammars instead of searched for.
+/// Lengths of shortest texts, computed from the grammar's nodes without a search.
 ///
-/// `rest` guides a search for the shortest completion; where rules of a keyed set beyond its
-/// required members count, it may be off. `worst` never falls short.
+/// `rest` guides the search for a shortest completion; it may be wrong for keyed sets with rules
+/// beyond required members. `worst` is an upper bound.
 ///
-/// \par Complexity  a node, a lexeme and a stack once each; a key O(keys that it may become)
+/// \par Complexity  once for each node, lexeme and stack; a key O(keys that it may become)
 /// \par Threads     one at a time, under the lock of the positions
 class TextLengths {
  public:
-  /// More bytes than any text has that can be completed, or not known.
+  /// Unknown, or no completion; larger than any real length.
   static constexpr std::uint32_t none = std::uint32_t{1} << 30;
 
-  /// What completing any position of a grammar takes at most: `bytes`, and as many again as `nested`
-  /// for each byte that opens a recursion.
+  /// Upper bound for completing any position of a grammar: `bytes`, plus `nested` for each byte
+  /// that opens a recursion.
   struct Worst {
     std::uint32_t bytes  = 0;
     std::uint32_t nested = 0;
@@ -47,10 +47,9 @@ class TextLengths {
   /// Bytes from a position to the end of the text.
   [[nodiscard]] std::uint32_t rest(const StackFrame& frame);
 
-  /// Of all positions in texts of a node, to the end of the node's text.
+  /// The bound for all positions in texts of a node, to the end of that node.
   [[nodiscard]] Worst worst(StoredId root);
 
-  /// About how much memory all of this takes.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
@@ -58,7 +57,7 @@ class TextLengths {
   using Lengths = std::vector<std::uint32_t>;
 
   static constexpr std::uint32_t unknown = ~std::uint32_t{0};
-  // An escape of a key that is begun, two surrogates at most.
+  // An unfinished escape in a key: at most two surrogates.
   static constexpr std::uint32_t longest_escape = 12;
 
   static std::uint32_t sum(std::uint32_t a, std::uint32_t b) noexcept;
@@ -66,7 +65,6 @@ class TextLengths {
 
   [[nodiscard]] const NodeStore::Node& node_of(StoredId id) const { return positions_.nodes()[id]; }
 
-  // The shortest text of a node.
   std::uint32_t shortest(StoredId id);
   void find_shortest(StoredId root);
   std::uint32_t shortest_of(StoredId id);
@@ -76,25 +74,25 @@ class TextLengths {
   // From each node of a trie of literals.
   [[nodiscard]] Lengths below_trie(const NodeStore::Node& node) const;
 
-  // From a place in a lexeme to its end; a place where it may end counts as such only at its start.
+  // From a place in a lexeme to its end; if a lexeme may end at the place, that counts only at its
+  // start.
   std::uint32_t lexeme(const NodeStore::Node& node, text::Dfa::State state, std::uint32_t units,
                        bool is_start = false);
-  // From a position to the end of its own node.
   std::uint32_t inside(const StackFrame& frame);
   std::uint32_t literal(const StackFrame& frame);
 
-  // A member of a keyed set, its shortest spelling and its value.
+  // A member of a keyed set: its shortest spelling plus its value.
   std::uint32_t member(StoredId id, std::uint32_t index);
-  // Another member: the shortest.
+  // The shortest of the others.
   std::uint32_t any_other(const NodeStore::Node& node);
-  // The members that a set still needs, each behind a separator.
+  // The members that a set still needs, each after a separator.
   std::uint32_t missing(StoredId id, SeenId seen);
-  // A member that is not needed by itself, behind a separator.
+  // The shortest member that may still come, after a separator.
   std::uint32_t further(StoredId id, SeenId seen);
   // From a place in a key to the end of its set.
   std::uint32_t key(const StackFrame& frame);
   [[nodiscard]] std::vector<char> needed(const NodeStore::Node& node, SeenId seen) const;
-  // Calls `visit(depth, value)` for the texts of a trie that are longer than one of its nodes.
+  // Calls `visit(depth, value)` for the texts of a trie below one of its nodes.
   template <class Visit>
   static void each_below(const core::ByteTrie& trie, core::ByteTrie::NodeIndex from, Visit visit) {
     std::vector<std::pair<core::ByteTrie::NodeIndex, std::uint32_t>> work{{from, 0}};
@@ -107,19 +105,21 @@ class TextLengths {
     }
   }
 
-  // All that comes after what a stack is inside of. Without recursion: a model may nest as it likes.
+  // All that follows what a stack is inside. No call recursion, because a model may nest to any
+  // depth.
   std::uint32_t behind(StackId root);
   [[nodiscard]] bool is_known(StackId id) const;
   [[nodiscard]] std::uint32_t known_behind(StackId id) const;
-  // What is left of a frame once that which it is inside of has been read.
+  // What is left of a frame after its current child.
   std::uint32_t left_of(const StackFrame& frame);
 
   Worst find_worst(StoredId root);
   std::uint32_t worst_of(StoredId id, const std::unordered_map<StoredId, std::uint32_t>& worst);
-  // Where units are counted, only such lexemes are known as can end behind each, and be filled up.
+  // If units are counted, the result is known only for lexemes that can end after each unit and can
+  // be filled up.
   std::uint32_t worst_lexeme(const NodeStore::Node& node);
-  // All members that must come, and one that is at its worst. What sets ask for beyond required
-  // members is not worked out.
+  // All required members, plus one at its worst. Demands beyond required members are not supported:
+  // the result is then `none`.
   template <class Of>
   std::uint32_t worst_set(StoredId id, Of of) {
     const NodeStore::Node& node = node_of(id);
@@ -139,7 +139,7 @@ class TextLengths {
     if (node.strings) most = sum(most, longest_escape);
     return sum(most, missing(id, SeenId{}));
   }
-  // The longest of the members, each as short as it can be.
+  // The longest member, with each as short as possible.
   std::uint32_t any_member(StoredId id);
 
   const Positions& positions_;

@@ -1,5 +1,5 @@
 /// \file
-/// What text_lengths.hpp declares.
+/// Definitions for text_lengths.hpp.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TOOLDECODE_INLINE void TextLengths::find_shortest(StoredId root) {
       }
       changed &= order.is_recursive();
     }
-  } catch (...) {  // memory fails: what is not yet sure must not stay
+  } catch (...) {  // out of memory: drop values that are not final
     for (const StoredId id : order.nodes()) shortest_[id.index()] = unknown;
     throw;
   }
@@ -133,7 +133,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::parts_from(const NodeStore::Node& n
 TOOLDECODE_INLINE TextLengths::Lengths TextLengths::below_trie(const NodeStore::Node& node) const {
   const core::ByteTrie& literals = *node.literals;
   Lengths below(literals.size(), none);
-  for (std::size_t at = literals.size(); at-- > 0;) {  // children come after their parents
+  for (std::size_t at = literals.size(); at-- > 0;) {
     const auto [first, last] = literals.children(static_cast<core::ByteTrie::NodeIndex>(at));
     for (auto child = first; child < last; ++child) {
       std::uint32_t here = below[child];
@@ -228,7 +228,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::key(const StackFrame& frame) {
   const NodeStore::Node& node = node_of(frame.node);
   const KeyReader& keys       = positions_.keys();
   const std::uint32_t all     = missing(frame.node, frame.seen());
-  // No shortest text has an escape in a key.
+  // The shortest text has no escape in a key.
   if (keys.is_in_escape(frame.key())) return sum(all, longest_escape);
   const bool owes = keys.seen().count_owed(node, frame.seen()) != 0;
   const std::uint32_t without_further =
@@ -346,7 +346,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::worst_of(
     StoredId id, const std::unordered_map<StoredId, std::uint32_t>& worst) {
   const NodeStore::Node& node = node_of(id);
   const auto of               = [&](StoredId child) {
-    const auto known = worst.find(child);  // what is not there is open, see Worst::nested
+    const auto known = worst.find(child);  // missing means open, see Worst::nested
     return known == worst.end() ? 0 : known->second;
   };
   std::uint32_t most = 0;

@@ -1,5 +1,5 @@
 /// \file
-/// write_graphviz: a small automaton as a picture, in Graphviz's DOT.
+/// write_graphviz: draws a small automaton in Graphviz's DOT language.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,17 @@ namespace tooldecode::grammar {
 
 namespace detail {
 
-// Text between quotes, as DOT reads it.
 std::string dot_string(const std::string& text);
 
 }  // namespace detail
 
-/// The states that texts reach from `from`, numbered as they are found, as a directed graph. An
-/// edge bears the bytes that it stands for; where a text may end the circle is double.
+/// The states reachable from `from`, in the order found, as a directed graph. An edge shows its
+/// bytes; a double circle marks a state where a text may end.
 ///
-/// \param max_states  a larger picture is not drawn: nobody could read it, and automata of
-///                     recursive grammars have no last state
+/// \param max_states  a larger graph is an error: it would be unreadable, and a recursive grammar
+///                    has infinitely many states
 ///
-/// \par Complexity  O(256 x states); the automaton makes the states that it lacks
+/// \par Complexity  O(256 x states); makes missing states in the automaton
 /// \par Threads     as the automaton's const members
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Graphviz, "The DOT Language"

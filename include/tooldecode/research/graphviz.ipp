@@ -1,5 +1,5 @@
 /// \file
-/// What graphviz.hpp declares.
+/// Definitions for graphviz.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// ToolNames: the names of tools in the tokens that a model knows them in.
+/// ToolNames: restricts tool names to the tokens that the model writes them in.
 #pragma once
 
 #include <cstddef>
@@ -22,65 +22,61 @@
 
 namespace tooldecode {
 
-/// The trie of a ToolCallFSM's tool names, one token sequence each, to be walked beside it.
+/// The trie of a ToolCallFSM's tool names, one token sequence per name; walk it beside the FSM.
 ///
-/// A ToolCallFSM admits a name however a vocabulary can spell it; under this the tokens of a name
-/// are those given, which are best what the model's tokenizer makes of it. They end where the name
-/// does: a token that holds a name's end and more, or something before a name and its beginning, is
-/// refused, unless the vocabulary has nothing shorter to write what stands before the name. Where
-/// the ToolCallFSM allows a token, one is left. A name is looked for where it would choose its tool
-/// with what `ToolCallFSM::write` puts behind it; headers of Harmony that name the tool before the
-/// channel are not such a place.
+/// A ToolCallFSM allows every tokenization of a name; this allows only the given one, which should
+/// be the tokenizer's. The sequence ends where the name ends: a token that holds the end of a name
+/// and more, or something before a name and its beginning, is refused, unless the vocabulary has no
+/// shorter token for what stands before the name. If the ToolCallFSM allows a token, at least one
+/// remains. A name is recognized where the name and the text that `ToolCallFSM::write` puts after
+/// it would choose its tool; Harmony headers that name the tool before the channel are not such a
+/// place.
 ///
 /// \par Shapes      names [tools][tokens of the name], in the order of the tools
 /// \par Complexity  construction O(bytes of the vocabulary and of the calls); `child` O(log
 ///                  children), `may_leave` O(bytes of the token), `begins` O(bytes of a name),
-///                  `runs_into` as `begins` for the few tokens that could
+///                  `runs_into` as `begins` for the few tokens of `suspects`
 /// \par Threads     immutable after construction; a value that refers to nothing
 /// \par Errors      from the constructor: Error{unknown_token} for a token that is not in the
-///                  vocabulary or writes no text, and where no token writes what follows a name;
-///                  Error{invalid_option} for another number of names than of tools, for one that
-///                  spells another text than calls do, for one that goes on behind another tool's
-///                  name as calls do, and where an answer cannot begin with a call
+///                  vocabulary or writes no text, and if no token writes what follows a name;
+///                  Error{invalid_option} for a number of names other than that of tools, for a
+///                  name that spells another text than calls do, for a name that continues another
+///                  tool's name as calls do, and if an answer cannot begin with a call
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3.2, "Generating Tool Names"
 class ToolNames {
  public:
-  /// A node of the trie; 0, where names begin.
+  /// A node of the trie; 0 is the root.
   using Node = std::uint32_t;
 
   ToolNames(const ToolCallFSM& calls, std::span<const std::vector<TokenId>> names)
       : ToolNames(read(calls, names)) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary_.size(); }
-  /// Whether a name may be written from a state of the ToolCallFSM on.
+  /// Whether a name may begin at a state of the ToolCallFSM.
   [[nodiscard]] bool begins(const ToolCallFSM& calls, ToolCallFSM::State state) const;
-  /// Where a token of a name leads to from a node.
   [[nodiscard]] std::optional<Node> child(Node node, TokenId token) const;
-  /// The tokens of names that may follow at a node.
   [[nodiscard]] std::vector<TokenId> next(Node node) const { return trie_.next({node}); }
-  /// What chooses the tool behind its name; empty where no name is complete at a node.
+  /// The text after a name that chooses its tool; empty if no name is complete at a node.
   [[nodiscard]] std::string_view behind(Node node) const noexcept;
-  /// Bytes of the longest name as calls spell it.
+  /// Bytes of the longest name in the spelling of calls.
   [[nodiscard]] std::size_t longest() const noexcept { return text_.longest(); }
-  /// Whether a token may follow at a node that is none of a name: no name has begun or one is
+  /// Whether a token that is not part of a name may follow a node: no name has begun or one is
   /// complete, and the token writes no part of another.
   [[nodiscard]] bool may_leave(Node node, TokenId token) const;
-  /// Whether a token that the ToolCallFSM allows holds something and, behind it, the beginning of a
-  /// name.
+  /// Whether a token that the ToolCallFSM allows holds some text and then the beginning of a name.
   [[nodiscard]] bool runs_into(const ToolCallFSM& calls, ToolCallFSM::State state,
                                TokenId token) const;
-  /// The tokens that `runs_into` may be true of.
+  /// The tokens for which `runs_into` may be true.
   [[nodiscard]] const TokenMask& suspects() const noexcept { return suspects_; }
 
  private:
-  // What is read from a ToolCallFSM.
   struct Read {
     Vocabulary vocabulary;
-    std::vector<std::string> spelt{};               // of the tools that may be called
-    std::vector<std::vector<TokenId>> sequences{};  // likewise
-    std::size_t tool = 0;                           // one of them
-    std::string call{};                             // its name, and what then chooses it
-    char last = 0;                                  // the byte before a name
+    std::vector<std::string> spelt{};               // names of the tools that may be called
+    std::vector<std::vector<TokenId>> sequences{};  // of the same tools
+    std::size_t tool = 0;
+    std::string call{};  // its name and the text that then chooses it
+    char last = 0;       // the byte before a name
   };
 
   explicit ToolNames(Read from);
@@ -88,18 +84,18 @@ class ToolNames {
   static Read read(const ToolCallFSM& calls, std::span<const std::vector<TokenId>> names);
   static void check_spelling(const Vocabulary& vocabulary, std::span<const TokenId> tokens,
                              const std::string& spelt, const std::string& place);
-  // That what follows a name can be written, and is no part of a longer one.
+  // Requires that what follows a name can be written and is not part of a longer name.
   static void check_endings(const ToolCallFSM& calls, const std::vector<std::string>& spelt,
                             const std::string& behind);
 
   static core::ByteTrie byte_trie(const std::vector<std::string>& texts);
   static std::optional<core::ByteTrie::NodeIndex> find_node(const core::ByteTrie& trie,
                                                             std::string_view text);
-  // Whether bytes are what a name is from a node on, as far as both go.
+  // Whether the bytes agree with a name's from a node on, as far as both go.
   [[nodiscard]] bool agrees(core::ByteTrie::NodeIndex node, std::string_view bytes) const;
 
-  // Names stand behind signs, space, or what the format has before them. A token is none where its
-  // beginning cannot be written without it: else nothing might be left.
+  // Names follow punctuation, space, or what the format has before them. A token is no suspect if
+  // its beginning cannot be written without it: otherwise no token might remain.
   void fill_suspects(char last);
 
   Vocabulary vocabulary_;
@@ -108,7 +104,7 @@ class ToolNames {
   core::ByteTrie text_;             // of `spelt_`
   std::size_t tool_;
   std::string call_;
-  std::size_t behind_;  // where its name ends in that
+  std::size_t behind_;  // offset in call_ of the text after the name
   TokenMask suspects_;
 };
 

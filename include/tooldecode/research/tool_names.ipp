@@ -1,5 +1,5 @@
 /// \file
-/// What tool_names.hpp declares.
+/// Definitions for tool_names.hpp.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TOOLDECODE_INLINE ToolNames::Read ToolNames::read(const ToolCallFSM& calls,
     throw Error(Errc::invalid_option, "names", names.size(),
                 "must be " + std::to_string(tools.size()) + " token sequences, one for each tool");
   }
-  // What stands around names: calls to two tools that differ in nothing but that.
+  // The text around names: compares calls to two tools that differ in the name only.
   const auto write = [&](const std::string& name) {
     const ToolCall call{.name = name, .arguments = JsonValue::object()};
     return calls.write(std::span(&call, 1));

@@ -1,5 +1,5 @@
 /// \file
-/// What two alternatives of one type have in common, as far as it needs no other forms.
+/// Operations on two alternatives of one type that need no other forms.
 #pragma once
 
 #include <algorithm>
@@ -15,46 +15,46 @@
 
 namespace tooldecode::schema {
 
-/// An automaton of a list of texts.
+/// An automaton for a list of texts.
 [[nodiscard]] text::TextDfa texts_of(const std::vector<std::string>& list);
 
-/// Says that a combination of keywords has no grammar; whoever knows the place adds it.
+/// Throws: this combination of keywords has no grammar. A caller that knows the place adds it.
 ///
-/// \param keyword  with a slash before it; empty where the place names it
+/// \param keyword  with a leading slash; empty if the place already names it
 [[noreturn]] void irreducible(const std::string& what, const std::string& keyword = "");
 
-/// What both bounds allow.
+/// The counts that both bounds allow.
 [[nodiscard]] text::Occurrences intersection(const text::Occurrences& a,
                                              const text::Occurrences& b) noexcept;
-/// What bounds do not allow: too few, and too many.
+/// The counts that bounds exclude: below the minimum and above the maximum.
 [[nodiscard]] std::vector<text::Occurrences> complement(const text::Occurrences& bounds);
 
-/// The numbers of both forms; nothing where bounds or kinds exclude each other.
+/// The numbers of both forms; nullopt if bounds or kinds exclude each other.
 [[nodiscard]] std::optional<NumberForm> intersection(const NumberForm& a, const NumberForm& b);
 
-/// The numbers of one form that are not in another.
+/// The numbers of `from` that are not in `what`.
 [[nodiscard]] std::vector<NumberForm> difference(const NumberForm& from, const NumberForm& what);
 
-/// The strings of both forms; nothing where they are known to exclude each other.
+/// The strings of both forms; nullopt if they are known to be disjoint.
 [[nodiscard]] std::optional<StringForm> intersection(const StringForm& a, const StringForm& b,
                                                      StringSets& sets);
 
-/// The strings of one form that are not in another.
+/// The strings of `from` that are not in `what`.
 [[nodiscard]] std::vector<StringForm> difference(const StringForm& from, const StringForm& what,
                                                  StringSets& sets);
 
-/// Tests that hold for the texts of the forms, and for no others.
+/// Tests that hold for exactly the texts of the forms.
 [[nodiscard]] StringTests tests_of(const std::vector<StringForm>& forms, StringSets& sets);
 
-/// Takes what an array's bounds and impossible items say of each other into account; gives false
-/// where no array is left.
+/// Applies what an array's bounds and impossible items imply for each other; returns false if no
+/// array is left.
 [[nodiscard]] bool settle(ArrayForm& form);
 
-/// Takes what an object's bounds and impossible members say of each other into account; gives
-/// false where no object is left.
+/// Applies what an object's bounds and impossible members imply for each other; returns false if no
+/// object is left.
 [[nodiscard]] bool settle(ObjectForm& form);
 
-/// Appends what is not there yet, as far as that is easily told.
+/// Appends forms that are not there yet; long lists are not searched for duplicates.
 template <class Form>
 void append(std::vector<Form>& into, const std::vector<Form>& more) {
   for (const Form& form : more) {
@@ -63,7 +63,7 @@ void append(std::vector<Form>& into, const std::vector<Form>& more) {
   }
 }
 
-/// Adds the alternatives of another form; lists of texts become one list.
+/// Adds the alternatives of another form; lists of texts are joined.
 void add_alternatives(Form& into, const Form& other);
 
 }  // namespace tooldecode::schema

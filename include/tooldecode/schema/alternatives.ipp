@@ -1,5 +1,5 @@
 /// \file
-/// What alternatives.hpp declares.
+/// Definitions for alternatives.hpp.
 #pragma once
 
 #include <algorithm>
@@ -221,7 +221,7 @@ TOOLDECODE_INLINE bool settle(ObjectForm& form) {
     ++required;
   }
   if (form.others.empty()) {
-    // Every other key is impossible anyhow.
+    // All other keys are impossible anyway.
     std::erase_if(form.members, [](const auto& one) { return one.value == nothing_form; });
     if (form.count.min > form.members.size()) return false;
   }

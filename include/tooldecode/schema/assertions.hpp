@@ -1,5 +1,5 @@
 /// \file
-/// What the keywords without subschemas say: types, bounds, lengths, names.
+/// Reads the keywords without subschemas: types, bounds, lengths, names.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace tooldecode::schema {
 
-/// Whether OpenAPI's `nullable` says that null is a value of a schema too.
+/// Whether OpenAPI's `nullable` adds null to a schema's values.
 ///
 /// \par Errors      Error{malformed_schema} with the keyword's pointer
 [[nodiscard]] bool is_nullable(const JsonValue& schema, const std::string& pointer);
 
-/// The keywords of a schema that its draft knows.
+/// The keywords of a schema that belong to its draft.
 ///
 /// \par Complexity  O(keywords)
 /// \par Threads     refers to the schema
@@ -33,26 +33,27 @@ class Assertions {
 
   Assertions(const Json& schema, SchemaDraft draft, const std::string& pointer);
 
-  /// What a keyword holds; null where it is absent or none of the draft's.
+  /// The value of a keyword; null if it is absent or not in the draft.
   [[nodiscard]] const Json* find(std::string_view keyword) const noexcept;
   [[nodiscard]] std::string place(std::string_view keyword) const;
   [[noreturn]] void malformed(std::string_view keyword, const std::string& what) const;
 
-  /// The types that `type` names; all of them where it is absent.
+  /// The types that `type` lists; all if it is absent.
   struct Types {
     bool null = false, boolean = false, integer = false, number = false, string = false,
          array = false, object = false;
   };
   [[nodiscard]] Types types() const;
 
-  /// The numbers that `type`, bounds and `multipleOf` leave, where the types have some. In draft 4
-  /// an integer has neither a point nor an exponent; in later ones 3.0 is one too.
+  /// The numbers that `type`, bounds and `multipleOf` allow; requires types that include numbers.
+  /// In draft 4 an integer has neither a point nor an exponent; in later drafts 3.0 is an integer
+  /// too.
   [[nodiscard]] NumberForm numbers() const;
 
-  /// How many there may be of something.
+  /// The bounds from a minimum and a maximum keyword.
   [[nodiscard]] text::Occurrences occurrences(const char* min, const char* max) const;
 
-  /// The names that a keyword lists, each once.
+  /// The names that a keyword lists, without duplicates.
   [[nodiscard]] static std::vector<std::string> names(const Json& list, const std::string& place);
 
   [[nodiscard]] const Json* find_list(const char* keyword) const;
@@ -64,7 +65,7 @@ class Assertions {
   using Bound = std::optional<text::NumberBounds::Bound>;
 
   [[nodiscard]] text::Decimal decimal(const Json& number, const char* keyword) const;
-  // Draft 4 has `true` beside the bound where later ones have a bound of its own.
+  // In draft 4 an exclusive bound is `true` beside the bound; later drafts have a separate keyword.
   void read_bound(Bound& bound, const char* closed, const char* open, int sign) const;
 
   const std::string& pointer_;

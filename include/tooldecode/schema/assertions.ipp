@@ -1,5 +1,5 @@
 /// \file
-/// What assertions.hpp declares.
+/// Definitions for assertions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -14,20 +14,20 @@
 
 namespace tooldecode::schema {
 
-/// Makes known values forms like any other: a number is its own bounds, an array its items, an
-/// object its members and no others. So equality is that of JSON Schema: 1 is 1.0, and keys have no
+/// Turns known values into ordinary forms: a number becomes its own bounds, an array its items, an
+/// object its members and no others. So equality is JSON Schema's: 1 equals 1.0, and keys have no
 /// order.
 ///
 /// \par Complexity  O(size of the values)
 /// \par Threads     one at a time per FormAlgebra
-/// \par Errors      Error{limit_exceeded} for values that nest too deeply or numbers too long
+/// \par Errors      Error{limit_exceeded} for values that nest too deeply and numbers that are too
+///                  long
 class Constants {
  public:
   using Json = JsonValue;
 
   explicit Constants(FormAlgebra& forms) : forms_(forms) {}
 
-  /// The form of a list of values.
   [[nodiscard]] Form operator()(const std::vector<Json>& values);
 
  private:

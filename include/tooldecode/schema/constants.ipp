@@ -1,5 +1,5 @@
 /// \file
-/// What constants.hpp declares.
+/// Definitions for constants.hpp.
 #pragma once
 
 #include <algorithm>

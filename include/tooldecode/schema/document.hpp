@@ -1,5 +1,5 @@
 /// \file
-/// Document: the resources of a schema document, and where its references point.
+/// Document: the resources of a schema document, and the targets of its references.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@
 
 namespace tooldecode::schema {
 
-/// Resolves a reference against a base URI (RFC 3986, section 5), without fragments.
+/// Resolves a reference against a base URI (RFC 3986, section 5); drops fragments.
 [[nodiscard]] std::string resolve_uri(std::string_view base, std::string_view reference);
 
-/// A schema document and those it may refer to: every embedded resource with its base URI, its
-/// draft and its anchors.
+/// A schema document and the documents that it may refer to: each embedded resource with its base
+/// URI, draft and anchors.
 ///
-/// \par Complexity  O(size of the documents) to construct; `find` O(length of the reference), and
-///                  once the size of each object that it passes through
+/// \par Complexity  construction O(size of the documents); `find` O(length of the reference), plus
+///                  once the size of each object on its path
 /// \par Threads     one at a time; refers to the documents
 /// \par Errors      Error{malformed_schema, unsupported_keyword} with the JSON pointer
 /// \par Source      JSON Schema 2020-12, Core, sections 8 and 9; RFC 3986; RFC 6901
@@ -39,45 +39,44 @@ class Document {
 
   struct Resource;
   using ResourceId = core::Id<Resource>;
-  /// A part of a document with a URI of its own.
+  /// A part of a document with its own URI.
   struct Resource {
     const Json* root;
-    std::string uri;      ///< absolute or as it stands, without a fragment
-    std::string pointer;  ///< of its root
+    std::string uri;  ///< absolute, or as written; without a fragment
+    std::string pointer;
     SchemaDraft draft;
-    bool asserts_format;        ///< drafts before 2019-09 may assert `format`; later ones annotate
-    bool is_recursive = false;  ///< has `$recursiveAnchor`
-    std::unordered_map<std::string, const Json*> anchors{};   ///< dynamic ones too
+    bool asserts_format;  ///< drafts before 2019-09 may assert `format`; later ones only annotate
+    bool is_recursive = false;                                ///< has `$recursiveAnchor`
+    std::unordered_map<std::string, const Json*> anchors{};   ///< including dynamic ones
     std::unordered_map<std::string, const Json*> dynamic{};   ///< `$dynamicAnchor`
     std::unordered_map<const Json*, std::string> pointers{};  ///< of the anchored schemas
   };
-  /// A schema in its surroundings.
   struct Location {
     const Json* schema;
     std::string pointer;
     ResourceId resource;
   };
 
-  /// \param draft    of a document that does not say
-  /// \param remotes  further documents by their URIs
-  /// \param place    of the root, for the pointers of errors
+  /// \param draft    of a document without `$schema`
+  /// \param remotes  more documents, by URI
+  /// \param place    of the root, in the pointers of errors
   explicit Document(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
                     const std::map<std::string, JsonValue>& remotes = {},
                     const std::string& place                        = "#");
 
   [[nodiscard]] const Resource& operator[](ResourceId id) const { return resources_[id.index()]; }
-  /// Whether some keyword asks what other keywords have evaluated.
+  /// Whether a keyword depends on what other keywords have evaluated.
   [[nodiscard]] bool has_unevaluated() const noexcept { return has_unevaluated_; }
-  /// Whether some reference depends on the resources that led to it.
+  /// Whether a reference depends on the resources that led to it.
   [[nodiscard]] bool has_dynamic() const noexcept { return has_dynamic_; }
 
-  /// The resource that a schema is the root of; `around` where it is none.
+  /// The resource whose root is `schema`; `around` if there is none.
   [[nodiscard]] ResourceId resource_of(const Json& schema, ResourceId around) const;
 
   /// The schema that a reference names.
   ///
-  /// \param from     where it stands
-  /// \param pointer  of the keyword, for the error
+  /// \param from     the resource of the reference
+  /// \param pointer  of the keyword, for errors
   [[nodiscard]] Location find(std::string_view reference, ResourceId from,
                               const std::string& pointer) const;
 
@@ -89,7 +88,7 @@ class Document {
   [[nodiscard]] Location at_pointer(std::string_view path, ResourceId id,
                                     std::string_view reference, const std::string& pointer) const;
 
-  // A member of an object; those of large ones are sorted when the first is asked for.
+  // Sorts the members of a large object on the first call.
   [[nodiscard]] const Json* find_member(const Json& object, const std::string& name) const;
 
   [[nodiscard]] ResourceId next_id() const noexcept;
@@ -98,10 +97,10 @@ class Document {
 
   static std::optional<std::string> text_at(const Json& schema, const char* keyword);
 
-  // Finds the resources and anchors in a schema and below it; `id` is the resource around it.
+  // Finds the resources and anchors in a schema and below it; `id` is the enclosing resource.
   void walk(const Json& schema, ResourceId id, const std::string& pointer, std::uint32_t depth);
 
-  // `$schema`, which only the root of a resource may have.
+  // Reads `$schema`, which only the root of a resource may have.
   void read_dialect(const Json& schema, ResourceId id);
 
   void read_names(const Json& schema, ResourceId id, const std::string& pointer, bool is_root);
@@ -111,7 +110,7 @@ class Document {
   std::deque<Resource> resources_;
   std::unordered_map<const Json*, ResourceId> by_root_;
   std::unordered_map<std::string, ResourceId> by_uri_;
-  // Of objects that references have passed through.
+  // Of the objects on the paths of references.
   mutable std::unordered_map<const Json*, std::vector<std::pair<std::string_view, const Json*>>>
       members_;
   bool has_unevaluated_ = false, has_dynamic_ = false;

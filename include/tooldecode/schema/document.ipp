@@ -1,5 +1,5 @@
 /// \file
-/// What document.hpp declares.
+/// Definitions for document.hpp.
 #pragma once
 
 #include <algorithm>
@@ -249,7 +249,7 @@ TOOLDECODE_INLINE void Document::read_dialect(const Json& schema, ResourceId id)
 TOOLDECODE_INLINE void Document::read_names(const Json& schema, ResourceId id,
                                             const std::string& pointer, bool is_root) {
   const SchemaDraft draft = resources_[id.index()].draft;
-  // Up to draft 7 a reference has no siblings that count.
+  // Up to draft 7 the siblings of a reference are ignored.
   if (draft <= SchemaDraft::draft7 && schema.contains("$ref")) return;
   auto name = text_at(schema, "$id");
   if (!name && draft <= SchemaDraft::draft4) name = text_at(schema, "id");

@@ -1,5 +1,5 @@
 /// \file
-/// DocumentRules: how a schema document is read, and what a relaxed reading leaves out.
+/// DocumentRules: how a schema document is read, and what relaxed reading leaves out.
 #pragma once
 
 #include <map>
@@ -10,27 +10,29 @@
 
 namespace tooldecode::schema {
 
-/// How a schema document is read.
+/// Options for reading a schema document.
 struct DocumentRules {
-  SchemaDraft draft = SchemaDraft::draft2020;  ///< where `$schema` does not say
-  /// Further documents by URI, for references that leave the document.
+  SchemaDraft draft = SchemaDraft::draft2020;  ///< if there is no `$schema`
+  /// More documents by URI, for references that leave the document.
   std::map<std::string, JsonValue> documents{};
-  std::string place  = "#";    ///< of the document's root, which errors' pointers begin with
-  bool assert_format = false;  ///< also where the draft has `format` annotate only
+  std::string place  = "#";    ///< of the document's root; pointers in errors begin with it
+  bool assert_format = false;  ///< enforce `format` even where the draft only annotates
   bool relax         = false;  ///< leave out what cannot be enforced, and list it
-  /// OpenAPI 3.0's `"nullable": true` admits null, whatever else the schema says: beside `type`,
-  /// `enum`, `const`, `not`, `$ref` in any draft, and combinations. JSON Schema has no such keyword.
+  /// Read OpenAPI 3.0's `"nullable": true`, which adds null to the values whatever else the schema
+  /// says: beside `type`, `enum`, `const`, `not`, combinations, and `$ref` in any draft. JSON
+  /// Schema has no such keyword.
   bool nullable = false;
-  /// An object whose schemas name properties and say nothing of others has no others. All schemas
-  /// that describe one object close it together, those behind references and in compositions too.
-  /// What only tests or refines (`if`, `then`, `else`, `not`, `contains`, dependencies) closes
-  /// nothing; what it names is named. Where that would leave no object, the object stays open.
+  /// An object whose schemas name properties but say nothing about others has no others. All
+  /// schemas that describe one object close it together, including those in references and
+  /// compositions. Keywords that only test or refine (`if`, `then`, `else`, `not`, `contains`,
+  /// dependencies) do not close an object, but the properties in them count as named. If closing
+  /// left no object, the object stays open.
   bool close_objects = false;
 };
 
-/// A keyword that was left out.
+/// A keyword that relaxed reading has left out.
 struct Relaxation {
-  std::string pointer;  ///< of the keyword
+  std::string pointer;
   std::string reason;
 };
 

@@ -1,6 +1,6 @@
 /// \file
-/// Form: the normal form of a schema: for each type, the alternatives of which a value of
-/// that type meets one.
+/// Form: the normal form of a schema: a list of alternatives for each type, of which a value must
+/// meet one.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@
 
 namespace tooldecode::schema {
 
-/// Number of a form among its FormAlgebra.
+/// Number of a form in its FormAlgebra.
 using FormId = core::Id<struct Form>;
 inline constexpr FormId any_form{0};      ///< every value
 inline constexpr FormId nothing_form{1};  ///< no value
 
-/// Numbers: of some kinds, between bounds, multiples of each of some numbers.
+/// Numbers of some kinds, between bounds, that are multiples of each of some numbers.
 struct NumberForm {
   text::NumberKinds kinds = text::NumberKinds::any;
   text::NumberBounds bounds{};
   friend bool operator==(const NumberForm&, const NumberForm&) = default;
 };
 
-/// Strings: of some length, passing tests, one of some texts, none of others.
+/// Strings of some length that pass tests, are one of `values` and none of `excluded`.
 struct StringForm {
   text::Occurrences length{};
   StringTests tests{};
@@ -39,12 +39,13 @@ struct StringForm {
   friend bool operator==(const StringForm&, const StringForm&) = default;
 };
 
-/// Arrays: forms of the first items, of all further ones, and how many conform to others.
+/// Arrays: forms of the first items, of all later ones, and how many items conform to other forms.
 struct ArrayForm {
   struct Contains {
     FormId item = any_form;
     text::Occurrences count{1};
-    std::size_t from                                         = 0;  ///< only items from this one on
+    std::size_t from = 0;  ///< counts items from this index
+                           ///< on
     friend bool operator==(const Contains&, const Contains&) = default;
   };
   std::vector<FormId> prefix{};
@@ -52,13 +53,13 @@ struct ArrayForm {
   text::Occurrences length{};
   std::vector<Contains> contains{};
   bool unique           = false;
-  std::size_t evaluated = 0;  ///< so many first items are known to other keywords
+  std::size_t evaluated = 0;  ///< number of first items that other keywords have evaluated
   friend bool operator==(const ArrayForm&, const ArrayForm&) = default;
 
   [[nodiscard]] FormId item(std::size_t i) const { return i < prefix.size() ? prefix[i] : rest; }
 };
 
-/// Objects: named members, and the classes of all other keys with the forms of their values.
+/// Objects: named members, and classes of all other keys with the forms of their values.
 struct ObjectForm {
   struct Member {
     std::string name;
@@ -66,13 +67,12 @@ struct ObjectForm {
     bool required                                        = false;
     friend bool operator==(const Member&, const Member&) = default;
   };
-  /// Keys, other than members' names, that pass tests; classes exclude each other.
+  /// Keys that pass tests and are not members' names; classes are disjoint.
   struct Others {
     StringTests keys{};
     FormId value                                         = any_form;
     friend bool operator==(const Others&, const Others&) = default;
   };
-  /// The keys that other keywords have evaluated.
   struct Evaluated {
     bool all = false;
     std::vector<std::string> names{};       ///< ascending
@@ -84,8 +84,8 @@ struct ObjectForm {
   text::Occurrences count{};
   std::vector<std::pair<std::string, std::string>> dependent{};
   Evaluated evaluated{};
-  Evaluated named{};       ///< the keys that schemas name, see DocumentRules::close_objects
-  bool closes    = false;  ///< whether they are all, unless `named.all`
+  Evaluated named{};       ///< keys that schemas name, see DocumentRules::close_objects
+  bool closes    = false;  ///< whether only named keys are allowed, unless `named.all`
   using Together = grammar::KeysTogether<std::string>;
   std::vector<Together> together{};
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
@@ -93,7 +93,7 @@ struct ObjectForm {
   [[nodiscard]] const Member* find(const std::string& name) const;
 };
 
-/// The values of a schema: those that meet one of the alternatives of their type.
+/// The values of a schema: those that meet an alternative of their type.
 struct Form {
   bool null = false, truth = false, falsehood = false;
   std::vector<NumberForm> numbers{};
@@ -106,38 +106,38 @@ struct Form {
   [[nodiscard]] std::size_t alternatives() const noexcept;
 };
 
-/// The keys that are in one of two.
+/// The union of two sets of keys.
 [[nodiscard]] ObjectForm::Evaluated united(const ObjectForm::Evaluated& a,
                                            const ObjectForm::Evaluated& b);
 
-/// About how much memory an alternative, or a form, takes.
+/// Approximate bytes of an alternative or a form.
 [[nodiscard]] std::size_t bytes_of(const NumberForm& form);
-/// The same of strings.
+/// For strings.
 [[nodiscard]] std::size_t bytes_of(const StringForm& form);
-/// The same of arrays.
+/// For arrays.
 [[nodiscard]] std::size_t bytes_of(const ArrayForm& form);
-/// The same of objects.
+/// For objects.
 [[nodiscard]] std::size_t bytes_of(const ObjectForm& form);
-/// The same of some alternatives.
+/// For a list of alternatives.
 template <class Form>
 [[nodiscard]] std::size_t bytes_of(const std::vector<Form>& forms) {
   std::size_t all = 0;
   for (const Form& form : forms) all += bytes_of(form);
   return all;
 }
-/// The same of all alternatives of a form.
+/// For all alternatives of a form.
 [[nodiscard]] std::size_t bytes_of(const Form& form);
 
-/// Steps that looking at an alternative takes, see BuildBudget.
+/// Steps that BuildBudget charges for looking at an alternative.
 [[nodiscard]] std::uint64_t steps_of(const NumberForm& /*form*/) noexcept;
-/// The same of strings.
+/// For strings.
 [[nodiscard]] std::uint64_t steps_of(const StringForm& form) noexcept;
-/// The same of arrays.
+/// For arrays.
 [[nodiscard]] std::uint64_t steps_of(const ArrayForm& form) noexcept;
-/// The same of objects.
+/// For objects.
 [[nodiscard]] std::uint64_t steps_of(const ObjectForm& form) noexcept;
 
-/// The only number of a form, where its bounds leave one.
+/// The only number that a form's bounds allow, else null.
 [[nodiscard]] const text::Decimal* find_point(const NumberForm& form);
 
 }  // namespace tooldecode::schema

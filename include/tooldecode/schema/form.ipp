@@ -1,5 +1,5 @@
 /// \file
-/// What form.hpp declares.
+/// Definitions for form.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// FormAlgebra: the algebra of forms.
+/// FormAlgebra: union, intersection and difference of forms.
 #pragma once
 
 #include <cstddef>
@@ -22,36 +22,33 @@
 
 namespace tooldecode::schema {
 
-/// What forms have in common, what of one is not in another, and whether they exclude each other,
+/// Computes unions, intersections and differences of forms, and whether they are disjoint,
 /// alternative by alternative.
 ///
 /// \par Complexity  O(pairs of alternatives x their members) per form
 /// \par Threads     one at a time
-/// \par Errors      Error{unsupported_keyword} where no form is known; Error{limit_exceeded}, see
+/// \par Errors      Error{unsupported_keyword} if a result has no form; Error{limit_exceeded}, see
 ///                  BuildBudget
 class FormAlgebra : public FormTable {
  public:
   using FormTable::FormTable;
 
   StringSets texts;
-  /// Adds the alternatives of another form.
   void unite(Form& into, const Form& other);
 
   [[nodiscard]] Form intersection(const Form& a, const Form& b);
 
-  /// The values of one form that are not in another.
   [[nodiscard]] Form difference(const Form& from, const Form& what);
 
-  /// The values of a form that are not in another; where that is a complement itself, those that
-  /// are in what it is the complement of.
+  /// The difference, but if `what` is a complement, the intersection of `from` and the form that it
+  /// complements.
   [[nodiscard]] Form without(const Form& from, FormId what);
 
-  /// Whether no value can be in both forms; false where that is not known.
+  /// Whether no value is in both forms; false if unknown.
   [[nodiscard]] bool are_disjoint(const Form& a, const Form& b, std::uint32_t depth = 0);
 
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0);
 
-  /// The form of a key's values.
   [[nodiscard]] FormId value_of(const ObjectForm& form, const std::string& name);
   /// The form of the values of a key that no member has.
   [[nodiscard]] FormId value_of_other(const ObjectForm& form, const std::string& name);
@@ -67,20 +64,20 @@ class FormAlgebra : public FormTable {
 
   [[nodiscard]] std::optional<ObjectForm> intersection(const ObjectForm& a, const ObjectForm& b);
 
-  // Differences come in parts that exclude each other, unless they are very many: each part breaks
-  // one rule and keeps those before it, so that differences of many forms do not multiply.
+  // A difference is a list of disjoint parts, unless there are very many: each part breaks one rule
+  // and keeps the ones before, so that differences of many forms do not multiply.
 
   [[nodiscard]] std::vector<ArrayForm> difference(ArrayForm from, const ArrayForm& what);
 
   [[nodiscard]] std::vector<ObjectForm> difference(ObjectForm from, const ObjectForm& what);
 
-  // Objects with a key that is no member of either, and whose value `what` forbids.
+  // Adds the objects with a key that is no member of either form and whose value `what` forbids.
   void subtract_others(const ObjectForm& from, const ObjectForm& what,
                        std::vector<ObjectForm>& result);
-  // Whether another form's classes together hold all keys of a class.
+  // Whether another form's classes together contain all keys of a class.
   bool is_covered(const ObjectForm::Others& own, const ObjectForm& what);
 
-  // Whether alternatives of one type exclude each other, as far as that is easily told.
+  // Whether alternatives of one type are disjoint; false if it is not easy to see.
 
   bool are_disjoint(const NumberForm& a, const NumberForm& b, std::uint32_t);
   bool are_disjoint(const StringForm& a, const StringForm& b, std::uint32_t);

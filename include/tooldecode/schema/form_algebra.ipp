@@ -1,5 +1,5 @@
 /// \file
-/// What form_algebra.hpp declares.
+/// Definitions for form_algebra.hpp.
 #pragma once
 
 #include <algorithm>
@@ -118,7 +118,7 @@ TOOLDECODE_INLINE bool FormAlgebra::are_disjoint(FormId a, FormId b, std::uint32
   if (known != disjoint_.end()) return known->second;
   if (is_busy(a) || is_busy(b)) return false;
   BuildBudget::spend(30, 64);
-  disjoint_[key]    = false;  // while it is found out
+  disjoint_[key]    = false;  // until it is computed
   const bool result = are_disjoint((*this)[a], (*this)[b], depth + 1);
   disjoint_[key]    = result;
   return result;
@@ -259,8 +259,8 @@ TOOLDECODE_INLINE std::vector<ObjectForm> FormAlgebra::difference(ObjectForm fro
   std::vector<ObjectForm> result;
   std::size_t bytes = 0;
   bool some_left    = true;
-  // Of many rules no part keeps those before: parts of all members would fill the memory. What
-  // keeps all of them is then made at the end, at once.
+  // With many rules, parts do not keep the rules before them: parts with all members would fill the
+  // memory. The object that keeps all rules is then made once at the end.
   const bool is_long = from.members.size() + what.members.size() + what.dependent.size() > max_kept;
   ObjectForm all_kept;
   const auto split = [&](const ObjectForm& broken, ObjectForm kept) {
@@ -348,7 +348,7 @@ TOOLDECODE_INLINE void FormAlgebra::subtract_others(const ObjectForm& from, cons
   }
   if (!some_wrong) return;
   if (!all_wrong) irreducible("a further property with a value of its own has no grammar");
-  // Each further key is wrong, so that counting finds them: by which members are there.
+  // Every further key is wrong, so counting them is enough, given which members are present.
   ObjectForm named = from;
   MemberIndex of_named(named);
   for (const ObjectForm::Member& member : what.members) {

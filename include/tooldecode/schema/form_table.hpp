@@ -1,5 +1,5 @@
 /// \file
-/// FormTable: forms by number, each worked out when it is first asked for.
+/// FormTable: numbered forms, computed on first use.
 #pragma once
 
 #include <cstddef>
@@ -19,36 +19,35 @@
 
 namespace tooldecode::schema {
 
-/// What a table's forms are read from: schemas that others know by numbers.
+/// The source of a table's forms: schemas known by number.
 class FormSource {
  public:
-  /// The form of a schema, by the number that `FormTable::add_read` was given.
+  /// Reads the form of a schema, by the number that `FormTable::add_read` received.
   [[nodiscard]] virtual Form read(std::uint32_t schema) = 0;
 
  protected:
   ~FormSource() = default;
 };
 
-/// Forms under numbers: schemas that are not read yet, what several forms have in common, what a
-/// form excludes. Members and items hold numbers, so that recursion ends by itself: a conjunction
-/// is known by the set of its parts, of which there are finitely many.
+/// Forms by number: schemas that are not read yet, intersections, unions and complements. Members
+/// and items hold numbers, so recursion terminates: a conjunction is identified by the set of its
+/// parts, of which there are finitely many.
 ///
-/// \par Complexity  O(log forms) per form, and what working it out costs, once
+/// \par Complexity  O(log forms) per form, plus computing it once
 /// \par Threads     one at a time
-/// \par Errors      Error{malformed_schema} for a form that is made of itself,
+/// \par Errors      Error{malformed_schema} for a form that contains itself directly,
 ///                  Error{limit_exceeded} for schemas that nest too deeply, and see BuildBudget
 class FormTable {
  public:
   static constexpr std::uint32_t max_nested = 250;
 
-  /// \param source  of forms that are read; none where all are added as they are known
+  /// \param source  reads forms; null if you add all of them with `add`
   explicit FormTable(FormSource* source = nullptr);
   virtual ~FormTable()                   = default;
   FormTable(const FormTable&)            = delete;
   FormTable& operator=(const FormTable&) = delete;
 
-  /// Sets, while it lives, the place of the keyword at work: that of forms that it makes, for their
-  /// errors.
+  /// While it lives, sets the place of the current keyword, which new forms keep for their errors.
   class Origin {
    public:
     Origin(FormTable& forms, std::string place);
@@ -61,40 +60,33 @@ class FormTable {
     std::string outer_;
   };
 
-  /// A form that is read when it is first asked for.
+  /// Adds a form that is read on first use.
   ///
-  /// \param schema  for the source
-  /// \param place   where the schema stands
+  /// \param schema  number for the source
+  /// \param place   of the schema
   [[nodiscard]] FormId add_read(std::uint32_t schema, const std::string& place);
-  /// A form that is known.
   [[nodiscard]] FormId add(Form form);
 
-  /// What two forms have in common.
   [[nodiscard]] FormId both(FormId a, FormId b);
-  /// What is in one of two forms.
   [[nodiscard]] FormId either(FormId a, FormId b);
-  /// What a form excludes.
   [[nodiscard]] FormId complement(FormId id);
 
-  /// A form, worked out.
   [[nodiscard]] const Form& operator[](FormId id);
 
-  /// Where the keyword stands that a form comes from.
+  /// The place of the keyword that a form comes from.
   [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id.index()].origin; }
 
  protected:
-  /// The form of what another excludes.
-  virtual Form complement_of(const Form& form) = 0;
-  /// The form of what all parts have in common.
+  virtual Form complement_of(const Form& form)            = 0;
   virtual Form conjunction(std::span<const FormId> parts) = 0;
 
-  /// What a form is the complement of, where it was made so.
+  /// The form of which `id` was made as the complement, if it was.
   [[nodiscard]] std::optional<FormId> find_negated(FormId id) const;
   [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
 
  private:
   struct Node {
-    std::vector<FormId> parts{};  // of a conjunction, or of a union; ascending
+    std::vector<FormId> parts{};  // of a conjunction or a union; ascending
     bool is_union = false;
     std::optional<FormId> complement_of{};
     std::optional<std::uint32_t> read{};
@@ -102,7 +94,7 @@ class FormTable {
     bool busy = false;
     std::optional<Form> form{};
   };
-  // A form that is being worked out.
+  // Marks a form as being computed.
   struct Working {
     Working(FormTable& of, Node& one);
     ~Working();

@@ -1,5 +1,5 @@
 /// \file
-/// What form_table.hpp declares.
+/// Definitions for form_table.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// GrammarBuilder: from the normal form of a schema to the grammar of its values.
+/// GrammarBuilder: turns the normal form of a schema into the grammar of its values.
 #pragma once
 
 #include <cstddef>
@@ -27,31 +27,30 @@
 
 namespace tooldecode::schema {
 
-/// Adds the values of forms to a Grammar; equal forms become one node.
+/// Adds the values of forms to a Grammar; equal forms share a node.
 ///
-/// \par Complexity  O(alternatives of the forms that can be reached), patterns as compile_pattern
+/// \par Complexity  O(alternatives of the reachable forms), patterns as compile_pattern
 /// \par Threads     one at a time per Grammar
 /// \par Errors      Error{unsupported_keyword, limit_exceeded} and those of Reader
 class GrammarBuilder {
  public:
-  /// How the members of an object are written.
   struct Members {
-    NodeId assign;                              ///< between a key and its value
-    bool plain            = false;              ///< keys are identifiers without quotes
-    bool documented_order = false;              ///< members in the order of the schema only
-    std::optional<std::uint32_t> first_tag{};   ///< of the documented values, in order
-    std::uint32_t tags = 0;                     ///< how many those are; they come first
-    std::optional<std::uint32_t> every_mark{};  ///< of all values, around the tag
-    std::vector<std::string> leading_keys{};    ///< required, first, in this order
+    NodeId assign;                              ///< between key and value
+    bool plain            = false;              ///< keys are unquoted identifiers
+    bool documented_order = false;              ///< only in the order of the schema
+    std::optional<std::uint32_t> first_tag{};   ///< tags the documented values, in order
+    std::uint32_t tags = 0;                     ///< number of documented values; they come first
+    std::optional<std::uint32_t> every_mark{};  ///< mark on every value, around the tag
+    std::vector<std::string> leading_keys{};    ///< required; first, in this order
   };
 
   GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text, bool documented_order,
                  const text::NumberLimits& limits = {});
 
-  /// The values of a form. A form that holds itself is a node made before its content.
+  /// The values of a form. A recursive form gets its node before its content.
   [[nodiscard]] NodeId value(FormId id);
 
-  /// The values of a form whose objects are written in a way of their own.
+  /// The values of a form; `written` applies to its outermost objects.
   [[nodiscard]] NodeId value(FormId id, const Members& written);
 
   /// The members of an object, without braces.
@@ -66,14 +65,14 @@ class GrammarBuilder {
 
   NodeId end() { return text_.end(); }
 
-  // Makes conditions one that have keys in common; gives false where a set of members cannot keep
-  // them: they have too many keys, or more is asked of which members there are.
+  // Joins conditions that share keys. Returns false if a keyed set cannot express them: too many
+  // keys, or other demands on which members are present.
   static bool join_conditions(ObjectForm& form, const Members& written);
   static std::size_t count_shared(const std::vector<std::string>& a,
                                   const std::vector<std::string>& b);
-  // The alternatives of the first condition that is left, one by one.
+  // Splits into the alternatives of the first remaining condition.
   NodeId by_condition(ObjectForm form, const Members& written);
-  // A condition with its keys as places, ascending.
+  // A condition with places instead of keys, ascending.
   static KeyedSet::Together with_places(const ObjectForm::Together& together,
                                         std::vector<std::pair<std::uint32_t, std::size_t>> keys);
 
@@ -99,18 +98,17 @@ class GrammarBuilder {
                  std::vector<std::pair<std::string, NodeId>>& words, std::vector<NodeId>& choices);
   NodeId string(const StringForm& form);
 
-  // Key lexemes of a class. Members shadow them.
+  // The key lexemes of a class. Members' keys take precedence over them.
   const std::vector<text::DfaPointer>& keys(const StringTests& tests, bool plain);
 
-  // An array whose items do not repeat, or are counted.
   NodeId array_of(const ArrayForm& form);
-  // The items of arrays of which one is written: their first items are a trie, so that arrays that
-  // begin alike share nodes.
+  // The items of several alternative arrays: the first items form a trie, so that arrays with equal
+  // beginnings share nodes.
   NodeId items_of(std::span<const ArrayForm> forms);
   NodeId one_of(std::vector<NodeId> choices);
   NodeId repeat(NodeId item, const text::Occurrences& count, NodeId separator);
 
-  // Items that do not repeat, where they can be listed: members of a set without values.
+  // Unique items, if they can be listed: members of a set without values.
   NodeId unique_items(const ArrayForm& form);
 
   Grammar& grammar_;

@@ -1,5 +1,5 @@
 /// \file
-/// What grammar_builder.hpp declares.
+/// Definitions for grammar_builder.hpp.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TOOLDECODE_INLINE GrammarBuilder::GrammarBuilder(Grammar& grammar, Reader& reade
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id) {
   const auto [at, fresh] = nodes_.try_emplace(id);
-  Made& made             = at->second;  // references into a map stay
+  Made& made             = at->second;  // map references stay valid
   if (!fresh) {
     if (!made.node) made.node = grammar_.reserve();
     return *made.node;
@@ -277,7 +277,7 @@ TOOLDECODE_INLINE void GrammarBuilder::add_numbers(
     std::vector<NodeId>& choices) {
   const bool is_open = std::find(forms.begin(), forms.end(), NumberForm{}) != forms.end();
   if (is_open) return choices.push_back(number({}));
-  std::map<std::string, std::vector<NodeId>> constants;  // what may follow, by what begins
+  std::map<std::string, std::vector<NodeId>> constants;  // continuations by beginning
   for (const NumberForm& form : forms) {
     const text::Decimal* point = find_point(form);
     if (point == nullptr) choices.push_back(number(form));
@@ -357,10 +357,10 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::array_of(const ArrayForm& form) {
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::items_of(std::span<const ArrayForm> forms) {
   struct ItemNode {
-    std::size_t before;  // in the trie
+    std::size_t before;  // index of the parent in the trie
     FormId item;
     std::size_t depth;
-    std::vector<NodeId> then{};  // what may follow the item
+    std::vector<NodeId> then{};  // continuations after the item
   };
   std::vector<ItemNode> trie{{0, any_form, 0}};
   std::map<std::pair<std::size_t, FormId>, std::size_t> known;

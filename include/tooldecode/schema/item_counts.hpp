@@ -1,5 +1,5 @@
 /// \file
-/// ItemCounts: arrays of which so many items conform to a form: `contains` as a grammar.
+/// ItemCounts: `contains` as a grammar: arrays in which a given number of items conform to a form.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace tooldecode::schema {
 
-/// Items one by one, counting those that conform to each form of a list. Counts stop where they no
-/// longer matter, so that the nodes are few; an item need not be counted where only a least number
-/// is asked for, which spares its complement.
+/// Builds items one by one and counts those that conform to each form of a list. Counts saturate
+/// where they no longer matter, to keep the nodes few. If there is only a minimum, an item may
+/// conform without being counted, which avoids the form's complement.
 ///
 /// \par Complexity  O(items that matter x counts that matter x subsets of the list)
 /// \par Threads     one at a time per Grammar
@@ -42,13 +42,12 @@ class ItemCounts {
 
   [[noreturn]] static void too_many();
 
-  // What may follow so many items.
   NodeId after(const State& state);
 
-  // Whether an item that meets a form, too, may have more keys than by itself.
+  // Whether an item that also conforms to a form may have more keys.
   [[nodiscard]] bool names_more(FormId form, FormId item) const;
 
-  // A further item that counts for the chosen forms.
+  // Adds a further item that counts for the chosen forms.
   void add_item(const State& state, std::size_t chosen, std::vector<NodeId>& choices);
 
   Grammar& grammar_;

@@ -1,5 +1,5 @@
 /// \file
-/// What item_counts.hpp declares.
+/// Definitions for item_counts.hpp.
 #pragma once
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TOOLDECODE_INLINE void ItemCounts::add_item(const State& state, std::size_t chos
     const bool counted              = (chosen >> k & 1) != 0;
     const bool open                 = count.max == text::Occurrences::unbounded;
     const bool settled              = state.items < from || (open && state.counts[k] >= count.min);
-    if (settled && counted) {  // counts no more, but may have the keys that the form names
+    if (settled && counted) {  // not counted any more, but may have the keys that the form names
       if (state.items < from || !names_more(form, item)) return;
       item = forms_.both(item, form);
       continue;

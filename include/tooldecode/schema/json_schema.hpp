@@ -1,5 +1,6 @@
 /// \file
-/// SchemaCompiler: JSON Schema to grammar: the values that conform, as JSON or Python writes them.
+/// SchemaCompiler: compiles JSON Schema to a grammar of the conforming values, as JSON or Python
+/// text.
 #pragma once
 
 #include <cstdint>
@@ -16,60 +17,63 @@
 
 namespace tooldecode {
 
-/// How values are written, and how schemas are read.
+/// How schemas are read and values are written.
 struct SchemaOptions {
   text::ValueSyntax syntax = text::ValueSyntax::json;
-  bool documented_order    = false;  ///< properties in the order of the schema only
-  std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
-  std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
-  /// For judging texts rather than for writing them, also what no writer has and a model would be
-  /// led astray by: named keys with every escape, of letters too (`\u0061`), and integers whose
-  /// exponent makes up for digits behind a point (`3.5e1`).
+  bool documented_order    = false;  ///< properties only in the order of the schema
+  std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: only ", " and ": "
+  std::vector<std::string> leading_keys{};  ///< keys of the root object: required, first, in this
+                                            ///< order
+  /// Set this to check texts rather than to generate them: also allows spellings that no writer
+  /// uses and that would lead a model astray: any escape in named keys, even of letters (`\u0061`),
+  /// and integers whose exponent makes up for digits after the point (`3.5e1`).
   bool every_spelling = false;
-  /// Bytes that no string holds as they are written, since a reader around the values takes them
-  /// for an end; the first of them is ASCII and is written as an escape instead. JSON alone. Strings
-  /// of a pattern that takes over 4,000 states are left as they are.
+  /// Bytes that no string may contain literally, because a reader around the values takes them for
+  /// the end. The first byte of each must be ASCII and is written as an escape instead. JSON only.
+  /// Strings of a pattern whose automaton has over 4,000 states stay as they are.
   std::vector<std::string> excluded{};
   schema::DocumentRules rules{};
   text::NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
-  BuildLimits limits{};          ///< what building it may cost, unless an outer budget is charged
+  BuildLimits limits{};          ///< limits of the build, unless an outer budget is charged
 };
 
-/// The mark, `argument_tag + i`, on the value of the root object's i-th property.
+/// Base of the marks on argument values: `argument_tag + i` marks the value of the root object's
+/// i-th property.
 inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 
 /// Adds the values of schemas to a Grammar.
 ///
-/// Every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 is enforced or refused by name. Refused are
-/// combinations without a grammar: `uniqueItems` where the items cannot be listed, a `not` that
-/// asks for a further property with a value of its own or for a number that is no multiple,
+/// Every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 is either enforced or refused by name.
+/// These have no grammar and are refused: `uniqueItems` if the items cannot be listed, a `not` that
+/// demands a further property with its own value or a number that is no multiple,
 /// `unevaluatedItems` beside `contains`, references that leave the document (see DocumentRules),
-/// and patterns and formats that are not regular. What is accepted conforms; what conforms is
-/// accepted but for these readings: numbers are as long as NumberLimits says, and finite as
-/// doubles; enum texts and texts of a pattern or format are written as Python's json.dumps and
-/// JavaScript's JSON.stringify write them: plainly, or by number where a character is DEL, past
-/// ASCII or must be escaped. Keys, and texts with no more than a length, have every spelling of the
-/// syntax (in Python but octal and named escapes), and a key is that of its text however it is
-/// spelt; only letters and others that no writer escapes are plain in keys that the schema names,
-/// unless SchemaOptions::every_spelling says otherwise.
+/// and patterns and formats that are not regular.
 ///
-/// A key that the schema does not name may be repeated: each of its values conforms, so that it
-/// does not matter which of them a reader takes. Each counts for maxProperties; for minProperties a
-/// key counts once: as long as more keys are needed than those that are required, none is repeated.
+/// Every text of the grammar conforms, and every conforming value is in the grammar, with these
+/// limits on spelling. Numbers have the length of NumberLimits and are finite as doubles. Enum
+/// texts and texts of a pattern or format are written as Python's json.dumps and JavaScript's
+/// JSON.stringify write them: plainly, or as a `\uXXXX` escape if the character is DEL, beyond
+/// ASCII or must be escaped. Keys, and texts with at most a length, have every spelling of the
+/// syntax (in Python except octal and named escapes); a key is identified by its text, not its
+/// spelling. In keys that the schema names, letters and other characters that no writer escapes are
+/// plain, unless SchemaOptions::every_spelling is set.
 ///
-/// Patterns are those of ECMA-262 in Unicode mode, and no other dialect's, see compile_pattern;
-/// formats are those of their RFCs, see string_format.
+/// A key that the schema does not name may repeat: each of its values conforms, so it does not
+/// matter which one a reader takes. Each counts for maxProperties. For minProperties a key counts
+/// once: while more keys are needed than the required ones, none repeats.
 ///
-/// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
-/// whose integers have neither a point nor an exponent; 3.5e1 is one by
-/// SchemaOptions::every_spelling only. Numbers of the schema are exact where its text was read by
-/// `parse_exact_json`, as Grammar::json_schema and ToolSet::parse do. Of a double, in a
-/// value that others have read, nothing is known but itself: it means the shortest decimal that
-/// reads as it.
+/// Patterns are ECMA-262 patterns in Unicode mode, no other dialect, see compile_pattern; formats
+/// are those of their RFCs, see string_format.
 ///
-/// What building may cost is counted, see BuildLimits: a document of up to a megabyte is built
-/// within about a second and 256 MB, or refused with the pointer of the schema that was at work.
-/// SchemaOptions::limits raises that.
+/// A number is its value, however it is written: 1e3 and 3.0 are integers, except in draft 4, whose
+/// integers have neither a point nor an exponent; 3.5e1 is an integer only with
+/// SchemaOptions::every_spelling. Numbers of the schema are exact if its text was read by
+/// `parse_exact_json`, as Grammar::json_schema and ToolSet::parse do. If you pass a JsonValue that
+/// another reader made, a double means the shortest decimal that reads as it.
+///
+/// The cost of a build is counted, see BuildLimits: a document of up to a megabyte is built within
+/// about a second and 256 MB, or refused with the pointer of the current schema.
+/// SchemaOptions::limits raises these limits.
 ///
 /// \par Complexity  O(alternatives of the normal form), each once; patterns see compile_pattern
 /// \par Threads     one at a time per Grammar
@@ -80,28 +84,26 @@ class SchemaCompiler {
  public:
   using Json = JsonValue;
 
-  /// \param root  the document that references point into; it outlives the compiler
+  /// \param root  the document for references; must outlive the compiler
   SchemaCompiler(Grammar& grammar, const Json& root, SchemaOptions options = {});
   SchemaCompiler(Grammar& grammar, Json&& root, SchemaOptions options = {}) = delete;
   SchemaCompiler(const SchemaCompiler&)                                     = delete;
   SchemaCompiler& operator=(const SchemaCompiler&)                          = delete;
   ~SchemaCompiler();
 
-  /// Any value that conforms; `pointer` is where the schema stands in the root document.
+  /// Any conforming value; `pointer` is the schema's place in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
 
-  /// The properties of an object schema as a call's keyword arguments: `a=1, b='x'`.
+  /// The properties of an object schema as keyword arguments of a call: `a=1, b='x'`.
   ///
-  /// \param mark  of each value, around that of an argument
+  /// \param mark  mark on each value, around the argument's mark
   [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer,
                                          std::optional<std::uint32_t> mark = {});
 
-  /// What a relaxed reading has left out, see DocumentRules.
+  /// What relaxed reading has left out, see DocumentRules.
   [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept;
 
-  /// Optional whitespace, as this compiler writes it between values.
   [[nodiscard]] NodeId whitespace() const noexcept;
-  /// A comma between values, and a colon after a key.
   [[nodiscard]] NodeId comma() const noexcept;
   [[nodiscard]] NodeId colon() const noexcept;
 

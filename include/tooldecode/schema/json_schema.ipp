@@ -1,5 +1,5 @@
 /// \file
-/// What json_schema.hpp declares.
+/// Definitions for json_schema.hpp.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class SchemaCompiler::Parts {
   [[nodiscard]] const schema::Spellings& text() const noexcept { return text_; }
 
  private:
-  // A node that some text matches, made within the limits.
+  // Makes a node within the limits; throws if no text matches it.
   template <class Make>
   [[nodiscard]] NodeId built(const std::string& pointer, const char* otherwise, const Make& make) {
     const BuildBudget budget(options_.limits);
@@ -73,7 +73,6 @@ class SchemaCompiler::Parts {
     }
     throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
   }
-  // How the root object's members are written.
   [[nodiscard]] schema::GrammarBuilder::Members members(NodeId assign, bool plain) const {
     return {.assign           = assign,
             .plain            = plain,
@@ -83,8 +82,8 @@ class SchemaCompiler::Parts {
             .leading_keys     = options_.leading_keys};
   }
 
-  // How many members the root itself describes: its properties, and what else it requires. Those that
-  // other schemas bring come behind them.
+  // How many members the root schema itself describes: its properties and other required names.
+  // Members from other schemas come after them.
   [[nodiscard]] std::uint32_t documented() const {
     if (!root_.is_object()) return 0;
     std::vector<std::string_view> names;
@@ -105,7 +104,7 @@ class SchemaCompiler::Parts {
   Grammar& grammar_;
   const Json& root_;
   SchemaOptions options_;
-  NodeId first_;  // the grammar's first node of this compiler
+  NodeId first_;
   schema::Reader reader_;
   schema::Spellings text_;
   schema::GrammarBuilder values_;

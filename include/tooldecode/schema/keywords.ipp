@@ -1,5 +1,5 @@
 /// \file
-/// What keywords.hpp declares.
+/// Definitions for keywords.hpp.
 #pragma once
 
 #include <algorithm>
@@ -95,10 +95,10 @@ TOOLDECODE_INLINE const std::unordered_map<std::string_view, Keyword>& keywords(
   return known;
 }
 
-// How many letters are inserted, left out, replaced or swapped with the next one; of short words.
+// The edit distance of short words: insertions, deletions, replacements and swaps of neighbours.
 TOOLDECODE_INLINE std::size_t distance(std::string_view a, std::string_view b) {
   static constexpr std::size_t longest = 32;
-  std::array<std::array<std::size_t, longest>, 3> rows{};  // the one at work and the two before
+  std::array<std::array<std::size_t, longest>, 3> rows{};
   for (std::size_t i = 0; i <= a.size(); ++i) {
     auto& row           = rows[i % 3];
     const auto& before  = rows[(i + 2) % 3];

@@ -1,5 +1,5 @@
 /// \file
-/// MemberIndex: the members of an object's form by name.
+/// MemberIndex: looks up the members of an object form by name.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,19 @@
 
 namespace tooldecode::schema {
 
-/// Finds members by their names in time that does not grow with their number; a few are looked
-/// through. The form keeps its members while the index is used, but for those that `add` adds.
+/// Finds members by name in constant time; scans if there are only a few. While you use the index,
+/// change the form's members only with `add`.
 ///
-/// \par Complexity  O(members) to construct, O(length of the name) per call
+/// \par Complexity  construction O(members), O(length of the name) per call
 /// \par Threads     one at a time
 /// \par Errors      Error{limit_exceeded}, see BuildBudget
 class MemberIndex {
  public:
   explicit MemberIndex(const ObjectForm& form);
 
-  /// The place of a member.
   [[nodiscard]] std::optional<std::uint32_t> find(const std::string& name) const;
-  /// The member of a name, or null.
   [[nodiscard]] const ObjectForm::Member* member(const std::string& name) const;
-  /// Appends a member to the form that was given, whose name none has yet; gives its place.
+  /// Appends a member with a new name to the indexed form; returns its index.
   std::uint32_t add(ObjectForm& form, ObjectForm::Member member);
 
  private:

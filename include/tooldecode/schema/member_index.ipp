@@ -1,5 +1,5 @@
 /// \file
-/// What member_index.hpp declares.
+/// Definitions for member_index.hpp.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ TOOLDECODE_INLINE std::uint32_t MemberIndex::add(ObjectForm& form, ObjectForm::M
 TOOLDECODE_INLINE void MemberIndex::index() {
   BuildBudget::spend(4 * form_.members.size());
   by_name_.reserve(form_.members.size());
-  // Of members of one name the first counts.
+  // The first of several members with one name counts.
   for (std::uint32_t i = 0; i < form_.members.size(); ++i) {
     by_name_.emplace(form_.members[i].name, i);
   }

@@ -1,5 +1,5 @@
 /// \file
-/// merge_objects: alternatives of objects that can be written as one.
+/// merge_objects: merges object alternatives that one alternative can express.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace tooldecode::schema {
 
 namespace detail {
 
-// The one alternative that is all of some; nothing where that takes more than a condition on few
-// keys, or one member's values.
+// One alternative equal to the union of some; nullopt if it needs more than a condition on few
+// keys, or the values of one member.
 template <class Forms>
 [[nodiscard]] std::optional<ObjectForm> find_union(const std::vector<const ObjectForm*>& some,
                                                    Forms& forms) {
@@ -41,7 +41,7 @@ template <class Forms>
       if (!of_all.find(member.name)) of_all.add(all, {member.name});
     }
   }
-  // Members keep the order in which each alternative has them.
+  // The order of members must agree with that of each alternative.
   for (const ObjectForm* one : some) {
     std::uint32_t next = 0;
     for (const ObjectForm::Member& member : one->members) {
@@ -97,11 +97,11 @@ template <class Forms>
 
 }  // namespace detail
 
-/// Makes alternatives of objects one where they differ in which keys are there, or in one member
-/// alone: what they are combined with is then not multiplied.
+/// Merges object alternatives that differ only in which keys are present, or only in one member, so
+/// that combinations with other forms do not multiply.
 ///
-/// \par Complexity  O(alternatives^2 x their members), of few alternatives
-/// \par Threads     one at a time per forms
+/// \par Complexity  O(alternatives^2 x their members), for few alternatives
+/// \par Threads     one at a time per `forms`
 /// \par Errors      Error{limit_exceeded}, see BuildBudget
 template <class Forms>
 void merge_objects(Form& form, Forms& forms) {

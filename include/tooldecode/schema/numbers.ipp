@@ -1,5 +1,5 @@
 /// \file
-/// What numbers.hpp declares.
+/// Definitions for numbers.hpp.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ TOOLDECODE_INLINE text::NumberLexeme Numbers::lexeme(const NumberForm& of,
     if (const auto known = kept.find(key); known != kept.end()) return known->second;
   }
   text::NumberLexeme made = text::number_lexeme(form.bounds, form.kinds, limits);
-  // Too large to be written in digits alone.
+  // Too large for digits without an exponent.
   if (made.dfa->empty() && form.kinds != of.kinds) {
     made = text::number_lexeme(of.bounds, of.kinds, limits);
   }

@@ -1,5 +1,5 @@
 /// \file
-/// The keys of objects: the classes that patterns make of them, and those that a form leaves.
+/// Object keys: the classes that patterns divide them into, and restrictions of a form's keys.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,26 @@
 
 namespace tooldecode::schema {
 
-/// The member of a name, which the form gets where it has none.
+/// The member with a name, added to the form if it has none.
 ///
-/// \param members  those of the form
+/// \param members  the index of the form
 ObjectForm::Member& member_of(ObjectForm& form, MemberIndex& members, const std::string& name,
                               FormAlgebra& forms);
 /// Makes names required.
 void require_names(ObjectForm& form, const std::vector<std::string>& names, FormAlgebra& forms);
-/// The form of a member's values, which those of the patterns that its name matches are, too.
+/// Intersects a member's value form with those of the patterns that its name matches.
 ///
-/// \param patterns  sets of texts, and the forms of the values that their keys have
+/// \param patterns  sets of texts, and the forms of their keys' values
 [[nodiscard]] FormId value_among(const std::vector<std::pair<std::uint32_t, FormId>>& patterns,
                                  const std::string& name, FormId value, FormAlgebra& forms);
-/// The classes of keys that patterns make.
+/// Divides the keys into classes by patterns.
 ///
-/// \param patterns  sets of texts, and the forms of the values that their keys have
-/// \param rest      the form of the values of keys that match none
+/// \param patterns  sets of texts, and the forms of their keys' values
+/// \param rest      the form of the values of keys that match no pattern
 [[nodiscard]] std::vector<ObjectForm::Others> key_classes(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest, FormAlgebra& forms);
 
-/// Leaves the keys that are texts of a form.
+/// Keeps only the keys that are texts of a form.
 void restrict_names(ObjectForm& form, const Form& names, FormAlgebra& forms);
 
 }  // namespace tooldecode::schema

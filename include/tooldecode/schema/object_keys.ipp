@@ -1,5 +1,5 @@
 /// \file
-/// What object_keys.hpp declares.
+/// Definitions for object_keys.hpp.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TOOLDECODE_INLINE FormId value_among(const std::vector<std::pair<std::uint32_t, 
 TOOLDECODE_INLINE std::vector<ObjectForm::Others> key_classes(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest,
     FormAlgebra& forms) {
-  // Patterns that have no key in common make a class each; what is left bounds those that do.
+  // Disjoint patterns need one class each; the rest bounds the classes of patterns that overlap.
   const std::size_t max_classes = 64 + patterns.size();
   struct Class {
     ObjectForm::Others of;
@@ -56,12 +56,12 @@ TOOLDECODE_INLINE std::vector<ObjectForm::Others> key_classes(
     for (const Class& one : all) {
       StringTests keys = united(one.of.keys, {{set, false}});
       if (all.size() > 1 && forms.texts.excludes_all(keys)) {
-        split.push_back(one);  // it has none of the pattern's keys
+        split.push_back(one);  // has no key of the pattern
         continue;
       }
       split.push_back({{std::move(keys), forms.both(one.of.value, id)}, true});
       keys = united(one.of.keys, {{set, true}});
-      // Whether a further key matches nothing is settled in its automaton.
+      // For a class that matched nothing, its automaton decides later whether it has keys.
       if (one.matched && forms.texts.excludes_all(keys)) continue;
       split.push_back({{std::move(keys), one.of.value}, one.matched});
     }

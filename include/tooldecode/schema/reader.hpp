@@ -1,5 +1,5 @@
 /// \file
-/// Reader: from a schema's text to its normal form, keyword by keyword.
+/// Reader: reads a schema into its normal form, keyword by keyword.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +29,11 @@ namespace tooldecode::schema {
 
 /// Reads schemas into forms.
 ///
-/// Keywords that no draft has, or not the document's, say nothing, as the standard has it. Formats
-/// are enforced where the draft lets them be (up to draft 7, and where no `$schema` is given); an
-/// unknown format says nothing. DocumentRules may know more.
+/// Keywords that no draft has, or not the document's, are ignored, as the standard demands. Formats
+/// are enforced where the draft allows it (up to draft 7, and without `$schema`); an unknown format
+/// is ignored. DocumentRules can change this.
 ///
-/// \par Complexity  O(size of the schema) and what the algebra of forms costs
+/// \par Complexity  O(size of the schema), plus the cost of FormAlgebra
 /// \par Threads     one at a time; refers to the document
 /// \par Errors      Error{malformed_schema, unsupported_keyword, malformed_pattern,
 ///                  unsupported_pattern, limit_exceeded} with the JSON pointer
@@ -51,12 +51,11 @@ class Reader final : private FormSource {
 
   /// The form of a schema of the document.
   [[nodiscard]] FormId form(const Json& schema, const std::string& pointer);
-  /// A form as values are written by it: the same, but for objects that DocumentRules close. What
-  /// is combined with others is `forms[id]`.
+  /// The form whose values are written: with objects closed as DocumentRules demand. Use
+  /// `forms[id]` to combine it with other forms.
   [[nodiscard]] const Form& written(FormId id);
-  /// What was left out so far.
   [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
-  /// Whether an error is one that a relaxed reading passes over; lists it if so.
+  /// Whether relaxed reading ignores an error; lists it if so.
   [[nodiscard]] bool relaxes(const Error& error);
 
  private:
@@ -66,9 +65,8 @@ class Reader final : private FormSource {
   static constexpr std::size_t max_scopes = 100, max_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();
 
-  // Whether a schema describes a value, or only tests it.
+  // Whether a schema describes a value or only tests it.
   enum class Role : std::uint8_t { describes, tests };
-  // A schema, where it stands, and the resources that led to it.
   struct Site {
     const Json& schema;
     const std::string& pointer;
@@ -79,26 +77,26 @@ class Reader final : private FormSource {
   };
 
   [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part);
-  // The same of a schema that only tests.
+  // The same for a schema that only tests.
   [[nodiscard]] FormId test(const Site& site, const Json& schema, const std::string& part);
   [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part,
                              Role role);
 
-  // The dynamic scope inside a resource: which resources have been entered, outermost first.
+  // The dynamic scope inside a resource: the resources entered, outermost first.
   [[nodiscard]] ScopeId entered(ScopeId scope, ResourceId resource);
 
   [[nodiscard]] FormId form_at(Location place, ScopeId scope, Role role);
-  // A double negation cancels out, even where the inner one has no form.
+  // A double negation cancels out, even if the inner one has no form.
   [[nodiscard]] FormId negation(const Location& place, ScopeId scope);
   [[nodiscard]] Location target(const Location& place, const char* keyword) const;
-  // A reference whose target the resources that led here may replace.
+  // The target of a reference that the resources on the way may replace.
   [[nodiscard]] Location dynamic_target(const Location& place, ScopeId scope,
                                         const char* keyword) const;
 
   [[nodiscard]] Form read(std::uint32_t site) override;
   [[nodiscard]] Form read(const Location& place, ScopeId scope, Role role);
 
-  // While it lives, nothing is left out: what is excluded must not grow.
+  // While it lives, nothing is left out: a relaxed subschema under `not` would exclude too much.
   struct Strict {
     explicit Strict(Reader& of);
     ~Strict();
@@ -110,21 +108,20 @@ class Reader final : private FormSource {
   [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword, Role role);
 
   [[nodiscard]] Form any_of(const std::vector<FormId>& ids);
-  // \param others  the same branches, as tests
+  // \param others  the same branches, read as tests
   [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids,
                             const std::vector<FormId>& others);
   [[nodiscard]] Form conditional(const Site& site, const Form& outer);
-  // Where a property is, the object conforms to a schema, or has others.
+  // If a property is present, the object must conform to a schema, or have others.
   [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword);
 
-  // An object with no keys but some, and others whose values have a form.
   [[nodiscard]] ObjectForm with_keys(const ObjectForm::Evaluated& keys, FormId rest);
   void close_objects(const Site& site, Form& all);
   void name_keys(const Site& site, ObjectForm& form) const;
   [[nodiscard]] bool may_share(const ObjectForm& a, const ObjectForm& b);
   void close_arrays(const Site& site, Form& all);
 
-  // What the keywords without in-place subschemas say.
+  // Applies the keywords without in-place subschemas.
   [[nodiscard]] Form own(const Site& site);
   [[nodiscard]] std::optional<StringForm> text(const Site& site);
   [[nodiscard]] std::optional<std::uint32_t> find_format(const std::string& name,
@@ -142,7 +139,7 @@ class Reader final : private FormSource {
   std::deque<std::tuple<Location, ScopeId, Role>> sites_;
   std::vector<Relaxation> relaxations_;
   std::uint32_t strict_ = 0;
-  std::size_t depth_    = 0;  // of negations
+  std::size_t depth_    = 0;  // of nested negations
 };
 
 }  // namespace tooldecode::schema

@@ -1,5 +1,5 @@
 /// \file
-/// What reader.hpp declares.
+/// Definitions for reader.hpp.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TOOLDECODE_INLINE const Form& Reader::written(FormId id) {
       all.objects.push_back(one);
       continue;
     }
-    // An object of several alternatives has the keys that each of them names.
+    // An object that meets several alternatives has the keys of each.
     ObjectForm::Evaluated keys = one.named;
     for (const ObjectForm& other : open.objects) {
       if (&other == &one || !closes_alone(other)) continue;
@@ -121,8 +121,8 @@ TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId reso
 }
 
 TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role role) {
-  if (!rules_.close_objects) role = Role::describes;  // the same form is not read twice
-  std::unordered_set<const Json*> passed;             // references on the way
+  if (!rules_.close_objects) role = Role::describes;
+  std::unordered_set<const Json*> passed;
   while (true) {
     scope              = entered(scope, place.resource);
     const Json& schema = *place.schema;
@@ -289,7 +289,7 @@ TOOLDECODE_INLINE Form Reader::any_of(const std::vector<FormId>& ids) {
   Form all;
   for (const FormId id : ids) {
     const Form& one = forms[id];
-    // A value of several branches has been evaluated by each of them.
+    // A value that meets several branches has been evaluated by each.
     if (document_.has_unevaluated()) forms.unite(all, forms.intersection(all, one));
     forms.unite(all, one);
   }
@@ -336,7 +336,7 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
 TOOLDECODE_INLINE Form Reader::dependent(const Site& site, Form all, const char* keyword) {
   for (const auto& [name, content] : site.has.find_map(keyword)->items()) {
     const std::string part = std::string(keyword) + '/' + escape_pointer(name);
-    if (content.is_array() || content.is_string()) continue;  // see `objects`
+    if (content.is_array() || content.is_string()) continue;  // see `object`
     const Form& inner = forms[test(site, content, part)];
     Form absent       = Form::anything();
     Form present;

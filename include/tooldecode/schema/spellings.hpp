@@ -1,6 +1,5 @@
 /// \file
-/// Spellings: how a schema's constants, separators, strings and free keys are written in either
-/// syntax.
+/// Spellings: writes a schema's constants, separators, strings and free keys in JSON or Python.
 #pragma once
 
 #include <cstddef>
@@ -21,62 +20,58 @@
 
 namespace tooldecode::schema {
 
-/// Adds the texts of known values, and of what stands between values, to a Grammar.
+/// Adds the texts of known values, and of separators between values, to a Grammar.
 ///
-/// \par Complexity  O(size of the value); a key of a free-form object O(bytes of the names it
+/// \par Complexity  O(size of the value); a key of a free-form object O(bytes of the names that it
 ///                  avoids)
 /// \par Threads     one at a time per Grammar
 class Spellings {
  public:
   using Json = JsonValue;
 
-  /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
+  /// \param whitespace  most bytes of optional whitespace; 0: only ", " and ": "
   /// \param every_spelling  see KeyedSet
   /// \param excluded        see SchemaOptions
   Spellings(Grammar& grammar, text::ValueSyntax syntax, std::uint32_t whitespace = 40,
             bool every_spelling = false, std::vector<std::string> excluded = {});
 
   [[nodiscard]] text::ValueSyntax syntax() const noexcept { return syntax_; }
-  /// Whether members' keys have every spelling, also such as no writer has.
   [[nodiscard]] bool every_spelling() const noexcept { return every_spelling_; }
-  /// The empty text.
   [[nodiscard]] NodeId end() const noexcept { return end_; }
-  /// Optional whitespace.
   [[nodiscard]] NodeId space() const noexcept { return space_; }
-  /// A comma between values, and a colon after a key.
   [[nodiscard]] NodeId comma() const noexcept { return comma_; }
   [[nodiscard]] NodeId colon() const noexcept { return colon_; }
 
-  /// The ways in which a scalar is written: strings plainly and with every non-ASCII character
-  /// escaped, in Python between either quote; an integral number with and without a point.
+  /// The spellings of a scalar: strings plainly and with every non-ASCII character escaped, in
+  /// Python with either quote; an integral number with and without a point.
   [[nodiscard]] std::vector<std::string> spellings(const Json& value) const;
   /// A scalar in any of its spellings; an array or object with its members in their order.
   [[nodiscard]] NodeId constant(const Json& value);
 
-  /// A string of some length whose text an automaton accepts; any text where there is none.
+  /// A string of some length whose text an automaton accepts; nullopt accepts any text.
   [[nodiscard]] NodeId string(const std::optional<text::TextDfa>& text,
                               const text::Occurrences& length);
 
-  /// A string of a format; one lexeme for the whole process.
+  /// A string of a format; its lexeme is shared by the whole process.
   [[nodiscard]] NodeId format(const std::string& name, const text::TextDfa& texts);
 
-  /// Whether a text holds excluded bytes; a key that does has no form, as named keys have no escapes.
+  /// Whether a text contains excluded bytes; a key that does cannot be written, because named keys
+  /// have no escapes.
   [[nodiscard]] bool holds_excluded(const std::string& text) const;
 
-  /// A key as a string, in its plainest form: one text for each quote.
+  /// The plainest spelling of a key as a string, one for each quote.
   [[nodiscard]] std::vector<std::string> key(const std::string& name) const;
 
-  /// Lexemes of the keys that an object does not name, which exclude each other: strings in every
-  /// spelling, or identifiers where keys are plain.
+  /// Disjoint lexemes for the keys that an object does not name: strings in every spelling, or
+  /// identifiers if keys are plain.
   ///
-  /// \param texts  those that the keys have; null for any
+  /// \param texts  texts of the keys; null for any
   [[nodiscard]] std::vector<text::DfaPointer> other_keys(const text::TextDfa* texts,
                                                          bool plain) const;
 
-  /// The texts of an automaton that are identifiers: they need no quotes and no escapes.
+  /// The texts of an automaton that are identifiers, which need no quotes or escapes.
   [[nodiscard]] static text::Dfa identifiers(const text::TextDfa& text);
 
-  /// An identifier between two texts.
   [[nodiscard]] static text::DfaPointer identifier(std::string_view before, std::string_view after);
 
  private:
@@ -84,7 +79,6 @@ class Spellings {
 
   NodeId structure(const Json& value);
 
-  // Without the excluded bytes.
   [[nodiscard]] text::DfaPointer without_excluded(text::DfaPointer lexeme) const;
 
   static std::string python_string(const std::string& text, char quote, bool ascii);
@@ -96,8 +90,8 @@ class Spellings {
   NodeId end_, space_, comma_, colon_;
 };
 
-/// A value in JSON with the first byte of each excluded text in it written as an escape: the same
-/// value. See SchemaOptions::excluded.
+/// Writes the first byte of each excluded text in a JSON value as an escape; the value stays the
+/// same. See SchemaOptions::excluded.
 [[nodiscard]] std::string escape_excluded(std::string json, std::span<const std::string> excluded);
 
 }  // namespace tooldecode::schema

@@ -1,5 +1,5 @@
 /// \file
-/// What spellings.hpp declares.
+/// Definitions for spellings.hpp.
 #pragma once
 
 #include <algorithm>
@@ -233,7 +233,7 @@ TOOLDECODE_INLINE text::DfaPointer Spellings::without_excluded(text::DfaPointer 
   if (excluded_.empty() || syntax_ != text::ValueSyntax::json || lexeme->size() > max_states) {
     return lexeme;
   }
-  // Any string of a format is asked for again and again.
+  // The lexeme of any string is cached, because it is requested often.
   static std::mutex mutex;
   static std::map<std::vector<std::string>, text::DfaPointer> known;
   const bool is_any           = lexeme == text::any_string(syntax_, '"');

@@ -1,5 +1,5 @@
 /// \file
-/// StringSets: the sets of texts that a schema's patterns and formats name, and their products.
+/// StringSets: the sets of texts of a schema's patterns and formats, and their products.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@
 
 namespace tooldecode::schema {
 
-/// That a text is in a set, or is not.
+/// A text is in a set, or is not if negated.
 struct StringTest {
   std::uint32_t set                                             = 0;
   bool negated                                                  = false;
@@ -29,36 +29,32 @@ struct StringTest {
 /// Tests that must all hold, ascending.
 using StringTests = std::vector<StringTest>;
 
-/// Both lists of tests.
+/// The tests of both lists.
 [[nodiscard]] StringTests united(const StringTests& a, const StringTests& b);
 
-/// The sets of texts that tests speak of; an automaton is made when a test first needs it.
+/// The sets of texts that tests refer to; each automaton is built on first use.
 ///
-/// \par Complexity  as compile_pattern, once per pattern; products are made once per list of tests
+/// \par Complexity  as compile_pattern, once per pattern; products once per list of tests
 /// \par Threads     one at a time
-/// \par Errors      Error{malformed_pattern, unsupported_pattern, limit_exceeded} at the place
-///                  where the pattern was first named
+/// \par Errors      Error{malformed_pattern, unsupported_pattern, limit_exceeded} with the place of
+///                  the pattern's first use
 class StringSets {
  public:
   using TextsPointer = std::shared_ptr<const text::TextDfa>;
 
-  /// The texts in which a pattern matches.
+  /// The set of texts in which a pattern matches.
   [[nodiscard]] std::uint32_t pattern(const std::string& text, const std::string& pointer);
-  /// The texts of an automaton.
   [[nodiscard]] std::uint32_t add(TextsPointer texts);
-  /// The texts of a format; nothing for one that the standard does not know.
+  /// The set of a format's texts; nullopt for a format that the standard does not define.
   [[nodiscard]] std::optional<std::uint32_t> format(const std::string& name,
                                                     const std::string& pointer);
-  /// The format that tests ask for, and nothing else; null where it is not one.
+  /// The format, if that is all the tests demand; else null.
   [[nodiscard]] const std::string* find_format(const StringTests& tests) const;
 
   [[nodiscard]] bool holds(const StringTests& tests, const std::string& text);
-  /// The texts for which all tests hold.
   [[nodiscard]] const text::TextDfa& texts(const StringTests& tests);
-  /// Whether no text passes the tests.
   [[nodiscard]] bool excludes_all(const StringTests& tests);
 
-  /// The texts of the first that are not the second's.
   [[nodiscard]] static text::TextDfa without(const text::TextDfa& a, const text::TextDfa& b);
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What string_sets.hpp declares.
+/// Definitions for string_sets.hpp.
 #pragma once
 
 #include <algorithm>
