@@ -204,7 +204,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Nod
     others = others & all;
   }
   // The keys may also begin with an escape.
-  if (node.strings && position.key() != 0 && all.contains('\\')) {
+  if (node.keys.strings && position.key() != 0 && all.contains('\\')) {
     (available.empty() ? others : members).insert('\\');
   }
   const char* rest = position.key() == 0 ? "" : "the rest of ";

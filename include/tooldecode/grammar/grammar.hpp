@@ -86,6 +86,56 @@ struct KeyedSet {
                                 ///< uses; see KeyReader
 };
 
+namespace grammar {
+
+/// The kinds of nodes.
+enum class NodeKind : std::uint8_t {
+  nothing,
+  empty,
+  literal,
+  sequence,  ///< children, one after another
+  choice,
+  repeat,  ///< a child several times, with a separator
+  lexeme,  ///< the texts of a Dfa
+  trie,    ///< one of many literals, each with its own continuation
+  keyed_set,
+  reference,  ///< the texts of another node, possibly a later one
+  tag,        ///< a child with a mark for `Automaton::tags`
+  linked,     ///< a node that an Automaton has compiled before
+};
+
+/// Literals as a byte trie; its values are indices of children.
+using Literals = std::shared_ptr<const core::ByteTrie>;
+
+/// The order, dependences and key syntax of a keyed set, see KeyedSet.
+struct KeyRules {
+  std::vector<std::uint64_t> required{};  ///< bit set of the members
+  std::vector<KeyedSet::Dependence> dependent{};
+  std::vector<KeyedSet::Together> together{};
+  std::uint32_t leading = 0;
+  bool documented_order = false;
+  std::optional<text::ValueSyntax> strings{};
+  bool every_spelling                                      = false;
+  friend bool operator==(const KeyRules&, const KeyRules&) = default;
+};
+
+/// A node of one Grammar, or of a NodeStore, which numbers nodes across grammars.
+template <class Id, class Others>
+struct BasicNode {
+  NodeKind kind = NodeKind::nothing;
+  std::vector<Id> children{};       ///< trie: one per literal; keyed_set: one per member
+  std::string text{};               ///< literal
+  text::DfaPointer dfa{};           ///< lexeme
+  text::Occurrences occurrences{};  ///< repeat: items; lexeme: units; keyed_set: members
+  Literals literals{};              ///< trie and keyed_set
+  Id separator{};                   ///< repeat and keyed_set
+  std::uint32_t tag = 0;            ///< tag; linked: the number
+  KeyRules keys{};                  ///< keyed_set
+  std::vector<Others> others{};     ///< keyed_set: further members
+};
+
+}  // namespace grammar
+
 /// A set of texts, made from a schema, a pattern, a grammar's text, tools, or node by node. A
 /// Constraint runs it over a vocabulary.
 ///
@@ -99,20 +149,7 @@ struct KeyedSet {
 /// \par Errors      Error{limit_exceeded, cancelled}, see BuildLimits; see also `satisfiable`
 class Grammar {
  public:
-  enum class Kind : std::uint8_t {
-    nothing,
-    empty,
-    literal,
-    sequence,  ///< children, one after another
-    choice,
-    repeat,  ///< a child several times, with a separator
-    lexeme,  ///< the texts of a Dfa
-    trie,    ///< one of many literals, each with its own continuation
-    keyed_set,
-    reference,  ///< the texts of another node, possibly a later one
-    tag,        ///< a child with a mark for `Automaton::tags`
-    linked,     ///< a node that an Automaton has compiled before
-  };
+  using Kind = grammar::NodeKind;
 
   /// Adds one part, such as a tool's arguments, to the grammar that it receives.
   using MakePart = std::function<NodeId(Grammar&)>;
@@ -169,27 +206,9 @@ class Grammar {
     return std::move(*this);
   }
 
-  /// Literals as a byte trie; values are indices of children.
-  using Literals = std::shared_ptr<const core::ByteTrie>;
+  using Literals = grammar::Literals;
 
-  struct Node {
-    Kind kind = Kind::nothing;
-    std::vector<NodeId> children{};  ///< trie: one per literal; keyed_set: one per member
-    std::string text{};
-    text::DfaPointer dfa{};
-    text::Occurrences occurrences{};        ///< repeat: items; lexeme: units; keyed_set: members
-    Literals literals{};                    ///< trie and keyed_set
-    NodeId separator{};                     ///< repeat and keyed_set
-    std::uint32_t tag = 0;                  ///< tag; linked: the node's number
-    std::vector<std::uint64_t> required{};  ///< keyed_set: bit set of members
-    std::vector<KeyedSet::Others> others{};
-    std::vector<KeyedSet::Dependence> dependent{};
-    std::vector<KeyedSet::Together> together{};
-    std::uint32_t leading = 0;
-    bool documented_order = false;
-    std::optional<text::ValueSyntax> strings{};
-    bool every_spelling = false;
-  };
+  using Node = grammar::BasicNode<NodeId, KeyedSet::Others>;
 
   /// No text: a choice drops it; a sequence that contains it matches nothing.
   [[nodiscard]] NodeId nothing() { return add({}); }

@@ -128,25 +128,25 @@ Grammar::trie(const std::vector<std::pair<std::string, NodeId>>& alternatives) {
 
 TOOLDECODE_INLINE NodeId Grammar::keyed_set(const KeyedSet& set) {
   Node node{.kind = Kind::keyed_set};
-  node.required.resize((set.members.size() + 63) / 64);
+  node.keys.required.resize((set.members.size() + 63) / 64);
   std::vector<core::ByteTrie::Entry> entries;
   for (std::uint32_t i = 0; i < set.members.size(); ++i) {
     node.children.push_back(set.members[i].value);
     if (set.members[i].required || i < set.leading) {
-      node.required[i / 64] |= std::uint64_t{1} << (i % 64);
+      node.keys.required[i / 64] |= std::uint64_t{1} << (i % 64);
     }
     for (const std::string& spelling : set.members[i].spellings) entries.emplace_back(spelling, i);
   }
   set_literals(node, std::move(entries));
-  node.separator        = set.separator;
-  node.occurrences      = set.count;
-  node.others           = set.others;
-  node.dependent        = set.dependent;
-  node.together         = set.together;
-  node.leading          = static_cast<std::uint32_t>(set.leading);
-  node.documented_order = set.documented_order;
-  node.strings          = set.strings;
-  node.every_spelling   = set.every_spelling;
+  node.separator             = set.separator;
+  node.occurrences           = set.count;
+  node.others                = set.others;
+  node.keys.dependent        = set.dependent;
+  node.keys.together         = set.together;
+  node.keys.leading          = static_cast<std::uint32_t>(set.leading);
+  node.keys.documented_order = set.documented_order;
+  node.keys.strings          = set.strings;
+  node.keys.every_spelling   = set.every_spelling;
   return add(std::move(node));
 }
 
@@ -180,17 +180,17 @@ TOOLDECODE_INLINE void Grammar::remove_dependent(const std::vector<KeyedSet::Dep
 TOOLDECODE_INLINE bool Grammar::is_completable(const Node& set, std::vector<char> live, bool open) {
   std::vector<char> needed(live.size());
   for (std::size_t i = 0; i < needed.size(); ++i) {
-    needed[i] = (set.required[i / 64] >> (i % 64) & 1) != 0;
+    needed[i] = (set.keys.required[i / 64] >> (i % 64) & 1) != 0;
   }
-  spread(set.dependent, needed);
-  remove_dependent(set.dependent, live);
+  spread(set.keys.dependent, needed);
+  remove_dependent(set.keys.dependent, live);
   std::size_t count = 0, possible = 0;
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i] && !live[i]) return false;
     count += needed[i] != 0;
     possible += live[i] != 0;
   }
-  for (KeyedSet::Together together : set.together) {
+  for (KeyedSet::Together together : set.keys.together) {
     for (std::size_t i = 0; i < together.keys.size(); ++i) {
       if (!live[together.keys[i]]) together.forbid(i);
     }
@@ -200,7 +200,7 @@ TOOLDECODE_INLINE bool Grammar::is_completable(const Node& set, std::vector<char
   if (count > bounds.max || bounds.min > bounds.max) return false;
   if (open || bounds.min <= count) return true;
   if (possible < bounds.min) return false;
-  return set.dependent.empty() || possible <= bounds.max;
+  return set.keys.dependent.empty() || possible <= bounds.max;
 }
 
 TOOLDECODE_INLINE std::vector<char> Grammar::satisfiable(NodeId first) const {
@@ -220,7 +220,7 @@ TOOLDECODE_INLINE NodeId Grammar::add(Node node) {
   // Memory counts twice, because the NodeStore makes a copy.
   BuildBudget::spend(20 + node.children.size(),
                      2 * (sizeof(Node) + 4 * node.children.size() + node.text.size() +
-                          8 * node.required.size() + 8 * node.dependent.size()));
+                          8 * node.keys.required.size() + 8 * node.keys.dependent.size()));
   nodes_.push_back(std::move(node));
   return NodeId(static_cast<std::uint32_t>(nodes_.size() - 1));
 }

@@ -30,8 +30,9 @@ TOOLDECODE_INLINE bool is_nullable(const Grammar::Node& node, const std::vector<
     case Grammar::Kind::lexeme:
       return node.dfa->accepting(0) && node.occurrences.min == 0;
     case Grammar::Kind::keyed_set:
-      return node.occurrences.min == 0 && std::all_of(node.required.begin(), node.required.end(),
-                                                      [](std::uint64_t word) { return word == 0; });
+      return node.occurrences.min == 0 &&
+             std::all_of(node.keys.required.begin(), node.keys.required.end(),
+                         [](std::uint64_t word) { return word == 0; });
     default:
       return false;
   }

@@ -36,7 +36,7 @@ namespace tooldecode::grammar {
 ///                  now and then; reading numbers that were returned needs no lock
 class NodeStore {
  public:
-  using Kind = Grammar::Kind;
+  using Kind = NodeKind;
   static constexpr StoredId nothing{0}, empty{1};
   static constexpr std::size_t max_at_once = 1024;
 
@@ -47,26 +47,13 @@ class NodeStore {
     std::vector<text::Dfa::State>
         state{};                    ///< [nodes of the members' trie]: the lexeme's state there
     std::vector<char> completes{};  ///< [nodes]: whether a key that no member has begins here
+    /// `state` and `completes` follow from the key and the members.
+    friend bool operator==(const Others& a, const Others& b) {
+      return a.key == b.key && a.value == b.value;
+    }
   };
 
-  struct Node {
-    Kind kind = Kind::nothing;
-    std::vector<StoredId> children{};
-    std::string text{};
-    text::DfaPointer dfa{};
-    text::Occurrences occurrences{};
-    Grammar::Literals literals{};
-    StoredId separator{};
-    std::uint32_t tag = 0;
-    std::vector<std::uint64_t> required{};
-    std::vector<Others> others{};
-    std::vector<KeyedSet::Dependence> dependent{};
-    std::vector<KeyedSet::Together> together{};
-    std::uint32_t leading = 0;
-    bool documented_order = false;
-    std::optional<text::ValueSyntax> strings{};
-    bool every_spelling = false;
-  };
+  using Node = BasicNode<StoredId, Others>;
 
   NodeStore();
 

@@ -166,28 +166,23 @@ TOOLDECODE_INLINE bool NodeStore::Import::keyed_set(const Grammar::Node& node, N
   for (const NodeId child : node.children) made.children.push_back(number_of(child));
   std::vector<char> live;
   for (const StoredId child : made.children) live.push_back(child != nothing ? 1 : 0);
-  if (!node.dependent.empty()) {
-    Grammar::remove_dependent(node.dependent, live);
+  if (!node.keys.dependent.empty()) {
+    Grammar::remove_dependent(node.keys.dependent, live);
     for (std::size_t i = 0; i < live.size(); ++i) {
       if (!live[i]) made.children[i] = nothing;
     }
   }
   made.literals  = node.literals;
   made.separator = number_of(node.separator);
-  made.required  = node.required;
-  made.dependent = node.dependent;
-  made.together  = node.together;
-  for (KeyedSet::Together& together : made.together) {
+  made.keys      = node.keys;
+  for (KeyedSet::Together& together : made.keys.together) {
     for (std::size_t i = 0; i < together.keys.size(); ++i) {
       if (!live[together.keys[i]]) together.forbid(i);
     }
   }
-  made.leading        = node.leading;
-  made.strings        = node.strings;
-  made.every_spelling = node.every_spelling;
   // Once members are passed over, it is unknown how many keys the dependences still allow.
-  made.documented_order =
-      node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
+  made.keys.documented_order =
+      node.keys.documented_order && (node.keys.dependent.empty() || node.occurrences.min == 0);
   for (const KeyedSet::Others& from : node.others) {
     if (from.key->empty() || number_of(from.value) == nothing) continue;
     Others others{.value = number_of(from.value)};
@@ -215,18 +210,19 @@ TOOLDECODE_INLINE void NodeStore::Import::follow(const Node& set, const text::Df
     if (others.state[at] == text::Dfa::dead) continue;
     const auto [first, last] = trie.children(at);
     text::ByteSet leaving    = dfa.live(others.state[at]);
-    if (set.strings && at != 0) leaving.erase('\\');  // the same characters in another spelling
+    if (set.keys.strings && at != 0)
+      leaving.erase('\\');  // the same characters in another spelling
     bool completes = false;
     for (auto child = first; child < last; ++child) {
       leaving.erase(trie.label(child));
-      if (set.strings && at != 0 && trie.label(child) == '\\') continue;
+      if (set.keys.strings && at != 0 && trie.label(child) == '\\') continue;
       // A key that ends inside a longer literal belongs to no member.
       completes = completes || others.completes[child] ||
                   (trie.values(child).empty() && others.state[child] != text::Dfa::dead &&
                    dfa.accepting(others.state[child]));
     }
-    others.completes[at] =
-        completes || !leaving.empty() || (set.strings && completes_by_escape(set, at, dfa, others));
+    others.completes[at] = completes || !leaving.empty() ||
+                           (set.keys.strings && completes_by_escape(set, at, dfa, others));
   }
 }
 
@@ -236,8 +232,8 @@ TOOLDECODE_INLINE bool NodeStore::Import::completes_by_escape(const Node& set,
                                                               const Others& others) {
   const text::Dfa::State escaped = dfa.next(others.state[at], '\\');
   if (escaped == text::Dfa::dead) return false;
-  const auto known = key_characters(*set.literals, at, *set.strings);
-  return has_further_character(dfa, escaped, text::StringEscape(*set.strings), known) ||
+  const auto known = key_characters(*set.literals, at, *set.keys.strings);
+  return has_further_character(dfa, escaped, text::StringEscape(*set.keys.strings), known) ||
          std::any_of(known.begin(), known.end(),
                      [&](const KeyCharacter& one) { return others.completes[one.node] != 0; });
 }
@@ -268,9 +264,10 @@ TOOLDECODE_INLINE StoredId NodeStore::intern(Node node) {
 }
 
 TOOLDECODE_INLINE std::size_t NodeStore::bytes_of(const Node& node) {
-  std::size_t bytes = sizeof(Node) + core::InternIndex::bytes_each + node.text.size() +
-                      sizeof(StoredId) * node.children.size() +
-                      sizeof(std::uint64_t) * (node.required.size() + node.dependent.size());
+  std::size_t bytes =
+      sizeof(Node) + core::InternIndex::bytes_each + node.text.size() +
+      sizeof(StoredId) * node.children.size() +
+      sizeof(std::uint64_t) * (node.keys.required.size() + node.keys.dependent.size());
   if (node.literals) bytes += 16 * node.literals->size();
   for (const Others& others : node.others) bytes += sizeof(Others) + 5 * others.state.size();
   return bytes;
@@ -284,14 +281,15 @@ TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
   if (node.dfa) mix(node.dfa->hash());
   mix(node.occurrences.min), mix(node.occurrences.max);
   if (node.literals) mix(node.literals->hash());
-  mix(node.separator.number()), mix(node.tag), mix(node.leading), mix(node.documented_order);
-  mix(node.strings ? 1 + static_cast<std::uint64_t>(*node.strings) : 0);
-  for (const std::uint64_t word : node.required) mix(word);
+  mix(node.separator.number()), mix(node.tag), mix(node.keys.leading),
+      mix(node.keys.documented_order);
+  mix(node.keys.strings ? 1 + static_cast<std::uint64_t>(*node.keys.strings) : 0);
+  for (const std::uint64_t word : node.keys.required) mix(word);
   for (const Others& others : node.others) {
     mix(others.key.number()), mix(others.value.number());
   }
-  for (const auto& [member, other] : node.dependent) mix(member), mix(other);
-  for (const auto& [keys, allowed] : node.together) {
+  for (const auto& [member, other] : node.keys.dependent) mix(member), mix(other);
+  for (const auto& [keys, allowed] : node.keys.together) {
     mix(allowed);
     for (const std::uint32_t key : keys) mix(key);
   }
@@ -299,16 +297,9 @@ TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
 }
 
 TOOLDECODE_INLINE bool NodeStore::equal(const Node& a, const Node& b) {
-  const auto same_others = [](const Others& x, const Others& y) {
-    return x.key == y.key && x.value == y.value;
-  };
   return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
          a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
-         a.leading == b.leading && a.documented_order == b.documented_order &&
-         a.strings == b.strings && a.every_spelling == b.every_spelling &&
-         a.required == b.required && a.dependent == b.dependent && a.together == b.together &&
-         std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
-                    same_others) &&
+         a.keys == b.keys && a.others == b.others &&
          (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
 }
 

@@ -123,7 +123,8 @@ class TextLengths {
   template <class Of>
   std::uint32_t worst_set(StoredId id, Of of) {
     const NodeStore::Node& node = node_of(id);
-    if (!node.dependent.empty() || !node.together.empty() || node.occurrences.min > 0) return none;
+    if (!node.keys.dependent.empty() || !node.keys.together.empty() || node.occurrences.min > 0)
+      return none;
     std::uint32_t most = 0;
     each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t index) {
       most = std::max(most, sum(depth, of(node.children[index])));
@@ -136,7 +137,7 @@ class TextLengths {
     const std::uint32_t other = any_other(node);
     const std::uint32_t next  = std::max(any_member(id), other == none ? 0 : other);
     most                      = std::max(most, sum(of(node.separator), next));
-    if (node.strings) most = sum(most, longest_escape);
+    if (node.keys.strings) most = sum(most, longest_escape);
     return sum(most, missing(id, SeenId{}));
   }
   // The longest member, with each as short as possible.
