@@ -1,5 +1,5 @@
 /// \file
-/// What order_voter.hpp declares.
+/// Implements order_voter.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_orders.hpp declares.
+/// Implements tool_orders.hpp.
 #pragma once
 
 #include <algorithm>

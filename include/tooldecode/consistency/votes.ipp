@@ -1,5 +1,5 @@
 /// \file
-/// What votes.hpp declares.
+/// Implements votes.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What batch_loop.hpp declares.
+/// Implements batch_loop.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What beam_search.hpp declares.
+/// Implements beam_search.hpp.
 #pragma once
 
 #include <algorithm>

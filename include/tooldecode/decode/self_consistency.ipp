@@ -1,5 +1,5 @@
 /// \file
-/// What self_consistency.hpp declares.
+/// Implements self_consistency.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What sequence.hpp declares.
+/// Implements sequence.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What speculative_sequence.hpp declares.
+/// Implements speculative_sequence.hpp.
 #pragma once
 
 #include <algorithm>

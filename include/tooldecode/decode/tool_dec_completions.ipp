@@ -1,5 +1,5 @@
 /// \file
-/// What tool_dec_completions.hpp declares.
+/// Implements tool_dec_completions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_dec_machine.hpp declares.
+/// Implements tool_dec_machine.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What trace.hpp declares.
+/// Implements trace.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What acceptance_estimate.hpp declares.
+/// Implements acceptance_estimate.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What frequency_ranked_head.hpp declares.
+/// Implements frequency_ranked_head.hpp.
 #pragma once
 
 #include <cstddef>

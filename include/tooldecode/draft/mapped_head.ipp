@@ -1,5 +1,5 @@
 /// \file
-/// What mapped_head.hpp declares.
+/// Implements mapped_head.hpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 /// \file
-/// What tree_costs.hpp declares.
+/// Implements tree_costs.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What client_loop.hpp declares.
+/// Implements client_loop.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What engine_loop.hpp declares.
+/// Implements engine_loop.hpp.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 /// \file
-/// What speculation_gate.hpp declares.
+/// Implements speculation_gate.hpp.
 #pragma once
 
 #include <algorithm>

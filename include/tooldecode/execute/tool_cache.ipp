@@ -1,5 +1,5 @@
 /// \file
-/// What tool_cache.hpp declares.
+/// Implements tool_cache.hpp.
 #pragma once
 
 #include <algorithm>

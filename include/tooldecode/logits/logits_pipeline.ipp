@@ -1,5 +1,5 @@
 /// \file
-/// What logits_pipeline.hpp declares.
+/// Implements logits_pipeline.hpp.
 #pragma once
 
 #include <algorithm>

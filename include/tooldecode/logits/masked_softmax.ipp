@@ -1,5 +1,5 @@
 /// \file
-/// What masked_softmax.hpp declares.
+/// Implements masked_softmax.hpp.
 #pragma once
 
 #include <algorithm>

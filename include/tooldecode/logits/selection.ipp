@@ -1,5 +1,5 @@
 /// \file
-/// What selection.hpp declares.
+/// Implements selection.hpp.
 #pragma once
 
 #include <algorithm>

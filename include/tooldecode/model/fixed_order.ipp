@@ -1,5 +1,5 @@
 /// \file
-/// What fixed_order.hpp declares.
+/// Implements fixed_order.hpp.
 #pragma once
 
 #include <algorithm>

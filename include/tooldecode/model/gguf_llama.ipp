@@ -1,5 +1,5 @@
 /// \file
-/// What gguf_llama.hpp declares.
+/// Implements gguf_llama.hpp.
 #pragma once
 
 #include <algorithm>

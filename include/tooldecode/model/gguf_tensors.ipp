@@ -1,5 +1,5 @@
 /// \file
-/// What gguf_tensors.hpp declares.
+/// Implements gguf_tensors.hpp.
 #pragma once
 
 #include <algorithm>

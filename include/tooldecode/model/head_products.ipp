@@ -1,5 +1,5 @@
 /// \file
-/// What head_products.hpp declares.
+/// Implements head_products.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What kv_cache.hpp declares.
+/// Implements kv_cache.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What llama_config.hpp declares.
+/// Implements llama_config.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What llama_layers.hpp declares.
+/// Implements llama_layers.hpp.
 #pragma once
 
 #include <algorithm>

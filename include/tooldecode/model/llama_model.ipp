@@ -1,5 +1,5 @@
 /// \file
-/// What llama_model.hpp declares.
+/// Implements llama_model.hpp.
 #pragma once
 
 #include <algorithm>

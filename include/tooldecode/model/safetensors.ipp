@@ -1,5 +1,5 @@
 /// \file
-/// What safetensors.hpp declares.
+/// Implements safetensors.hpp.
 #pragma once
 
 #include <algorithm>

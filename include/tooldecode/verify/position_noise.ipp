@@ -1,5 +1,5 @@
 /// \file
-/// What position_noise.hpp declares.
+/// Implements position_noise.hpp.
 #pragma once
 
 #include <algorithm>
