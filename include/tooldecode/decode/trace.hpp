@@ -97,19 +97,16 @@ struct DraftPlace {
 /// One token of an answer. Probabilities are those of the softmax of the model's raw logits, before
 /// bias, penalties, mask and temperature.
 struct TokenTrace {
-  TokenId token      = 0;
-  TokenOrigin origin = TokenOrigin::sampled;
-  bool is_end        = false;                     ///< the end token, which Output::tokens does
-                                                  ///< not contain
-  double log_probability             = 0;         ///< as in Output
-  std::optional<std::size_t> allowed = {};        ///< number of tokens that the mask allows, if
-                                                  ///< there was one
-  std::optional<double> model_probability = {};   ///< of the token, if the model was run
-  double removed_probability              = 0;    ///< total of all tokens that the mask removed
-  std::vector<RemovedToken> removed       = {};   ///< the most likely removed tokens, most likely
-                                                  ///< first
-  std::optional<DraftPlace> draft          = {};  ///< the draft node that guessed it
-  std::chrono::steady_clock::time_point at = {};  ///< when it was taken
+  TokenId token                            = 0;
+  TokenOrigin origin                       = TokenOrigin::sampled;
+  bool is_end                              = false;  ///< the end token, absent from Output::tokens
+  double log_probability                   = 0;      ///< as in Output
+  std::optional<std::size_t> allowed       = {};     ///< tokens in the mask, if there was one
+  std::optional<double> model_probability  = {};     ///< of the token, if the model was run
+  double removed_probability               = 0;      ///< total of all tokens that the mask removed
+  std::vector<RemovedToken> removed        = {};     ///< the most likely of them, in order
+  std::optional<DraftPlace> draft          = {};     ///< the draft node that guessed it
+  std::chrono::steady_clock::time_point at = {};     ///< when it was taken
 };
 
 /// A draft that was verified. `path` lists the accepted nodes, without the root.
@@ -137,7 +134,7 @@ namespace decode {
 
 /// What a mask does to a model's logits, before a token is chosen.
 ///
-/// \param count number of removed tokens to name
+/// \param count  number of removed tokens to name
 /// \par Shapes      logits [V], raw; mask [ceil(V / 32)], tokens past its end are not allowed
 /// \par Complexity  O(V log count)
 [[nodiscard]] TokenTrace trace_mask(std::span<const float> logits, ConstMaskView mask,
