@@ -20,7 +20,8 @@ namespace tooldecode {
 TOOLDECODE_INLINE float greatest(std::span<const float> logits) noexcept {
   constexpr std::size_t width = 32;
   constexpr float none        = -std::numeric_limits<float>::infinity();
-  std::array<float, width> tops;  // a compiler's vectors: no comparison waits for the one before
+  std::array<float, width> tops;  // independent lanes, so that the compiler vectorises the
+                                  // comparisons
   tops.fill(none);
   std::size_t t = 0;
   for (; t + width <= logits.size(); t += width) {
