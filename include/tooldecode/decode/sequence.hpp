@@ -93,7 +93,7 @@ class Sequence {
   /// Returns the next token if it is the only one allowed and the options let it skip the pass.
   /// Always fills the mask for `make_distribution`.
   ///
-  /// \param narrow removes further tokens
+  /// \param narrow  removes further tokens
   [[nodiscard]] std::optional<TokenEvent> find_forced(const Narrow& narrow = {});
 
   /// The tokens that `find_forced` found allowed.
@@ -117,7 +117,7 @@ class Sequence {
 
   /// Appends a token, or ends the answer with it.
   ///
-  /// \param known the token's trace, if another sequence chose it
+  /// \param known  the token's trace, if another sequence chose it
   void take(const TokenEvent& event, std::optional<TokenTrace> known = {});
 
   void stop(Finish reason) noexcept {

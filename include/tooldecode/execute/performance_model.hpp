@@ -56,7 +56,6 @@ Seconds saved_when_right(const TurnTimes& times);
 /// whose client waits for the prediction. A client that runs the tool itself as soon as it has the
 /// call loses only c.
 ///
-///
 /// \param acceptance  α: the probability that one speculator predicts the call
 /// \par Complexity  O(1)
 /// \par Errors      Error{invalid_option} for times that are negative or not finite and for an
