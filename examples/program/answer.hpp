@@ -1,5 +1,5 @@
 /// \file
-/// One question put to a model, plainly and under the constraint.
+/// Asks a model one question, plainly and under the constraint.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace program {
 
-/// What a decode wrote, and what is to be said of it.
+/// The text and the calls of a decode, and whether they are valid.
 struct Answer {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
@@ -29,7 +29,7 @@ struct Answer {
   tooldecode::Output output;
 };
 
-/// Reads what a decode wrote.
+/// Reads the output of a decode.
 Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::ToolCallFSM& calls,
                    tooldecode::Output output);
 
@@ -43,7 +43,7 @@ Answer answer_constrained(const Assistant& assistant, const tooldecode::ToolCall
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);
 
-/// The same, and no call is made twice in a row.
+/// Decodes under the constraint, and no call is made twice in a row.
 Answer answer_constrained(const Assistant& assistant, const tooldecode::WithoutRepeats& constraint,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);

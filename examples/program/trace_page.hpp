@@ -1,5 +1,5 @@
 /// \file
-/// The page that shows a trace, in which its JSON is to be put.
+/// The page that shows a trace; its JSON is inserted.
 #pragma once
 
 namespace program {
