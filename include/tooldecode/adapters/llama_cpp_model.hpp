@@ -28,9 +28,8 @@ namespace tooldecode {
 /// Settings of a LlamaCppModel.
 struct LlamaCppOptions {
   std::uint32_t cells = 0;  ///< tokens that all caches hold together; 0: the trained context length
-  std::uint32_t sequences = 64;  ///< caches and leaves of draft trees at the same time; at most
-                                 ///< 256
-  std::uint32_t batch = 512;     ///< tokens in one pass
+  std::uint32_t sequences = 64;   ///< most caches and leaves of draft trees; at most 256
+  std::uint32_t batch     = 512;  ///< tokens in one pass
   std::int32_t threads =
       1;  ///< llama.cpp's barriers spin: more threads than idle cores are slower than one
   std::int32_t gpu_layers = 0;  ///< layers on a GPU, if llama.cpp supports one; below 0: all

@@ -319,8 +319,7 @@ class OrderVoter::Answer {
 
   Consensus result_;
   ModelRef::Cache cache_;
-  std::string pending_;          // the next tokens must begin with these bytes, or be a prefix of
-                                 // them
+  std::string pending_;          // the next tokens begin with these bytes, or are a prefix of them
   std::vector<float> row_;       // [V]
   bool row_is_current_ = false;  // row_ holds the raw logits of the next token
 };

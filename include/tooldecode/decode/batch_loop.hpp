@@ -55,8 +55,7 @@ struct BatchCounts {
   std::size_t generated_tokens = 0;
   std::size_t drafted_tokens   = 0;
   std::size_t accepted_tokens  = 0;
-  std::size_t preempted        = 0;  ///< times that a sequence gave up its cache and had to read
-                                     ///< everything again
+  std::size_t preempted        = 0;  ///< times that a sequence lost its cache and read all again
 };
 
 namespace decode {

@@ -17,10 +17,8 @@ namespace tooldecode::decode {
 struct BatchReading {
   ModelRef::Cache* cache;
   std::span<const TokenId> tokens;           ///< [L_i]
-  std::span<const std::uint64_t> ancestors;  ///< [L_i] of a draft tree; empty if the tokens are
-                                             ///< appended
-  std::size_t row;     ///< the token whose logits are needed; the last one if the tokens are
-                       ///< appended
+  std::span<const std::uint64_t> ancestors;  ///< [L_i] of a draft tree; empty: tokens are appended
+  std::size_t row;     ///< the token whose logits are needed; the last if appended
   ConstMaskView mask;  ///< tokens that may follow `row`
 };
 

@@ -26,18 +26,16 @@ struct TokenEvent {
 
 /// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
 struct DecodeOptions {
-  std::size_t max_tokens = 256;   ///< chosen tokens, the end token included
-  float temperature      = 0.0F;  ///< 0 is greedy
-  std::size_t top_k      = 0;     ///< see SamplingParameters for this and the
-                                  ///< next six
+  std::size_t max_tokens                      = 256;   ///< chosen tokens, the end token included
+  float temperature                           = 0.0F;  ///< 0 is greedy
+  std::size_t top_k                           = 0;  ///< see SamplingParameters; also the next six
   float top_p                                 = 1.0F;
   float min_p                                 = 0.0F;
   float repetition_penalty                    = 1.0F;
   float presence_penalty                      = 0.0F;
   float frequency_penalty                     = 0.0F;
   std::vector<std::pair<TokenId, float>> bias = {};
-  std::uint64_t seed                          = 0;  ///< of the sampling noise at temperatures above
-                                                    ///< 0
+  std::uint64_t seed                          = 0;  ///< of the noise at temperatures above 0
   /// Tokens that end the text in addition to the constraint's end tokens. They may be control
   /// tokens or tokens of text, and are allowed wherever the text may end, whatever the constraint
   /// says. Anywhere else they have no special meaning: they are part of the text, or not allowed.
@@ -50,7 +48,7 @@ struct DecodeOptions {
   std::function<bool(const TokenEvent&)> ends_after = {};
   /// Guarantees that no answer is cut: when `max_tokens` or the context length comes near, tokens
   /// after which the answer could not end in time are masked; see Completions. A budget below the
-  /// shortest answer is an error. It is false by default because nobody chose the limit of 256, and
+  /// shortest answer is an error. It is false by default because the limit of 256 is a default, and
   /// a cut text shows that it was too small. Set it to true if you run calls as they arrive. The
   /// constraint must be a grammar, a ToolDec machine over one, or none.
   bool always_ends                   = false;

@@ -164,9 +164,7 @@ TOOLDECODE_INLINE ToolDecMachine::State ToolDecMachine::advance_text(State state
   }
   const std::string_view bytes = vocabulary.bytes(token);
   if (bytes.empty()) return state;
-  if (vocabulary.grammar_bytes(token) != bytes)
-    return initial();  // bytes that cannot occur in
-                       // text
+  if (vocabulary.grammar_bytes(token) != bytes) return initial();  // not bytes of any text
   const auto before = calls_->advance_bytes(state.calls, bytes.substr(0, bytes.size() - 1));
   if (!before || calls_->mode(*before) == ToolCallFSM::Mode::tool) return initial();
   const auto next = calls_->advance_bytes(*before, bytes.substr(bytes.size() - 1));

@@ -209,11 +209,9 @@ void project_allowed(const Rows& rows, std::span<const float> hidden,
 /// Implements a head for n states: calls `visit(state, tokens, logits)`, in parts.
 template <class Rows, class MaskOf, class Visit>
 void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Visit visit) {
-  std::vector<std::size_t> wide, narrow;  // wide: the mask allows at least as many tokens as there
-                                          // are rows
+  std::vector<std::size_t> wide, narrow;  // wide: the mask allows size() tokens or more
   std::vector<std::uint32_t> either;      // union of the narrow masks
-  std::size_t alone = 0;                  // rows that the narrow states need if each is multiplied
-                                          // alone
+  std::size_t alone = 0;                  // rows if each narrow state is multiplied alone
   for (std::size_t t = 0; t < hidden.size() / rows.hidden_size(); ++t) {
     const ConstMaskView mask = mask_of(t);
     const std::size_t count  = mask.count();

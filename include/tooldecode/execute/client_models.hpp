@@ -83,8 +83,7 @@ template <class Context>
 struct ClientModels {
   MainModel<Context> main{};
   std::vector<ClientModel<Context>> speculators{};  // [λ]
-  ToolSubmission<Context> submit{};  ///< empty: no engine has a cache, and results are not
-                                     ///< submitted
+  ToolSubmission<Context> submit{};  ///< empty: results are not submitted to an engine
 };
 
 }  // namespace tooldecode

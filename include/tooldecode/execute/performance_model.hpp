@@ -124,8 +124,7 @@ struct EngineTimes {
   TurnTimes turn{};           ///< measured in the engine: G is decoding only
   Seconds round_trip{};       ///< R: a response to the client and a request back, half each
   Seconds eviction{};         ///< E: leaving the batch and waiting for a place
-  Seconds call{};             ///< C: part of G that a cached call saves when it is verified as a
-                              ///< draft
+  Seconds call{};             ///< C: part of G that a cached call saves as a verified draft
   double context_tokens = 0;  ///< L: the prompt and all turns so far
   double result_tokens  = 0;  ///< n: tokens that a tool's result adds
   double cached_share   = 0;  ///< h: part of the context still in the prefix cache

@@ -34,8 +34,7 @@ struct Observation {
   std::optional<Seconds> speculation{};  ///< g: until the predicted call; used only if it was right
   std::optional<Seconds> tool{};         ///< T: of any call
   std::optional<Seconds> overhead{};     ///< c: time that speculating cost the turn
-  std::optional<Seconds> readmission{};  ///< time saved in the engine if the result is cached in
-                                         ///< time
+  std::optional<Seconds> readmission{};  ///< saved in the engine if a result is cached in time
 };
 
 /// A gate's estimate for a tool.

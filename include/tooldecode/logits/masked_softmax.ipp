@@ -20,8 +20,7 @@ namespace tooldecode {
 TOOLDECODE_INLINE float greatest(std::span<const float> logits) noexcept {
   constexpr std::size_t width = 32;
   constexpr float none        = -std::numeric_limits<float>::infinity();
-  std::array<float, width> tops;  // independent lanes, so that the compiler vectorises the
-                                  // comparisons
+  std::array<float, width> tops;  // independent lanes, which the compiler vectorises
   tops.fill(none);
   std::size_t t = 0;
   for (; t + width <= logits.size(); t += width) {
