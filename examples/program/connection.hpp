@@ -121,9 +121,9 @@ struct ConnectionHandlers {
 /// An HTTP server whose handlers can access the connection that they serve.
 ///
 /// One thread reads the requests of all connections. A worker gets a request when it is complete,
-/// so slow or silent clients do not block others. If there are too many connections, the one that has
-/// waited longest of the client with the most connections is closed. An eighth of the connections
-/// is reserved for other clients than that one.
+/// so slow or silent clients do not block others. If there are too many connections, the one that
+/// has waited longest of the client with the most connections is closed. An eighth of the
+/// connections is reserved for other clients than that one.
 class ConnectionServer : public httplib::Server {
  public:
   ConnectionServer(const ConnectionLimits& limits, ConnectionHandlers handlers);

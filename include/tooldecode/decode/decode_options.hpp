@@ -48,9 +48,9 @@ struct DecodeOptions {
   std::function<bool(const TokenEvent&)> ends_after = {};
   /// Guarantees that no answer is cut: when `max_tokens` or the context length comes near, tokens
   /// after which the answer could not end in time are masked; see Completions. A budget below the
-  /// shortest answer is an error. It is false by default because the limit of 256 is a default, and
-  /// a cut text shows that it was too small. Set it to true if you run calls as they arrive. The
-  /// constraint must be a grammar, a ToolDec machine over one, or none.
+  /// shortest answer is an error. It is false by default: the default limit of 256 may be too small,
+  /// and a cut text shows that. Set it to true if you run calls as they arrive. The constraint must
+  /// be a grammar, a ToolDec machine over one, or none.
   bool always_ends                   = false;
   std::uint64_t max_completion_steps = 200'000;  ///< see CompletionOptions::max_steps
   /// Fills Output::likeliest with at most this many tokens per position.
