@@ -172,7 +172,7 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
           Json request           = body;
           request["temperature"] = temperature;
           request["seed"]        = seed;
-          request.erase("response_id");  // belongs to the main model
+          request.erase("response_id");
           request.erase("tool_wait");
           ChatReply reply = client->complete(std::move(request), std::move(stop));
           return td::Reply{std::move(reply.text), std::move(reply.calls)};
@@ -249,7 +249,7 @@ void run_agent(const AgentOptions& options) {
   AgentReport report(models.speculators.size());
   td::ClientSpeculator<Json> speculate{std::move(models), executor, client};
 
-  Json functions = Json::array();  // in OpenAI's form
+  Json functions = Json::array();
   for (const td::Tool& tool : tools) {
     Json function{{"name", tool.name},
                   {"description", tool.description},

@@ -24,13 +24,11 @@
 
 namespace program {
 
-/// Seconds with their unit.
 std::string seconds_text(tooldecode::Seconds time);
 
 /// The text of a result that the next request and the engine read.
 std::string output_text(const tooldecode::ToolResult& result);
 
-/// Collects the turns of a run.
 class AgentReport {
  public:
   explicit AgentReport(std::size_t speculators) : speculators_(speculators) {}
@@ -40,7 +38,6 @@ class AgentReport {
   [[nodiscard]] Json json(const tooldecode::SubmissionCounts& announced,
                           const ClusterCounts& engines, const Json& messages) const;
 
-  /// Prints the last turn.
   void print_turn(std::ostream& out) const;
 
   /// Prints all turns: what ran early, and how much of it was useful.
@@ -48,7 +45,6 @@ class AgentReport {
                      const ClusterCounts& engines) const;
 
  private:
-  // The last turn's model and tools, one line each, in time order.
   void print_timeline(std::ostream& out) const;
 
   static Json text_or_null(const std::string& text);

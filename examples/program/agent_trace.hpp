@@ -68,7 +68,6 @@ class AgentTrace {
     };
   }
 
-  /// Adds a finished turn.
   void add(const tooldecode::ClientTurn& turn);
 
   /// \param report  of all turns
@@ -86,7 +85,6 @@ class AgentTrace {
 
   void set_writing(bool writes);
 
-  // Asks a model, and records the time and the calls of its reply.
   template <class Ask>
   std::invoke_result_t<const Ask&> timed(const std::string& track, const char* name,
                                          const char* category, const Ask& ask) {
@@ -118,7 +116,7 @@ class AgentTrace {
   bool is_writing_ = false;
   std::vector<std::vector<tooldecode::ToolRun>> turns_;
   std::vector<Tool> runs_;
-  std::vector<TimelineSpan> spans_;  // of models
+  std::vector<TimelineSpan> spans_;
 };
 
 }  // namespace program

@@ -19,26 +19,22 @@
 
 namespace program {
 
-/// The text and the calls of a decode, and whether they are valid.
 struct Answer {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
   bool parses = false;  ///< the text is in the format
   bool valid  = false;  ///< it parses, and every call conforms to its document
-  std::string problem;  ///< why it is not valid
+  std::string problem;
   tooldecode::Output output;
 };
 
-/// Reads the output of a decode.
 Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::ToolCallFSM& calls,
                    tooldecode::Output output);
 
-/// Decodes without the constraint.
 Answer answer_plainly(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
                       const std::vector<tooldecode::TokenId>& prompt,
                       tooldecode::DecodeOptions options);
 
-/// Decodes under the constraint.
 Answer answer_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);

@@ -39,14 +39,12 @@ class AnswerFile {
   /// The results of a row, [methods], if they were in the file.
   [[nodiscard]] std::optional<std::vector<Result>> find(const std::string& row) const;
 
-  /// Adds one row's answers, [methods].
   void add(const std::string& row, std::span<const std::string> texts,
            std::span<const tooldecode::Verdict> verdicts, std::span<const Result> results);
 
  private:
   static tooldecode::ErrorClass class_named(const std::string& name);
 
-  // One row of the file.
   struct Known {
     std::size_t answers = 0;
     std::vector<Result> results{};  // [methods]

@@ -203,7 +203,7 @@ Json AnswerTrace::vote_json(const tooldecode::CallVote& vote) const {
                  {"weight", choice.weight},
                  {"probability", std::exp(choice.log_probability)},
                  {"order", choice.order}};
-      if (choice.value) entry["value"] = *choice.value;  // else it is left out
+      if (choice.value) entry["value"] = *choice.value;
       choices.push_back(std::move(entry));
     }
     parameters.push_back({{"key", parameter.key},

@@ -34,7 +34,6 @@ class AnswerTrace {
   AnswerTrace(const tooldecode::Vocabulary& vocabulary, std::string name)
       : vocabulary_(&vocabulary), name_(std::move(name)) {}
 
-  /// Adds a turn that was decoded with a trace.
   void add(const tooldecode::Output& output);
 
   /// Adds the tokens of the results of a turn's calls, read before the next turn.
@@ -43,10 +42,8 @@ class AnswerTrace {
   void add_results(std::span<const tooldecode::TokenId> tokens,
                    std::chrono::steady_clock::time_point until);
 
-  /// Adds the votes on its calls.
   void add(std::span<const tooldecode::CallVote> votes);
 
-  /// Adds another fact.
   void set(const char* key, Json value) { facts_[key] = std::move(value); }
 
   [[nodiscard]] const std::vector<TimelineSpan>& spans() const noexcept { return spans_; }

@@ -41,7 +41,6 @@ struct Prompter {
       results;
   /// Finds the call format of the model's template; empty if there is none or it is unknown.
   std::function<std::string()> find_format{};
-  /// Whether the template supports tools.
   bool has_tools = false;
   /// Whether the template has this variable; empty if there is no template.
   std::function<bool(const std::string& variable)> takes{};
@@ -65,7 +64,6 @@ class Assistant {
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,
       const TemplateVariables& variables = {}) const;
-  /// Whether prompts depend on a variable.
   [[nodiscard]] bool takes(const std::string& variable) const;
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
       std::span<const tooldecode::ToolCall> calls,
@@ -75,7 +73,7 @@ class Assistant {
   /// stderr; Error{invalid_option} if the template writes calls in an unknown format.
   [[nodiscard]] const Format& format(const std::string& name) const;
 
-  std::filesystem::path place;  ///< a directory or a file
+  std::filesystem::path place;
   tooldecode::Tokenizer tokenizer;
   tooldecode::VocabularyIndex masks;
 

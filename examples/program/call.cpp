@@ -124,7 +124,6 @@ std::string number(double value, const char* unit) {
   return out.str();
 }
 
-// One way to decode, and its answer.
 struct Column {
   std::string name;
   std::string title;

@@ -28,7 +28,6 @@ namespace program {
 class WrittenArguments {
  public:
   void add(const AnswerText::Events& events);
-  /// One text per call of the turn.
   [[nodiscard]] std::vector<std::string> of(std::span<const tooldecode::ToolCall> calls) const;
 
  private:
@@ -51,10 +50,8 @@ class ChatAnswer {
   /// Response headers that say how the request was read.
   [[nodiscard]] std::vector<std::pair<const char*, std::string>> headers() const;
 
-  /// Cancels the unfinished parts of the request.
   void abandon();
 
-  /// The complete response.
   [[nodiscard]] std::string whole();
 
   /// The response as server-sent events, each as soon as possible.
@@ -65,10 +62,10 @@ class ChatAnswer {
   using Kind  = tooldecode::StreamEvent::Kind;
 
   struct Choice {
-    AnswerText text;              // of the current turn
-    std::size_t turn = 0;         // the turn that is being streamed
-    CustomInputs inputs{};        // of calls that are streamed; single turn only
-    WrittenArguments written{};   // of the current turn
+    AnswerText text;
+    std::size_t turn = 0;
+    CustomInputs inputs{};  // of calls that are streamed; single turn only
+    WrittenArguments written{};
     Json tokens = Json::array();  // with log-probabilities, not streamed yet
     bool ended  = false;
   };
@@ -78,7 +75,6 @@ class ChatAnswer {
 
   [[nodiscard]] Exchange::Event next();
 
-  // Throws if waiting is pointless.
   void watch() const;
   void require_time() const;
 

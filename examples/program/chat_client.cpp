@@ -31,7 +31,6 @@ class StreamedMessage {
   // False if the rest is not needed.
   bool add(const Json& chunk);
 
-  // Completes the message with what has arrived.
   void end();
 
  private:

@@ -20,7 +20,6 @@
 
 namespace program {
 
-/// The content of an assistant's message.
 struct ChatReply {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
@@ -29,7 +28,6 @@ struct ChatReply {
   Json response = Json::object();  ///< the whole response, unless it is a stream
 };
 
-/// An endpoint that fails.
 class EngineError : public std::runtime_error {
  public:
   /// \param status  0 if the network failed or the answer is malformed
@@ -46,7 +44,6 @@ class EngineError : public std::runtime_error {
   double retry_after_;
 };
 
-/// Callbacks during a stream.
 struct StreamListener {
   std::function<void(const std::string& id)> on_id{};  ///< response id, before anything else
   /// The engine continued after cached results; `messages` are what a client would have sent back.
@@ -55,7 +52,6 @@ struct StreamListener {
   std::function<bool(const std::vector<tooldecode::ToolCall>&)> on_pending{};
 };
 
-/// Timeouts.
 struct Patience {
   std::chrono::milliseconds connect = std::chrono::seconds(5);
   std::chrono::milliseconds silence = std::chrono::minutes(10);  ///< between two parts of an answer
@@ -93,7 +89,6 @@ class ChatClient {
   [[nodiscard]] ChatReply read_completion(const std::string& text) const;
   [[nodiscard]] Json read_object(const std::string& text) const;
 
-  // Runs code that reads an answer.
   template <class Read>
   void checked(Read read) const;
 

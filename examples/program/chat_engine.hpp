@@ -15,7 +15,6 @@
 
 namespace program {
 
-/// An EngineSpeculator over any model.
 class ChatEngine {
  public:
   virtual ~ChatEngine() = default;

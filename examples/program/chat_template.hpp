@@ -53,15 +53,12 @@ class ChatTemplate {
     });
   }
 
-  /// Whether it supports tools.
   [[nodiscard]] bool has_tools() const { return has_tools_; }
 
-  /// Whether it contains a text.
   [[nodiscard]] bool says(std::string_view text) const {
     return source_.find(text) != std::string::npos;
   }
 
-  /// Whether it uses a variable.
   [[nodiscard]] bool takes(const std::string& variable) const { return names_.contains(variable); }
 
   /// The prompt of a dialogue, ready for an answer. Tools are included only if the template

@@ -88,7 +88,6 @@ std::string text_of(const Json& row, const Format& format, const td::ToolSet& to
   throw td::Error(td::Errc::malformed_document, "", "a row has a text, call_json or call_python");
 }
 
-// A member of a row or test, if it is a string.
 std::optional<std::string> find_text(const Json& row, const char* key) {
   if (!row.contains(key) || !row[key].is_string()) return std::nullopt;
   return row[key].get<std::string>();
@@ -132,7 +131,6 @@ std::string refusal(const td::Error& error) {
   return error.where() + ": " + what;
 }
 
-// Judges rows one after another.
 class Check {
  public:
   explicit Check(const CheckOptions& options)
@@ -260,7 +258,6 @@ class Check {
     return build;
   }
 
-  // Judges one text and adds to the totals.
   template <td::ConstraintPolicy C>
   Json judge(const CheckedText& text, const C& constraint, double build_us,
              CrossCheck<C>& cross_check) {

@@ -38,7 +38,6 @@ struct CheckTotals {
   std::map<std::string, std::size_t> reasons;
   std::optional<std::string> bad_input;
 
-  /// Prints a few lines on stderr.
   void summarise(const std::string& format, double seconds, bool timing) const {
     const auto share = [](std::size_t part, std::size_t whole) {
       return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

@@ -69,7 +69,6 @@ class ChildProcess {
   void close_input() noexcept {
     if (input_ >= 0) close(std::exchange(input_, -1));
   }
-  /// Kills it and what it started.
   void kill_all() const noexcept { kill(-child_, SIGKILL); }
   /// Waits for its end; returns its status as waitpid does.
   [[nodiscard]] int wait() noexcept {
@@ -97,7 +96,6 @@ class ChildProcess {
   bool has_ended_ = false;
 };
 
-/// How a command ended, in words.
 inline std::string how_it_ended(int status) {
   return WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
                            : "signal " + std::to_string(WTERMSIG(status));

@@ -17,21 +17,17 @@ class Option;
 
 namespace program {
 
-/// An option of a command; the members refine it.
 class CommandOption {
  public:
   explicit CommandOption(CLI::Option& option) : option_(&option) {}
 
-  /// Shows the default value in the help.
   CommandOption shows_default();
   CommandOption within(int least, int most);
   CommandOption within(double least, double most);
   CommandOption required();
   /// Several values in one argument, separated by `between`.
   CommandOption delimiter(char between);
-  /// Takes one value each time it is given.
   CommandOption one_at_a_time();
-  /// May be set by an environment variable.
   CommandOption environment(const std::string& variable);
 
  private:
@@ -60,7 +56,6 @@ class Command {
   CLI::App* app_;
 };
 
-/// The command line of the program.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& help, const std::string& version);

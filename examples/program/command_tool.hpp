@@ -57,7 +57,6 @@ class CommandTool {
  private:
   static constexpr std::size_t max_output = std::size_t{16} << 20;
 
-  // Writes the input and reads the output until it ends, is too long, or a stop is requested.
   static void exchange(ChildProcess& child, std::string_view input, std::string& output,
                        const std::stop_token& stop) {
     for (bool open = true; open && !stop.stop_requested();) {

@@ -19,7 +19,6 @@
 
 namespace program {
 
-/// Limits of connections.
 struct ConnectionLimits {
   RequestLimits request;
   std::size_t connections = 256;                ///< at the same time, idle ones included
@@ -34,7 +33,6 @@ struct ConnectionLimits {
 class Connection final : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What the connection waits for.
   enum class Phase {
     idle,      ///< the first byte of a request
     reading,   ///< the rest of a request
@@ -55,17 +53,14 @@ class Connection final : public httplib::Stream {
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
   [[nodiscard]] const RequestReader& request() const noexcept { return request_; }
 
-  /// Reads available bytes.
   void receive();
   /// Whether the client will send nothing more.
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
   /// Passes bytes that were read ahead to the request; of a body only if it is wanted.
   void advance(const std::function<bool(const RequestReader&)>& wants_body);
-  /// Sends what fits without waiting.
   void send_now(std::string_view text) const;
   /// Makes `read` return the request.
   void begin_answer();
-  /// Waits for the next request.
   void begin_request();
   /// Ends the output and reads for a moment what the client still sends; otherwise the client might
   /// not get to read the answer.
@@ -96,13 +91,13 @@ class Connection final : public httplib::Stream {
   const ConnectionLimits* limits_;
   std::function<std::chrono::milliseconds()> patience_;
   RequestReader request_;
-  std::string ahead_;      // read, not yet part of the request
+  std::string ahead_;
   std::string input_;      // for the HTTP library, which answers
   std::size_t begin_ = 0;  // start of the unread input
   std::size_t left_  = 0;  // bytes still read while it lingers
   Phase phase_       = Phase::idle;
   Clock::time_point since_, deadline_;
-  bool has_head_ = false;  // the head was checked
+  bool has_head_ = false;
   bool ended_    = false;
   bool closing_  = false;
   bool late_     = false;
@@ -143,7 +138,6 @@ class ConnectionServer : public httplib::Server {
  private:
   using Clock   = Connection::Clock;
   using Waiting = std::vector<std::shared_ptr<Connection>>;
-  // What happens to a waiting connection.
   enum class Fate { wait, answer, close };
 
   void wake() const;
@@ -165,14 +159,14 @@ class ConnectionServer : public httplib::Server {
   ConnectionLimits limits_;
   ConnectionHandlers handlers_;
   socket_t listening_               = INVALID_SOCKET;
-  int wake_[2]                      = {-1, -1};  // a pipe
+  int wake_[2]                      = {-1, -1};
   std::atomic<bool> asked_to_drain_ = false, impatient_ = false;
 
   // Used only by the loop:
   bool draining_       = false;
   std::size_t running_ = 0;  // connections held by workers
   Waiting waiting_;
-  std::map<std::string, std::size_t> clients_;  // connections per client
+  std::map<std::string, std::size_t> clients_;
   httplib::TaskQueue* workers_ = nullptr;
 
   std::mutex mutex_;

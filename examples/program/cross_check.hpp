@@ -43,9 +43,7 @@ class CrossCheck {
     }
   }
 
-  /// Describes the first disagreement about a text.
   [[nodiscard]] std::optional<std::string> find_disagreement(std::string_view text) {
-    // Where the text becomes impossible, if before its end.
     auto by_bytes       = std::optional(constraint_.initial());
     std::size_t refused = 0;
     for (; by_bytes && refused < text.size(); ++refused) {
@@ -148,8 +146,8 @@ class CrossCheck {
 
   const C& constraint_;
   const tooldecode::Vocabulary& vocabulary_;
-  tooldecode::TokenMask mask_;                                  // [ceil(V / 32)]
-  std::array<std::vector<tooldecode::TokenId>, 256> by_first_;  // tokens by their first byte
+  tooldecode::TokenMask mask_;  // [ceil(V / 32)]
+  std::array<std::vector<tooldecode::TokenId>, 256> by_first_;
   std::vector<State> compared_;
   std::mt19937 random_{1};  // used without a distribution, whose results differ between machines
 };

@@ -70,7 +70,7 @@ class Dialogue {
   tooldecode::ToolSet tools_;
   std::string system_;
   std::vector<Message> messages_;
-  std::vector<PendingCall> calls_;  // of the last message, until all have a result
+  std::vector<PendingCall> calls_;
 };
 
 }  // namespace program

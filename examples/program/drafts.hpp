@@ -19,11 +19,9 @@ namespace program {
 
 class Command;
 
-/// The names of drafters and of their combinations.
 inline constexpr std::array<std::string_view, 6> drafter_names{"forced", "lookup", "forced+lookup",
                                                                "eagle",  "medusa", "all"};
 
-/// The drafter of a speculative run.
 struct DraftSettings {
   std::string drafter = "all";
   std::size_t k       = 0;  ///< rows of the draft head; 0: all

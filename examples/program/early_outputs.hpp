@@ -92,7 +92,6 @@ class EarlyOutputs {
     return kept_.size();
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// Number of outputs dropped.
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
 
  private:

@@ -25,7 +25,6 @@
 
 namespace program {
 
-/// How often and how soon a request is retried.
 struct RetryOptions {
   std::size_t retries = 6;    ///< per request, on any engine
   double backoff      = 0.1;  ///< seconds that a failed engine is avoided; doubled each time
@@ -68,7 +67,7 @@ class EngineCluster {
   struct Engine {
     Engine(ChatClient of) : client(std::move(of)) {}
     ChatClient client;
-    std::size_t failures = 0;   // in a row
+    std::size_t failures = 0;
     Clock::time_point until{};  // when it is tried again
     bool has_cache = true;      // as far as known
   };
@@ -78,10 +77,9 @@ class EngineCluster {
     double keep_alive;
     bool is_told = false;  // announced to an engine, or about to be
   };
-  // The response in progress.
   struct Response {
     std::string name{};  // of the request; empty if there is none
-    std::string id{};    // the engine's
+    std::string id{};
     const ChatClient* client = nullptr;
     std::vector<Output> outputs{};
   };

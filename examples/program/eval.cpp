@@ -115,7 +115,6 @@ std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& mode
   return results;
 }
 
-// Evaluates all rows with `jobs` threads; unusable rows are left out.
 std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
                                               const std::vector<Method>& methods,
                                               const std::vector<Row>& rows,

@@ -33,7 +33,6 @@ class FairPlaces {
     ~Ticket();
     Ticket(const Ticket&)            = delete;
     Ticket& operator=(const Ticket&) = delete;
-    /// Releases the place of one part of the request.
     void end_part();
 
    private:
@@ -53,7 +52,6 @@ class FairPlaces {
   [[nodiscard]] std::shared_ptr<Ticket> take(const std::string& client, std::size_t parts,
                                              const std::function<void()>& watch);
 
-  /// Waiting parts of requests.
   [[nodiscard]] std::size_t waiting() const;
 
  private:

@@ -46,7 +46,6 @@ std::optional<std::string_view> find_nearest(std::string_view name,
 /// A sentence that suggests the nearest name; empty if none is near.
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> names);
 
-/// How places are written.
 enum class Places {
   dotted,   ///< as OpenAI does: `messages[0].role`
   pointer,  ///< JSON pointers: `/0/params`

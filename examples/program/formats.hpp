@@ -15,7 +15,6 @@
 
 namespace program {
 
-/// A call format behind functions.
 using Format = tooldecode::NamedFormat;
 using tooldecode::format_named;
 using tooldecode::format_names;
@@ -35,7 +34,6 @@ inline std::optional<tooldecode::tools::ReasoningDelimiters> parse_reasoning(
   return delimiters;
 }
 
-/// Adds the option for ChoiceOptions::whitespace.
 inline void add_whitespace_option(Command& sub, std::size_t& bytes) {
   sub.option(
          "--whitespace", bytes,

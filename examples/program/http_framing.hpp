@@ -10,7 +10,6 @@
 
 namespace program {
 
-/// Limits of a request.
 struct RequestLimits {
   std::size_t head_bytes = std::size_t{1} << 16;
   std::size_t body_bytes = std::size_t{1} << 20;
@@ -30,9 +29,9 @@ struct RequestLimits {
 class RequestReader {
  public:
   enum class State {
-    head,     ///< more of the head is needed
-    body,     ///< the head is known, and more of the body is needed
-    whole,    ///< nothing more is needed
+    head,
+    body,  ///< the head is known, and more of the body is needed
+    whole,
     refused,  ///< not a valid request; see `status`
   };
   using Field = std::pair<std::string, std::string>;
@@ -46,7 +45,6 @@ class RequestReader {
   void drop_body();
 
   [[nodiscard]] State state() const noexcept { return state_; }
-  /// Whether no byte of a request has arrived.
   [[nodiscard]] bool is_empty() const noexcept { return line_.empty() && head_bytes_ == 0; }
   /// If refused: 400, 413 or 431, and the reason.
   [[nodiscard]] int status() const noexcept { return status_; }
@@ -63,7 +61,6 @@ class RequestReader {
   [[nodiscard]] bool has_value(std::string_view name, std::string_view value) const;
   /// Whether the client may send another request on the same connection.
   [[nodiscard]] bool keeps_connection() const;
-  /// Whether the body is not empty.
   [[nodiscard]] bool has_body() const noexcept { return is_chunked_ || length_ > 0; }
   /// Whether the client waits for 100 Continue before it sends the body.
   [[nodiscard]] bool expects_continue() const;
@@ -91,7 +88,7 @@ class RequestReader {
   Part part_           = Part::request_line;
   int status_          = 0;
   const char* problem_ = "";
-  std::string line_;  // incomplete line
+  std::string line_;
   std::string method_, target_, version_;
   std::vector<Field> fields_;
   std::size_t head_bytes_    = 0;

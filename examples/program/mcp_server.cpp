@@ -58,7 +58,7 @@ McpServer::McpServer(const std::string& command, std::chrono::milliseconds patie
 
 McpServer::~McpServer() {
   const std::lock_guard lock(writing_);
-  child_.close_input();  // asks the server to end
+  child_.close_input();
 }
 
 tooldecode::ToolResult McpServer::operator()(const tooldecode::ToolCall& call,

@@ -77,7 +77,6 @@ class McpServer {
 
   void read_all(const std::stop_token& quit);
 
-  // Handles one line from the server.
   void take(std::string_view line);
 
   std::string command_;
@@ -88,7 +87,7 @@ class McpServer {
   std::condition_variable_any answered_;
   std::int64_t last_ = 0;
   std::map<std::int64_t, std::optional<Json>> waiting_;
-  std::optional<std::string> ending_{};  // how the server ended
+  std::optional<std::string> ending_{};
   std::size_t rubbish_ = 0;
   std::string first_rubbish_;
   std::jthread reader_;  // joined first

@@ -30,7 +30,6 @@ struct MethodAnswer {
   std::vector<tooldecode::CallVote> votes;
 };
 
-/// Answers a prompt.
 using Run =
     std::function<MethodAnswer(std::span<const tooldecode::TokenId>, tooldecode::DecodeOptions)>;
 
@@ -48,7 +47,6 @@ struct Method {
   bool may_be_cut    = false;  ///< constrained, but answers may be cut at the limit
 };
 
-/// Greedy decoding without a constraint.
 [[nodiscard]] Run decode_greedily(const tooldecode::ModelRef& model,
                                   const tooldecode::Tokenizer& tokenizer);
 

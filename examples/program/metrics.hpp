@@ -22,7 +22,6 @@ class MetricsText {
     family(name, help, counts ? "counter" : "gauge");
     text_ << prefix << name << ' ' << value << '\n';
   }
-  /// Begins a family; add its values with `sample`.
   void family(std::string_view name, std::string_view help, std::string_view type) {
     text_ << "# HELP " << prefix << name << ' ' << help << "\n# TYPE " << prefix << name << ' '
           << type << '\n';

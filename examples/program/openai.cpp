@@ -96,7 +96,6 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
 
 namespace {
 
-// Supported parameters.
 constexpr std::string_view read_parameters[] = {"model",
                                                 "messages",
                                                 "tools",

@@ -30,22 +30,21 @@
 
 namespace program {
 
-/// A request for a chat completion.
 struct ChatRequest {
   std::string model;
   std::string response_id;  ///< empty: the server chooses one
   std::vector<Message> messages;
   RequestTools tools;
-  Relaxation relaxation;                        ///< of the tools
+  Relaxation relaxation;
   std::vector<std::string> ignored;             ///< parameters without effect here
   std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
   tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's
-  std::optional<std::size_t> max_tokens;  ///< of the answer
+  std::optional<std::size_t> max_tokens;
   std::optional<std::uint64_t> seed;
   std::optional<Json> schema;      ///< schema of the answer's text
   std::vector<std::string> stops;  ///< texts that end the answer, and are not part of it
   std::size_t choices    = 1;      ///< answers, each with its own seed
-  bool log_probabilities = false;  ///< of each answer's tokens
+  bool log_probabilities = false;
   bool stream            = false;
   bool include_usage     = false;  ///< in the last chunk of a stream
   double tool_wait       = 0;      ///< seconds to wait for outputs of its calls
@@ -57,10 +56,8 @@ struct ChatRequest {
   [[nodiscard]] TemplateVariables template_variables() const;
 };
 
-/// The request parameter that is passed to the chat template.
 inline constexpr const char* reasoning_effort_key = "reasoning_effort";
 
-/// The most answers of one request.
 inline constexpr std::int64_t max_choices = 16;
 
 /// Whether a client may use this response id.
@@ -74,7 +71,6 @@ namespace detail {
 std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,
                                                              std::size_t vocabulary_size);
 
-// Reads tokens that end an answer where it may end.
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size);
 

@@ -5,7 +5,6 @@
 
 namespace program {
 
-/// The folder of the program's data files.
 extern const char* const data_folder;
 
 }  // namespace program

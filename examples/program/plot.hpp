@@ -18,7 +18,7 @@ namespace program {
 struct PlotPoint {
   double x = 0, y = 0;
   double low = 0, high = 0;  ///< the interval of y
-  std::string label{};       ///< stands beside the point
+  std::string label{};
 };
 
 /// Points of one colour; several points are joined by a line.
@@ -29,7 +29,6 @@ struct PlotSeries {
   bool is_on_right = false;  ///< uses the axis on the right
 };
 
-/// The contents of a chart.
 struct Plot {
   std::string title, x_label, y_label;
   std::vector<PlotSeries> series;

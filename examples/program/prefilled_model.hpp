@@ -15,7 +15,6 @@
 
 namespace program {
 
-/// Base of PrefilledModels of any model type.
 class AnyPrefilledModel {
  public:
   virtual ~AnyPrefilledModel() = default;
@@ -41,7 +40,6 @@ class PrefilledModel {
     read(std::move(prompt));
   }
 
-  /// Reads a prompt of at least one token.
   void read(std::vector<TokenId> prompt) {
     const auto differ       = std::ranges::mismatch(prompt, prompt_).in1;
     const std::size_t known = std::min(static_cast<std::size_t>(differ - prompt.begin()),

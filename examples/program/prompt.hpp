@@ -58,7 +58,6 @@ class PromptTokens {
 /// text.
 std::string results_text(std::span<const Message> results);
 
-/// The tokens of the whole prompt.
 std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokenizer,
                                              const tooldecode::ToolSet& tools,
                                              std::string_view format,

@@ -97,7 +97,6 @@ class Meter {
   bool is_terminal_        = isatty(STDERR_FILENO) == 1;
 };
 
-// The counts of each file.
 std::vector<td::TokenCounts> count_files(const td::Tokenizer& tokenizer,
                                          const RanksOptions& options) {
   std::vector<td::TokenCounts> counts;

@@ -42,7 +42,6 @@ class AnswerText {
       : stream_(std::move(calls)), stops_(std::move(stops)) {}
 
   [[nodiscard]] Events push(tooldecode::TokenId token) { return shown(stream_.push(token)); }
-  /// The remaining events, when the turn has ended.
   [[nodiscard]] Events finish();
   /// The stop text that was found, or null.
   [[nodiscard]] const std::string* stop() const noexcept { return stops_.found(); }
@@ -56,7 +55,7 @@ class AnswerText {
   tooldecode::text::StopFinder stops_;
   std::string space_;   // leading white space of the text
   bool begun_ = false;  // some text was not white space
-  bool calls_ = false;  // calls have begun
+  bool calls_ = false;
 };
 
 /// Token counts of a request.
@@ -67,7 +66,6 @@ struct Usage {
   [[nodiscard]] Json json() const;
 };
 
-/// Why an answer ended.
 struct AnswerEnd {
   const char* reason;  ///< OpenAI's finish_reason
   Json stop;           ///< the stop text or token id of the request that ended it; else null
@@ -80,7 +78,6 @@ struct AnswerEnd {
 /// The texts of a turn's calls to custom tools, by call number.
 using CustomInputs = std::map<std::size_t, CustomInput>;
 
-/// A server-sent event.
 std::string sse_event(const Json& data);
 
 /// A token with its log-probability in OpenAI's form; its bytes may be a part of a character.
@@ -114,7 +111,6 @@ class ReplyWriter {
                                   std::span<const std::string> written) const;
 
   [[nodiscard]] std::string response(Json choices, const Usage& usage) const;
-  /// The first chunk of a choice.
   [[nodiscard]] std::string first_chunk(std::size_t choice, bool with_usage) const;
   /// One chunk; the choice's last if `end` is set. If usage is requested, all chunks but the last
   /// have it as null.

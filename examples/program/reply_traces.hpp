@@ -19,7 +19,6 @@ namespace program {
 
 class ReplyTraces {
  public:
-  /// Number of replies in a file.
   static constexpr std::size_t kept = 16;
 
   ReplyTraces(std::vector<std::string> paths, const Assistant& assistant, const std::string& model)

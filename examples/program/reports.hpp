@@ -18,12 +18,11 @@
 
 namespace program {
 
-/// The scores of the methods on the same rows.
 struct Report {
   std::vector<Scores> scores{};       ///< by method
   std::vector<std::string> groups{};  ///< by row
   std::uint64_t seed   = 1;           ///< of the confidence intervals
-  std::size_t left_out = 0;           ///< rows that could not be used
+  std::size_t left_out = 0;
 
   /// Time relative to greedy decoding in the same run; empty if that was not run.
   [[nodiscard]] std::optional<double> relative_time(const Scores& method) const;

@@ -20,7 +20,6 @@
 
 namespace program {
 
-/// The tools of a request.
 struct RequestTools {
   Json documents = Json::array();
   tooldecode::ToolSet all;       ///< shown to the model and allowed in messages
@@ -58,7 +57,7 @@ class ToolError : public ApiError {
 /// A tool that is offered with any arguments, because its document cannot be enforced.
 struct RelaxedTool {
   std::string name;
-  std::string place;  ///< of what cannot be enforced
+  std::string place;
   std::string why;
 };
 

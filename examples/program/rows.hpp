@@ -34,7 +34,6 @@ class LeftOut {
   void add(const std::string& reason, const std::string& id);
   void add(const tooldecode::Error& error, const std::string& id);
   [[nodiscard]] std::size_t count() const;
-  /// One line for each reason.
   [[nodiscard]] std::string report() const;
 
  private:

@@ -17,7 +17,6 @@
 
 namespace program {
 
-/// One method's answer to one row.
 struct Result {
   tooldecode::ErrorClass error = tooldecode::ErrorClass::correct;
   double seconds               = 0;
@@ -26,7 +25,6 @@ struct Result {
   double prompt_seconds        = 0;  ///< part of `seconds` in which the model read the prompt
 };
 
-/// One method's answers to all rows.
 struct Scores {
   std::string name;
   std::size_t orders = 0;  ///< of tool-decoding
@@ -64,7 +62,6 @@ struct Scores {
   }
 };
 
-/// A 95 % interval.
 struct Interval {
   double low = 0, high = 0;
 };
@@ -91,7 +88,6 @@ Interval bootstrap(std::size_t rows, std::uint64_t seed, F statistic) {
   return {quantile(0.025), quantile(0.975)};
 }
 
-/// The interval of the share of correct rows.
 inline Interval accuracy_interval(const Scores& scores, std::uint64_t seed) {
   return bootstrap(scores.rows.size(), seed, [&](auto drawn) -> std::optional<double> {
     const auto correct = std::count_if(drawn.begin(), drawn.end(), [&](std::size_t row) {

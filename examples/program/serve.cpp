@@ -118,7 +118,6 @@ sigset_t stop_signals() {
   return signals;
 }
 
-// The HTTP interface of a ChatService.
 class HttpServer {
  public:
   HttpServer(ChatService& service, const ServeOptions& options)
@@ -181,7 +180,6 @@ class HttpServer {
     });
   }
 
-  // Serves until the process is asked to stop.
   void run() {
     const sigset_t signals = stop_signals();
     const auto port        = http_.bind(options_.host, options_.port);
@@ -404,7 +402,6 @@ class HttpServer {
 
   struct ClientGone {};
 
-  // Throws if the client is gone.
   void require_listener() const {
     if (stopping_) throw_stopping();
     if (!ConnectionServer::connection().is_open()) throw ClientGone();

@@ -92,10 +92,9 @@ class ConstraintCache {
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
 };
 
-/// Settings of a ChatService.
 struct ServiceOptions {
-  std::size_t max_batch    = 32;      ///< requests decoded at the same time
-  std::size_t max_waiting  = 96;      ///< requests that wait for a place
+  std::size_t max_batch    = 32;  ///< requests decoded at the same time
+  std::size_t max_waiting  = 96;
   std::size_t prefix_cache = 16'384;  ///< tokens kept of earlier requests
   std::size_t cache_bytes  = std::size_t{64} << 20;
   double keep_alive        = 300;  ///< default seconds that a tool's output is kept
@@ -108,7 +107,7 @@ struct ServiceOptions {
 /// A request that the engine works on. Its handler must cancel it if it stops listening before the
 /// reply.
 struct ChatSession {
-  std::string id{};    ///< of the response
+  std::string id{};
   std::string unique;  ///< unique to this request
   AnswerText text;     ///< initial state of each turn
   std::size_t prompt_tokens = 0;
@@ -139,7 +138,6 @@ class ChatService {
   [[nodiscard]] ChatSession start(const ChatRequest& chat, const std::string& client,
                                   const std::function<void()>& watch);
 
-  /// Whether requests wait for places.
   [[nodiscard]] bool is_busy() const { return places_.waiting() > 0; }
   /// Cancels building for requests that are not submitted yet.
   void cancel_building() noexcept { constraints_.cancel(); }
@@ -163,7 +161,6 @@ class ChatService {
           early_.dropped() + misnamed_);
   }
 
-  // Data of a response, found by its id.
   struct Response {
     tooldecode::ToolSet tools;
     std::size_t bytes  = 0;  // of the tool documents
@@ -223,7 +220,7 @@ class ChatService {
   mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, Response, std::less<>> responses_;
   std::deque<std::string> ended_;  // ids, oldest first
-  std::size_t bytes_ = 0;          // of all responses
+  std::size_t bytes_ = 0;
   EarlyOutputs early_;
   std::size_t misnamed_ = 0;  // early outputs whose request has no such tool
 

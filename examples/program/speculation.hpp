@@ -40,10 +40,8 @@ inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& 
   return {std::vector<std::uint64_t>(vocabulary.size()), vocabulary, "nothing"};
 }
 
-/// Levels of EAGLE's trees.
 inline constexpr std::size_t eagle_depth = 8;
 
-/// Decodes with draft trees of a drafter.
 template <class M, class C, class D>
 tooldecode::Output decode_with(const M& model, const C& constraint, const D& drafter,
                                std::span<const tooldecode::TokenId> prompt,
@@ -53,7 +51,6 @@ tooldecode::Output decode_with(const M& model, const C& constraint, const D& dra
                                                                                     options);
 }
 
-/// The data of drafters that need no draft model.
 struct TextDrafters {
   explicit TextDrafters(const Assistant& assistant)
       : lookup{assistant.masks},

@@ -20,7 +20,6 @@
 
 namespace program {
 
-/// A text to check.
 struct CheckedText {
   Json id{};
   std::string text{};

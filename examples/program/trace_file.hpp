@@ -45,7 +45,6 @@ class TraceFile {
 
   void add(const AnswerTrace& answer);
   void add(TimelineSpan span);
-  /// Adds another fact.
   void set(const std::string& key, Json value);
 
   void write() const;

@@ -4,7 +4,6 @@
 
 namespace program {
 
-/// The text of trace_page.html.
 extern const char* const trace_page;
 
 }  // namespace program

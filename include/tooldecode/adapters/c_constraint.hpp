@@ -265,7 +265,6 @@ class Constrained {
     return made(constraint_.advance_bytes(state, bytes));
   }
 
-  /// The state after tokens, and how many of them are allowed.
   [[nodiscard]] std::pair<State, std::size_t> follow(State state,
                                                      std::span<const std::int32_t> tokens) const {
     std::size_t allowed = 0;
@@ -338,7 +337,6 @@ struct MaskRows {
   std::uint32_t* words = nullptr;
   std::size_t width    = 0;
 
-  /// Requires rows wide enough for a constraint's masks.
   void require_width(const Constrained& constraint) const {
     if (width >= constraint.words()) return;
     throw Refusal(TD_ERROR_SHAPE_MISMATCH, "row_words",

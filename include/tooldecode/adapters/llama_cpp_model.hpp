@@ -28,12 +28,12 @@ namespace tooldecode {
 /// Settings of a LlamaCppModel.
 struct LlamaCppOptions {
   std::uint32_t cells = 0;  ///< tokens that all caches hold together; 0: the trained context length
-  std::uint32_t sequences = 64;   ///< most caches and leaves of draft trees; at most 256
-  std::uint32_t batch     = 512;  ///< tokens in one pass
+  std::uint32_t sequences = 64;  ///< most caches and leaves of draft trees; at most 256
+  std::uint32_t batch     = 512;
   std::int32_t threads =
       1;  ///< llama.cpp's barriers spin: more threads than idle cores are slower than one
   std::int32_t gpu_layers = 0;  ///< layers on a GPU, if llama.cpp supports one; below 0: all
-  ggml_type cache_type    = GGML_TYPE_F16;  ///< of keys and values
+  ggml_type cache_type    = GGML_TYPE_F16;
   /// On a CPU it sums in half precision: logits differ by a thousandth of their size.
   llama_flash_attn_type flash_attention = LLAMA_FLASH_ATTN_TYPE_AUTO;
 };
@@ -73,7 +73,7 @@ class LlamaCppModel {
     friend class LlamaCppModel;
     struct Leaf {
       llama_seq_id sequence;
-      std::uint64_t path;  // its nodes
+      std::uint64_t path;
     };
     Cache(std::shared_ptr<Context> context, llama_seq_id sequence)
         : context_(std::move(context)), sequence_(sequence) {}
@@ -111,7 +111,6 @@ class LlamaCppModel {
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return context_->vocabulary_size; }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return context_->hidden_size; }
-  /// How many tokens one cache can hold.
   [[nodiscard]] std::size_t context_length() const noexcept { return context_->length; }
   [[nodiscard]] const llama_model* model() const noexcept { return context_->model.get(); }
   [[nodiscard]] const llama_vocab* vocab() const noexcept { return llama_model_get_vocab(model()); }
@@ -207,7 +206,6 @@ class LlamaCppModel {
     context_->forget_nodes(cache);
   }
 
-  /// Appends L tokens and writes their final hidden states.
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
                       std::span<float> hidden) const {
     TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());

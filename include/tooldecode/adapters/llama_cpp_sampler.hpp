@@ -132,8 +132,8 @@ struct Sampler {
 
   std::shared_ptr<const C> constraint;
   SamplerOptions options;
-  std::shared_ptr<decode::Ending> ending{};  // if texts must end
-  std::optional<typename C::State> state;    // empty after a token that was not allowed
+  std::shared_ptr<decode::Ending> ending{};
+  std::optional<typename C::State> state;  // empty after a token that was not allowed
   std::size_t taken = 0;
   TokenMask mask;
   bool is_filled = false;

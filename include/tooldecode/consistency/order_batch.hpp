@@ -38,14 +38,13 @@ namespace tooldecode::consistency {
 /// \par Threads     one thread at a time
 class OrderBatch {
  public:
-  /// Shared by all branches.
   struct Setting {
     ModelRef model;
     const ToolCallFSM& answer;  ///< decides what may follow the call
     const LogitsPipeline& pipeline;
     const DecodeOptions& options;
     std::span<const TokenId> prompt;
-    std::span<const TokenId> generated;  ///< everything before the branches
+    std::span<const TokenId> generated;
     constraint::ForcedText text;
     /// Encodes a text; returns nothing if the text is empty or cannot be written.
     std::function<std::vector<TokenId>(std::string_view)> encode;
@@ -131,7 +130,7 @@ class OrderBatch {
   std::vector<Group> groups_;
   std::optional<Kept> kept_;
   TokenMask mask_, outer_mask_;
-  std::vector<float> row_;     // [V], of one branch
+  std::vector<float> row_;
   std::vector<float> logits_;  // [groups, V]
   std::size_t passes_ = 0;
   std::chrono::nanoseconds model_time_{0};

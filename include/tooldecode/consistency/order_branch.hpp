@@ -25,12 +25,12 @@ struct OrderBranch {
   std::optional<ToolCallFSM::State> outer;  ///< the answer's state while it accepts this order
   std::vector<TokenId> tokens{};
   std::vector<double> log_probabilities{};
-  std::vector<bool> forced{};          ///< inserted, not chosen
-  std::vector<TokenTrace> trace{};     ///< of the tokens, if requested
-  std::string closing{};               ///< bytes after the tokens, up to the end of the arguments
-  double closing_log_probability = 0;  ///< of the token that closed the arguments
+  std::vector<bool> forced{};  ///< inserted, not chosen
+  std::vector<TokenTrace> trace{};
+  std::string closing{};  ///< bytes after the tokens, up to the end of the arguments
+  double closing_log_probability = 0;
   bool is_over                   = false;
-  bool is_complete               = false;        ///< the arguments reached their end
+  bool is_complete               = false;
   Finish finish                  = Finish::end;  ///< why it is over, if it is not complete
 
   std::string text{};  ///< all bytes of the arguments, `closing` included

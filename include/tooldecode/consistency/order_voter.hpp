@@ -35,7 +35,7 @@ struct OrderConsistencyOptions {
   VoteRule vote                         = VoteRule::majority;
   bool adaptive      = true;  ///< stops when no remaining order could change a winner
   bool batched       = true;  ///< orders share a pass; else they run one after another
-  std::uint64_t seed = 0;     ///< of the shuffles
+  std::uint64_t seed = 0;
   /// Encodes text as the model's tokenizer does. If it is empty or its result does not spell the
   /// text, the longest tokens that fit are used.
   std::function<std::vector<TokenId>(std::string_view)> encode = {};
@@ -44,10 +44,10 @@ struct OrderConsistencyOptions {
 /// How a call was decided.
 struct CallVote {
   std::size_t tool = 0;  ///< index in the ToolSet
-  ToolCall call{};       ///< of the winners
+  ToolCall call{};
   std::vector<ParameterVote> parameters{};
   std::vector<Candidate> candidates{};  ///< finished candidates, by order
-  std::size_t orders = 0;               ///< number of available orders
+  std::size_t orders = 0;
   /// Whether the answer contains the call; false if the answer was cut or had to end before.
   bool is_written = true;
 };
@@ -71,7 +71,6 @@ class OrderVoter {
 
   [[nodiscard]] const OrderConsistencyOptions& options() const noexcept { return options_; }
 
-  /// Continues a prompt that the model can read.
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const LogitsPipeline& pipeline,
                                      const DecodeOptions& options) const;

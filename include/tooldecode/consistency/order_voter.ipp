@@ -182,7 +182,6 @@ class OrderVoter::Answer {
     result_.calls.push_back(std::move(decided));
   }
 
-  // Runs as many orders as needed.
   void sample(const ToolOrders& orders, OrderBatch& running, CallVote& decided) const {
     const OrderConsistencyOptions& options = sampler_.options_;
     const auto& branches                   = running.branches();

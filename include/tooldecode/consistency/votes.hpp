@@ -23,7 +23,7 @@ namespace tooldecode {
 /// The weight of a candidate's vote. Ties are broken by the mean log-probability of the choice's
 /// tokens, then by the lowest order.
 enum class VoteRule : std::uint8_t {
-  majority,         ///< each candidate counts one
+  majority,
   log_probability,  ///< the geometric mean of the probabilities of the value's tokens
   first_order,      ///< only the lowest order counts
 };
@@ -40,8 +40,8 @@ struct Candidate {
   std::size_t order = 0;
   std::vector<CandidateValue> values{};  ///< finished values, in written order
   bool is_complete       = false;        ///< the call was closed: missing parameters were left out
-  double log_probability = 0;            ///< of the token that closed the call
-  std::vector<TokenId> tokens{};         ///< from the opening of the arguments
+  double log_probability = 0;
+  std::vector<TokenId> tokens{};  ///< from the opening of the arguments
 };
 
 /// One choice for a parameter.

@@ -49,7 +49,7 @@ struct BatchOptions {
 
 /// Counters of a ContinuousBatch.
 struct BatchCounts {
-  std::size_t passes           = 0;  ///< forward passes of the model, over any number of sequences
+  std::size_t passes           = 0;
   std::size_t prompt_tokens    = 0;  ///< prompt tokens of admitted sequences
   std::size_t reused_tokens    = 0;  ///< prompt tokens found in the prefix cache
   std::size_t generated_tokens = 0;
@@ -64,10 +64,10 @@ namespace decode {
 struct BatchItem {
   std::vector<TokenId> prompt;        ///< [L]
   std::shared_ptr<const void> owner;  ///< owns what the next three members refer to
-  ConstraintRef constraint;           ///< used for each of its answers
-  std::function<void()> renew;        ///< renews the constraint before each answer; may be empty
+  ConstraintRef constraint;
+  std::function<void()> renew;  ///< renews the constraint before each answer; may be empty
   DrafterRef drafter;
-  DecodeOptions options                          = {};  ///< used for each of its answers
+  DecodeOptions options                          = {};
   std::function<AfterTurn(const Output&)> on_end = {};
   std::function<void(const Error&)> on_error     = {};  ///< see BatchRequest
 };

@@ -203,7 +203,7 @@ class BeamSearch::Search {
   std::vector<Beam> beams_;  // [B], in the order of their tokens
   std::optional<Answer> best_;
   std::vector<float> rows_;  // [B, V]
-  Output cost_;              // passes and times
+  Output cost_;
 };
 
 TOOLDECODE_INLINE Output BeamSearch::operator()(const ModelRef& model,

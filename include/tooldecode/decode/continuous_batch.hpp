@@ -100,7 +100,6 @@ class ContinuousBatch {
                       .on_end     = std::move(request.on_end),
                       .on_error   = std::move(request.on_error)});
   }
-  /// Lets a waiting sequence read tokens and answer again.
   void resume(Id id, std::span<const TokenId> tokens) { loop_.resume(id, tokens); }
   /// Removes a sequence in any state; its callbacks are not called any more.
   void leave(Id id) { loop_.leave(id); }

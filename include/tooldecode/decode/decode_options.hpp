@@ -18,16 +18,16 @@ namespace tooldecode {
 /// One emitted token, as a stream reports it.
 struct TokenEvent {
   TokenId token                      = 0;
-  std::size_t index                  = 0;      ///< among the emitted tokens
-  double log_probability             = 0;      ///< under the distribution it was chosen from
+  std::size_t index                  = 0;
+  double log_probability             = 0;
   bool forced                        = false;  ///< chosen without a forward pass
   std::vector<LikelyToken> likeliest = {};     ///< as in Output::likeliest
 };
 
 /// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
 struct DecodeOptions {
-  std::size_t max_tokens                      = 256;   ///< chosen tokens, the end token included
-  float temperature                           = 0.0F;  ///< 0 is greedy
+  std::size_t max_tokens                      = 256;  ///< chosen tokens, the end token included
+  float temperature                           = 0.0F;
   std::size_t top_k                           = 0;  ///< see SamplingParameters; also the next six
   float top_p                                 = 1.0F;
   float min_p                                 = 0.0F;
@@ -42,15 +42,15 @@ struct DecodeOptions {
   /// Ids that the vocabulary lacks are ignored.
   std::vector<TokenId> end_tokens = {};
   bool skip_forced                = true;  ///< takes the only allowed token without a pass
-  std::function<void(const TokenEvent&)> on_token = {};  ///< called for each token, in order
+  std::function<void(const TokenEvent&)> on_token = {};
   /// Called for each token of an answer, in order, as soon as it is chosen. If it returns true, the
   /// answer ends after this token as `stopped`. The first token has index 0.
   std::function<bool(const TokenEvent&)> ends_after = {};
   /// Guarantees that no answer is cut: when `max_tokens` or the context length comes near, tokens
   /// after which the answer could not end in time are masked; see Completions. A budget below the
-  /// shortest answer is an error. It is false by default: the default limit of 256 may be too small,
-  /// and a cut text shows that. Set it to true if you run calls as they arrive. The constraint must
-  /// be a grammar, a ToolDec machine over one, or none.
+  /// shortest answer is an error. It is false by default: the default limit of 256 may be too
+  /// small, and a cut text shows that. Set it to true if you run calls as they arrive. The
+  /// constraint must be a grammar, a ToolDec machine over one, or none.
   bool always_ends                   = false;
   std::uint64_t max_completion_steps = 200'000;  ///< see CompletionOptions::max_steps
   /// Fills Output::likeliest with at most this many tokens per position.
@@ -59,7 +59,6 @@ struct DecodeOptions {
   /// is then multiplied for all rows, not only for the allowed ones; the tokens are the same.
   std::optional<std::size_t> trace = {};
 
-  /// The options of the logits pipeline.
   [[nodiscard]] SamplingParameters logits() const;
 };
 

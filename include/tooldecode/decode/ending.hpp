@@ -37,7 +37,6 @@ class Ending {
   /// Tokens needed to end after a state, the end token included; see Completions.
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough);
 
-  /// Whether an answer can end after a state within `remaining` tokens, the end token included.
   [[nodiscard]] bool can_end(State state, std::size_t remaining);
 
   /// Removes from a state's mask the tokens after which the answer could not end. `remaining`

@@ -112,7 +112,6 @@ class ModelRef {
                                    std::span<const std::span<const std::uint64_t>> ancestors,
                                    std::span<float> hidden) const;
 
-  /// The head of a HostHeadModel.
   class Head {
    public:
     /// Length of the end of a state that the head multiplies.

@@ -43,11 +43,11 @@ enum class Finish {
 
 /// Where the time of a decode went.
 struct PhaseTimes {
-  std::chrono::nanoseconds prefill{0};     ///< the first forward pass
-  std::chrono::nanoseconds model{0};       ///< later forward passes
-  std::chrono::nanoseconds constraint{0};  ///< masks and state transitions
-  std::chrono::nanoseconds sampling{0};    ///< the logits pipeline and the choice
-  std::chrono::nanoseconds drafting{0};    ///< drafting
+  std::chrono::nanoseconds prefill{0};
+  std::chrono::nanoseconds model{0};  ///< later forward passes
+  std::chrono::nanoseconds constraint{0};
+  std::chrono::nanoseconds sampling{0};
+  std::chrono::nanoseconds drafting{0};
 
   [[nodiscard]] std::chrono::nanoseconds total() const noexcept;
 };
@@ -73,11 +73,11 @@ struct Output {
   /// empty list.
   std::vector<std::vector<LikelyToken>> likeliest;
   Finish finish = Finish::end;
-  std::optional<TokenId> end_token;   ///< the end token that was chosen, if any
-  std::size_t passes            = 0;  ///< forward passes of the model
+  std::optional<TokenId> end_token;  ///< the end token that was chosen, if any
+  std::size_t passes            = 0;
   std::size_t forced_tokens     = 0;  ///< the only allowed token, taken without a forward pass
   std::size_t searches_given_up = 0;  ///< by DecodeOptions::always_ends; see CompletionCounts
-  DraftCounts drafts;                 ///< if the strategy drafts
+  DraftCounts drafts;
   PhaseTimes times;
   Trace trace;  ///< if DecodeOptions::trace asks for it
 };

@@ -48,7 +48,6 @@ struct Run {
   /// Makes answers end in time; may be null.
   std::shared_ptr<Ending> ending = Ending::make(constraint, pipeline, options);
 
-  /// The most tokens that can be chosen, the end token included.
   [[nodiscard]] std::size_t max_tokens() const noexcept;
 
   /// Throws if an answer that must end does not fit.
@@ -78,7 +77,6 @@ class Sequence {
   /// The emitted tokens; the strategy fills in passes and times.
   [[nodiscard]] Output& output() noexcept { return output_; }
   [[nodiscard]] const Output& output() const noexcept { return output_; }
-  /// The constraint's state after the emitted tokens.
   [[nodiscard]] ConstraintRef::State state() const noexcept { return state_; }
   /// Tokens that the model must read before it gives the next distribution.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return unread_; }
@@ -88,7 +86,6 @@ class Sequence {
   /// Marks everything as unread, the prompt included.
   void mark_unread();
 
-  /// Removes further tokens from a mask.
   using Narrow = std::function<void(MaskView)>;
   /// Returns the next token if it is the only one allowed and the options let it skip the pass.
   /// Always fills the mask for `make_distribution`.

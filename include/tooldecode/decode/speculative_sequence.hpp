@@ -61,7 +61,6 @@ class SpeculativeSequence {
   /// Whether a tree fits on top of the unread tokens.
   [[nodiscard]] bool can_draft() const;
 
-  /// The drafter's guesses; only the root if there are none.
   [[nodiscard]] DraftTree draft();
 
   /// Reads the unread tokens and takes the next token.

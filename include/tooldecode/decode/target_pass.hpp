@@ -67,7 +67,7 @@ class TargetPass {
   std::vector<float> own_;         // [n, H], of this object's passes
   std::span<const float> states_;  // [n, H]; empty if the model computes logits
   std::vector<float> logits_;      // [n, V]
-  std::size_t first_ = 0;          // token of row 0
+  std::size_t first_ = 0;
 };
 
 }  // namespace tooldecode::decode

@@ -133,7 +133,6 @@ class ToolDecCompletions {
   bool ends_within(State state, std::uint32_t left, std::uint32_t ahead);
   void begin_search();
   void end_search();
-  // Finds how many tokens a state needs.
   void find_shortest(State state);
 
   void narrow_names(State state, std::size_t remaining, MaskView words);
@@ -147,7 +146,7 @@ class ToolDecCompletions {
   std::unordered_map<State, std::vector<Transition>, Hash> transitions_;
   std::unordered_map<State, Known, Hash> known_;
   CompletionCounts own_;
-  std::uint64_t steps_ = 0;  // of the current search
+  std::uint64_t steps_ = 0;
   bool is_given_up_    = false;
 };
 

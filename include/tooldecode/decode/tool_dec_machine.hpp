@@ -50,8 +50,8 @@ class ToolDecMachine {
   enum class Phase : std::uint8_t {
     text,
     trigger,  ///< tool mode, while the trigger is written
-    calls,    ///< tool mode
-    name,     ///< tool mode with ToolNames, where a name may begin or has begun
+    calls,
+    name,  ///< tool mode with ToolNames, where a name may begin or has begun
   };
   /// The phase, the ToolCallFSM's state, and what is written: bytes of the trigger, or the node of
   /// a name.

@@ -46,12 +46,12 @@ enum class TokenOrigin : std::uint8_t {
 
 /// What a span of time was spent on: the members of PhaseTimes, and the orders of a call.
 enum class Phase : std::uint8_t {
-  prefill,     ///< the first forward pass, with any waiting time
-  model,       ///< later passes, and rows of the head
-  constraint,  ///< masks and state transitions
+  prefill,  ///< the first forward pass, with any waiting time
+  model,    ///< later passes, and rows of the head
+  constraint,
   sampling,
-  drafting,  ///< guesses of what follows, by a drafter
-  orders,    ///< a call decoded under several orders of its parameters, passes included
+  drafting,
+  orders,  ///< a call decoded under several orders of its parameters, passes included
 };
 
 /// The phase's name in machine-readable output.
@@ -106,7 +106,7 @@ struct TokenTrace {
   double removed_probability               = 0;      ///< total of all tokens that the mask removed
   std::vector<RemovedToken> removed        = {};     ///< the most likely of them, in order
   std::optional<DraftPlace> draft          = {};     ///< the draft node that guessed it
-  std::chrono::steady_clock::time_point at = {};     ///< when it was taken
+  std::chrono::steady_clock::time_point at = {};
 };
 
 /// A draft that was verified. `path` lists the accepted nodes, without the root.
@@ -161,7 +161,6 @@ class Tracer {
   /// Discards the time since the last event: it belongs to no phase.
   void resume() { last_ = Clock::now(); }
   void spend(Trace& trace, Phase phase);
-  /// Records the model's logits.
   void see(Trace& trace, std::span<const float> logits, ConstMaskView mask);
   /// Records a draft that is about to be verified.
   void open(Trace& trace, const DraftTree& tree);

@@ -25,7 +25,6 @@ class AcceptanceEstimate {
  public:
   static constexpr std::size_t levels = 16;  ///< deeper ones count as the last
 
-  /// Counts a guess whose parent was accepted.
   void count_guess(double probability, bool accepted) noexcept;
   /// Counts a level below an accepted one; the first level is 1.
   void count_level(std::size_t depth, bool accepted) noexcept;

@@ -59,7 +59,6 @@ class HeadCosts {
     return HeadCosts(std::move(known));
   }
 
-  /// Number of sizes.
   [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
   [[nodiscard]] std::size_t rows(std::size_t i) const noexcept { return known_[i].first; }
   /// Seconds of a product with `rows` rows, linear between two sizes and through 0 below the least.
@@ -108,7 +107,7 @@ class CoverageEstimate {
 
  private:
   static constexpr double window = 512;  // tokens or rounds after which old ones count half
-  static constexpr double enough = 32;   // tokens
+  static constexpr double enough = 32;
 
   struct Size {
     double covered = 0;

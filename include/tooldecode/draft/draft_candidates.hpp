@@ -115,7 +115,7 @@ class DraftCandidates {
   [[nodiscard]] DraftTree best(std::size_t count, double min_probability = 0) const {
     TOOLDECODE_ASSERT(count >= 1 && count <= DraftTree::max_nodes);
     DraftTree tree(token(0));
-    std::vector<std::size_t> places(size());  // indices in the tree
+    std::vector<std::size_t> places(size());
     for (const std::size_t node : best_nodes(count, min_probability)) {
       if (node != 0) places[node] = tree.add(places[parent(node)], token(node), score(node));
     }

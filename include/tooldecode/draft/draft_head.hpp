@@ -44,10 +44,10 @@ concept DraftHead =
                                  ConstMaskView mask, std::span<const ConstMaskView> masks) {
       { head.vocabulary_size() } -> std::convertible_to<std::size_t>;
       { head.hidden_size() } -> std::convertible_to<std::size_t>;
-      { head.size() } -> std::convertible_to<std::size_t>;  // K
-      { head.token(i) } -> std::convertible_to<TokenId>;    // of row i < K
-      { head.with(tokens) } -> std::same_as<T>;             // adds rows for these if it can
-      { head.fill_logits(hidden, logits) };                 // hidden [n, H], logits [n, K]
+      { head.size() } -> std::convertible_to<std::size_t>;
+      { head.token(i) } -> std::convertible_to<TokenId>;  // of row i < K
+      { head.with(tokens) } -> std::same_as<T>;           // adds rows for these if it can
+      { head.fill_logits(hidden, logits) };               // hidden [n, H], logits [n, K]
       {
         head.project_topk(hidden, i, masks)
       } -> std::same_as<std::vector<TopTokens>>;                    // masks [n] or none
@@ -58,7 +58,7 @@ concept DraftHead =
 
 namespace tooldecode::diagnose {
 
-/// True where T is a DraftHead; otherwise a compile error that names what T lacks first.
+/// True if T is a DraftHead; otherwise a compile error that names the first thing that T lacks.
 template <class T>
 consteval bool is_draft_head() {
   using Floats = std::span<const float>;

@@ -99,8 +99,8 @@ class DraftState {
   }
 
   typename D::Cache cache_;
-  std::size_t read_    = 0;    // number of hidden states read
-  std::size_t nodes_   = 0;    // draft nodes in the cache
+  std::size_t read_    = 0;  // number of hidden states read
+  std::size_t nodes_   = 0;
   std::uint64_t above_ = 0;    // ancestor mask of nodes above the root
   std::vector<float> narrow_;  // [n, S], if the target's states are wider
 };

@@ -26,15 +26,15 @@ namespace tooldecode {
 template <ConstraintPolicy C>
 struct DraftContext {
   const C& constraint;
-  typename C::State state;             ///< the constraint's state after all emitted tokens
-  std::span<const TokenId> prompt;     ///< [L]
-  std::span<const TokenId> generated;  ///< emitted so far
-  std::size_t unread = 1;              ///< last tokens that the target has not read; at least one
-  std::span<const float> hidden;       ///< [n, H]
-  std::size_t max_depth  = 0;          ///< deeper drafts cannot be used
-  std::size_t max_nodes  = 0;          ///< in the tree, the root included
-  double min_probability = 0;  ///< of a path that is worth extending, as the drafter sees it
-  std::uint64_t seed     = 0;  ///< of the run's sampling noise, for drafters that sample
+  typename C::State state;          ///< the constraint's state after all emitted tokens
+  std::span<const TokenId> prompt;  ///< [L]
+  std::span<const TokenId> generated;
+  std::size_t unread = 1;         ///< last tokens that the target has not read; at least one
+  std::span<const float> hidden;  ///< [n, H]
+  std::size_t max_depth  = 0;     ///< deeper drafts cannot be used
+  std::size_t max_nodes  = 0;     ///< in the tree, the root included
+  double min_probability = 0;     ///< of a path that is worth extending, as the drafter sees it
+  std::uint64_t seed     = 0;     ///< of the run's sampling noise, for drafters that sample
 
   /// A token of the prompt followed by the generated text.
   [[nodiscard]] TokenId token(std::size_t position) const noexcept {

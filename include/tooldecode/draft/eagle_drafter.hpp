@@ -25,9 +25,9 @@ namespace tooldecode {
 
 /// Settings of an EagleDrafter.
 struct EagleOptions {
-  std::size_t depth      = 6;     ///< levels of the tree
-  std::size_t width      = 8;     ///< nodes of a level that get children; also children of each
-  std::size_t budget     = 32;    ///< draft tokens of a tree
+  std::size_t depth      = 6;
+  std::size_t width      = 8;  ///< nodes of a level that get children; also children of each
+  std::size_t budget     = 32;
   double min_probability = 0.02;  ///< of a path that is verified, as the draft model sees it
   /// Vocabulary of the prompt. If set, the prompt's tokens are rows of the request's head too,
   /// however rare they are.

@@ -23,7 +23,7 @@ namespace tooldecode {
 
 /// Settings of a ForcedDrafter.
 struct ForcedDrafterOptions {
-  std::size_t budget = 24;    ///< draft tokens of a tree
+  std::size_t budget = 24;
   double probability = 0.98;  ///< per token, that a model cuts the string as the tokenizer does
 };
 

@@ -57,7 +57,6 @@ class FrequencyRankedHead {
   [[nodiscard]] std::size_t hidden_size() const noexcept { return head_.cols(); }
   /// Number of rows: ranked ones first, then added ones.
   [[nodiscard]] std::size_t size() const noexcept { return k_ + added_->size(); }
-  /// Number of ranked rows.
   [[nodiscard]] std::size_t ranked_size() const noexcept { return k_; }
   [[nodiscard]] TokenId token(std::size_t i) const noexcept {
     return i < k_ ? tokens_.ranked()[i] : (*added_)[i - k_];
@@ -71,7 +70,6 @@ class FrequencyRankedHead {
   /// prompt and its tool documents.
   [[nodiscard]] FrequencyRankedHead with(std::span<const TokenId> tokens) const;
 
-  /// Logits of all rows, in row order.
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const;
   /// For each state, the k most likely tokens that its mask allows, and the log-sum-exp of all
   /// allowed tokens.

@@ -66,7 +66,6 @@ class MappedHead {
   /// Returns a copy: rows cannot be added to this matrix.
   [[nodiscard]] MappedHead with(std::span<const TokenId>) const { return *this; }
 
-  /// Logits of all rows, in row order.
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const;
   /// For each state, the k most likely tokens that its mask allows, and the log-sum-exp of all
   /// allowed tokens.
@@ -77,7 +76,6 @@ class MappedHead {
   [[nodiscard]] draft::TokenLogits project(std::span<const float> hidden,
                                            ConstMaskView mask = {}) const;
 
-  /// The weight type of the rows.
   [[nodiscard]] WeightType row_type() const noexcept { return table_->type; }
   [[nodiscard]] WeightType found_type() const noexcept { return table_->type; }
   /// The weights of row i < K, as append_row stores them.

@@ -26,7 +26,7 @@ namespace tooldecode {
 struct MedusaOptions {
   std::vector<std::size_t> choices = {8, 6, 4};  ///< children of a node, by its depth
   std::size_t width                = 8;          ///< nodes of a level that get children
-  std::size_t budget               = 32;         ///< draft tokens of a tree
+  std::size_t budget               = 32;
   double min_probability           = 0.02;  ///< of a path that is verified, as the heads see it
   /// Vocabulary of the prompt. If set, the prompt's tokens are rows of the request's head too,
   /// however rare they are.

@@ -22,10 +22,10 @@ namespace tooldecode {
 
 /// Settings of a PromptLookupDrafter.
 struct PromptLookupOptions {
-  std::size_t budget    = 24;  ///< draft tokens of a tree
-  std::size_t length    = 8;   ///< most tokens of one guess
-  std::size_t matches   = 3;   ///< most guesses per round
-  std::size_t min_bytes = 2;   ///< of a match
+  std::size_t budget    = 24;
+  std::size_t length    = 8;  ///< most tokens of one guess
+  std::size_t matches   = 3;  ///< most guesses per round
+  std::size_t min_bytes = 2;
   std::size_t max_bytes = 32;  ///< most bytes compared for a match
 };
 

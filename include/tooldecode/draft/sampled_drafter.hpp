@@ -128,7 +128,6 @@ class SampledDrafter {
   }
 
  private:
-  // A node that may get children.
   template <class C>
   struct Open {
     std::size_t node;

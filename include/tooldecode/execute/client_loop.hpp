@@ -48,7 +48,6 @@ namespace execute {
 /// \par Threads     as ClientSpeculator; so are the other properties
 class ClientLoop {
  public:
-  /// A context of any type.
   using Context = std::shared_ptr<const void>;
 
   /// \param executor  must outlive the speculator
@@ -60,7 +59,6 @@ class ClientLoop {
 
   [[nodiscard]] ClientTurn run_turn(const Context& context, std::stop_token stop);
 
-  /// Counts of submissions so far; waits for the one in progress.
   [[nodiscard]] SubmissionCounts submissions() const;
 
  private:
@@ -68,13 +66,13 @@ class ClientLoop {
 
   struct Proposal {
     ToolCall call{};
-    bool is_guess = false;                 // else the engine waits for it
-    Seconds time{};                        // from the stage's begin until the guess
-    std::optional<Execution> execution{};  // if it was started
-    std::optional<RunFate> fate{};         // if the engine has asked for it
-    std::optional<Seconds> asked{};        // when the engine began to wait
+    bool is_guess = false;  // else the engine waits for it
+    Seconds time{};         // from the stage's begin until the guess
+    std::optional<Execution> execution{};
+    std::optional<RunFate> fate{};   // if the engine has asked for it
+    std::optional<Seconds> asked{};  // when the engine began to wait
   };
-  using Proposals = std::map<std::string, Proposal>;  // by key
+  using Proposals = std::map<std::string, Proposal>;
 
   // Shared by the threads of a turn. A slow speculator may hold it longer than the turn lasts.
   struct Turn {
@@ -130,7 +128,6 @@ class ClientLoop {
                               const std::stop_token& stop);
   void stop_stage();
 
-  // Ends the speculation of a stage.
   void close(Stage& stage);
   // Ends the submission too.
   static Proposals close(Turn& turn, ClientTurn& result);

@@ -53,7 +53,6 @@ class ClientSpeculator {
                    ClientOptions options = {})
       : loop_(erased(std::move(generators)), executor, std::move(options)) {}
 
-  /// Runs one turn.
   [[nodiscard]] ClientTurn operator()(const Context& context, std::stop_token stop = {}) {
     return loop_.run_turn(std::make_shared<const Context>(context), std::move(stop));
   }

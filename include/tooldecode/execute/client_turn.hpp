@@ -66,8 +66,8 @@ struct ToolRun {
   RunFate fate      = RunFate::wasted;
   ToolStatus status = ToolStatus::cancelled;
   std::optional<Seconds> begin{};  ///< empty if it never began
-  std::optional<Seconds> asked{};  ///< when the model called it
-  Seconds time{};                  ///< how long it ran
+  std::optional<Seconds> asked{};
+  Seconds time{};  ///< how long it ran
 };
 
 /// The time saved by calls that were asked for together: how much later the last of them would have

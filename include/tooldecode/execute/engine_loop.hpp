@@ -72,8 +72,7 @@ struct EngineListener {
   std::function<void(std::size_t turn, const TokenEvent&)> on_token = {};
   /// An answer whose calls the client must run; the response continues when their results are in
   /// the cache.
-  std::function<void(const EngineTurn&)> on_calls = {};
-  /// An answer whose calls had their results in the cache.
+  std::function<void(const EngineTurn&)> on_calls       = {};
   std::function<void(const EngineTurn&)> on_cached_turn = {};
   std::function<void(EngineReply)> on_reply             = {};
 };
@@ -91,7 +90,7 @@ struct EngineOptions {
 /// Counters of an EngineSpeculator.
 struct EngineCounts {
   BatchCounts batch;
-  std::size_t present      = 0;  ///< responses with a place in the batch
+  std::size_t present      = 0;
   std::size_t arrived      = 0;  ///< responses that wait for a place
   std::size_t replies      = 0;
   std::size_t cached_turns = 0;  ///< answers after which the engine continued
@@ -105,7 +104,6 @@ namespace execute {
 /// \par Threads     as EngineSpeculator; so are the other properties
 class EngineLoop {
  public:
-  /// A drafter of one response, and its owner.
   struct MadeDrafter {
     std::shared_ptr<const void> owner;
     DrafterRef drafter;
@@ -116,17 +114,12 @@ class EngineLoop {
   EngineLoop(ModelRef model, ToolCache* cache, ResultTokens render, EngineOptions options,
              MakeDrafter make_drafter);
 
-  /// Requests a response.
   void submit(EngineRequest request, EngineListener listener = {});
-  /// Ends a response in any state; its reply has `cancelled` set.
   void cancel(std::string_view id);
 
-  /// Runs one iteration; false if there was nothing to do.
   bool step();
-  /// Steps until only sequences that wait for results are left.
   void run();
 
-  /// Blocks until there may be something to do, or a stop is requested.
   void wait(const std::stop_token& stop);
 
   [[nodiscard]] EngineCounts counts() const;
@@ -141,7 +134,7 @@ class EngineLoop {
   // Results that a sequence keeps its place for.
   struct Awaited {
     std::vector<std::string> keys;
-    std::vector<std::optional<CachedCall>> found;  // one per call
+    std::vector<std::optional<CachedCall>> found;
     Clock::time_point deadline;
     bool told = false;  // the client knows that it must run the missing calls
   };

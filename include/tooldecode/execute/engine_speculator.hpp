@@ -65,7 +65,6 @@ class EngineSpeculator {
   EngineSpeculator(const EngineSpeculator&)                                              = delete;
   EngineSpeculator& operator=(const EngineSpeculator&)                                   = delete;
 
-  /// Requests a response.
   void submit(EngineRequest request, EngineListener listener = {}) {
     loop_.submit(std::move(request), std::move(listener));
   }

@@ -71,7 +71,6 @@ class SpeculationGate {
   /// Whether to speculate on this tool now. Each call counts as a decision.
   [[nodiscard]] bool expects_gain(std::string_view tool);
 
-  /// Learns from a turn in which this tool was predicted or called.
   void observe(std::string_view tool, const Observation& seen);
 
   /// The estimate for a tool; empty if its name was never seen.

@@ -25,7 +25,7 @@ struct PolicyOptions {
   /// matters. Idempotent is not enough: a mispredicted call is the first one.
   std::vector<std::string> allowed{};
   std::size_t max_calls = 8;
-  Seconds max_time{std::numeric_limits<double>::infinity()};  ///< of all calls together
+  Seconds max_time{std::numeric_limits<double>::infinity()};
   double max_cost = std::numeric_limits<double>::infinity();  ///< in units of `cost`
   std::function<Seconds(const ToolCall&)> time{};             ///< expected or measured
   std::function<double(const ToolCall&)> cost{};

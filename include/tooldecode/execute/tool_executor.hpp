@@ -32,8 +32,8 @@ namespace tooldecode {
 
 /// Bounds of a ToolExecutor.
 struct ExecutorOptions {
-  std::size_t threads     = 8;    ///< calls that run at the same time
-  std::size_t queue_limit = 256;  ///< calls that wait for a thread
+  std::size_t threads     = 8;  ///< calls that run at the same time
+  std::size_t queue_limit = 256;
   /// Limit of the time in the queue, and again of the running time.
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   /// Replaces `timeout` for tools, by name.
@@ -42,7 +42,6 @@ struct ExecutorOptions {
 
 namespace detail {
 
-// One run of a tool.
 struct ToolTask {
   using Clock = std::chrono::steady_clock;
 

@@ -12,7 +12,7 @@ namespace tooldecode {
 
 /// How the run of a tool ended.
 enum class ToolStatus : std::uint8_t {
-  ok,         ///< the tool answered
+  ok,
   failed,     ///< it failed, or could not be run
   timed_out,  ///< the time limit passed
   cancelled,  ///< its answer was not needed any longer

@@ -30,7 +30,7 @@ using ToolSubmission =
 /// Counts of results submitted to an engine's cache.
 struct SubmissionCounts {
   std::size_t told   = 0;
-  std::size_t errors = 0;  ///< submissions that threw
+  std::size_t errors = 0;
   std::string first_error{};
 };
 
@@ -45,7 +45,6 @@ struct SubmissionCounts {
 template <class Context>
 class ToolSubmitter {
  public:
-  /// A result and the context that it belongs to.
   struct Letter {
     std::shared_ptr<const Context> context;
     ToolCall call;

@@ -19,7 +19,7 @@ namespace tooldecode {
 /// Selects the noise of a sample: the same key gives every token the same noise, in whatever order
 /// positions are visited.
 struct NoiseKey {
-  std::uint64_t seed     = 0;  ///< of the run
+  std::uint64_t seed     = 0;
   std::uint64_t position = 0;  ///< of the sampled token in the whole sequence, prompt included
 };
 

@@ -18,8 +18,8 @@ namespace tooldecode::model {
 /// \par Complexity  widen: O(weights)
 /// \par Source      ggml-org/ggml, src/ggml-common.h, the structures of blocks
 struct BlockType {
-  std::uint32_t id = 0;   ///< as files write it
-  std::string_view name;  ///< ggml's name
+  std::uint32_t id = 0;  ///< as files write it
+  std::string_view name;
   std::size_t weights = 0;
   std::size_t bytes   = 0;
   /// Writes the weights of `count` blocks as floats.

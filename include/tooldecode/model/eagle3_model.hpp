@@ -26,7 +26,6 @@ struct Eagle3Weights {
   /// Has no attention norm; query, key and value read [2 H], the embedding first.
   model::LlamaWeights::Layer layer;
 
-  /// Reads a checkpoint of EAGLE-3 for a target of this shape.
   [[nodiscard]] static Eagle3Weights read(const SafeTensors& file, const LlamaConfig& config);
 };
 

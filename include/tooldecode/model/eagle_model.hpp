@@ -24,7 +24,6 @@ struct EagleWeights {
   std::vector<float> bias;           ///< [H], or empty
   model::LlamaWeights::Layer layer;  ///< has no attention norm
 
-  /// Reads a checkpoint of EAGLE or EAGLE-2 for a target of this shape.
   [[nodiscard]] static EagleWeights read(const SafeTensors& file, const LlamaConfig& config);
 };
 

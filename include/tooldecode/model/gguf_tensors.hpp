@@ -35,7 +35,7 @@ class GgufTensors {
   struct Tensor {
     std::uint32_t type = 0;
     std::vector<std::size_t> shape;
-    std::size_t begin = 0;  ///< offset into the file
+    std::size_t begin = 0;
   };
 
   explicit GgufTensors(std::string_view bytes);

@@ -34,7 +34,6 @@ class HeadStates {
   [[nodiscard]] std::size_t hidden_size() const noexcept { return hidden_size_; }
   [[nodiscard]] WeightType weights() const noexcept { return weights_; }
 
-  /// States that are multiplied with a row together.
   struct Group {
     std::size_t first    = 0;
     std::size_t count    = 0;

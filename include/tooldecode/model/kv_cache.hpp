@@ -27,7 +27,6 @@ namespace tooldecode::model {
 /// \par Threads     one cache belongs to one thread at a time; forks are independent
 class KvCache {
  public:
-  /// Tokens per block.
   static constexpr std::size_t block_size = 32;
 
   KvCache(std::size_t layers, std::size_t width) : layers_(layers), width_(width) {}
@@ -38,15 +37,12 @@ class KvCache {
   KvCache& operator=(const KvCache&)     = delete;
   ~KvCache()                             = default;
 
-  /// Number of tokens, without draft nodes.
   [[nodiscard]] std::size_t length() const noexcept { return length_; }
-  /// Number of draft nodes past the length.
   [[nodiscard]] std::size_t nodes() const noexcept { return nodes_; }
 
   /// Keys of the slots first, ..., first + count - 1, which must lie in one block.
   [[nodiscard]] RowsView<const float> keys(std::size_t layer, std::size_t first,
                                            std::size_t count) const noexcept;
-  /// Values of these slots.
   [[nodiscard]] RowsView<const float> values(std::size_t layer, std::size_t first,
                                              std::size_t count) const noexcept;
   /// The writable key of an open slot.

@@ -36,7 +36,6 @@ struct LlamaConfig {
 
   [[nodiscard]] static LlamaConfig load(const std::filesystem::path& path);
 
-  /// Parses the text of a config.json; `place` names it in errors.
   [[nodiscard]] static LlamaConfig parse(std::string_view text, std::string place = "config.json");
 };
 

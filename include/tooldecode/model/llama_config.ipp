@@ -30,7 +30,6 @@ class ConfigReader {
 
   ConfigReader(std::string_view text, std::string place);
 
-  /// The value of a key; null if it is missing.
   [[nodiscard]] const Json& at(const char* key) const;
   [[nodiscard]] std::size_t size(const char* key) const;
   [[nodiscard]] std::size_t size(const char* key, std::size_t otherwise) const;

@@ -48,7 +48,6 @@ class LlamaLayers {
   // Functions of one row are not inlined: one copy of the code has one choice of fused
   // multiply-adds, so a row has the same bits everywhere.
 
-  /// y = x / rms(x) weight.
   void normalise(std::span<const float> x, std::span<const float> weight, std::span<float> y) const;
 
   /// Runs rows through layers and writes their keys and values to their slots.

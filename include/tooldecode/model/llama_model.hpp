@@ -110,7 +110,6 @@ class LlamaModel {
     TokenId token = 0;
     model::LlamaRow place;
   };
-  // Tokens of one sequence of a batch that go through the layers together.
   struct Part {
     std::size_t sequence, first, count;
   };

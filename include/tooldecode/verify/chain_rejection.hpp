@@ -29,7 +29,6 @@ struct ChainRejection {
   static constexpr bool is_lossless                 = true;
   static constexpr bool needs_proposal_distribution = true;
 
-  /// The token after a node; empty if the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,

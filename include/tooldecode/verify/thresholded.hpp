@@ -33,7 +33,6 @@ struct Thresholded {
   double threshold_single      = 1;  ///< a child at least this likely is accepted, in (0, 1]
   double threshold_accumulated = 1;  ///< children with this mass are never all rejected, in (0, 1]
 
-  /// The token after a node; empty if the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,

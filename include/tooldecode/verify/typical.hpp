@@ -32,7 +32,6 @@ struct Typical {
   double epsilon = 0.3;   ///< a probability that is always enough, in [0, 1)
   double delta   = 0.09;  ///< factor of exp(-H), which is 1 / n for n equally likely tokens
 
-  /// The token after a node; empty if the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,

@@ -23,7 +23,6 @@ struct Walk {
   static constexpr bool is_lossless                 = true;
   static constexpr bool needs_proposal_distribution = false;
 
-  /// The token after a node; empty if the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree&, std::size_t, Noise& noise) const {
