@@ -98,8 +98,8 @@ Seconds saved_when_right(const TurnTimes& times);
 /// The upper bound of any speedup: 2 / (2 - α), at most 2.
 ///
 /// max(G, g + T) >= max(G, T) >= (G + T) / 2, so a turn takes at least (1 - α / 2) (G + T), with
-/// equality at T = G, g = 0. The bound is below 1 / (1 - α), the limit if a correct prediction could
-/// hide a tool of any length.
+/// equality at T = G, g = 0. The bound is below 1 / (1 - α), the limit if a correct prediction
+/// could hide a tool of any length.
 [[nodiscard]] double speedup_bound(double acceptance);
 
 /// The acceptance above which speculation pays off: c / min(T, G - g). It is 0 without overhead,
