@@ -1,5 +1,4 @@
-// Masks for an engine that has a sampler of its own: here one that knows nothing and takes any
-// token that may follow.
+// Masks for an engine with its own sampler: here a sampler that takes any allowed token.
 #include <cstdint>
 #include <iostream>
 #include <random>
@@ -11,7 +10,7 @@
 namespace td = tooldecode;
 
 int main() {
-  // A token for each byte and one that ends a text; td::load_tokenizer reads those of a model.
+  // One token for each byte and an end token; td::load_tokenizer reads a model's tokens.
   std::vector<td::Vocabulary::Entry> tokens;
   for (int byte = 0; byte < 256; ++byte)
     tokens.push_back({std::string(1, static_cast<char>(byte))});
@@ -35,7 +34,7 @@ int main() {
 
   std::mt19937 random(22);
   std::string text;
-  std::vector<std::int32_t> mask(td::mask_word_count(vocabulary.size()));  // a bit for each token
+  std::vector<std::int32_t> mask(td::mask_word_count(vocabulary.size()));  // one bit per token
   td::ToolCallFSM::State state = calls.initial();  // 8 bytes; a copy is a fork
   while (!calls.is_finished(state)) {
     calls.fill_mask(state, mask);

@@ -1,7 +1,7 @@
-// One call, decoded under several orders of its parameters; each value is put to the vote.
+// Decodes one call under several orders of its parameters and takes a majority vote on each value.
 //
-// Adds: OrderConsistencySampler around a Decoder. Required keys are supplied and not generated, the
-// orders run side by side over one prompt, and equal values count as equal however they are
+// Adds: OrderConsistencySampler around a Decoder. Required keys are inserted, not generated, the
+// orders run side by side after one prompt, and equal values count as equal however they are
 // written.
 #include <exception>
 #include <filesystem>

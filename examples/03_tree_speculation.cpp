@@ -1,9 +1,10 @@
-// One call, decoded several tokens per forward pass; the answer is the plain one, token for token.
+// Decodes one call, several tokens per forward pass; the answer equals plain decoding, token for
+// token.
 //
-// Adds: TreeSpeculation. An EAGLE layer drafts a tree over the quarter of the vocabulary that is
-// frequent here, the syntax of these calls and the words of this prompt; lookup and forced text add
-// what needs no model; the target verifies all of it in one pass, and only what it would have
-// written itself is kept.
+// Adds: TreeSpeculation. An EAGLE layer drafts a tree over a quarter of the vocabulary: the tokens
+// that are frequent in such calls, and those of this prompt. Prompt lookup and the jump-forward
+// string add drafts that need no model. The target verifies everything in one pass and keeps only
+// what it would have written itself.
 #include <cstddef>
 #include <exception>
 #include <filesystem>

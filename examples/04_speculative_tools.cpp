@@ -1,7 +1,7 @@
-// A tool that runs while its call is still being written, and an engine that goes on over a result.
+// Runs a tool while its call is still being written, and an engine continues after a cached result.
 //
-// Adds: ToolExecutor, ClientSpeculator, ToolCache, EngineSpeculator. Where a quick guess is right
-// its tool has been running all along; where it is wrong nothing changes: such tools are read-only.
+// Adds: ToolExecutor, ClientSpeculator, ToolCache, EngineSpeculator. If a quick guess is right, its
+// tool is already running; if it is wrong, nothing changes, because such tools are read-only.
 #include <exception>
 #include <filesystem>
 #include <future>
@@ -37,7 +37,7 @@ void run(const std::filesystem::path& directory) {
   const auto tokens = [&](const std::string& text) {
     return tokenizer.encode(text + "<|assistant|>", {.parse_special = true});
   };
-  const td::ToolCall guess{"get_weather", {{"city", "Oslo"}}};  // a small model's, in earnest
+  const td::ToolCall guess{"get_weather", {{"city", "Oslo"}}};  // from a small model in production
 
   //! [client]
   std::promise<void> guessed;  // the model waits for it, so that every run prints the same
@@ -65,7 +65,7 @@ void run(const std::filesystem::path& directory) {
   //! [client]
 
   //! [engine]
-  td::ToolCache cache;  // a call in it is verified as a draft, and its result is read on the spot
+  td::ToolCache cache;  // cached calls are verified as drafts and their results are read at once
   td::EngineSpeculator engine{model, &cache, [&](auto, auto results) {
                                 return tokens("<|end|><|user|>" + results[0].output);
                               }};
@@ -81,7 +81,7 @@ void run(const std::filesystem::path& directory) {
   };
   guessed                   = {};
   const td::Execution early = executor.start(guess);
-  early.result().wait();  // else a sequence keeps its place for it
+  early.result().wait();  // otherwise the sequence waits for it
   cache.insert("with one", {guess, executor.key(guess), early.result()});
   const auto plain = answer("without a cached result");
   std::cout << (answer("with one") == plain ? "the same call\n" : "NOT the same call\n");

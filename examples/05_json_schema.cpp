@@ -1,7 +1,7 @@
-// A value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
+// Decodes a value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
 //
-// Adds: Constraint, taken like any other constraint; ForcedTokens, which need no model;
-// explain, which says what was expected where a text breaks off; errors that name their place.
+// Adds: Constraint, used like any other constraint; ForcedTokens, which need no model; explain,
+// which says what was expected where a text breaks off; errors that name their place.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -34,7 +34,7 @@ constexpr std::string_view schema = R"({"properties": {
   "type": "object", "required": ["name", "arguments"], "additionalProperties": false
 })";
 
-// How far a text conforms.
+// Prints how far a text conforms.
 void judge(const td::Constraint& constraint, std::string_view text) {
   auto state     = constraint.initial();
   std::size_t at = 0;
@@ -52,7 +52,7 @@ void judge(const td::Constraint& constraint, std::string_view text) {
 void run(const std::filesystem::path& directory) {
   const auto model              = td::LlamaModel::load(directory);
   const td::Tokenizer tokenizer = td::load_tokenizer(directory);
-  const td::VocabularyIndex index{tokenizer.vocabulary()};  // for several constraints over it
+  const td::VocabularyIndex index{tokenizer.vocabulary()};  // shared by several constraints
   //! [schema]
   const auto constraint =
       td::Constraint(index, td::Grammar::json_schema(schema, {.whitespace = 0}));
@@ -65,7 +65,7 @@ void run(const std::filesystem::path& directory) {
   //! [schema]
   std::cout << tokenizer.decode(output.tokens) << "\n\n";
 
-  // Which of these tokens the model need not have been asked for.
+  // Which of these tokens need no model pass.
   const td::ForcedTokens forced{index,
                                 [&](std::string_view text) { return tokenizer.encode(text); }};
   std::string written;

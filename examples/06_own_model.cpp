@@ -1,7 +1,7 @@
-// A model of your own under the decoder: bytes, each guessed from the one before it.
+// Runs the decoder over your own model: bytes, each guessed from the byte before it.
 //
-// Adds: a type that satisfies td::Model. It has counted the bytes of a few calls: its plain answers
-// are none, and under the constraint it calls existing tools with conforming arguments.
+// Adds: a type that satisfies td::Model. It has counted the bytes of a few calls. Its plain answers
+// are not calls; under the constraint it calls existing tools with conforming arguments.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace td = tooldecode;
 namespace {
 constexpr td::TokenId end_token   = 256;
 constexpr std::size_t token_count = 257;
-constexpr float never             = 1e-9F;  // times that anything is seen
+constexpr float never             = 1e-9F;  // count of a pair that never occurred
 
 //! [model]
 class Bigrams {

@@ -1,4 +1,4 @@
-// tooldecode agent: a client that runs tools before the model has finished asking for them.
+// tooldecode agent: a client that runs tools before the model has finished its call.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -84,7 +84,6 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
 }
 
-// The tools of the documents and of the servers.
 class AgentTools {
  public:
   explicit AgentTools(const AgentOptions& options) : options_(options) {
@@ -126,10 +125,10 @@ class AgentTools {
  private:
   const AgentOptions& options_;
   td::ToolSet tools_;
-  std::map<std::string, std::shared_ptr<McpServer>> servers_;  // by their tools' names
+  std::map<std::string, std::shared_ptr<McpServer>> servers_;  // by tool name
 };
 
-// A speculator under the name that its errors are told with.
+// Prefixes a speculator's errors with its name.
 td::ClientModel<Json> named(std::string name, td::ClientModel<Json> guess) {
   return
       [name = std::move(name), guess = std::move(guess)](const Json& body, std::stop_token stop) {
@@ -141,8 +140,8 @@ td::ClientModel<Json> named(std::string name, td::ClientModel<Json> guess) {
       };
 }
 
-// The first of a model guesses as the main model is asked to write. Any more of the same model
-// would say the same: they sample, each with a seed of its own.
+// The first speculator of a model guesses with the main model's settings. More speculators with the
+// same model would give the same guess, so they sample with different seeds.
 std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
                                                     const td::ToolSet& tools,
                                                     const std::string& key) {
@@ -173,7 +172,7 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
           Json request           = body;
           request["temperature"] = temperature;
           request["seed"]        = seed;
-          request.erase("response_id");  // the main model's
+          request.erase("response_id");
           request.erase("tool_wait");
           ChatReply reply = client->complete(std::move(request), std::move(stop));
           return td::Reply{std::move(reply.text), std::move(reply.calls)};
@@ -250,7 +249,7 @@ void run_agent(const AgentOptions& options) {
   AgentReport report(models.speculators.size());
   td::ClientSpeculator<Json> speculate{std::move(models), executor, client};
 
-  Json functions = Json::array();  // in OpenAI's form, whatever the documents have
+  Json functions = Json::array();
   for (const td::Tool& tool : tools) {
     Json function{{"name", tool.name},
                   {"description", tool.description},

@@ -1,5 +1,5 @@
 /// \file
-/// What an agent's turns and its speculators did, for people and for machines.
+/// Reports what an agent's turns and its speculators did, as text and as JSON.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,11 @@
 
 namespace program {
 
-/// Seconds with their unit.
 std::string seconds_text(tooldecode::Seconds time);
 
-/// What the next request, and the engine, read of a result.
+/// The text of a result that the next request and the engine read.
 std::string output_text(const tooldecode::ToolResult& result);
 
-/// Collects the turns of a run.
 class AgentReport {
  public:
   explicit AgentReport(std::size_t speculators) : speculators_(speculators) {}
@@ -40,15 +38,13 @@ class AgentReport {
   [[nodiscard]] Json json(const tooldecode::SubmissionCounts& announced,
                           const ClusterCounts& engines, const Json& messages) const;
 
-  /// The last turn.
   void print_turn(std::ostream& out) const;
 
-  /// All turns: what ran early, and what of it was of use.
+  /// Prints all turns: what ran early, and how much of it was useful.
   void print_summary(std::ostream& out, const tooldecode::SubmissionCounts& announced,
                      const ClusterCounts& engines) const;
 
  private:
-  // The last turn's model and tools, one line each, from its begin to its end.
   void print_timeline(std::ostream& out) const;
 
   static Json text_or_null(const std::string& text);
@@ -61,7 +57,7 @@ class AgentReport {
   tooldecode::SpeculationCounts total_;
   tooldecode::Seconds time_{};
   tooldecode::Seconds saved_{};
-  std::size_t used_ = 0;  // outputs that the engine had
+  std::size_t used_ = 0;  // outputs that the engine used
 };
 
 }  // namespace program

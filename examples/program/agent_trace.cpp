@@ -35,7 +35,7 @@ void AgentTrace::write(Json report) {
   for (auto& [key, value] : report.items()) file_.set(key, std::move(value));
   const std::lock_guard lock(mutex_);
   for (const Tool& run : runs_) spans_.push_back(span_of(run));
-  std::ranges::stable_sort(spans_, {}, &TimelineSpan::track);  // model, speculators, tools
+  std::ranges::stable_sort(spans_, {}, &TimelineSpan::track);  // order: model, speculators, tools
   for (TimelineSpan& span : spans_) file_.add(std::move(span));
   spans_.clear();
   file_.write();

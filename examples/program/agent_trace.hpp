@@ -1,5 +1,5 @@
 /// \file
-/// AgentTrace: what of an agent ran when: its model, its speculators, its tools.
+/// AgentTrace: records when an agent's model, speculators and tools ran.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@
 
 namespace program {
 
-/// Wraps what an agent is made of, such that each run of it is a span; without files it wraps
-/// nothing. What still runs when the trace is written is not in it.
+/// Wraps the parts of an agent so that each run is a span; without files it wraps nothing. Runs
+/// that have not ended when the trace is written are left out.
 ///
-/// \par Threads  what it gives, any number; its own members one
-/// \par Errors   as TraceFile; what is wrapped throws as before
+/// \par Threads     wrapped functions: any number; its own members: one
+/// \par Errors      as TraceFile; wrapped functions throw as before
 class AgentTrace {
   using Clock = TimelineSpan::Clock;
 
@@ -37,7 +37,7 @@ class AgentTrace {
   AgentTrace(std::vector<std::string> paths, Json about)
       : file_(std::move(paths), "agent", std::move(about)) {}
 
-  /// Asks the model, by `ask()`, whose reply has calls.
+  /// Calls the model through `ask()`, whose reply has calls.
   template <class Ask>
   [[nodiscard]] std::invoke_result_t<const Ask&> model(const Ask& ask) {
     set_writing(true);
@@ -49,7 +49,7 @@ class AgentTrace {
   [[nodiscard]] std::vector<tooldecode::ClientModel<Json>> speculators(
       std::vector<tooldecode::ClientModel<Json>> guessers);
 
-  /// \param run  a call's runtime
+  /// \param run  runs a call
   [[nodiscard]] auto tools(
       std::function<tooldecode::ToolResult(const tooldecode::ToolCall&, const std::stop_token&)>
           run) {
@@ -68,14 +68,12 @@ class AgentTrace {
     };
   }
 
-  /// A turn is over.
   void add(const tooldecode::ClientTurn& turn);
 
   /// \param report  of all turns
   void write(Json report);
 
  private:
-  // One run of a tool.
   struct Tool {
     tooldecode::ToolCall call;
     std::size_t turn;
@@ -87,7 +85,6 @@ class AgentTrace {
 
   void set_writing(bool writes);
 
-  // Asks a model, and notes how long it took and which calls its reply has.
   template <class Ask>
   std::invoke_result_t<const Ask&> timed(const std::string& track, const char* name,
                                          const char* category, const Ask& ask) {
@@ -115,11 +112,11 @@ class AgentTrace {
   [[nodiscard]] TimelineSpan span_of(const Tool& run) const;
 
   TraceFile file_;
-  std::mutex mutex_;  // of what is below
+  std::mutex mutex_;  // guards the members below
   bool is_writing_ = false;
-  std::vector<std::vector<tooldecode::ToolRun>> turns_;  // of each
+  std::vector<std::vector<tooldecode::ToolRun>> turns_;
   std::vector<Tool> runs_;
-  std::vector<TimelineSpan> spans_;  // of models
+  std::vector<TimelineSpan> spans_;
 };
 
 }  // namespace program

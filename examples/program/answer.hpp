@@ -1,5 +1,5 @@
 /// \file
-/// One question put to a model, plainly and under the constraint.
+/// Asks a model one question, plainly and under the constraint.
 #pragma once
 
 #include <chrono>
@@ -19,31 +19,27 @@
 
 namespace program {
 
-/// What a decode wrote, and what is to be said of it.
 struct Answer {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
   bool parses = false;  ///< the text is in the format
   bool valid  = false;  ///< it parses, and every call conforms to its document
-  std::string problem;  ///< why it is not valid
+  std::string problem;
   tooldecode::Output output;
 };
 
-/// Reads what a decode wrote.
 Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::ToolCallFSM& calls,
                    tooldecode::Output output);
 
-/// Decodes without the constraint.
 Answer answer_plainly(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
                       const std::vector<tooldecode::TokenId>& prompt,
                       tooldecode::DecodeOptions options);
 
-/// Decodes under the constraint.
 Answer answer_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);
 
-/// The same, and no call is made twice in a row.
+/// Decodes under the constraint, and no call is made twice in a row.
 Answer answer_constrained(const Assistant& assistant, const tooldecode::WithoutRepeats& constraint,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);

@@ -79,7 +79,7 @@ void AnswerTrace::add(std::span<const tooldecode::CallVote> votes) {
 }
 
 Json AnswerTrace::json() const {
-  std::string text;  // all turns, without what was read between them
+  std::string text;  // all turns, without the tokens read between them
   for (const Json& token : tokens_) {
     if (!token.contains("end") && token["kind"] != "cached") {
       text += token["text"].string();
@@ -203,7 +203,7 @@ Json AnswerTrace::vote_json(const tooldecode::CallVote& vote) const {
                  {"weight", choice.weight},
                  {"probability", std::exp(choice.log_probability)},
                  {"order", choice.order}};
-      if (choice.value) entry["value"] = *choice.value;  // or it is left out
+      if (choice.value) entry["value"] = *choice.value;
       choices.push_back(std::move(entry));
     }
     parameters.push_back({{"key", parameter.key},

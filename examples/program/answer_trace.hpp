@@ -1,5 +1,5 @@
 /// \file
-/// AnswerTrace: an answer's traces as JSON, turn by turn, and its spans on a timeline.
+/// AnswerTrace: the traces of an answer as JSON, turn by turn, and its spans on a timeline.
 #pragma once
 
 #include <algorithm>
@@ -24,29 +24,26 @@
 
 namespace program {
 
-/// How many of the tokens that a mask removed are named.
+/// How many of the removed tokens are named.
 inline constexpr std::size_t traced_alternatives = 5;
 
-/// One answer, of one turn or several: an engine goes on over tool results that it has.
+/// One answer with one or several turns: an engine continues after cached tool results.
 class AnswerTrace {
  public:
-  /// \param name  the answer's, and its track's
+  /// \param name  of the answer and of its track
   AnswerTrace(const tooldecode::Vocabulary& vocabulary, std::string name)
       : vocabulary_(&vocabulary), name_(std::move(name)) {}
 
-  /// A turn that was decoded with a trace.
   void add(const tooldecode::Output& output);
 
-  /// The tokens that the results of a turn's calls were read as, before the next turn.
+  /// Adds the tokens of the results of a turn's calls, read before the next turn.
   ///
   /// \param until  when the next turn began
   void add_results(std::span<const tooldecode::TokenId> tokens,
                    std::chrono::steady_clock::time_point until);
 
-  /// The votes on its calls.
   void add(std::span<const tooldecode::CallVote> votes);
 
-  /// Something else that is known of it.
   void set(const char* key, Json value) { facts_[key] = std::move(value); }
 
   [[nodiscard]] const std::vector<TimelineSpan>& spans() const noexcept { return spans_; }
@@ -60,14 +57,14 @@ class AnswerTrace {
     tooldecode::PhaseTimes times{};
   };
 
-  // The trace of the answer's tokens. What a method has put in the place of others was supplied.
+  // The trace of the answer's tokens. Tokens that a method replaced count as supplied.
   static std::vector<tooldecode::TokenTrace> told(const tooldecode::Output& output);
 
   static std::string readable(std::string_view bytes);
-  // A token that writes no text has its name beside it.
+  // A token that writes no text also gets its name.
   [[nodiscard]] Json token_json(tooldecode::TokenId token, std::string text) const;
   static std::string hexadecimal(std::string_view bytes);
-  // Behind a token's text, what is left of a character that has no end.
+  // Appends the rest of an incomplete character to a token's text.
   static void append(Json& token, const std::string& rest);
 
   void span(std::string what, std::string category, TimelineSpan::Clock::time_point begin,
@@ -83,7 +80,7 @@ class AnswerTrace {
   const tooldecode::Vocabulary* vocabulary_;
   std::string name_;
   std::string finish_;
-  std::size_t text_end_ = 0;  // the last token that is no end token
+  std::size_t text_end_ = 0;  // after the last token that is not an end token
   std::chrono::steady_clock::time_point end_{};
   Totals totals_;
   Json tokens_ = Json::array();

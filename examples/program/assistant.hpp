@@ -1,5 +1,5 @@
 /// \file
-/// Assistant: a model of any kind with what belongs to it: its tokenizer, masks over it, and how it is prompted.
+/// Assistant: a model of any kind with its tokenizer, its masks and its prompts.
 #pragma once
 
 #include <cstddef>
@@ -26,29 +26,27 @@
 
 namespace program {
 
-/// How a model is asked. Each member has a tokenizer first, that of the assistant.
+/// How prompts are written. Each function first receives the assistant's tokenizer.
 struct Prompter {
-  /// The tokens of a dialogue's prompt; `variables` are for a template alone.
+  /// The tokens of a dialogue's prompt; only templates use `variables`.
   std::function<std::vector<tooldecode::TokenId>(
       const tooldecode::Tokenizer&, const tooldecode::ToolSet&, const Format&,
       const std::vector<Message>&, const TemplateVariables& variables)>
       dialogue;
-  /// The tokens between the last of a turn with calls and the first of the turn that reads their
-  /// results: a turn's prompt, its tokens and these are the prompt of the dialogue with the results,
-  /// where the turn's tokens are those of its text.
+  /// The tokens between the last token of a turn with calls and the first token of the turn that
+  /// reads their results. A turn's prompt, its tokens and these form the prompt of the dialogue
+  /// with the results, if the turn's tokens are those of its text.
   std::function<std::vector<tooldecode::TokenId>(const tooldecode::Tokenizer&,
                                                  std::span<const Message> results)>
       results;
-  /// Finds the call format of the model's own template; empty where it has none, or none that is
-  /// known.
+  /// Finds the call format of the model's template; empty if there is none or it is unknown.
   std::function<std::string()> find_format{};
-  /// Whether the template has a place for tools.
   bool has_tools = false;
-  /// Whether the template has a variable of a name; empty where there is no template.
+  /// Whether the template has this variable; empty if there is no template.
   std::function<bool(const std::string& variable)> takes{};
 };
 
-/// A model that can be asked, whatever its kind: ModelAssistant has it.
+/// A model of any kind; ModelAssistant implements it.
 class Assistant {
  public:
   Assistant(std::filesystem::path where, tooldecode::Tokenizer read, Prompter prompter);
@@ -57,27 +55,25 @@ class Assistant {
   virtual ~Assistant();
 
   [[nodiscard]] virtual tooldecode::ModelRef model_ref() const = 0;
-  /// Whether the model is a directory's, in the library's own arithmetic.
+  /// Whether the model comes from a directory and is run by this library.
   [[nodiscard]] virtual bool is_embedded() const noexcept = 0;
-  /// The model for runs that share what their prompts begin with; it refers to the assistant.
+  /// A model for runs whose prompts begin alike; it refers to the assistant.
   [[nodiscard]] virtual std::unique_ptr<AnyPrefilledModel> prefill() const = 0;
-  /// Measures the model's passes.
-  [[nodiscard]] virtual tooldecode::TreeCosts measure_costs() const = 0;
+  [[nodiscard]] virtual tooldecode::TreeCosts measure_costs() const        = 0;
 
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,
       const TemplateVariables& variables = {}) const;
-  /// Whether prompts can depend on a variable.
   [[nodiscard]] bool takes(const std::string& variable) const;
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
       std::span<const tooldecode::ToolCall> calls,
       std::span<const tooldecode::ToolResult> results) const;
 
-  /// The format that is asked for; without a name that of the model's template, which is told on
-  /// stderr. Error{invalid_option} where the template writes calls in a way that no format has.
+  /// The format with this name. Without a name, that of the model's template, which is reported on
+  /// stderr; Error{invalid_option} if the template writes calls in an unknown format.
   [[nodiscard]] const Format& format(const std::string& name) const;
 
-  std::filesystem::path place;  ///< a directory or a file
+  std::filesystem::path place;
   tooldecode::Tokenizer tokenizer;
   tooldecode::VocabularyIndex masks;
 
@@ -85,7 +81,7 @@ class Assistant {
   Prompter prompter_;
 };
 
-/// The folder of the data that comes with the program.
+/// The folder of the program's data files.
 [[nodiscard]] std::filesystem::path example_data(const char* relative);
 
 }  // namespace program

@@ -1,5 +1,5 @@
 /// \file
-/// cache_folder: where models and engines are kept that were fetched.
+/// cache_folder: the folder of downloaded models and engines.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace program {
 
-/// The folder of all that examples/models.sh and examples/llama_cpp.sh fetch.
+/// The folder that examples/models.sh and examples/llama_cpp.sh download to.
 inline std::filesystem::path cache_folder() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);

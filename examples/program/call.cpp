@@ -1,4 +1,4 @@
-// tooldecode call: one question, answered plainly, under the constraint, and with speculation.
+// tooldecode call: answers one question plainly, under the constraint, and with speculation.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -69,7 +69,7 @@ Json report_json(const Answer& answer) {
           {"passes", answer.output.passes}};
 }
 
-// How many tokens a forward pass gave, an end token included.
+// Tokens per forward pass, an end token included.
 double tokens_per_pass(const td::Output& output) {
   const std::size_t tokens = output.tokens.size() + (output.finish == td::Finish::end ? 1 : 0);
   return static_cast<double>(tokens) / static_cast<double>(std::max<std::size_t>(1, output.passes));
@@ -103,7 +103,7 @@ void print_answer(const std::string& title, const Answer& answer) {
 double prompt_us(const td::Output& output) {
   return std::chrono::duration<double, std::micro>(output.times.prefill).count();
 }
-// Apart, since the prompt is read once however many passes the answer takes.
+// Without the prefill, because the prompt is read once whatever the number of passes.
 double decoding_us_per_token(const td::Output& output) {
   return per_token(output.times.total() - output.times.prefill, output);
 }
@@ -124,7 +124,6 @@ std::string number(double value, const char* unit) {
   return out.str();
 }
 
-// One way of decoding, and what it wrote.
 struct Column {
   std::string name;
   std::string title;
@@ -188,7 +187,7 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   std::cout << readings_text(tools);
 }
 
-// What a model is asked that is asked nothing.
+// The question if the user gives none.
 std::string default_question(const Assistant& assistant) {
   if (assistant.is_embedded()) return "Please book a table at Luigi's for four people, outdoors.";
   return "What is the weather in Oslo?";
@@ -244,7 +243,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
       .max_tokens = options.max_tokens, .temperature = options.temperature, .seed = options.seed};
   if (trace.is_on()) decode.trace = traced_alternatives;
   const td::DecodeOptions free = decode;
-  decode.always_ends           = true;  // what is constrained is never cut
+  decode.always_ends           = true;  // constrained answers are never cut
   std::vector<Column> columns{
       {"plain", "Plain decoding", answer_plainly(assistant, calls, prompt, free)},
       {"constrained", "Constrained decoding",
@@ -278,7 +277,8 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
 }
 
 void run_call(const CallOptions& options) {
-  if (!options.format.empty()) static_cast<void>(format_named(options.format));  // before the model
+  if (!options.format.empty())
+    static_cast<void>(format_named(options.format));  // before the model is loaded
   if (options.no_repeated_calls && options.drafts.is_on()) {
     throw td::Error(td::Errc::invalid_option, "--speculation",
                     "must be none with --no-repeated-calls");

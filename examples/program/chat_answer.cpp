@@ -118,12 +118,12 @@ std::string ChatAnswer::whole() {
 
 Exchange::Event ChatAnswer::next() {
   for (;;) {
-    require_time();  // who reads slowly does not get more of it
+    require_time();  // a slow reader gets no extra time
     if (auto event = session_.events->take(std::chrono::milliseconds(50))) {
       if (const auto* reply = std::get_if<tooldecode::EngineReply>(&event->what)) {
         choices_[event->choice].ended = true;
         if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
-        if (reply->error) {  // such as a mask past its budget
+        if (reply->error) {  // for example a mask past its budget
           throw ApiError(422, "answer_failed", "", reply->error->what());
         }
       }

@@ -1,5 +1,5 @@
 /// \file
-/// ChatAnswer: one chat request from its submission to its answer, whole or as a stream.
+/// ChatAnswer: handles one chat request from submission to answer, as a whole or as a stream.
 #pragma once
 
 #include <chrono>
@@ -23,63 +23,58 @@
 
 namespace program {
 
-/// The JSON of the arguments of a turn's calls, as the model wrote it: a whole answer has the very
-/// text that a stream has in pieces.
+/// The JSON of the arguments of a turn's calls, as the model wrote it. So a whole answer has
+/// exactly the text that a stream has in pieces.
 class WrittenArguments {
  public:
   void add(const AnswerText::Events& events);
-  /// Of each of the turn's calls.
   [[nodiscard]] std::vector<std::string> of(std::span<const tooldecode::ToolCall> calls) const;
 
  private:
   std::vector<std::string> texts_;
 };
 
-/// Asks a ChatService and writes what it says. A request whose answer is not waited for to its end
-/// is cancelled.
+/// Submits a request to a ChatService and writes the answer. A request that is abandoned before its
+/// end is cancelled.
 class ChatAnswer {
  public:
-  /// \param client   whose share of the service it is
-  /// \param watch    called while there is nothing to write; throws where nobody waits any more
-  /// \param timeout  seconds; ApiError{504} from then on
+  /// \param client   whose share of the service it uses
+  /// \param watch    called while there is nothing to write; throws if the client is gone
+  /// \param timeout  seconds; then ApiError{504}
   ChatAnswer(ChatService& service, ChatRequest request, const std::string& client,
              std::function<void()> watch, double timeout);
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer();
 
-  /// What the head of the response says of how the request was read.
+  /// Response headers that say how the request was read.
   [[nodiscard]] std::vector<std::pair<const char*, std::string>> headers() const;
 
-  /// Cancels what has not ended of the request.
   void abandon();
 
-  /// The response, once it is whole.
   [[nodiscard]] std::string whole();
 
-  /// The response as server-sent events, each as soon as it can be.
+  /// The response as server-sent events, each as soon as possible.
   void stream(const std::function<void(const std::string&)>& send);
 
  private:
   using Clock = std::chrono::steady_clock;
   using Kind  = tooldecode::StreamEvent::Kind;
 
-  // One of the answers that were asked for.
   struct Choice {
-    AnswerText text;              // of the present turn
-    std::size_t turn = 0;         // streamed so far
-    CustomInputs inputs{};        // of calls that are streamed: of a lone turn
-    WrittenArguments written{};   // of the present turn
-    Json tokens = Json::array();  // with their log-probabilities, not streamed yet
+    AnswerText text;
+    std::size_t turn = 0;
+    CustomInputs inputs{};  // of calls that are streamed; single turn only
+    WrittenArguments written{};
+    Json tokens = Json::array();  // with log-probabilities, not streamed yet
     bool ended  = false;
   };
 
-  // Relaxes tools that cannot be enforced, where the request allows it.
+  // Relaxes tools that cannot be enforced, if the request allows it.
   [[nodiscard]] ChatSession start(const std::string& client);
 
   [[nodiscard]] Exchange::Event next();
 
-  // Throws where it is not worth it to wait on.
   void watch() const;
   void require_time() const;
 

@@ -22,25 +22,24 @@ namespace detail {
 
 std::vector<tooldecode::ToolCall> read_calls(const Json& list);
 
-// A message put together from the chunks of a stream.
+// Assembles a message from the chunks of a stream.
 class StreamedMessage {
  public:
   StreamedMessage(const StreamListener& listener, ChatReply& reply)
       : listener_(&listener), reply_(&reply) {}
 
-  // False where the rest is of no use.
+  // False if the rest is not needed.
   bool add(const Json& chunk);
 
-  // What there is of it is the message.
   void end();
 
  private:
   bool add_delta(const Json& delta);
 
-  // Parts of one call have one index; the first of them has its name.
+  // Parts of one call have the same index; the first has the name.
   void add_call(Json part);
 
-  // A turn that the engine went on from, as its client would have sent it back.
+  // A turn after which the engine continued, as its client would have sent it back.
   void add_cached(const Json& cached);
 
   [[nodiscard]] Json turn(const std::string& text) const;
@@ -48,9 +47,9 @@ class StreamedMessage {
   const StreamListener* listener_;
   ChatReply* reply_;
   bool has_id_ = false;
-  std::string before_, text_, reasoning_;  // of the engine's turns; of the present one
-  Json list_   = Json::array();            // the present turn's calls
-  Json calls_  = Json::array();            // those of the turn that is told of
+  std::string before_, text_, reasoning_;  // of the engine's turns; of the current turn
+  Json list_   = Json::array();            // calls of the current turn
+  Json calls_  = Json::array();            // calls of the reported turn
   Json cached_ = Json::array();
 };
 
@@ -259,7 +258,7 @@ ChatReply ChatClient::follow(Json request, const StreamListener& listener, std::
   request["stream"] = true;
   ChatReply reply;
   detail::StreamedMessage message(listener, reply);
-  std::string text;  // not read yet
+  std::string text;  // not parsed yet
   bool is_stream = false, is_whole = false, has_ended = false;
   const auto read = [&](std::string_view part) {
     if (is_whole) return true;
@@ -282,7 +281,7 @@ ChatReply ChatClient::follow(Json request, const StreamListener& listener, std::
   const auto receive = [&](std::string_view part) {
     try {
       checked([&] { has_ended = !read(part); });
-    } catch (const EngineError& error) {  // which must not pass through the library
+    } catch (const EngineError& error) {  // must not pass through the library
       failure   = error;
       has_ended = true;
     }
@@ -294,7 +293,7 @@ ChatReply ChatClient::follow(Json request, const StreamListener& listener, std::
     if (!has_ended) throw;
   }
   if (failure) throw *std::move(failure);
-  if (!is_stream) return read_completion(text);  // from who does not stream
+  if (!is_stream) return read_completion(text);  // a server that does not stream
   if (!is_whole && !has_ended) throw EngineError(url_ + ": the stream broke off", 0);
   checked([&] { message.end(); });
   return reply;
@@ -303,7 +302,7 @@ ChatReply ChatClient::follow(Json request, const StreamListener& listener, std::
 void ChatClient::cache_output(const std::string& response_id, const tooldecode::ToolCall& call,
                               const std::string& output, double keep_alive, std::stop_token stop,
                               const std::string& session) const {
-  // The endpoint stands beside the versioned ones.
+  // The endpoint is beside the versioned ones.
   const Json entry{{"name", call.name},
                    {"params", call.arguments},
                    {"output", output},
@@ -337,7 +336,7 @@ Json ChatClient::read_object(const std::string& text) const {
   Json answer;
   try {
     answer = tooldecode::text::parse_json(text);
-  } catch (const tooldecode::Error&) {  // said below
+  } catch (const tooldecode::Error&) {  // reported below
   }
   if (!answer.is_object()) throw EngineError(url_ + ": the answer is not a JSON object", 0);
   return answer;

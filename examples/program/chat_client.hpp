@@ -1,5 +1,5 @@
 /// \file
-/// ChatClient: an OpenAI-compatible endpoint, as a client sees it.
+/// ChatClient: a client of an OpenAI-compatible endpoint.
 #pragma once
 
 #include <chrono>
@@ -20,25 +20,23 @@
 
 namespace program {
 
-/// What an assistant's message says.
 struct ChatReply {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
-  Json message;                    ///< as it came
-  Json messages = Json::array();   ///< to be sent back: the turns of the engine, then this one's
-  Json response = Json::object();  ///< the whole of it, where it is no stream
+  Json message;                    ///< as received
+  Json messages = Json::array();   ///< to send back: the engine's turns, then this message
+  Json response = Json::object();  ///< the whole response, unless it is a stream
 };
 
-/// An endpoint that does not answer as asked.
 class EngineError : public std::runtime_error {
  public:
-  /// \param status  0 where the network failed, or the answer is none
+  /// \param status  0 if the network failed or the answer is malformed
   EngineError(const std::string& what, int status, double retry_after = 0);
 
   [[nodiscard]] int status() const noexcept { return status_; }
-  /// Seconds that the endpoint asks for.
+  /// Seconds that the endpoint asks to wait.
   [[nodiscard]] double retry_after() const noexcept { return retry_after_; }
-  /// Whether the same request may be answered later, or by another engine.
+  /// Whether the same request may succeed later, or on another engine.
   [[nodiscard]] bool may_pass() const noexcept;
 
  private:
@@ -46,26 +44,24 @@ class EngineError : public std::runtime_error {
   double retry_after_;
 };
 
-/// What a stream tells of its reply while it comes about.
 struct StreamListener {
-  std::function<void(const std::string& id)> on_id{};  ///< of the response, before anything else
-  /// The engine has gone on over calls: what a client would have sent back for them.
+  std::function<void(const std::string& id)> on_id{};  ///< response id, before anything else
+  /// The engine continued after cached results; `messages` are what a client would have sent back.
   std::function<void(const Json& messages, const std::vector<tooldecode::ToolCall>&)> on_cached{};
-  /// The engine waits for outputs. False where it will not be told: the reply ends here.
+  /// The engine waits for outputs. Returns false if it will not get them: the reply then ends.
   std::function<bool(const std::vector<tooldecode::ToolCall>&)> on_pending{};
 };
 
-/// For how long an endpoint is waited for.
 struct Patience {
   std::chrono::milliseconds connect = std::chrono::seconds(5);
   std::chrono::milliseconds silence = std::chrono::minutes(10);  ///< between two parts of an answer
 };
 
-/// Asks one model at one address. Every member may run concurrently; a failure of the network or of
-/// the other side is an EngineError that says which.
+/// Asks one model at one address. Every member may run concurrently. A failure of the network or
+/// the server is an EngineError that says which.
 class ChatClient {
  public:
-  /// \param url  `http://HOST[:PORT][/v1]`, or with https; Error{invalid_option} for anything else
+  /// \param url  `http://HOST[:PORT][/v1]`, or https; Error{invalid_option} for anything else
   ChatClient(std::string url, std::string model, std::string key, const Patience& patience = {});
 
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
@@ -73,15 +69,16 @@ class ChatClient {
 
   /// A chat completion; `request` lacks the model's name.
   ///
-  /// \param session  that it is part of; routers keep those of one at one engine
+  /// \param session  of the request; routers send one session to one engine
   [[nodiscard]] ChatReply complete(Json request, std::stop_token stop,
                                    const std::string& session = {}) const;
 
-  /// The same as a stream.
+  /// As complete, but streamed.
   [[nodiscard]] ChatReply follow(Json request, const StreamListener& listener, std::stop_token stop,
                                  const std::string& session = {}) const;
 
-  /// Tells the engine what a call of a response would return; a failure where it does not keep it.
+  /// Puts a call's output into the engine's cache for a response; fails if the engine does not keep
+  /// it.
   void cache_output(const std::string& response_id, const tooldecode::ToolCall& call,
                     const std::string& output, double keep_alive, std::stop_token stop = {},
                     const std::string& session = {}) const;
@@ -92,14 +89,13 @@ class ChatClient {
   [[nodiscard]] ChatReply read_completion(const std::string& text) const;
   [[nodiscard]] Json read_object(const std::string& text) const;
 
-  // Runs what reads an answer.
   template <class Read>
   void checked(Read read) const;
 
   std::string post(const std::string& path, const Json& body, std::stop_token stop,
                    const std::string& session) const;
 
-  // Gives an answer of status 200 to `receive` in parts; another is an error.
+  // Passes an answer with status 200 to `receive` in parts; other statuses are errors.
   void send(const std::string& path, const Json& body, std::stop_token stop,
             const std::string& session, const std::function<bool(std::string_view)>& receive) const;
 

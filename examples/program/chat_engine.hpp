@@ -1,5 +1,5 @@
 /// \file
-/// ChatEngine: an EngineSpeculator over a model of any kind, with any drafters.
+/// ChatEngine: an EngineSpeculator over any model with any drafters.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,6 @@
 
 namespace program {
 
-/// An EngineSpeculator over a model of any kind.
 class ChatEngine {
  public:
   virtual ~ChatEngine() = default;
@@ -27,13 +26,14 @@ class ChatEngine {
   [[nodiscard]] virtual tooldecode::EngineCounts counts() const                               = 0;
 };
 
-/// Makes one; the arguments are those of EngineSpeculator.
+/// Makes an engine; the arguments are those of EngineSpeculator.
 using EngineMaker = std::function<std::unique_ptr<ChatEngine>(tooldecode::ToolCache* cache,
                                                               tooldecode::ResultTokens render,
                                                               tooldecode::EngineOptions options)>;
 
-/// Calls `use` with what makes engines over the assistant's model that draft as a user has chosen,
-/// beside the outputs that are announced; they are of no use afterwards. Errors as `with_drafter`.
+/// Calls `use` with a function that makes engines over the assistant's model, with the user's
+/// drafters and announced outputs as drafts. The engines are valid only during the call. Errors as
+/// `with_drafter`.
 void with_engine_maker(const Assistant& assistant, const DraftOptions& drafts,
                        const std::function<void(const EngineMaker&)>& use);
 

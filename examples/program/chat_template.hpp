@@ -1,5 +1,5 @@
 /// \file
-/// ChatTemplate: a model's own template, rendered by llama.cpp's engine for Jinja.
+/// ChatTemplate: a model's template, rendered by llama.cpp's Jinja engine.
 #pragma once
 
 #include <exception>
@@ -28,10 +28,10 @@
 
 namespace program {
 
-/// What a chat template makes of a dialogue: text of its own, and text of others.
+/// A part of a rendered dialogue: the template's text, or input.
 struct TemplatePart {
   std::string text;
-  bool is_input = false;  ///< of a message or a tool: names of control tokens in it are mere text
+  bool is_input = false;  ///< of a message or a tool: control tokens' names are plain text
 };
 
 /// A chat template of a GGUF file.
@@ -53,19 +53,16 @@ class ChatTemplate {
     });
   }
 
-  /// Whether it has a place for the documents of tools.
   [[nodiscard]] bool has_tools() const { return has_tools_; }
 
-  /// Whether a text stands in it.
   [[nodiscard]] bool says(std::string_view text) const {
     return source_.find(text) != std::string::npos;
   }
 
-  /// Whether it names a variable.
   [[nodiscard]] bool takes(const std::string& variable) const { return names_.contains(variable); }
 
-  /// The prompt of a dialogue, which an answer follows; the tools only where it has a place for
-  /// them.
+  /// The prompt of a dialogue, ready for an answer. Tools are included only if the template
+  /// supports them.
   [[nodiscard]] std::vector<TemplatePart> render(const std::vector<Message>& messages,
                                                  const tooldecode::ToolSet& tools,
                                                  const TemplateVariables& variables = {}) const {
@@ -78,7 +75,7 @@ class ChatTemplate {
     return render(std::move(turns), tools, true, variables);
   }
 
-  /// The same of messages as the API of chats has them.
+  /// Renders messages in the form of the chat API.
   ///
   /// \param is_asked  whether an answer follows
   [[nodiscard]] std::vector<TemplatePart> render(Json messages, const tooldecode::ToolSet& tools,
@@ -124,8 +121,8 @@ class ChatTemplate {
   std::set<std::string> names_;
 };
 
-/// The format in which a template writes a call: the one whose text, as a message, makes the same
-/// prompt as the call itself does, up to white space. Nothing where none does.
+/// The format in which a template writes calls: the one whose text, as a message, makes the same
+/// prompt as the call itself, up to white space. Empty if there is none.
 [[nodiscard]] inline std::optional<std::string> find_format(const ChatTemplate& chat) {
   using tooldecode::ToolCall;
   const auto tools = tooldecode::ToolSet::parse(
@@ -144,10 +141,10 @@ class ChatTemplate {
       }
       return text;
     } catch (const tooldecode::Error&) {
-      return std::nullopt;  // a template that knows no such message
+      return std::nullopt;  // the template does not know such a message
     }
   };
-  // Arguments are an object for some templates and its text for others.
+  // Some templates expect arguments as an object, others as text.
   for (const Json& arguments : {call.arguments, Json(call.arguments.text())}) {
     const Json written{{"id", "call00001"},
                        {"type", "function"},
@@ -157,7 +154,7 @@ class ChatTemplate {
     for (const Format& format : tooldecode::named_formats()) {
       const auto text = format.write(std::vector{call}, tools);
       if (own != rendered({{"content", text}})) continue;
-      // Models of this one's family have other ways to write the same calls.
+      // This model family writes the same calls in other ways too.
       const bool is_qwen_2_5 =
           format.name == "hermes" && chat.says("You are Qwen, created by Alibaba");
       return is_qwen_2_5 ? "qwen-2.5" : format.name;
@@ -166,8 +163,8 @@ class ChatTemplate {
   return std::nullopt;
 }
 
-/// The tokens of a rendered dialogue, as of one text; where others' text has names of control
-/// tokens, that part is cut by itself and has none.
+/// The tokens of a rendered dialogue, encoded as one text. Input that contains names of control
+/// tokens is encoded separately, as plain text.
 inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer& tokenizer,
                                                      const std::vector<TemplatePart>& parts) {
   const auto encode = [&](const std::string& text, bool special) {

@@ -56,8 +56,8 @@ struct CheckOptions {
   std::size_t max_inflated = max_inflated_bytes;
 };
 
-// Whether texts are of a schema, a grammar, an expression or a structural tag, each in its row, and
-// not calls.
+// Whether texts follow a schema, a grammar, an expression or a structural tag in their row, instead
+// of being calls.
 bool is_specified(const std::string& format) {
   return format == "json-schema" || format == "ebnf" || format == "lark" || format == "regex" ||
          format == "structural-tag";
@@ -69,7 +69,7 @@ td::Tokenizer open_tokenizer(const std::string& path, std::size_t max_inflated) 
              : td::parse_tokenizer(read_file(path, max_inflated), path);
 }
 
-// The row's text: as given, or its calls written in the format.
+// The row's text, or its calls written in the format.
 std::string text_of(const Json& row, const Format& format, const td::ToolSet& tools) {
   if (row.contains("text")) return row.at("text").get<std::string>();
   if (row.contains("call_json") && !row["call_json"].is_null()) {
@@ -88,7 +88,6 @@ std::string text_of(const Json& row, const Format& format, const td::ToolSet& to
   throw td::Error(td::Errc::malformed_document, "", "a row has a text, call_json or call_python");
 }
 
-// The member of a row or a test, where it is of a kind.
 std::optional<std::string> find_text(const Json& row, const char* key) {
   if (!row.contains(key) || !row[key].is_string()) return std::nullopt;
   return row[key].get<std::string>();
@@ -121,7 +120,7 @@ std::vector<CheckedText> specified_texts(const Json& row, const Json& id) {
   return texts;
 }
 
-// "<place>: <keyword>", or the kind of error where no keyword is to blame.
+// "<place>: <keyword>", or the kind of error if it does not concern a keyword.
 std::string refusal(const td::Error& error) {
   std::string what(name(error.code()));
   const std::size_t slash = error.where().rfind('/');
@@ -132,7 +131,6 @@ std::string refusal(const td::Error& error) {
   return error.where() + ": " + what;
 }
 
-// Judges rows one after the other.
 class Check {
  public:
   explicit Check(const CheckOptions& options)
@@ -142,7 +140,6 @@ class Check {
 
   [[nodiscard]] const CheckTotals& totals() const noexcept { return totals_; }
 
-  // One verdict per text of a row.
   std::vector<Json> check_row(const Json& row) {
     const Json id = row.contains("id") ? td::text::ExactNumber::rounded(row["id"]) : Json();
     std::vector<Json> verdicts;
@@ -177,7 +174,7 @@ class Check {
         parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options_.choice);
     choice.documented_order     = options_.documented_order;
     choice.reasoning            = parse_reasoning(options_.reasoning, format);
-    choice.whitespace           = td::SchemaOptions{}.whitespace;  // of whoever wrote the text
+    choice.whitespace           = td::SchemaOptions{}.whitespace;  // the writer's choice
     choice.max_calls            = td::text::Occurrences::unbounded;
     const auto start            = Clock::now();
     const td::ToolCallFSM calls = format.constrain(cache_, tools, choice);
@@ -216,7 +213,7 @@ class Check {
   }
 
   std::vector<Json> check_specified(const Json& row, const Json& id) {
-    const bool is_document = options_.format == "structural-tag";  // in place of its text
+    const bool is_document = options_.format == "structural-tag";  // a document instead of its text
     if (options_.format == "json-schema"
             ? !row.contains("schema")
             : !find_text(row, "spec") && !(is_document && row.contains("spec"))) {
@@ -261,7 +258,6 @@ class Check {
     return build;
   }
 
-  // The verdict on one text, and what it adds to the totals.
   template <td::ConstraintPolicy C>
   Json judge(const CheckedText& text, const C& constraint, double build_us,
              CrossCheck<C>& cross_check) {

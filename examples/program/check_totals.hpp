@@ -1,5 +1,5 @@
 /// \file
-/// CheckTotals: what the verdicts of a run of check add up to.
+/// CheckTotals: the totals of a run of check.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,12 @@ inline Percentiles percentiles(std::vector<double> values) {
 /// Counts over texts, and times in microseconds.
 struct CheckTotals {
   std::size_t rows = 0, accepted = 0, refused = 0, tokens = 0, forced = 0;
-  std::size_t judged = 0, right = 0;  // of the tests whose rows say what is valid
+  std::size_t judged = 0, right = 0;  // tests whose rows say what is valid
   std::size_t disagreements = 0;
   std::vector<double> build, first, masks;
   std::map<std::string, std::size_t> reasons;
   std::optional<std::string> bad_input;
 
-  /// A few lines on stderr.
   void summarise(const std::string& format, double seconds, bool timing) const {
     const auto share = [](std::size_t part, std::size_t whole) {
       return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

@@ -1,5 +1,5 @@
 /// \file
-/// A command of the shell, with its standard input and output at hand.
+/// ChildProcess: a shell command with access to its standard input and output.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace program {
 
-/// `sh -c COMMAND`, killed with all that it started when it is destroyed, unless it has ended.
+/// Runs `sh -c COMMAND`. The destructor kills it and all that it started, unless it has ended.
 ///
-/// \par Errors  std::system_error from the constructor where the system has no room for it
+/// \par Errors      constructor: std::system_error if the system lacks resources
 class ChildProcess {
  public:
   explicit ChildProcess(const std::string& command) {
     std::array<int, 2> to{}, from{};
-    // A socket, unlike a pipe, can be written to without a signal when the command does not read.
+    // Unlike a pipe, a socket can be written without a signal when the command does not read.
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to.data()) != 0) refuse("socketpair");
     if (pipe2(from.data(), O_CLOEXEC) != 0) {
       const int error = errno;
@@ -61,17 +61,16 @@ class ChildProcess {
   ChildProcess(const ChildProcess&)            = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// What it reads from, a socket; -1 once it is closed.
+  /// Its standard input, a socket; -1 once it is closed.
   [[nodiscard]] int input() const noexcept { return input_; }
-  /// What it writes to, a pipe.
+  /// Its standard output, a pipe.
   [[nodiscard]] int output() const noexcept { return output_; }
 
   void close_input() noexcept {
     if (input_ >= 0) close(std::exchange(input_, -1));
   }
-  /// Kills it and what it started.
   void kill_all() const noexcept { kill(-child_, SIGKILL); }
-  /// Waits for its end; gives its status as waitpid does.
+  /// Waits for its end; returns its status as waitpid does.
   [[nodiscard]] int wait() noexcept {
     while (!has_ended_) {
       const pid_t ended = waitpid(child_, &status_, 0);
@@ -79,7 +78,7 @@ class ChildProcess {
     }
     return status_;
   }
-  /// The same; a stop kills it and what it started.
+  /// As wait; a stop request kills it and what it started.
   [[nodiscard]] int wait(const std::stop_token& stop) noexcept {
     const std::stop_callback killing(stop, [this] { kill_all(); });
     return wait();
@@ -97,7 +96,6 @@ class ChildProcess {
   bool has_ended_ = false;
 };
 
-/// How a command ended, in words.
 inline std::string how_it_ended(int status) {
   return WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
                            : "signal " + std::to_string(WTERMSIG(status));

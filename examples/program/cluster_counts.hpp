@@ -1,5 +1,5 @@
 /// \file
-/// ClusterCounts: what asking several engines as one took.
+/// ClusterCounts: counters of an EngineCluster.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,11 @@
 
 namespace program {
 
-/// What an EngineCluster had to do.
 struct ClusterCounts {
   std::size_t requests = 0;
   std::size_t retries  = 0;
   std::size_t moved    = 0;  ///< retries on another engine
-  std::size_t retold   = 0;  ///< outputs told again to the engine of a retry
+  std::size_t retold   = 0;  ///< outputs announced again to the engine of a retry
   std::string first_failure{};
 };
 

@@ -1,6 +1,6 @@
 /// \file
-/// CommandLine: the program's command line, of commands with options; the library that reads it is
-/// known to one source alone.
+/// CommandLine: the program's commands and their options. Only one source file includes the parsing
+/// library.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +17,24 @@ class Option;
 
 namespace program {
 
-/// An option of a command, to say more of it.
 class CommandOption {
  public:
   explicit CommandOption(CLI::Option& option) : option_(&option) {}
 
-  /// Help tells the value that it has where it is not given.
   CommandOption shows_default();
   CommandOption within(int least, int most);
   CommandOption within(double least, double most);
   CommandOption required();
-  /// Several values in one word, with this between them.
+  /// Several values in one argument, separated by `between`.
   CommandOption delimiter(char between);
-  /// Takes one value each time that it is given.
   CommandOption one_at_a_time();
-  /// May stand in a variable of the environment.
   CommandOption environment(const std::string& variable);
 
  private:
   CLI::Option* option_;
 };
 
-/// A command: its options and what it does. What the options are written into outlives it.
+/// A command: its options and its action. The variables of options must outlive it.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
@@ -60,7 +56,6 @@ class Command {
   CLI::App* app_;
 };
 
-/// The whole of it.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& help, const std::string& version);
@@ -69,10 +64,10 @@ class CommandLine {
   ~CommandLine();
 
   [[nodiscard]] Command command(const std::string& name, const std::string& help);
-  /// A flag with which the program prints a text and does nothing else.
+  /// A flag that makes the program print a text and exit.
   void printing_flag(const std::string& name, std::function<std::string()> text,
                      const std::string& help);
-  /// Runs the command that is asked for; the status to exit with. Passes on what a command throws.
+  /// Runs the selected command and returns the exit status. Exceptions of the command pass through.
   [[nodiscard]] int run(int count, char** arguments);
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// A tool runtime that runs a command of the shell for each call.
+/// CommandTool: a tool runtime that runs a shell command for each call.
 #pragma once
 
 #include <array>
@@ -23,10 +23,9 @@
 
 namespace program {
 
-/// Runs `sh -c COMMAND` per call: the call is JSON on its standard input, `{"name", "arguments"}`,
-/// and its standard output is the result. Another exit status than 0 is a failure, and so is more
-/// output than anybody reads. Then, and where a stop is asked for, the command and what it started
-/// are killed.
+/// Runs `sh -c COMMAND` for each call. The call is JSON on standard input, `{"name", "arguments"}`;
+/// standard output is the result. A non-zero exit status or too much output is a failure. On too
+/// much output or a stop request the command and what it started are killed.
 class CommandTool {
  public:
   explicit CommandTool(std::string command) : command_(std::move(command)) {}
@@ -58,7 +57,6 @@ class CommandTool {
  private:
   static constexpr std::size_t max_output = std::size_t{16} << 20;
 
-  // Writes the input and reads the output until it ends or is too long, or a stop is asked for.
   static void exchange(ChildProcess& child, std::string_view input, std::string& output,
                        const std::stop_token& stop) {
     for (bool open = true; open && !stop.stop_requested();) {
@@ -68,7 +66,7 @@ class CommandTool {
       if (!input.empty() && ready[1].revents != 0) {
         const ssize_t written =
             send(child.input(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        // A command that reads nothing closes its end: what is left is nobody's.
+        // A command that reads nothing closes its end; the rest is dropped.
         input.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : input.size());
         if (input.empty()) child.close_input();
       }

@@ -34,8 +34,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int max_unread_bytes = 1 << 16;  // of an answer, in the kernel
-// A request from which on its memory is given back: the allocator would keep it for its thread.
+constexpr int max_unread_bytes = 1 << 16;  // of an answer, in kernel buffers
+// After a request of this size its memory is returned; the allocator would keep it for the thread.
 constexpr std::size_t large_request = std::size_t{1} << 18;
 
 int left_until(Connection::Clock::time_point time) {
@@ -53,7 +53,7 @@ void set_nonblocking(int file) {
   fcntl(file, F_SETFD, FD_CLOEXEC);
 }
 
-// Who shares an address, or a network of the sixth version, counts as one client.
+// Clients that share an address, or an IPv6 network, count as one.
 std::string client_of(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.ss_family == AF_INET) {
@@ -116,7 +116,7 @@ void Connection::wait_in(Phase phase, milliseconds time) {
 
 void Connection::receive() {
   std::array<char, 16384> buffer;
-  for (int turn = 0; turn < 16 && !ended_; ++turn) {  // and then it is others' turn
+  for (int turn = 0; turn < 16 && !ended_; ++turn) {  // then other connections get their turn
     const ssize_t count = ::recv(socket_, buffer.data(), buffer.size(), 0);
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
     if (count <= 0) {
@@ -191,7 +191,7 @@ ssize_t Connection::read(char* to, std::size_t size) {
   return count > 0 ? static_cast<ssize_t>(count) : -1;
 }
 
-// Waits in slices: patience may end while it is waited.
+// Waits in slices, because patience may end meanwhile.
 ssize_t Connection::write(const char* from, std::size_t size) {
   auto begin = Clock::now();
   for (std::size_t sent = 0; sent < size;) {
@@ -235,7 +235,7 @@ std::optional<int> ConnectionServer::bind(const std::string& host, int port) {
   } else if (!bind_to_port(host, port)) {
     return std::nullopt;
   }
-  ::listen(listening_, SOMAXCONN);  // the library's own queue is too short for a burst of clients
+  ::listen(listening_, SOMAXCONN);  // the library's queue is too short for a burst of clients
   set_nonblocking(listening_);
   return port;
 }
@@ -245,9 +245,9 @@ void ConnectionServer::serve() {
   workers_ = &workers;
   for (;;) {
     const bool drains = asked_to_drain_ && !draining_;
-    if (drains) accept_all();  // who has connected by now is told
+    if (drains) accept_all();  // clients that have connected by now get an answer
     poll_once();
-    if (drains) {  // what was there when it was asked for is under way
+    if (drains) {  // requests that had arrived by now are still answered
       ::close(std::exchange(listening_, INVALID_SOCKET));
       draining_ = true;
     }
@@ -270,7 +270,7 @@ void ConnectionServer::stop_waiting() {
 }
 
 void ConnectionServer::wake() const {
-  static_cast<void>(!::write(wake_[1], "", 1));  // where it is full, the loop wakes anyway
+  static_cast<void>(!::write(wake_[1], "", 1));  // if the pipe is full, the loop wakes anyway
 }
 
 bool ConnectionServer::takes_connections() const {
@@ -310,7 +310,7 @@ void ConnectionServer::accept_all() {
     const socket_t socket = ::accept(listening_, reinterpret_cast<sockaddr*>(&address), &size);
     if (socket == INVALID_SOCKET) {
       if (errno != EMFILE && errno != ENFILE) return;
-      // Out of descriptors: one that waits gives up its own, or there is one soon.
+      // Out of descriptors: close a waiting connection, or wait until one is free.
       if (!waiting_.empty()) return close(find_oldest(nullptr));
       return std::this_thread::sleep_for(milliseconds(10));
     }
@@ -432,7 +432,7 @@ void ConnectionServer::answer(const std::shared_ptr<Connection>& connection) {
         closed) {
       connection->close_after_reply();
     }
-  } catch (...) {  // out of memory: whoever is left is served
+  } catch (...) {  // out of memory: serve the other connections
     connection->close_after_reply();
   }
   current = nullptr;

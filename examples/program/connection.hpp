@@ -1,5 +1,5 @@
 /// \file
-/// ConnectionServer: HTTP connections of which only whole requests get a thread.
+/// ConnectionServer: an HTTP server that gives only complete requests to worker threads.
 #pragma once
 
 #include <atomic>
@@ -19,30 +19,28 @@
 
 namespace program {
 
-/// What connections may ask for.
 struct ConnectionLimits {
   RequestLimits request;
-  std::size_t connections = 256;                ///< at once, those between two requests included
+  std::size_t connections = 256;                ///< at the same time, idle ones included
   std::chrono::milliseconds read{10'000};       ///< from a request's first byte to its last
-  std::chrono::milliseconds write{10'000};      ///< until the client takes more
+  std::chrono::milliseconds write{10'000};      ///< until the client accepts more
   std::chrono::milliseconds keep_alive{5'000};  ///< between two requests
 };
 
-/// One client's socket, closed at the end of its life.
+/// One client's socket; the destructor closes it.
 ///
-/// \par Threads     of the server's loop while it waits, of a worker while it answers
+/// \par Threads     used by the server's loop while it waits, by a worker while it answers
 class Connection final : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What is waited for.
   enum class Phase {
-    idle,      ///< a request's first byte
+    idle,      ///< the first byte of a request
     reading,   ///< the rest of a request
-    lingering  ///< that the client has read the last answer
+    lingering  ///< the client to read the last answer
   };
 
-  /// \param client    the address that is counted against a client
-  /// \param patience  asked how long a write may wait for the client
+  /// \param client    the address that connections are counted by
+  /// \param patience  returns how long a write may wait for the client
   Connection(socket_t socket, std::string client, const ConnectionLimits& limits,
              std::function<std::chrono::milliseconds()> patience);
   Connection(const Connection&)            = delete;
@@ -55,29 +53,26 @@ class Connection final : public httplib::Stream {
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
   [[nodiscard]] const RequestReader& request() const noexcept { return request_; }
 
-  /// Reads what is there.
   void receive();
-  /// Whether nothing more will come from the client.
+  /// Whether the client will send nothing more.
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
-  /// Gives the request what was read ahead; of a body only where it is wanted.
+  /// Passes bytes that were read ahead to the request; of a body only if it is wanted.
   void advance(const std::function<bool(const RequestReader&)>& wants_body);
-  /// Sends what fits, without waiting.
   void send_now(std::string_view text) const;
-  /// Makes the request one that `read` reads.
+  /// Makes `read` return the request.
   void begin_answer();
-  /// Waits for the next request.
   void begin_request();
-  /// Ends what is written, and reads for a moment what the client still sends, or it would not get
-  /// to read the answer.
+  /// Ends the output and reads for a moment what the client still sends; otherwise the client might
+  /// not get to read the answer.
   void linger();
 
-  /// Serves no request after this one.
+  /// Closes the connection after this request.
   void close_after_reply() noexcept { closing_ = true; }
   [[nodiscard]] bool is_closing() const noexcept { return closing_; }
-  /// Whether the request came when none was to come any more.
+  /// Whether the request arrived after the last accepted one.
   [[nodiscard]] bool is_late() const noexcept { return late_; }
   void set_late() noexcept { late_ = closing_ = true; }
-  /// Whether the client is still there; one that sends ahead is.
+  /// Whether the client is still connected, perhaps with more requests.
   [[nodiscard]] bool is_open() const;
 
   [[nodiscard]] bool is_readable() const override { return begin_ < input_.size(); }
@@ -96,46 +91,46 @@ class Connection final : public httplib::Stream {
   const ConnectionLimits* limits_;
   std::function<std::chrono::milliseconds()> patience_;
   RequestReader request_;
-  std::string ahead_;      // read, and not the request's yet
-  std::string input_;      // of the library, which answers
-  std::size_t begin_ = 0;  // of what it has not read
-  std::size_t left_  = 0;  // bytes that are read while it lingers
+  std::string ahead_;
+  std::string input_;      // for the HTTP library, which answers
+  std::size_t begin_ = 0;  // start of the unread input
+  std::size_t left_  = 0;  // bytes still read while it lingers
   Phase phase_       = Phase::idle;
   Clock::time_point since_, deadline_;
-  bool has_head_ = false;  // that was looked at
+  bool has_head_ = false;
   bool ended_    = false;
   bool closing_  = false;
   bool late_     = false;
 };
 
-/// What a ConnectionServer asks; from any thread.
+/// Callbacks of a ConnectionServer; called from any thread.
 struct ConnectionHandlers {
-  /// Whether the body of this request is wanted; where it is not, the request is answered without.
+  /// Whether the body of this request is wanted; otherwise the request is answered without it.
   std::function<bool(const RequestReader&)> wants_body;
-  /// The body, JSON, that says why a request was not read.
+  /// The JSON body that says why a request was refused.
   std::function<std::string(int status, const char* problem)> refuse;
   /// Whether clients that do not read keep others waiting.
   std::function<bool()> is_busy;
 };
 
-/// An HTTP server whose handlers can ask after the connection that they serve.
+/// An HTTP server whose handlers can access the connection that they serve.
 ///
-/// One thread reads the requests of all connections; a worker gets a request when it is whole, so
-/// that clients that are slow to ask, or do not ask, keep nobody waiting. Where there are too many
-/// connections, the one that has waited longest is closed, first of all of the client that has the
-/// most; an eighth of the connections is kept for other clients than that one.
+/// One thread reads the requests of all connections. A worker gets a request when it is complete,
+/// so slow or silent clients do not block others. If there are too many connections, the one that
+/// has waited longest of the client with the most connections is closed. An eighth of the
+/// connections is reserved for other clients than that one.
 class ConnectionServer : public httplib::Server {
  public:
   ConnectionServer(const ConnectionLimits& limits, ConnectionHandlers handlers);
   ~ConnectionServer() override;
 
-  /// Binds to a port, or to any where it is 0; the port, or nothing where that cannot be.
+  /// Binds to a port, or to any port for 0. Returns the port, or nothing if that fails.
   [[nodiscard]] std::optional<int> bind(const std::string& host, int port);
-  /// Serves until nothing is left to answer after `drain`.
+  /// Serves until `drain` was called and everything is answered.
   void serve();
-  /// Takes no connections any more, and no requests but those that are under way: from any thread.
+  /// Accepts no more connections and no new requests. Call it from any thread.
   void drain();
-  /// Waits no longer for any client: from any thread.
+  /// Stops waiting for clients. Call it from any thread.
   void stop_waiting();
   /// The connection that this thread serves.
   [[nodiscard]] static Connection& connection() noexcept { return *current; }
@@ -143,7 +138,6 @@ class ConnectionServer : public httplib::Server {
  private:
   using Clock   = Connection::Clock;
   using Waiting = std::vector<std::shared_ptr<Connection>>;
-  // Of a connection that waits.
   enum class Fate { wait, answer, close };
 
   void wake() const;
@@ -165,18 +159,18 @@ class ConnectionServer : public httplib::Server {
   ConnectionLimits limits_;
   ConnectionHandlers handlers_;
   socket_t listening_               = INVALID_SOCKET;
-  int wake_[2]                      = {-1, -1};  // a pipe
+  int wake_[2]                      = {-1, -1};
   std::atomic<bool> asked_to_drain_ = false, impatient_ = false;
 
-  // Of the loop alone:
+  // Used only by the loop:
   bool draining_       = false;
-  std::size_t running_ = 0;  // connections that workers have
+  std::size_t running_ = 0;  // connections held by workers
   Waiting waiting_;
-  std::map<std::string, std::size_t> clients_;  // connections of each
+  std::map<std::string, std::size_t> clients_;
   httplib::TaskQueue* workers_ = nullptr;
 
   std::mutex mutex_;
-  Waiting returned_;  // by workers
+  Waiting returned_;  // returned by workers
 };
 
 }  // namespace program

@@ -1,5 +1,5 @@
 /// \file
-/// CrossCheck: whether bytes, tokens and masks of a constraint say the same.
+/// CrossCheck: whether bytes, tokens and masks of a constraint agree.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +20,18 @@
 
 namespace program {
 
-/// Judges texts by one constraint in three ways that must agree: byte by byte; token by token, the
-/// text cut into tokens of the vocabulary at random; and at every state on the way by the mask, for
-/// each token of the vocabulary. From each text it then goes on along tokens that masks allow,
-/// where no state may be a dead end.
+/// Judges texts by one constraint in three ways that must agree: byte by byte; token by token, with
+/// the text cut at random into tokens of the vocabulary; and by the mask of every state on the way,
+/// for each token of the vocabulary. From each text it then follows tokens that masks allow; no
+/// state may be a dead end.
 ///
-/// Each state is compared once, so a second text costs what is new in it.
+/// Each state is compared once, so a second text costs only its new states.
 ///
 /// \par Complexity  O(bytes of the vocabulary) per state
-/// \par Threads     none
-/// \par Errors      none
 template <tooldecode::ConstraintPolicy C>
 class CrossCheck {
  public:
-  /// Both are borrowed.
+  /// Refers to both arguments.
   CrossCheck(const C& constraint, const tooldecode::Vocabulary& vocabulary)
       : constraint_(constraint), vocabulary_(vocabulary), mask_(constraint.vocabulary_size()) {
     for (std::size_t i = 0; i < vocabulary.token_count(); ++i) {
@@ -45,9 +43,7 @@ class CrossCheck {
     }
   }
 
-  /// What the first disagreement about a text is, in words.
   [[nodiscard]] std::optional<std::string> find_disagreement(std::string_view text) {
-    // Where the text becomes impossible, if not at its end.
     auto by_bytes       = std::optional(constraint_.initial());
     std::size_t refused = 0;
     for (; by_bytes && refused < text.size(); ++refused) {
@@ -58,7 +54,7 @@ class CrossCheck {
     while (true) {
       if (auto wrong = compare(state, text.substr(0, at))) return wrong;
       const auto token = draw(text.substr(at));
-      if (!token) break;  // at the end, or no token writes what follows
+      if (!token) break;  // at the end, or no token writes the next bytes
       const std::size_t size = vocabulary_.bytes(*token).size();
       const auto next        = constraint_.advance(state, *token);
       const bool is_possible = by_bytes || at + size < refused;
@@ -88,7 +84,7 @@ class CrossCheck {
            "\", after \"" + std::string(text) + '"';
   }
 
-  // One of the tokens that a text begins with.
+  // A random token that is a prefix of the text.
   std::optional<tooldecode::TokenId> draw(std::string_view text) {
     if (text.empty()) return std::nullopt;
     std::vector<tooldecode::TokenId> fitting;
@@ -99,7 +95,7 @@ class CrossCheck {
     return fitting[random_() % fitting.size()];
   }
 
-  // Whether a token's bytes can follow, one after the other.
+  // Whether a token's bytes can follow, byte by byte.
   bool can_follow(State state, tooldecode::TokenId token) const {
     if (vocabulary_.is_end(token)) return constraint_.is_accepting(state);
     const std::string_view bytes = vocabulary_.grammar_bytes(token);
@@ -131,7 +127,7 @@ class CrossCheck {
     return std::nullopt;
   }
 
-  // Goes on from a state by tokens drawn from the masks.
+  // Continues from a state with random tokens from the masks.
   std::optional<std::string> wander(State state, std::string text) {
     for (int step = 0; step < max_wandered; ++step) {
       if (auto wrong = compare(state, text)) return wrong;
@@ -150,10 +146,10 @@ class CrossCheck {
 
   const C& constraint_;
   const tooldecode::Vocabulary& vocabulary_;
-  tooldecode::TokenMask mask_;                                  // [ceil(V / 32)]
-  std::array<std::vector<tooldecode::TokenId>, 256> by_first_;  // tokens by their first byte
+  tooldecode::TokenMask mask_;  // [ceil(V / 32)]
+  std::array<std::vector<tooldecode::TokenId>, 256> by_first_;
   std::vector<State> compared_;
-  std::mt19937 random_{1};  // of no distribution: the same everywhere
+  std::mt19937 random_{1};  // used without a distribution, whose results differ between machines
 };
 
 }  // namespace program

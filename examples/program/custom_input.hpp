@@ -1,5 +1,5 @@
 /// \file
-/// CustomInput: the text of a call to a custom tool, out of the JSON of its arguments.
+/// CustomInput: extracts the text of a call to a custom tool from the JSON of its arguments.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace program {
 
-/// Takes the JSON of an object of one string in any pieces, and gives that string's text as soon as
-/// it is known.
+/// Reads the JSON of an object with one string, in any pieces, and returns the string's text as
+/// soon as it is known.
 ///
 /// \par Complexity  O(bytes)
 class CustomInput {
  public:
-  /// What a piece adds to the text: whole characters, where the pieces have whole characters.
+  /// The text that a piece adds: whole characters if the pieces have whole characters.
   [[nodiscard]] std::string push(std::string_view piece) {
     std::string text;
     for (const char c : piece) take(c, text);
@@ -27,7 +27,7 @@ class CustomInput {
 
  private:
   void take(char c, std::string& text) {
-    const bool is_value = strings_ == 2;  // the first is the key
+    const bool is_value = strings_ == 2;  // the first string is the key
     if (!is_inside_) {
       if (c != '"') return;
       is_inside_ = true;
@@ -47,7 +47,7 @@ class CustomInput {
     }
   }
 
-  int strings_    = 0;  // begun so far
+  int strings_    = 0;  // strings begun so far
   bool is_inside_ = false;
   std::optional<tooldecode::text::StringEscape> escape_;
 };

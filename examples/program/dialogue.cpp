@@ -36,7 +36,7 @@ tooldecode::ToolCall read_call(const Fields& entry) {
   }
   if (type != nullptr && *type != "function") entry.fail("type", "must be function or custom");
   const Fields function = entry.object("function");
-  function.allow({"name", "arguments", "parsed_arguments"});  // the last is a client's reading
+  function.allow({"name", "arguments", "parsed_arguments"});  // clients add parsed_arguments
   tooldecode::ToolCall call{.name = function.text("name")};
   const std::string& arguments = function.text("arguments");
   try {
@@ -80,7 +80,7 @@ std::vector<Message> Dialogue::finish(const Fields& request) {
   if (system_.empty()) return std::move(messages_);
   const auto first = std::find_if(messages_.begin(), messages_.end(),
                                   [](const Message& m) { return m.role == "user"; });
-  // Models are told a system's text as the beginning of a user's, or as the user's where there is none.
+  // The system's text begins the first user message, or becomes one if there is none.
   if (first == messages_.end()) {
     messages_.insert(messages_.begin(), {"user", std::move(system_)});
   } else {
@@ -97,7 +97,7 @@ void Dialogue::add_assistant(const Fields& message) {
   message.allow_only("function_call", Json());
   add_cached(message);
   std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
-  // What a model has declined to say is what it has said; what it thought before is not shown again.
+  // A refusal is the message's text; earlier reasoning is not shown again.
   if (text.empty() && message.find("refusal") != nullptr) text = message.text("refusal");
   std::vector<Fields> entries;
   if (message.find("tool_calls") != nullptr) {
@@ -175,7 +175,7 @@ std::string Dialogue::write(const std::vector<tooldecode::ToolCall>& calls, cons
                is_custom ? "input" : "arguments", error);
       }
     }
-    refuse(message, key, whole);  // each of them can be, and not all together
+    refuse(message, key, whole);  // each single call can be written, but not all together
     throw;
   }
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Dialogue: the messages of a chat request as those of the embedded model's prompt.
+/// Dialogue: converts the messages of a chat request to those of the embedded model's prompt.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +32,12 @@ tooldecode::ToolCall read_call(const Fields& entry);
 
 }  // namespace detail
 
-/// The messages of a dialogue, as the embedded model's prompt has them: calls are text, what the
-/// system says is the beginning of what the user does, and the results of calls come in their
-/// order. ApiError names the call that the format cannot write.
+/// The messages of a dialogue for the embedded model's prompt: calls are text, the system's text
+/// begins the user's, and results are in the order of their calls. ApiError names a call that the
+/// format cannot write.
 class Dialogue {
  public:
-  /// \param tools  by which calls are written, where the format writes them by their documents
+  /// \param tools  needed by formats that write calls by the tool documents
   explicit Dialogue(const Format& format, tooldecode::ToolSet tools = {})
       : format_(&format), tools_(std::move(tools)) {}
 
@@ -54,12 +54,12 @@ class Dialogue {
 
   void add_assistant(const Fields& message);
 
-  // Turns whose calls the server itself answered stand before the message that tells of them.
+  // Turns that the server itself answered precede the message that reports them.
   void add_cached(const Fields& message);
 
   void add_result(const Fields& message);
 
-  // The text of a turn's calls; `entries` are where they stand, all of the member `key`.
+  // The text of a turn's calls; `entries` are their places in the member `key`.
   [[nodiscard]] std::string write(const std::vector<tooldecode::ToolCall>& calls,
                                   const Fields& message, std::string_view key,
                                   std::span<const Fields> entries) const;
@@ -70,7 +70,7 @@ class Dialogue {
   tooldecode::ToolSet tools_;
   std::string system_;
   std::vector<Message> messages_;
-  std::vector<PendingCall> calls_;  // of the last message, not all of them with a result
+  std::vector<PendingCall> calls_;
 };
 
 }  // namespace program

@@ -1,5 +1,5 @@
 /// \file
-/// The drafters that a user can choose, by name, as options; speculation.hpp makes them.
+/// The drafters that a user can choose by name, as options; speculation.hpp makes them.
 #pragma once
 
 #include <array>
@@ -19,29 +19,26 @@ namespace program {
 
 class Command;
 
-/// The names of drafters and of their combinations.
 inline constexpr std::array<std::string_view, 6> drafter_names{"forced", "lookup", "forced+lookup",
                                                                "eagle",  "medusa", "all"};
 
-/// What a speculative run drafts with.
 struct DraftSettings {
   std::string drafter = "all";
-  std::size_t k       = 0;  ///< rows of the draft's head; 0 for all
+  std::size_t k       = 0;  ///< rows of the draft head; 0: all
   bool with_context   = false;
 };
 
-/// The same as a user says it, who may want none.
+/// The user's choice, which may be no drafter.
 struct DraftOptions {
   DraftSettings settings{.drafter = "none", .k = 2048};
-  std::string ranks = example_data("tiny/ranks.json").string();  ///< a file, or none for all rows
+  std::string ranks = example_data("tiny/ranks.json").string();  ///< a file; empty: all rows
 
   [[nodiscard]] bool is_on() const { return settings.drafter != "none"; }
 };
 
 void add_draft_options(Command& sub, DraftOptions& options);
 
-/// Continues a prompt under the constraint with the drafter that a user has chosen; errors as
-/// `with_drafter`.
+/// Continues a prompt under the constraint with the user's drafter; errors as `with_drafter`.
 [[nodiscard]] tooldecode::Output decode_with_drafts(const Assistant& assistant,
                                                     const DraftOptions& drafts,
                                                     const tooldecode::ToolCallFSM& calls,

@@ -1,5 +1,5 @@
 /// \file
-/// EarlyOutputs: tool outputs that were announced before the request that they are for.
+/// EarlyOutputs: tool outputs that arrive before the request that they are for.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@
 
 namespace program {
 
-/// How much is kept for responses that are not known yet, and for how long.
+/// How much is kept for unknown responses, and for how long.
 struct EarlyOptions {
   std::size_t entries = 1024;
   std::size_t bytes   = std::size_t{8} << 20;
   double seconds      = 60;
 };
 
-/// Outputs by the id of a response that nobody has asked for yet: a tool that is fast, or a client
-/// that has both under way at once, may be ahead of the request. The oldest make place for others,
-/// so that no number of ids takes more than the options say; who is forgotten costs its client a
-/// turn, and changes no answer.
+/// Outputs by the id of a response that was not requested yet. A fast tool, or a client that sends
+/// both at the same time, may be ahead of the request. The oldest outputs are dropped first, so
+/// that any number of ids stays within the limits. A dropped output costs its client a turn and
+/// changes no answer.
 ///
 /// \par Complexity  O(log entries) for each output; O(entries) for each call
 /// \par Threads     one thread at a time
@@ -37,18 +37,18 @@ class EarlyOutputs {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// What an entry takes beside its texts, about.
+  /// Approximate size of an entry without its texts.
   static constexpr std::size_t entry_bytes = 512;
 
   struct Entry {
     CachedOutput output;
-    Clock::time_point end;  ///< of the time that its client keeps it alive
+    Clock::time_point end;  ///< when its client's keep-alive time ends
   };
 
   explicit EarlyOutputs(const EarlyOptions& options) : options_(options) {}
 
-  /// Keeps outputs, and says of how many it does: not of those that do not fit or not live. Older
-  /// ones of the same calls are gone even then.
+  /// Keeps outputs and returns how many: not those that do not fit or would expire at once. Older
+  /// outputs of the same calls are removed in any case.
   std::size_t keep(const std::string& id, std::vector<CachedOutput> outputs,
                    std::chrono::duration<double> keep_alive) {
     const auto now       = sweep();
@@ -72,7 +72,7 @@ class EarlyOutputs {
     return accepted;
   }
 
-  /// What was announced for a response, the earliest first; it is kept no longer.
+  /// Removes and returns the outputs of a response, earliest first.
   [[nodiscard]] std::vector<Entry> take(std::string_view id) {
     sweep();
     std::vector<Entry> taken;
@@ -92,11 +92,10 @@ class EarlyOutputs {
     return kept_.size();
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// How many were forgotten.
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
 
  private:
-  using Key = std::pair<std::string, std::string>;  // the response's id, the call's key
+  using Key = std::pair<std::string, std::string>;  // response id, call key
   struct Kept {
     Key key;
     Entry entry;
@@ -127,7 +126,7 @@ class EarlyOutputs {
   }
 
   EarlyOptions options_;
-  std::list<Kept> kept_;  // the oldest first
+  std::list<Kept> kept_;  // oldest first
   std::map<Key, EntryIterator> by_key_;
   std::size_t bytes_   = 0;
   std::size_t dropped_ = 0;

@@ -45,7 +45,7 @@ ChatReply EngineCluster::follow(const Json& request, const StreamListener& liste
   return ask(
       [&](const ChatClient& client, std::size_t attempt) {
         Json body = request;
-        // One that broke off may still be under way there.
+        // A broken request may still be running there.
         if (attempt > 0) body["response_id"] = name + ".r" + std::to_string(attempt);
         StreamListener own = listener;
         own.on_id          = [&](const std::string& id) {
@@ -140,7 +140,7 @@ void EngineCluster::begin_response(const ChatClient& client, const std::string& 
     response_.client = &client;
     response_.id     = id;
     for (const Output& output : response_.outputs) {
-      if (output.is_told) again.push_back(output);  // of the others somebody else tells
+      if (output.is_told) again.push_back(output);  // another thread sends the others
     }
     changed_.notify_all();
   }
@@ -148,7 +148,7 @@ void EngineCluster::begin_response(const ChatClient& client, const std::string& 
     try {
       tell(client, id, output.call, output.text, output.keep_alive, stop);
       count([](ClusterCounts& counts) { ++counts.retold; });
-    } catch (const EngineError& error) {  // the engine asks for what it has not been told
+    } catch (const EngineError& error) {  // the engine asks for outputs that it does not have
       count([&](ClusterCounts& counts) {
         if (counts.first_failure.empty()) counts.first_failure = error.what();
       });

@@ -1,5 +1,5 @@
 /// \file
-/// EngineCluster: several engines of one model, as one that does not go away.
+/// EngineCluster: several engines of one model, used as one reliable engine.
 #pragma once
 
 #include <algorithm>
@@ -25,23 +25,22 @@
 
 namespace program {
 
-/// How often a request is asked again, and how soon.
 struct RetryOptions {
-  std::size_t retries = 6;    ///< of one request, on whichever engine
-  double backoff      = 0.1;  ///< seconds that an engine is left alone; twice that each time again
+  std::size_t retries = 6;    ///< per request, on any engine
+  double backoff      = 0.1;  ///< seconds that a failed engine is avoided; doubled each time
   double max_backoff  = 5;
 };
 
-/// Sends the requests of one session to one engine as long as it answers, so that the engine finds
-/// them in its prefix cache; which one depends on the session's name and the engines' addresses
-/// alone, and where engines come and go only sessions of those move (rendezvous hashing). An engine
-/// that fails, or is too slow, is left alone for a while; what was asked of it is asked anew of the
-/// next. Outputs go to the engine that answers their response, under the id that it gives: they
-/// wait for that, and go along where the request moves.
+/// Sends the requests of one session to one engine while it answers, so that the engine finds them
+/// in its prefix cache. The choice depends only on the session's name and the engines' addresses;
+/// if an engine is added or removed, only its sessions move (rendezvous hashing). An engine that
+/// fails or is too slow is avoided for a while, and its request is retried on the next one. Outputs
+/// go to the engine that answers their response, under the id that it assigns: they wait for the
+/// id, and move with the request.
 ///
-/// \par Complexity  O(engines log engines) once; a request O(engines) beside its answer
+/// \par Complexity  O(engines log engines) once; a request O(engines) besides its answer
 /// \par Threads     one request at a time; cache_output and counts meanwhile from any thread
-/// \par Errors      the last EngineError, where it cannot pass or retries are used up
+/// \par Errors      the last EngineError, if it is permanent or retries are used up
 class EngineCluster {
  public:
   /// \param engines  at least one
@@ -50,14 +49,13 @@ class EngineCluster {
 
   [[nodiscard]] const std::string& session() const noexcept { return session_; }
 
-  /// A chat completion.
   [[nodiscard]] ChatReply complete(const Json& request, const std::stop_token& stop);
 
-  /// The same as a stream, whose response has the id that the request has, or one that begins so.
+  /// As complete, but streamed. The response's id is the request's id, or begins with it.
   [[nodiscard]] ChatReply follow(const Json& request, const StreamListener& listener,
                                  const std::stop_token& stop);
 
-  /// Tells of an output for the response of a request's name; false where that ended first.
+  /// Announces an output for the response of a named request; false if that has ended.
   bool cache_output(const std::string& name, const tooldecode::ToolCall& call,
                     const std::string& output, double keep_alive, const std::stop_token& stop);
 
@@ -69,20 +67,19 @@ class EngineCluster {
   struct Engine {
     Engine(ChatClient of) : client(std::move(of)) {}
     ChatClient client;
-    std::size_t failures = 0;   // one after the other
-    Clock::time_point until{};  // when it is asked again
-    bool has_cache = true;      // as far as is known
+    std::size_t failures = 0;
+    Clock::time_point until{};  // when it is tried again
+    bool has_cache = true;      // as far as known
   };
   struct Output {
     tooldecode::ToolCall call;
     std::string text;
     double keep_alive;
-    bool is_told = false;  // an engine has been, or is being, told of it
+    bool is_told = false;  // announced to an engine, or about to be
   };
-  // The response that is under way.
   struct Response {
-    std::string name{};  // the request's; empty where none is
-    std::string id{};    // the engine's
+    std::string name{};  // of the request; empty if there is none
+    std::string id{};
     const ChatClient* client = nullptr;
     std::vector<Output> outputs{};
   };
@@ -95,7 +92,7 @@ class EngineCluster {
     EngineCluster& cluster;
   };
 
-  // FNV-1a, finished as SplitMix64 is, which spreads what is alike: the same on every machine.
+  // FNV-1a, finished as in SplitMix64 to spread similar inputs; equal on every machine.
   static std::uint64_t weight(std::string_view url, std::string_view session);
 
   template <class Once>
@@ -126,15 +123,15 @@ class EngineCluster {
     }
   }
 
-  // The first engine of the session that may be asked; waits where none may.
+  // The first available engine of the session; waits if there is none.
   std::size_t choose(const std::stop_token& stop);
 
   void leave_alone(Engine& engine, const EngineError& error);
 
-  // An engine has begun to answer. What another one has been told of it must know, too.
+  // An engine has begun to answer. It also needs the outputs that another engine received.
   void begin_response(const ChatClient& client, const std::string& id, const std::stop_token& stop);
 
-  // An engine that has no such endpoint is not asked again: then the client alone speculates.
+  // An engine without this endpoint is not asked again; then only the client speculates.
   void tell(const ChatClient& client, const std::string& id, const tooldecode::ToolCall& call,
             const std::string& output, double keep_alive, const std::stop_token& stop);
 
@@ -148,7 +145,7 @@ class EngineCluster {
   std::string session_;
   RetryOptions options_;
   std::vector<std::size_t> order_;  // of the engines, for this session
-  mutable std::mutex mutex_;        // guards what follows, and what is known of caches
+  mutable std::mutex mutex_;        // guards the members below and Engine::has_cache
   std::condition_variable_any changed_;
   Response response_;
   ClusterCounts counts_;

@@ -1,4 +1,4 @@
-// tooldecode eval: decoding methods side by side on rows with known answers, and what goes wrong.
+// tooldecode eval: compares decoding methods on rows with known answers, and classifies the errors.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -66,10 +66,9 @@ struct EvalOptions {
   std::uint64_t seed     = 1;
 };
 
-// One row's answers, one for each method; none where the row cannot be used. The methods take
-// turns, another one first in each row. What a constrained method builds of the documents, it
-// builds anew for each row and in its own time. The model reads the prompt once, which counts to
-// each.
+// One row's answers, one for each method; empty if the row cannot be used. The order of methods
+// rotates from row to row. A constrained method builds its constraint again for each row, within
+// its own time. The model reads the prompt once, which counts for each method.
 std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& model,
                              const std::vector<Method>& methods, const Row& row, std::size_t index,
                              const td::DecodeOptions& options, AnswerFile& answers,
@@ -88,7 +87,7 @@ std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& mode
   const auto constrain = [&](const td::ToolSet& tools) {
     return row.format->constrain(assistant.masks, tools, row.choice);
   };
-  const auto judge = constrain(row.tools);  // reads calls for a method without a constraint
+  const auto judge = constrain(row.tools);  // reads calls for methods without a constraint
   for (std::size_t turn = 0; turn < methods.size(); ++turn) {
     const std::size_t m              = (index + turn) % methods.size();
     td::DecodeOptions method_options = options;
@@ -116,7 +115,6 @@ std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& mode
   return results;
 }
 
-// All rows, by `jobs` threads; what cannot be used is left out.
 std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
                                               const std::vector<Method>& methods,
                                               const std::vector<Row>& rows,
@@ -193,7 +191,7 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
   }
   const Shots shown =
       read_shots(options.model.shots_from, static_cast<std::size_t>(options.model.shots));
-  std::erase_if(rows, [&](const Row& row) {  // what the prompt shows is not asked
+  std::erase_if(rows, [&](const Row& row) {  // examples of the prompt are not questions
     return std::ranges::find(shown.rows, row.id, &Row::id) != shown.rows.end();
   });
   if (!options.row.empty()) {
@@ -211,7 +209,7 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
        {"row", rows.empty() ? Json(nullptr) : Json(rows.front().id)},
        {"question", rows.empty() ? Json(nullptr) : Json(rows.front().messages.back().content)}});
   for (const std::string& path : {options.json, options.plot}) {
-    if (!path.empty()) write_file(path, "");  // before the work, not after it
+    if (!path.empty()) write_file(path, "");  // fail before the work
   }
   const auto results = evaluate_all(assistant, methods, rows, options, left_out, trace);
   if (trace.is_on()) trace.write();
@@ -244,7 +242,8 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
 void run_eval(const EvalOptions& options) {
   if (options.resume && options.answers.empty())
     throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
-  if (!options.format.empty()) static_cast<void>(format_named(options.format));  // before the model
+  if (!options.format.empty())
+    static_cast<void>(format_named(options.format));  // before the model is loaded
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
   const auto assistant = load_assistant(options.model);
   run_eval(options, *assistant, make_methods(options.methods, options.orders, options.only_orders));
@@ -272,7 +271,7 @@ void add_eval(CommandLine& line) {
              "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
              "vote of these three is --oc 3")
       .delimiter(',');
-  options->model.threads = 1;  // a job each
+  options->model.threads = 1;  // one per job
   options->model.shots   = usual_shots;
   add_model_options(sub, options->model);
   sub.option("--json", options->json, "write the numbers to this file");

@@ -93,7 +93,7 @@ bool FairPlaces::fits(const Waiter& waiter) const {
   return (held == held_.end() ? 0 : held->second) + waiter.places <= share_of(places_);
 }
 
-// Nobody is passed over because few places are free: who asks for many would wait for ever.
+// Never skips the next waiter because few places are free: large requests would wait forever.
 void FairPlaces::grant() {
   const auto rank = [this](const Waiter& waiter) {
     const auto held = held_.find(*waiter.client);

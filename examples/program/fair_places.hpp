@@ -1,5 +1,5 @@
 /// \file
-/// FairPlaces: places that clients wait for, each its fair share.
+/// FairPlaces: shares a limited number of places fairly between clients.
 #pragma once
 
 #include <condition_variable>
@@ -14,16 +14,16 @@
 
 namespace program {
 
-/// Gives out places: to the client that holds the fewest first, and of one client's requests to
-/// those that ask for few before those that ask for many at once, unless these came much earlier.
+/// Gives places first to the client that holds the fewest. Of one client's requests, small ones
+/// come before large ones, unless the large ones arrived much earlier.
 ///
-/// An eighth of the places is kept for clients other than the one that holds all others, so that a
-/// client that asks seldom need not wait for one that asks always. It is the same with those that
-/// wait, where half of that eighth is for requests of one part: who shares an address with one that
-/// asks for many answers at once is not told to come again.
+/// An eighth of the places is reserved for clients other than the one that holds all others, so
+/// that an occasional client need not wait for a busy one. The waiting room has the same rule; half
+/// of its reserved eighth is for requests with one part, so that they are not turned away when
+/// another client at the same address asks for many answers at once.
 ///
-/// \par Complexity  O(requests that wait) per request
-/// \par Threads     safe
+/// \par Complexity  O(waiting requests) per request
+/// \par Threads     thread-safe
 class FairPlaces {
  public:
   /// Places that a request holds until its end.
@@ -33,7 +33,6 @@ class FairPlaces {
     ~Ticket();
     Ticket(const Ticket&)            = delete;
     Ticket& operator=(const Ticket&) = delete;
-    /// One of the request's parts needs no place any more.
     void end_part();
 
    private:
@@ -43,17 +42,16 @@ class FairPlaces {
     std::mutex mutex_;
   };
 
-  /// \param places   that are held at once
-  /// \param waiting  parts of requests that wait at most
+  /// \param places   available at the same time
+  /// \param waiting  most waiting parts of requests
   FairPlaces(std::size_t places, std::size_t waiting);
 
-  /// Waits until a request of so many parts has a place for each, or all that one client may hold;
-  /// null where too many wait.
-  /// \param watch  called again and again while it waits; what it throws ends the wait
+  /// Waits until a request has a place for each of its parts, or all places that one client may
+  /// hold; null if too many wait.
+  /// \param watch  called repeatedly during the wait; an exception ends it
   [[nodiscard]] std::shared_ptr<Ticket> take(const std::string& client, std::size_t parts,
                                              const std::function<void()>& watch);
 
-  /// Parts of requests that wait.
   [[nodiscard]] std::size_t waiting() const;
 
  private:
@@ -72,11 +70,11 @@ class FairPlaces {
   void release(const std::string& client, std::size_t places, std::size_t parts);
 
   const std::size_t places_, waiting_;
-  mutable std::mutex mutex_;  // of what is below
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable freed_;
   std::list<Waiter> waiters_;
-  std::map<std::string, std::size_t> held_;     // places, by each client
-  std::map<std::string, std::size_t> present_;  // parts of each that have not ended
+  std::map<std::string, std::size_t> held_;     // places per client
+  std::map<std::string, std::size_t> present_;  // unfinished parts per client
   std::size_t free_, parts_ = 0, parts_waiting_ = 0;
   std::uint64_t turn_ = 0;
 };

@@ -37,7 +37,7 @@ Json ApiError::json() const {
 
 namespace {
 
-// Insertions, deletions and replacements that make one of the other, in whatever case.
+// Insertions, deletions and replacements between two names, ignoring case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   std::vector<std::size_t> row(b.size() + 1);
@@ -57,10 +57,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> find_nearest(std::string_view name,
                                              std::span<const std::string_view> names) {
-  constexpr std::size_t longest = 64;  // of names that may be a slip
+  constexpr std::size_t longest = 64;  // longest name that may be a typo
   std::optional<std::string_view> nearest;
   if (name.size() > longest) return nearest;
-  std::size_t least = 2 + name.size() / 4;  // one more than a slip has
+  std::size_t least = 2 + name.size() / 4;  // one more than the most edits of a typo
   for (const std::string_view known : names) {
     const std::size_t distance = edit_distance(name, known);
     if (distance >= std::min(least, known.size())) continue;

@@ -1,5 +1,5 @@
 /// \file
-/// Fields: the members of a JSON object of a request, each mistake with its place.
+/// Fields: the members of a JSON object of a request; errors name the place.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 
 namespace program {
 
-/// Text of a JSON value; bytes that are no UTF-8 become U+FFFD.
+/// Text of a JSON value; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& value);
 
-/// A request that is not answered, as status and error object say.
+/// A refused request, with HTTP status and error object.
 class ApiError : public std::runtime_error {
  public:
   ApiError(int status, const char* code, std::string param, const std::string& message);
@@ -37,22 +37,21 @@ class ApiError : public std::runtime_error {
   std::string param_;
 };
 
-/// The one of the names that a name is most likely a slip for; nothing where none is near.
+/// The known name that a name is probably a typo of; empty if none is near.
 ///
 /// \par Complexity  O(bytes of the name x bytes of all names)
 std::optional<std::string_view> find_nearest(std::string_view name,
                                              std::span<const std::string_view> names);
 
-/// Says which name is meant, to go behind a sentence; empty where none is near.
+/// A sentence that suggests the nearest name; empty if none is near.
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> names);
 
-/// How places are written.
 enum class Places {
-  dotted,   ///< as OpenAI writes them: `messages[0].role`
+  dotted,   ///< as OpenAI does: `messages[0].role`
   pointer,  ///< JSON pointers: `/0/params`
 };
 
-/// An object of a request and its place. A member that is null counts as absent.
+/// An object of a request and its place. A null member counts as absent.
 class Fields {
  public:
   Fields(const Json& object, std::string place, Places places = Places::dotted);
@@ -72,9 +71,9 @@ class Fields {
                                                          std::int64_t min) const;
   /// Each element of an array, as an object with its place.
   [[nodiscard]] std::vector<Fields> objects(std::string_view key) const;
-  /// Nothing else may be here: what is not understood is not ignored.
+  /// Refuses all other members: unknown members are not ignored.
   void allow(std::initializer_list<std::string_view> keys) const;
-  /// A parameter that is known, and that only one value of is supported.
+  /// Refuses all values but one of a known parameter.
   void allow_only(std::string_view key, const Json& supported) const;
 
  private:

@@ -29,7 +29,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_inflate
     }
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
-  // A gzip file that is cut short ends like a whole one, save for the state of the stream.
+  // A truncated gzip file ends like a complete one, except for the state of the stream.
   int state = Z_OK;
   gzerror(file.get(), &state);
   if (state == Z_BUF_ERROR) throw Error(Errc::file_unreadable, path.string(), "is cut short");

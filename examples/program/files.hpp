@@ -1,5 +1,5 @@
 /// \file
-/// Reading of files for the program: whole, inflated where they are gzip, with typed errors.
+/// Reads files for the program, gzip files inflated, with typed errors.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace program {
 
-/// What a compressed file may become, unless the user says otherwise: it tells nothing of its size.
+/// Default limit for inflated files; a compressed file does not reveal its size.
 inline constexpr std::size_t max_inflated_bytes = std::size_t{256} << 20;
 
-/// The whole file; Error{file_unreadable} names it, Error{limit_exceeded} one that inflates to more
-/// bytes than it may.
+/// Reads a whole file. Error{file_unreadable} names it; Error{limit_exceeded} if it inflates to
+/// more bytes than allowed.
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_inflated = max_inflated_bytes);
 

@@ -1,5 +1,5 @@
 /// \file
-/// What the command line chooses at run time: a call format by its name, reasoning, a tool choice.
+/// Choices of the command line: a call format by name, reasoning, tool choice.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,12 @@
 
 namespace program {
 
-/// A call format behind functions.
 using Format = tooldecode::NamedFormat;
 using tooldecode::format_named;
 using tooldecode::format_names;
 
-/// Delimiters where a block of reasoning may precede an answer: no, block, or open where the prompt
-/// has opened it.
+/// Delimiters if a reasoning block may precede an answer: no, block, or open if the prompt has
+/// opened it.
 inline std::optional<tooldecode::tools::ReasoningDelimiters> parse_reasoning(
     const std::string& text, const Format& format) {
   if (text == "no") return std::nullopt;
@@ -35,7 +34,6 @@ inline std::optional<tooldecode::tools::ReasoningDelimiters> parse_reasoning(
   return delimiters;
 }
 
-/// The option for ChoiceOptions::whitespace.
 inline void add_whitespace_option(Command& sub, std::size_t& bytes) {
   sub.option(
          "--whitespace", bytes,

@@ -1,4 +1,4 @@
-// Compiled where the program is built with llama.cpp.
+// Compiled only if the program is built with llama.cpp.
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
 #include <iostream>
 #include <memory>
@@ -62,7 +62,7 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
       tokens.insert(tokens.begin(), *begin);
     return tokens;
   };
-  // What a template puts behind an answer is found where one stands in it.
+  // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
                                      std::span<const Message> of_calls) {
     const std::string answer = "(the answer)";

@@ -1,5 +1,5 @@
 /// \file
-/// A GGUF file's model, run by llama.cpp, as an assistant.
+/// Loads a GGUF file's model, run by llama.cpp, as an assistant.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ namespace program {
 using GgufAssistant = ModelAssistant<tooldecode::LlamaCppModel>;
 extern template class ModelAssistant<tooldecode::LlamaCppModel>;
 
-/// Reads a GGUF file. A model that has a chat template is asked by it, with the tools where the
-/// template has a place for them and there are no examples; a base model is asked in plain text.
-/// Examples stand in prompts with tools alone.
+/// Reads a GGUF file. A model with a chat template is prompted by it, with tools in the template if
+/// it supports them and there are no examples; a base model is prompted in plain text. Only prompts
+/// with tools contain examples.
 ///
-/// \param shots      examples where the template has a place for tools
-/// \param otherwise  and where it has none
+/// \param shots      examples if the template supports tools
+/// \param otherwise  examples if it does not
 [[nodiscard]] GgufAssistant load_gguf(const std::filesystem::path& file,
                                       const tooldecode::LlamaCppOptions& options, Shots shots,
                                       Shots otherwise);

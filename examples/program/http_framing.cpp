@@ -32,7 +32,7 @@ bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-// Bytes outside ASCII are let through where they are UTF-8, which is what clients write.
+// Allows bytes outside ASCII if they are UTF-8, as clients send it.
 bool is_field_value(std::string_view text) {
   return tooldecode::text::is_utf8(text) && std::all_of(text.begin(), text.end(), [](char c) {
            const auto byte = static_cast<unsigned char>(c);
@@ -57,7 +57,7 @@ bool is_same(std::string_view a, std::string_view b) {
   });
 }
 
-// The number that a text of digits is, of at most 15, so that no sum of such overflows.
+// Reads at most 15 digits, so that sums cannot overflow.
 bool read_number(std::string_view digits, int base, std::size_t& number) {
   constexpr std::size_t max_digits = 15;
   if (digits.empty() || digits.size() > max_digits || digits.front() == '-') return false;
@@ -134,7 +134,7 @@ bool RequestReader::expects_continue() const {
 std::string RequestReader::text() const {
   std::string text = method_ + ' ' + target_ + ' ' + version_ + "\r\n";
   for (const Field& field : fields_) {
-    // Its length and its connection are this side's to tell, and nobody waits any more.
+    // This side sets length and connection itself, and no client waits any more.
     constexpr std::array<std::string_view, 5> dropped{"Content-Length", "Transfer-Encoding",
                                                       "Connection", "Expect", "Trailer"};
     const auto is_it = [&](std::string_view name) { return is_same(field.first, name); };
@@ -158,7 +158,7 @@ void RequestReader::end_line() {
   switch (part_) {
     case Part::request_line:
       if (!line_.empty()) return read_request_line();
-      // One empty line before a request is let through, since old clients end a body with it.
+      // One empty line before a request is allowed: old clients end a body with it.
       if (head_bytes_ > 2) refuse(400, "the request begins with empty lines");
       return;
     case Part::fields:
@@ -206,7 +206,7 @@ void RequestReader::read_field() {
   }
   const std::string_view value = trim(line.substr(colon + 1));
   if (!is_field_value(value)) return refuse(400, "a header has bytes that no header may have");
-  if (part_ == Part::trailers) return;  // nothing of a trailer is asked for
+  if (part_ == Part::trailers) return;  // trailers are ignored
   if (fields_.size() == limits_.fields) return refuse(431, "the request has too many headers");
   fields_.emplace_back(line.substr(0, colon), value);
 }

@@ -1,12 +1,11 @@
 /// \file
-/// Json: the JSON of the whole program.
+/// Json: the JSON type of the program.
 #pragma once
 
 #include <tooldecode/text/json_value.hpp>
 
 namespace program {
 
-/// JSON whose objects keep their order.
 using Json = tooldecode::JsonValue;
 
 }  // namespace program

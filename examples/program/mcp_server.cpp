@@ -52,13 +52,13 @@ McpServer::McpServer(const std::string& command, std::chrono::milliseconds patie
     for (const Json& tool : *tools) tools_.push_back(tool);
     const auto cursor = page.find("nextCursor");
     if (cursor == page.end() || !cursor->is_string()) break;
-    parameters["cursor"] = *cursor;  // a server without end is stopped by the timer
+    parameters["cursor"] = *cursor;  // the timer stops a server that never ends the list
   }
 }
 
 McpServer::~McpServer() {
   const std::lock_guard lock(writing_);
-  child_.close_input();  // which asks it to end
+  child_.close_input();
 }
 
 tooldecode::ToolResult McpServer::operator()(const tooldecode::ToolCall& call,
@@ -99,7 +99,7 @@ std::string McpServer::failure_of(const Json& answer) {
 std::string McpServer::text_of(const Json& result) {
   const auto content = result.find("content");
   if (content == result.end() || !content->is_array() || content->empty()) {
-    // What a tool with an output schema answers, which need not be told as text a second time.
+    // The result of a tool with an output schema, which may omit the text form.
     const auto structured = result.find("structuredContent");
     return json_text(structured == result.end() ? result : *structured);
   }
@@ -170,7 +170,7 @@ bool McpServer::send_message(const Json& message, const std::stop_token& stop,
 void McpServer::read_all(const std::stop_token& quit) {
   std::string text;
   std::array<char, 65536> part{};
-  // A server that is asked to end has half a second for it.
+  // A server that is asked to end gets half a second.
   for (int patience = 50; patience > 0; patience -= quit.stop_requested() ? 1 : 0) {
     pollfd ready{child_.output(), POLLIN, 0};
     if (poll(&ready, 1, 10) <= 0) continue;
@@ -199,7 +199,7 @@ void McpServer::take(std::string_view line) {
   Json message;
   try {
     message = tooldecode::text::parse_json(line);
-  } catch (const tooldecode::Error&) {  // said below, as of any other that is no message
+  } catch (const tooldecode::Error&) {  // reported below, like any other malformed message
   }
   if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0") {
     constexpr std::size_t shown = 80;
@@ -222,7 +222,7 @@ void McpServer::take(std::string_view line) {
   if (id == message.end() || !id->is_number_integer()) return;
   const std::lock_guard lock(mutex_);
   const auto waiting = waiting_.find(id->get<std::int64_t>());
-  if (waiting == waiting_.end()) return;  // nobody waits any longer
+  if (waiting == waiting_.end()) return;  // the caller has stopped waiting
   waiting->second = std::move(message);
   answered_.notify_all();
 }

@@ -1,5 +1,5 @@
 /// \file
-/// A server of the Model Context Protocol over standard input and output: its tools, and their runs.
+/// McpServer: a Model Context Protocol server on standard input and output, as a tool runtime.
 #pragma once
 
 #include <array>
@@ -33,15 +33,15 @@
 
 namespace program {
 
-/// Starts a command that is such a server, asks for its tools, and has it run calls, several at
-/// once. Requests of its own are declined, but for pings; a line that is no message is counted, and
-/// the next failure tells of the first. A call of a server that has ended, or that ends meanwhile,
-/// is a failure; one of a server that does not answer lasts until its stop is asked for.
+/// Starts a command that is an MCP server, asks for its tools, and runs calls on it, several at the
+/// same time. The server's own requests are declined, except pings. Malformed lines are counted,
+/// and the next failure reports the first. A call fails if the server has ended or ends meanwhile;
+/// if the server does not answer, the call lasts until a stop is requested.
 ///
-/// \par Threads  calls may run concurrently
-/// \par Errors   the constructor: Error{invalid_option} of `--mcp` where the command cannot be run,
-///               ends, or does not answer in time, or where what it answers is no list of tools
-/// \par Source   Model Context Protocol, version 2025-06-18: lifecycle, stdio, tools
+/// \par Threads     calls may run concurrently
+/// \par Errors      constructor: Error{invalid_option} for `--mcp` if the command cannot be run,
+///                  ends, does not answer in time, or does not answer with a list of tools
+/// \par Source      Model Context Protocol, version 2025-06-18: lifecycle, stdio, tools
 class McpServer {
  public:
   McpServer(const std::string& command, std::chrono::milliseconds patience);
@@ -56,42 +56,41 @@ class McpServer {
                                                   const std::stop_token& stop);
 
  private:
-  // A line that is longer is no answer that anybody reads.
+  // A longer line is dropped.
   static constexpr std::size_t max_line = std::size_t{16} << 20;
 
   static ChildProcess start(const std::string& command);
   [[noreturn]] void refuse(const std::string& what) const;
 
-  // What stands in the place of an answer that does not come.
+  // Replaces an answer that does not come.
   static Json no_answer(std::string text) { return {{"missing", std::move(text)}}; }
   static std::string failure_of(const Json& answer);
-  // The text of what a tool gives back; other content as JSON.
+  // The text of a tool's result; other content as JSON.
   static std::string text_of(const Json& result);
 
   Json request(const char* method, Json parameters, const std::stop_token& stop);
 
-  // Writes a message whole; false where the server has ended or a stop came first, which leaves it
-  // cut short: then nothing more is written.
+  // Writes a complete message. False if the server has ended or a stop came first; the message is
+  // then cut short, and nothing more is written.
   bool send_message(const Json& message, const std::stop_token& stop,
                     std::optional<std::chrono::milliseconds> patience = {});
 
   void read_all(const std::stop_token& quit);
 
-  // One line of the server's.
   void take(std::string_view line);
 
   std::string command_;
   Json tools_ = Json::array();
   ChildProcess child_;
   std::mutex writing_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable_any answered_;
   std::int64_t last_ = 0;
   std::map<std::int64_t, std::optional<Json>> waiting_;
-  std::optional<std::string> ending_{};  // how the server ended
+  std::optional<std::string> ending_{};
   std::size_t rubbish_ = 0;
   std::string first_rubbish_;
-  std::jthread reader_;  // ends first
+  std::jthread reader_;  // joined first
 };
 
 }  // namespace program

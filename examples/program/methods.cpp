@@ -16,7 +16,7 @@ namespace program {
 
 namespace {
 
-// Without a constraint, with a strategy that sees the answer's end by the model's end tokens.
+// Decodes without a constraint; the model's end tokens end the answer.
 template <class S>
 Run decode_freely(const tooldecode::ModelRef& model, const tooldecode::Tokenizer& tokenizer,
                   S strategy) {

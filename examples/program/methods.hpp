@@ -1,5 +1,5 @@
 /// \file
-/// The decoding methods that are compared, by name.
+/// The decoding methods to compare, by name.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace program {
 
-/// An answer, and the votes on its calls where the method has them put to the vote.
+/// An answer, and the votes on its calls if the method votes.
 struct MethodAnswer {
   MethodAnswer(tooldecode::Output decoded, std::vector<tooldecode::CallVote> counted = {})
       : output(std::move(decoded)), votes(std::move(counted)) {}
@@ -30,12 +30,11 @@ struct MethodAnswer {
   std::vector<tooldecode::CallVote> votes;
 };
 
-/// Answers a prompt.
 using Run =
     std::function<MethodAnswer(std::span<const tooldecode::TokenId>, tooldecode::DecodeOptions)>;
 
-/// A way to decode. What `prepare` gives refers to the model and the
-/// constraint of its arguments.
+/// A way to decode. The result of `prepare` refers to the model and the constraint of its
+/// arguments.
 struct Method {
   std::string name;
   bool constrained  = false;
@@ -43,20 +42,19 @@ struct Method {
   std::function<Run(const tooldecode::ModelRef&, const tooldecode::Tokenizer&,
                     const tooldecode::ToolCallFSM&)>
       prepare;
-  std::size_t orders = 0;      ///< of tool-decoding: at most so many orders
-  bool types_only    = false;  ///< the constraint knows types of arguments and nothing more
-  bool may_be_cut    = false;  ///< constrained, but not such that answers end within their tokens
+  std::size_t orders = 0;      ///< of tool-decoding: at most this many orders
+  bool types_only    = false;  ///< the constraint knows only the types of arguments
+  bool may_be_cut    = false;  ///< constrained, but answers may be cut at the limit
 };
 
-/// Decodes without a constraint and greedily.
 [[nodiscard]] Run decode_greedily(const tooldecode::ModelRef& model,
                                   const tooldecode::Tokenizer& tokenizer);
 
-/// The orders that can be asked for one by one, as OrderConsistencyOptions::only_order counts them.
+/// The orders that can be requested one by one, numbered as in OrderConsistencyOptions::only_order.
 inline constexpr std::array<std::string_view, 3> order_names{"documented", "reversed", "shuffled"};
 
-/// The methods of these names; tool-decoding once for each of `orders`, and once under each order
-/// of `only_orders` alone. Error{invalid_option} for another name or order, or for no orders.
+/// The methods with these names; tool-decoding once for each of `orders`, and once for each order
+/// of `only_orders` alone. Error{invalid_option} for an unknown name or order, or for no orders.
 [[nodiscard]] std::vector<Method> make_methods(const std::vector<std::string>& names,
                                                const std::vector<std::size_t>& orders,
                                                const std::vector<std::string>& only_orders);

@@ -13,21 +13,20 @@
 
 namespace program {
 
-/// The text of a /metrics page, one family after the other.
+/// The text of a /metrics page, one metric family after another.
 class MetricsText {
  public:
-  /// A family with one value; counters' names end in `_total`.
+  /// A family with one value; names of counters end in `_total`.
   void value(std::string_view name, std::string_view help, double value) {
     const bool counts = name.ends_with("_total");
     family(name, help, counts ? "counter" : "gauge");
     text_ << prefix << name << ' ' << value << '\n';
   }
-  /// Begins a family whose samples `sample` adds.
   void family(std::string_view name, std::string_view help, std::string_view type) {
     text_ << "# HELP " << prefix << name << ' ' << help << "\n# TYPE " << prefix << name << ' '
           << type << '\n';
   }
-  /// \param labels  `a="b",c="d"`, of values that need no escapes
+  /// \param labels  `a="b",c="d"`, with values that need no escapes
   void sample(std::string_view name, std::string_view labels, double value) {
     text_ << prefix << name << '{' << labels << "} " << value << '\n';
   }
@@ -47,7 +46,7 @@ class MetricsText {
   std::ostringstream text_ = precise();
 };
 
-/// How often durations fell below each of some bounds; thread-safe.
+/// Counts durations below each of several bounds; thread-safe.
 class DurationHistogram {
  public:
   void observe(double seconds) {
@@ -79,7 +78,7 @@ class DurationHistogram {
   double sum_ = 0;
 };
 
-/// What is counted of HTTP; thread-safe.
+/// Counters of HTTP requests; thread-safe.
 class HttpMetrics {
  public:
   void count(std::string_view path, int status) {

@@ -1,5 +1,5 @@
 /// \file
-/// ModelAssistant: an assistant with the model that it has, by its type.
+/// ModelAssistant: an assistant with a model of a given type.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,6 @@
 
 namespace program {
 
-/// A model that can be asked.
 template <class M>
 class ModelAssistant : public Assistant {
  public:
@@ -46,8 +45,7 @@ class ModelAssistant : public Assistant {
   M model;
 };
 
-/// A model of a directory, in the library's own arithmetic, that knows the prompt of the embedded
-/// one.
+/// A model from a directory, run by this library, with the prompt of the embedded model.
 using EmbeddedAssistant = ModelAssistant<tooldecode::LlamaModel>;
 extern template class ModelAssistant<tooldecode::LlamaModel>;
 

@@ -1,5 +1,5 @@
 /// \file
-/// ModelSpeculator: a model as one that guesses what another model is going to call.
+/// ModelSpeculator: a model that guesses the next call of another model.
 #pragma once
 
 #include <cstddef>
@@ -26,24 +26,23 @@
 
 namespace program {
 
-/// How a speculator samples; the default is greedy.
+/// How a speculator samples; greedy by default.
 struct GuessOptions {
   float temperature      = 0;
   std::uint64_t seed     = 0;
-  std::size_t max_tokens = 128;  ///< of a guess; one that is longer proposes nothing
+  std::size_t max_tokens = 128;  ///< of a guess; a longer one proposes nothing
 };
 
-/// Guesses the next answer of a dialogue: of a request for a chat completion it reads the messages,
-/// whatever else stands there and whichever server they are meant for.
+/// Guesses the next answer of a dialogue. Of a chat completion request it reads only the messages,
+/// in the form of any server.
 ///
-/// A guess is of use only where it is there before the reply. So what every guess needs is made
-/// beforehand: the constraint of the tools, and the prompt that tells of them; earlier turns stay
-/// in a prefix cache, and tokens are drafted from the prompt.
+/// A guess is useful only before the reply. So everything shared by guesses is made in advance: the
+/// constraint of the tools and the prompt that describes them. Earlier turns stay in a prefix
+/// cache, and tokens are drafted from the prompt.
 ///
-/// \par Threads  one guess at a time
-/// \par Errors   from the constructor as ToolCallFSM; from a guess ApiError for messages that
-/// cannot
-///               be read, Error for a prompt that the model cannot hold
+/// \par Threads     one guess at a time
+/// \par Errors      constructor: as ToolCallFSM; a guess: ApiError for messages that cannot be
+///                  read, Error for a prompt that the model cannot hold
 class ModelSpeculator {
  public:
   ModelSpeculator(std::shared_ptr<const Assistant> assistant, tooldecode::ToolSet tools,
@@ -58,7 +57,7 @@ class ModelSpeculator {
 
   static const Format& format() { return format_named("python"); }
 
-  // Servers have members of their own in their replies, which say nothing about the next call.
+  // Servers add members to their replies that do not affect the next call.
   static Json messages(const Json& request);
 
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(const std::vector<Message>& messages) const;

@@ -21,7 +21,7 @@ std::vector<WrittenName> find_written_names(std::string_view text) {
   };
   std::vector<WrittenName> names;
   std::size_t depth = 0;
-  char quote        = 0;  // of the string that is being read, inside a call
+  char quote        = 0;  // quote of the current string in a call
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quote != 0) {
@@ -103,7 +103,7 @@ tooldecode::Output Backtrace::operator()(std::span<const tooldecode::TokenId> pr
                         beginning.begin() + static_cast<std::ptrdiff_t>(prompt.size()),
                         beginning.end());
     beginning.pop_back();
-    again.log_probabilities.clear();  // of the tokens before it are not known here
+    again.log_probabilities.clear();  // unknown for the tokens before it
     again.passes = passes;
     if (!find_failure(again.tokens)) return again;
   }

@@ -1,6 +1,5 @@
 /// \file
-/// Repairs of calls to tools that do not exist, with which ToolDec is compared: fuzzy matching and
-/// backtrace.
+/// Repairs of calls to unknown tools, compared with ToolDec: fuzzy matching and backtrace.
 #pragma once
 
 #include <algorithm>
@@ -24,34 +23,33 @@
 
 namespace program {
 
-/// Where a written call has its name.
+/// The place of the name in a written call.
 struct WrittenName {
   std::size_t begin  = 0;
   std::size_t length = 0;
 };
 
-/// The names of the calls of a text in Python's syntax: what stands before a parenthesis that is in
-/// no other.
+/// The names of the calls in a text in Python's syntax: what precedes each outermost parenthesis.
 std::vector<WrittenName> find_written_names(std::string_view text);
 
-/// The tool whose name shares the longest end with the one that is written; of equals the first,
-/// none where even the last byte differs.
+/// The tool whose name shares the longest suffix with the written one; the first among equals;
+/// empty if even the last byte differs.
 std::optional<std::size_t> find_by_suffix(const tooldecode::ToolSet& tools,
                                           std::string_view written);
 
-/// Fuzzy matching: the answer's names of no tool become those of the tools found by their suffix.
-/// Source: Zhang et al., ToolDec, arXiv:2310.07075, section 4.3.
+/// Fuzzy matching: replaces unknown tool names by the tool with the longest common suffix. Source:
+/// Zhang et al., ToolDec, arXiv:2310.07075, section 4.3.
 tooldecode::Output repair_by_suffix(tooldecode::Output output,
                                     const tooldecode::Tokenizer& tokenizer,
                                     const tooldecode::ToolSet& tools);
 
-/// Backtrace: where an answer's call fails, for it cannot be read or has the name of no tool, the
-/// model goes back to the first token of the call's name, or of the answer where there is no call,
-/// and takes the next probable one instead; the first answer without a failure, or else the first
-/// of all. Source: the same, section 4.2.
+/// Backtrace: if a call of the answer fails (it cannot be read, or its tool is unknown), the model
+/// goes back to the first token of the call's name, or of the answer if there is no call, and takes
+/// the next most probable token. Returns the first answer without a failure, or else the first
+/// answer. Source: the same, section 4.2.
 class Backtrace {
  public:
-  /// \param tries  answers at most, 1 or more
+  /// \param tries  most answers, 1 or more
   Backtrace(const tooldecode::ModelRef& model, const tooldecode::Tokenizer& tokenizer,
             const tooldecode::ToolCallFSM& calls, std::size_t tries);
 
@@ -59,11 +57,11 @@ class Backtrace {
                                               tooldecode::DecodeOptions options) const;
 
  private:
-  // The token at which the first call that fails begins.
+  // The token at which the first failing call begins.
   [[nodiscard]] std::optional<std::size_t> find_failure(
       const std::vector<tooldecode::TokenId>& tokens) const;
 
-  // The most probable tokens behind a beginning, one for each try that is left.
+  // The most probable tokens after a beginning, one for each remaining try.
   [[nodiscard]] std::vector<tooldecode::TokenId> most_probable(
       std::span<const tooldecode::TokenId> beginning,
       std::span<const tooldecode::TokenId> without) const;

@@ -74,7 +74,7 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
   const auto number = [&](const char* key, double min, double max, double otherwise) {
     return static_cast<float>(request.find_number(key, min, max).value_or(otherwise));
   };
-  const std::int64_t top_k = request.find_integer("top_k", -1).value_or(0);  // -1 is all, too
+  const std::int64_t top_k = request.find_integer("top_k", -1).value_or(0);  // -1 also means all
   tooldecode::DecodeOptions options{
       .temperature        = number("temperature", 0, 2, 1),
       .top_k              = static_cast<std::size_t>(std::max<std::int64_t>(top_k, 0)),
@@ -96,7 +96,6 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
 
 namespace {
 
-// What a request may have.
 constexpr std::string_view read_parameters[] = {"model",
                                                 "messages",
                                                 "tools",
@@ -129,7 +128,7 @@ constexpr std::string_view read_parameters[] = {"model",
                                                 "ignore_eos",
                                                 "include_stop_str_in_output"};
 
-// What is the same here with them and without.
+// Parameters without effect here.
 constexpr std::string_view ignored_parameters[] = {"store",
                                                    "metadata",
                                                    "user",
@@ -141,8 +140,8 @@ constexpr std::string_view ignored_parameters[] = {"store",
                                                    "priority",
                                                    "prompt_cache_retention"};
 
-// What would change an answer, of OpenAI's API and of others that are like it, and what to do
-// instead.
+// Unsupported parameters that would change an answer, of OpenAI's API and similar ones, and what to
+// use instead.
 struct UnsupportedParameter {
   std::string_view name;
   std::string_view instead = "";
@@ -202,7 +201,7 @@ std::vector<std::string> read_names(const Json& body, const Fields& request) {
   for (const auto& [name, value] : body.items()) {
     if (value.is_null() || contains(read_parameters, name)) continue;
     if (contains(ignored_parameters, name)) {
-      if (name == "store" && value == false) continue;  // as it is here
+      if (name == "store" && value == false) continue;  // the same as here
       ignored.push_back(name);
       continue;
     }
@@ -216,7 +215,7 @@ std::vector<std::string> read_names(const Json& body, const Fields& request) {
     request.fail(name, "is no parameter that is known" + nearest_hint(name, names),
                  "unknown_parameter");
   }
-  // Without tools there are no calls beside one another, whatever is said of them.
+  // Without tools, parallel_tool_calls has no effect.
   const bool has_tools = request.find("tools") != nullptr && !request.at("tools").empty();
   if (!has_tools && request.find("parallel_tool_calls") != nullptr) {
     ignored.push_back("parallel_tool_calls");
@@ -261,7 +260,7 @@ Json parse_body(std::string_view body) {
   if (!object.is_object()) {
     throw ApiError(400, "invalid_type", "", "the body must be a JSON object");
   }
-  // Only schemas have numbers of any size.
+  // Only schemas may have numbers of any size.
   for (auto& [key, value] : object.items()) {
     const bool has_schemas = key == "tools" || key == "response_format";
     if (!has_schemas) value = tooldecode::text::ExactNumber::rounded(std::move(value));
@@ -340,7 +339,7 @@ CachedOutput read_cached_output(const Json& object, std::string place) {
     static_cast<void>(entry.object("params"));
     cached.call.arguments = tooldecode::text::ExactNumber::rounded(entry.at("params"));
   }
-  const auto output = object.find("output");  // null is a value like any other
+  const auto output = object.find("output");  // null is a valid output
   if (output == object.end()) entry.fail("output", "is required", "missing_required_parameter");
   cached.output =
       output->is_string() ? output->get<std::string>() : tooldecode::text::write_json(*output);

@@ -1,5 +1,5 @@
 /// \file
-/// Requests of OpenAI's chat completions, read from the wire into values.
+/// Parses requests of OpenAI's chat completions.
 #pragma once
 
 #include <algorithm>
@@ -30,44 +30,40 @@
 
 namespace program {
 
-/// A request for a chat completion.
 struct ChatRequest {
   std::string model;
-  std::string response_id;  ///< empty where the server is to choose one
+  std::string response_id;  ///< empty: the server chooses one
   std::vector<Message> messages;
   RequestTools tools;
-  Relaxation relaxation;                        ///< of the tools
-  std::vector<std::string> ignored;             ///< parameters that change nothing here
-  std::optional<std::string> reasoning_effort;  ///< for a chat template that knows it
-  tooldecode::DecodeOptions decode;  ///< all but `max_tokens` and `seed`; its end tokens are those
-                                     ///< that the request names
-  std::optional<std::size_t> max_tokens;  ///< of the answer
+  Relaxation relaxation;
+  std::vector<std::string> ignored;             ///< parameters without effect here
+  std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
+  tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's
+  std::optional<std::size_t> max_tokens;
   std::optional<std::uint64_t> seed;
-  std::optional<Json> schema;      ///< that the text of an answer conforms to
-  std::vector<std::string> stops;  ///< texts that end the text of an answer, before them
-  std::size_t choices    = 1;      ///< answers, each with a seed of its own
-  bool log_probabilities = false;  ///< of each answer's tokens
+  std::optional<Json> schema;      ///< schema of the answer's text
+  std::vector<std::string> stops;  ///< texts that end the answer, and are not part of it
+  std::size_t choices    = 1;      ///< answers, each with its own seed
+  bool log_probabilities = false;
   bool stream            = false;
-  bool include_usage     = false;  ///< a stream's last chunk tells it
-  double tool_wait       = 0;      ///< seconds that outputs of its calls are waited for
+  bool include_usage     = false;  ///< in the last chunk of a stream
+  double tool_wait       = 0;      ///< seconds to wait for outputs of its calls
 
-  /// Whether calls are streamed while they are written: where no output of them can be in the
-  /// cache, for then the client has no use for them.
+  /// Whether calls are streamed while they are written. Not if the cache may hold their outputs,
+  /// because then the client does not need the calls.
   [[nodiscard]] bool streams_calls() const noexcept;
-  /// What a chat template is told besides the dialogue.
+  /// Variables for the chat template.
   [[nodiscard]] TemplateVariables template_variables() const;
 };
 
-/// The parameter that is for a chat template.
 inline constexpr const char* reasoning_effort_key = "reasoning_effort";
 
-/// The most answers of one request.
 inline constexpr std::int64_t max_choices = 16;
 
-/// A name that a client may give a response.
+/// Whether a client may use this response id.
 bool is_response_id(std::string_view id);
 
-/// What the ids begin with that the server chooses, and no client's.
+/// Prefix of the ids that the server chooses; clients must not use it.
 inline constexpr std::string_view server_id_prefix = "chatcmpl-";
 
 namespace detail {
@@ -75,11 +71,10 @@ namespace detail {
 std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,
                                                              std::size_t vocabulary_size);
 
-// Tokens that end an answer where it may end.
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size);
 
-// Refuses parameters that are not known or not supported; those that change nothing.
+// Refuses parameters that are unknown or unsupported; returns those without effect.
 std::vector<std::string> read_names(const Json& body, const Fields& request);
 
 std::size_t read_top_log_probabilities(const Fields& request);
@@ -90,22 +85,22 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
 
 }  // namespace detail
 
-/// What a body is in JSON, with every number as it is written; ApiError where it is no JSON.
+/// Parses a body as JSON and keeps every number as written; ApiError if it is not JSON.
 Json parse_exact_body(std::string_view body);
 
-/// The object that a body is; ApiError where it is none.
+/// Parses a body that must be an object; ApiError otherwise.
 Json parse_body(std::string_view body);
 
-/// Reads a request for a chat completion; ApiError names what is wrong with it and where. What
-/// changes the answer and is not supported is refused, and so is what is not known; what changes
-/// nothing here (`user`, `metadata`, ...) is let through, and listed.
+/// Parses a chat completion request; ApiError names what is wrong and where. Unknown parameters,
+/// and unsupported ones that would change the answer, are refused. Those without effect (`user`,
+/// `metadata`, ...) are accepted and listed.
 ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size);
 
-/// What a client says that a call would return.
+/// A call's output, announced by a client.
 struct CachedOutput {
-  std::string place;  ///< in the body, as a JSON pointer
+  std::string place;  ///< JSON pointer into the body
   tooldecode::ToolCall call;
-  bool any_arguments = false;        ///< of the call only the name counts
+  bool any_arguments = false;        ///< only the call's name counts
   std::string output{};              ///< as the model reads it
   std::optional<double> keep_alive;  ///< seconds
 };
@@ -116,10 +111,10 @@ CachedOutput read_cached_output(const Json& object, std::string place);
 
 }  // namespace detail
 
-/// Reads the body of `POST /cache-tool-output/{response_id}`: an array of outputs, or one. Each has
-/// the tool's `name`; the `params` of the call, or none where any arguments are meant; `output`,
-/// which the model reads as it is where it is a string, and as JSON where it is anything else; and
-/// perhaps `keep_alive`, in seconds. ApiError for the first mistake, with its JSON pointer.
+/// Parses the body of `POST /cache-tool-output/{response_id}`: one output or an array of outputs.
+/// Each has the tool's `name`; `params`, or none for any arguments; `output`, which the model reads
+/// unchanged if it is a string, else as JSON; and optionally `keep_alive`, in seconds. ApiError for
+/// the first mistake, with its JSON pointer.
 std::vector<CachedOutput> parse_cached_outputs(const Json& body);
 
 }  // namespace program

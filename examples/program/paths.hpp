@@ -1,11 +1,10 @@
 /// \file
-/// Where the tree lies: known to one small file, so that objects of every other are the same in
-/// every checkout.
+/// Path of the source tree. Only one small file contains it, so that the objects of all other files
+/// are equal in every checkout.
 #pragma once
 
 namespace program {
 
-/// The folder of the data that comes with the program.
 extern const char* const data_folder;
 
 }  // namespace program

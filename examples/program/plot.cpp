@@ -102,7 +102,7 @@ std::string draw_svg(const Plot& plot) {
   constexpr std::array<const char*, 8> colours{"#000000", "#0072b2", "#d55e00", "#009e73",
                                                "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"};
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  // Least and greatest across, up, and up on the right.
+  // Least and greatest on the x axis, the y axis and the right axis.
   std::array<double, 3> low{infinity, infinity, infinity}, high{-infinity, -infinity, -infinity};
   const auto take = [&](std::size_t axis, double value) {
     low[axis] = std::min(low[axis], value), high[axis] = std::max(high[axis], value);
@@ -199,7 +199,7 @@ std::string draw_svg(const Plot& plot) {
            "\" r=\"4.5\" fill=\"" + colour + "\"/>\n";
     text(legend_at + 12, legend + 4, "", series.name);
   }
-  // Last, and with a white rim, so that they can be read across lines.
+  // Drawn last and with a white rim, to be readable across lines.
   for (const PlotSeries& series : plot.series) {
     for (const PlotPoint& p : series.points) {
       if (p.label.empty()) continue;

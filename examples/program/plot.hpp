@@ -1,5 +1,5 @@
 /// \file
-/// Charts as SVG: series of points with error bars, or curves, on linear and logarithmic axes.
+/// Charts as SVG: series of points with error bars, or curves, on linear or logarithmic axes.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,21 @@
 
 namespace program {
 
-/// A point, and how far its value may be off.
+/// A point and its error bar.
 struct PlotPoint {
   double x = 0, y = 0;
   double low = 0, high = 0;  ///< the interval of y
-  std::string label{};       ///< stands beside the point
+  std::string label{};
 };
 
-/// Points of one colour; a line joins them where there are several.
+/// Points of one colour; several points are joined by a line.
 struct PlotSeries {
   std::string name;
   std::vector<PlotPoint> points{};
-  bool is_curve    = false;  ///< the line alone, without marks
-  bool is_on_right = false;  ///< belongs to the axis on the right
+  bool is_curve    = false;  ///< a line without marks
+  bool is_on_right = false;  ///< uses the axis on the right
 };
 
-/// What a chart shows.
 struct Plot {
   std::string title, x_label, y_label;
   std::vector<PlotSeries> series;
@@ -43,8 +42,7 @@ std::string escaped(std::string_view text);
 
 std::string rounded(double value, const char* format = "%.1f");
 
-// An axis over some values, with steps of 1, 2 or 5 times a power of ten; or one over their
-// logarithms.
+// An axis over some values, with steps of 1, 2 or 5 times a power of ten, or over their logarithms.
 struct Axis {
   double low = 0, high = 1, step = 1;
   bool is_logarithmic = false;
@@ -56,10 +54,10 @@ struct Axis {
   [[nodiscard]] std::string text(double tick) const;
 };
 
-// A place for labels that leaves the others readable.
+// Places labels so that they do not overlap.
 class Labels {
  public:
-  /// The text's left edge and base line, of the first place beside a point that is free.
+  /// Left edge and base line of the first free place beside a point.
   std::array<double, 2> place(double x, double y, std::size_t letters);
   void keep_free(double left, double top, double right, double bottom);
 
@@ -73,7 +71,7 @@ class Labels {
 
 }  // namespace detail
 
-/// The chart as an SVG document on a white ground, its colours told apart by the colour-blind too.
+/// The chart as an SVG document on white, with colours for the colour-blind.
 std::string draw_svg(const Plot& plot);
 
 }  // namespace program

@@ -1,5 +1,5 @@
 /// \file
-/// PrefilledModel: a model that has read one prompt already, for runs that share it.
+/// PrefilledModel: a model that has already read a prompt, for runs that share it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 
 namespace program {
 
-/// A PrefilledModel of a model of any kind.
 class AnyPrefilledModel {
  public:
   virtual ~AnyPrefilledModel() = default;
@@ -24,9 +23,9 @@ class AnyPrefilledModel {
   [[nodiscard]] virtual tooldecode::ModelRef ref() const     = 0;
 };
 
-/// Gives what its model would give, but reads the prompt once: a new cache that is fed it, or more
-/// that begins with it, starts as a fork. Of the next prompt, what it begins with in common with
-/// the last is not read again.
+/// Behaves like its model, but reads the prompt only once: a new cache starts as a fork if its text
+/// begins with the prompt. The prefix that the next prompt shares with the last one is not read
+/// again.
 template <tooldecode::TreeModel M>
 class PrefilledModel {
   using TokenId                  = tooldecode::TokenId;
@@ -41,13 +40,12 @@ class PrefilledModel {
     read(std::move(prompt));
   }
 
-  /// Reads a prompt of one token or more.
   void read(std::vector<TokenId> prompt) {
     const auto differ       = std::ranges::mismatch(prompt, prompt_).in1;
     const std::size_t known = std::min(static_cast<std::size_t>(differ - prompt.begin()),
                                        prompt.size() - 1);  // the last token's logits are needed
 
-    prompt_.clear();  // nothing is used of a pass that fails
+    prompt_.clear();  // invalid if the pass fails
     model_->truncate(cache_, known);
     const auto rest = std::span<const TokenId>(prompt).subspan(known);
     if constexpr (has_head) {
@@ -126,7 +124,7 @@ class PrefilledModel {
     return !prompt_.empty() && model_->length(cache) == 0 && tokens.size() >= prompt_.size() &&
            std::ranges::equal(tokens.first(prompt_.size()), prompt_);
   }
-  // What is left to be read of tokens; the cache holds those before it.
+  // The tokens left to read; the cache then holds those before them.
   [[nodiscard]] std::span<const TokenId> behind_prompt(Cache& cache,
                                                        std::span<const TokenId> tokens) const {
     if (!begins_with_prompt(cache, tokens)) return tokens;
@@ -136,12 +134,11 @@ class PrefilledModel {
 
   const M* model_;
   std::vector<TokenId> prompt_;
-  Cache cache_;                // holds prompt_, or more or less where a pass failed
+  Cache cache_;                // holds prompt_; more or less if a pass failed
   std::vector<float> last_;    // [V]
-  std::vector<float> hidden_;  // [L, H], where the model has a head in the host's memory
+  std::vector<float> hidden_;  // [L, H], if the model has a head in host memory
 };
 
-/// Holds one.
 template <tooldecode::TreeModel M>
 class PrefilledModelOf final : public AnyPrefilledModel {
  public:

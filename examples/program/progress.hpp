@@ -1,5 +1,5 @@
 /// \file
-/// A progress bar on stderr for what takes longer than two seconds.
+/// Progress: a progress bar on stderr for work that takes longer than two seconds.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace program {
 
-/// Counts rows and tells how many are done, how fast, and how long the rest will take. On a
-/// terminal the line is drawn anew twice a second; elsewhere there is a line every ten seconds.
+/// Counts rows and shows how many are done, the speed, and the remaining time. On a terminal the
+/// line is redrawn twice a second; elsewhere a line is printed every ten seconds.
 class Progress {
  public:
   explicit Progress(std::size_t rows) : rows_(rows), drawn_(start_) {}

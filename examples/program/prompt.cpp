@@ -35,7 +35,7 @@ std::string type_text(const Json& schema) {
 std::string signature(const tooldecode::Tool& tool) {
   const Json& document = tool.document;
   const Json& function = document.contains("function") ? document["function"] : document;
-  // As it was given, where it is a schema; what has been read as one otherwise.
+  // The schema as given, if it is one; otherwise as it was read.
   const auto given = function.find("parameters");
   const bool is_schema =
       given != function.end() && given->is_object() && given->contains("properties");
@@ -110,7 +110,7 @@ std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokeni
     } else {
       prompt.text(messages[i].content);
       prompt.control("<|end|>");
-      if (end == messages.size()) prompt.control("<|assistant|>");  // another one follows
+      if (end == messages.size()) prompt.control("<|assistant|>");  // an answer follows
     }
   }
   return prompt.take();

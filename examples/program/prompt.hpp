@@ -19,27 +19,27 @@
 
 namespace program {
 
-/// One turn of a dialogue. The results of a turn's calls are messages that follow one another.
+/// One turn of a dialogue. The results of a turn's calls are consecutive messages.
 struct Message {
   std::string role;     ///< "user", "assistant" or "tool"
-  std::string content;  ///< an assistant's calls are text in the format; a tool's is its output
-  std::string name{};   ///< of the tool, where a tool speaks
+  std::string content;  ///< an assistant's calls are text; a tool's content is its output
+  std::string name{};   ///< of the tool, if the role is "tool"
 };
 
-/// Variables of a chat template by their names, besides those that every template has.
+/// Variables of a chat template by name, besides the standard ones.
 using TemplateVariables = std::map<std::string, std::string>;
 
-/// A schema as the signature line writes it: a type's name, or an enum's values.
+/// A schema in a signature line: a type's name, or an enum's values.
 std::string type_text(const Json& schema);
 
 /// `name(param: TYPE, opt?: TYPE = DEFAULT): description`, without the newline.
 std::string signature(const tooldecode::Tool& tool);
 
-/// The documents of tools, a line each.
+/// The documents of tools, one per line.
 std::string tools_text(const tooldecode::ToolSet& tools);
 
-/// Tokens of a prompt, piece by piece. Control tokens are put in by id: a user's text cannot forge
-/// them.
+/// Builds a prompt's tokens piece by piece. Control tokens are added by id, so a user's text cannot
+/// forge them.
 class PromptTokens {
  public:
   explicit PromptTokens(const tooldecode::Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
@@ -54,10 +54,10 @@ class PromptTokens {
   std::vector<tooldecode::TokenId> tokens_;
 };
 
-/// What tools returned, a line each. The model knows users and itself, so a user tells it.
+/// The results of tools, one per line. The model knows only users and itself, so they are a user's
+/// text.
 std::string results_text(std::span<const Message> results);
 
-/// The tokens of the whole prompt.
 std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokenizer,
                                              const tooldecode::ToolSet& tools,
                                              std::string_view format,

@@ -47,7 +47,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The bytes of a file as they are read, inflated where it is gzip.
+// Streams the bytes of a file, inflated if it is gzip.
 class FileBytes : public std::streambuf {
  public:
   explicit FileBytes(const std::string& path) : file_(gzopen(path.c_str(), "rb"), gzclose) {
@@ -61,7 +61,7 @@ class FileBytes : public std::streambuf {
     const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     int state       = Z_OK;
     gzerror(file_.get(), &state);
-    // A gzip file that is cut short ends like a whole one, save for the state of the stream.
+    // A truncated gzip file ends like a complete one, except for the state of the stream.
     if (count < 0 || (count == 0 && state == Z_BUF_ERROR)) {
       throw td::Error(td::Errc::file_unreadable, "", "is cut short or damaged");
     }
@@ -73,8 +73,8 @@ class FileBytes : public std::streambuf {
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 16);
 };
 
-// Says on stderr how much is done and how fast, from the third second on: twice a second on a
-// terminal, elsewhere every ten seconds.
+// Shows progress and speed on stderr from the third second on: twice a second on a terminal,
+// elsewhere every ten seconds.
 class Meter {
  public:
   void show(std::uint64_t bytes) {
@@ -97,7 +97,6 @@ class Meter {
   bool is_terminal_        = isatty(STDERR_FILENO) == 1;
 };
 
-// The counts of each file.
 std::vector<td::TokenCounts> count_files(const td::Tokenizer& tokenizer,
                                          const RanksOptions& options) {
   std::vector<td::TokenCounts> counts;
@@ -120,7 +119,7 @@ std::vector<td::TokenCounts> count_files(const td::Tokenizer& tokenizer,
   return counts;
 }
 
-// What was counted, without the folders, which differ from one machine to the next.
+// What was counted, without folders, which differ between machines.
 std::string source_of(const RanksOptions& options, const td::TokenCounts& counts) {
   std::string names;
   for (const std::string& path : options.texts) {
@@ -134,7 +133,7 @@ std::string share_of_vocabulary(const td::FrequencyRanks& ranks, std::size_t k) 
   return detail::rounded(share, "%.3g") + " %";
 }
 
-// How much of one text the first ranks of all the others make up.
+// The share of one text that the first ranks of all other texts cover.
 struct HeldOut {
   std::string text;
   std::vector<td::FrequencyRanks::Coverage> coverage;
@@ -222,7 +221,8 @@ void print_json(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, 
   std::cout << report.text({.indent = 2}) << '\n';
 }
 
-// The long tail: how much of the text the first k tokens make up, and how rare the k-th is.
+// The long tail: the share of the text that the first k tokens cover, and how rare the k-th token
+// is.
 Plot to_plot(const td::FrequencyRanks& ranks, const td::TokenCounts& counts) {
   Plot plot{.title            = "Coverage of the text and frequency by rank",
             .x_label          = "rank",
@@ -256,7 +256,7 @@ void run_ranks(const RanksOptions& options) {
     throw td::Error(td::Errc::invalid_option, "--held-out", "needs two texts or more");
   }
   for (const std::string& path : {options.out, options.plot}) {
-    if (!path.empty() && !std::ofstream(path, std::ios::app)) {  // before the work, not after it
+    if (!path.empty() && !std::ofstream(path, std::ios::app)) {  // fail before the work
       throw td::Error(td::Errc::file_unreadable, path, "cannot be written");
     }
   }

@@ -35,7 +35,7 @@ std::string ReadingCounts::text() const {
 }
 
 std::string unexpected_readings(const tooldecode::ToolSet& tools) {
-  constexpr std::size_t longest = 1000;  // of a header
+  constexpr std::size_t longest = 1000;  // longest header
   Json places                   = Json::array();
   std::size_t size              = 0;
   for (const auto& note : tools.notes()) {

@@ -1,5 +1,5 @@
 /// \file
-/// What of the tool documents was read otherwise than it is written, as lines.
+/// Reports tool documents that were read differently from JSON Schema.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace program {
 
-/// A headed line for each note of a set of tools; nothing where there are none.
+/// One line for each note of a tool set, with a heading; empty if there are none.
 std::string readings_text(const tooldecode::ToolSet& tools);
 
-/// Counts the notes of many sets of tools by what they say.
+/// Counts the notes of many tool sets by text.
 class ReadingCounts {
  public:
   void add(const tooldecode::ToolSet& tools);
-  /// A headed line for each of the most frequent ones; nothing where there are none.
+  /// The most frequent notes, one per line, with a heading; empty if there are none.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -26,8 +26,8 @@ class ReadingCounts {
   std::map<std::string, std::size_t> counts_;
 };
 
-/// Places of documents, as a JSON array in ASCII, that were not read as JSON Schema has them, but for closed objects;
-/// nothing where there are none.
+/// Places in documents that were not read as JSON Schema says, except closed objects, as a JSON
+/// array in ASCII; empty if there are none.
 std::string unexpected_readings(const tooldecode::ToolSet& tools);
 
 }  // namespace program

@@ -66,7 +66,7 @@ std::string sse_event(const Json& data) {
 
 namespace {
 
-// A token as text and as bytes; one that writes no text, as an end token, by its name.
+// A token as text and as bytes; a token without text, such as an end token, by name.
 Json written_token(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId token,
                    double log_probability) {
   const std::string_view bytes = vocabulary.name(token);

@@ -1,5 +1,5 @@
 /// \file
-/// The wire of answers: text that may be shown so far, messages, chunks of a stream, usage.
+/// The wire format of answers: visible text, messages, chunks of a stream, usage.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@
 
 namespace program {
 
-/// What a turn says so far: its events, of whose text comes what is content as soon as that is
-/// known, up to a text that ends it. White space alone before calls is none.
+/// The events of a turn so far. Text becomes content as soon as it is known not to begin a stop
+/// text. White space alone before calls is dropped.
 class AnswerText {
  public:
   using Events = std::vector<tooldecode::StreamEvent>;
@@ -42,9 +42,8 @@ class AnswerText {
       : stream_(std::move(calls)), stops_(std::move(stops)) {}
 
   [[nodiscard]] Events push(tooldecode::TokenId token) { return shown(stream_.push(token)); }
-  /// The rest, when the turn has ended.
   [[nodiscard]] Events finish();
-  /// The one of the request's stops that was there, or null.
+  /// The stop text that was found, or null.
   [[nodiscard]] const std::string* stop() const noexcept { return stops_.found(); }
 
  private:
@@ -54,73 +53,70 @@ class AnswerText {
 
   tooldecode::CallStream stream_;
   tooldecode::text::StopFinder stops_;
-  std::string space_;   // that the text begins with
-  bool begun_ = false;  // with what is no white space
-  bool calls_ = false;  // were begun
+  std::string space_;   // leading white space of the text
+  bool begun_ = false;  // some text was not white space
+  bool calls_ = false;
 };
 
-/// Tokens that a request took.
+/// Token counts of a request.
 struct Usage {
-  std::size_t prompt     = 0;  ///< results of tools that were put in among them
-  std::size_t completion = 0;  ///< emitted, end tokens left out
+  std::size_t prompt     = 0;  ///< tool results that were inserted are included
+  std::size_t completion = 0;  ///< emitted, without end tokens
 
   [[nodiscard]] Json json() const;
 };
 
-/// Why an answer ended.
 struct AnswerEnd {
-  const char* reason;  ///< in OpenAI's words
-  Json stop;           ///< the request's text, or id of a token, that ended it; else null
+  const char* reason;  ///< OpenAI's finish_reason
+  Json stop;           ///< the stop text or token id of the request that ended it; else null
 
-  /// \param stop_tokens  the request's
+  /// \param stop_tokens  of the request
   AnswerEnd(const tooldecode::EngineTurn& last, const AnswerText& text,
             std::span<const tooldecode::TokenId> stop_tokens);
 };
 
-/// The text of each call of a turn to a custom tool, by its number.
+/// The texts of a turn's calls to custom tools, by call number.
 using CustomInputs = std::map<std::size_t, CustomInput>;
 
-/// A server-sent event.
 std::string sse_event(const Json& data);
 
-/// A token with its log-probability, as OpenAI writes it; its bytes need not be whole characters.
+/// A token with its log-probability in OpenAI's form; its bytes may be a part of a character.
 ///
-/// \param likeliest  those that had been the likeliest in its place, as Output::likeliest has them
+/// \param likeliest  the most likely tokens in its place, see Output::likeliest
 Json token_json(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId token,
                 double log_probability, std::span<const tooldecode::LikelyToken> likeliest);
 
-/// Writes one response: as an object, or as the chunks of a stream.
+/// Writes one response, as an object or as chunks of a stream.
 class ReplyWriter {
  public:
-  /// \param unique  begins the ids of its calls: a client may use a response's id again
-  /// \param tools   the request's, to which calls are
-  /// \param notes   members of the response, and of a stream's first chunks, besides its own
+  /// \param unique  prefix of the ids of its calls: a client may reuse a response id
+  /// \param tools   of the request
+  /// \param notes   additional members of the response and of a stream's first chunks
   ReplyWriter(std::string id, std::string unique, std::string model, std::int64_t created,
               tooldecode::ToolSet tools, Json notes);
 
-  /// The calls of a choice's turn that the client is to run.
+  /// The calls of a choice's turn that the client must run.
   ///
-  /// \param written  the JSON of each one's arguments, as a stream has it
+  /// \param written  the JSON of each call's arguments, as streamed
   [[nodiscard]] Json calls(std::size_t choice, std::size_t turn,
                            std::span<const tooldecode::ToolCall> calls,
                            std::span<const std::string> written) const;
-  /// What an event adds to the calls of a choice's turn; nothing where it adds none.
+  /// What an event adds to the calls of a choice's turn; empty if nothing.
   [[nodiscard]] std::optional<Json> calls_delta(std::size_t choice, std::size_t turn,
                                                 const tooldecode::StreamEvent& event,
                                                 CustomInputs& inputs) const;
-  /// The calls of a turn that were answered already.
+  /// The calls of a turn whose results were cached.
   [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
                                   const tooldecode::EngineTurn& done,
                                   std::span<const std::string> written) const;
 
   [[nodiscard]] std::string response(Json choices, const Usage& usage) const;
-  /// The chunk that a choice begins with.
   [[nodiscard]] std::string first_chunk(std::size_t choice, bool with_usage) const;
-  /// One chunk, the choice's last where it has an end. Where usage is asked for, chunks before the
-  /// last have it as null.
+  /// One chunk; the choice's last if `end` is set. If usage is requested, all chunks but the last
+  /// have it as null.
   [[nodiscard]] std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,
                                   const AnswerEnd* end, bool with_usage) const;
-  /// What stands as `logprobs`: null where no token's is told.
+  /// The value of `logprobs`: null if there are no tokens.
   [[nodiscard]] static Json log_probabilities(const Json& tokens);
   [[nodiscard]] std::string usage_chunk(const Usage& usage) const;
 

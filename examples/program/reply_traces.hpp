@@ -1,5 +1,5 @@
 /// \file
-/// ReplyTraces: a server's latest replies, written into the files of a trace after each.
+/// ReplyTraces: writes a server's latest replies to trace files after each reply.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,8 @@
 
 namespace program {
 
-/// Writes the replies that came last.
-///
-/// \par Threads  `add` from one
-/// \par Errors   as TraceFile from the constructor; later a file that cannot be written is told of on
-///               the standard error, once
 class ReplyTraces {
  public:
-  /// Replies that a file has.
   static constexpr std::size_t kept = 16;
 
   ReplyTraces(std::vector<std::string> paths, const Assistant& assistant, const std::string& model)

@@ -1,5 +1,5 @@
 /// \file
-/// A comparison of methods as Markdown tables, as JSON, and as a plot.
+/// A comparison of methods as Markdown tables, JSON, and a plot.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,15 @@
 
 namespace program {
 
-/// The methods' scores on the same rows.
 struct Report {
   std::vector<Scores> scores{};       ///< by method
   std::vector<std::string> groups{};  ///< by row
-  std::uint64_t seed   = 1;           ///< of the intervals
-  std::size_t left_out = 0;           ///< rows that could not be used
+  std::uint64_t seed   = 1;           ///< of the confidence intervals
+  std::size_t left_out = 0;
 
-  /// Time relative to greedy decoding in the same run; nothing where that was not run.
+  /// Time relative to greedy decoding in the same run; empty if that was not run.
   [[nodiscard]] std::optional<double> relative_time(const Scores& method) const;
-  /// Tool-decoding with one order, which others are compared with.
+  /// Tool-decoding with one order, the baseline for more orders.
   [[nodiscard]] const Scores* find_one_order() const;
 };
 
@@ -54,13 +53,14 @@ std::string reduction_table(const Report& report);
 
 }  // namespace detail
 
-/// The methods in one table, their accuracy by group, and what more orders do to value errors.
+/// One table of the methods, their accuracy by group, and the effect of more orders on value
+/// errors.
 std::string tables(const Report& report);
 
 /// The same numbers by method: shares in [0, 1], times in seconds.
 Json to_json(const Report& report);
 
-/// Accuracy against time; the numbers of orders as one line.
+/// Accuracy against time; one line joins the numbers of orders.
 Plot to_plot(const Report& report);
 
 }  // namespace program

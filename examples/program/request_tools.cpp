@@ -19,7 +19,7 @@ namespace {
 
 namespace td = tooldecode;
 
-// The keys of a JSON pointer; none of what is none.
+// The keys of a JSON pointer; empty if it is not one.
 std::vector<std::string> keys_of(std::string_view pointer) {
   std::vector<std::string> keys;
   if (!pointer.starts_with("#/")) return keys;
@@ -118,7 +118,7 @@ bool Relaxation::relax(const ToolError& error) {
   if (type == "custom") {
     if (body.erase("format") == 0) return false;
   } else if (body.value("strict", Json()) != false) {
-    body["strict"] = false;  // and the schema is shown to the model as it is
+    body["strict"] = false;  // the model still sees the schema
   } else if (body.value("parameters", Json()) != any) {
     body["parameters"] = any;
   } else {
@@ -156,7 +156,7 @@ RequestTools read_tools(const Fields& request, Relaxation& relaxation) {
       } catch (const td::Error& error) {
         throw ToolError(given, error);
       }
-      // What is shown to the model is what the request's other readers would show.
+      // The model sees what other readers of the request would show.
       tools.documents = rounded(given);
     }
   }

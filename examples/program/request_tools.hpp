@@ -1,5 +1,5 @@
 /// \file
-/// The members of a chat request that say which tools there are, and which may be called.
+/// Parses the members of a chat request that define the tools and which may be called.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,10 @@
 
 namespace program {
 
-/// The tools of a request.
 struct RequestTools {
   Json documents = Json::array();
-  tooldecode::ToolSet all;       ///< that the model is shown, and that messages may be about
-  tooldecode::ToolSet callable;  ///< of them, those that may be called
+  tooldecode::ToolSet all;       ///< shown to the model and allowed in messages
+  tooldecode::ToolSet callable;  ///< the subset that may be called
   tooldecode::ChoiceOptions choice{};
 };
 
@@ -32,14 +31,13 @@ struct RequestTools {
 class ToolError : public ApiError {
  public:
   /// \param documents  the tools of the request
-  /// \param error      whose place is a JSON pointer into them, or whatever else
+  /// \param error      its place may be a JSON pointer into them
   ToolError(const Json& documents, const tooldecode::Error& error);
 
-  /// The tool, where what is wrong is what its calls are to conform to.
+  /// The tool, if the mistake is in the schema of its calls.
   [[nodiscard]] std::optional<std::size_t> tool() const noexcept { return tool_; }
-  /// Of the error.
   [[nodiscard]] tooldecode::Errc reason() const noexcept { return reason_; }
-  /// Where that is: `tools[0].function.parameters`.
+  /// The place of the mistake: `tools[0].function.parameters`.
   [[nodiscard]] const std::string& place() const noexcept { return place_; }
 
  private:
@@ -56,11 +54,10 @@ class ToolError : public ApiError {
   tooldecode::Errc reason_;
 };
 
-/// A tool that is offered with arguments of any kind, since what its document says of them cannot be
-/// enforced.
+/// A tool that is offered with any arguments, because its document cannot be enforced.
 struct RelaxedTool {
   std::string name;
-  std::string place;  ///< of what cannot be
+  std::string place;
   std::string why;
 };
 
@@ -68,32 +65,33 @@ struct RelaxedTool {
 class Relaxation {
  public:
   Relaxation() = default;
-  /// \param documents  of the request, their numbers exact
+  /// \param documents  of the request, with exact numbers
   explicit Relaxation(Json documents) : documents_(std::move(documents)) {}
 
-  /// Reads the tools, relaxed as far as that is allowed and needed; ToolError otherwise.
+  /// Reads the tools, relaxed as far as allowed and needed; else ToolError.
   [[nodiscard]] tooldecode::ToolSet read();
-  /// Relaxes the tool of an error, where that is allowed and is of use: in `tools`, too.
+  /// Relaxes the tool of an error, also in `tools`, if that is allowed and helps.
   [[nodiscard]] bool relax(const ToolError& error, RequestTools& tools);
 
-  /// The documents as they are by now, as the request's other readers would have them.
+  /// The current documents, as other readers of the request would see them.
   [[nodiscard]] Json documents() const;
   [[nodiscard]] const std::vector<RelaxedTool>& tools() const noexcept { return tools_; }
 
  private:
   [[nodiscard]] bool relax(const ToolError& error);
 
-  // Tools that a request may have relaxed for what building them would take: each costs as much.
+  // Most tools that a request may have relaxed because building them costs too much: each attempt
+  // takes that time.
   static constexpr std::size_t max_costly = 4;
 
-  std::optional<Json> documents_;  // where tools may be relaxed
+  std::optional<Json> documents_;  // set if tools may be relaxed
   std::vector<RelaxedTool> tools_;
   std::size_t costly_ = 0;
 };
 
 namespace detail {
 
-// The name in `{"type": "function", "function": {"name"}}`, and the like of a custom tool.
+// The name in `{"type": "function", "function": {"name"}}`; likewise for a custom tool.
 inline const std::string& read_tool_name(const Fields& tool) {
   const std::string& type = tool.text("type");
   if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
@@ -159,8 +157,8 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
 
 }  // namespace detail
 
-/// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the first
-/// mistake. Tools are functions, which may say `strict`, and custom tools.
+/// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the
+/// first mistake. Tools are functions, perhaps with `strict`, and custom tools.
 ///
 /// \param relaxation  set to what `tool_enforcement` allows
 RequestTools read_tools(const Fields& request, Relaxation& relaxation);

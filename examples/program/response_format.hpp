@@ -1,5 +1,6 @@
 /// \file
-/// The members of a chat request that say what the text of an answer is: `response_format`, `stop`.
+/// Parses the members of a chat request that define the text of an answer: `response_format`,
+/// `stop`.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +16,9 @@
 
 namespace program {
 
-/// The schema that an answer's text conforms to; nothing where any text will do. The schema itself
-/// is not looked at yet.
+/// The schema of an answer's text; empty if any text is allowed. The schema is not checked yet.
 ///
-/// `json_schema` is enforced whether `strict` is said or not; `json_object` is any object.
+/// `json_schema` is enforced with or without `strict`; `json_object` is any object.
 inline std::optional<Json> read_response_format(const Fields& request) {
   if (request.find("response_format") == nullptr) return std::nullopt;
   const Fields format     = request.object("response_format");
@@ -44,7 +44,7 @@ inline std::optional<Json> read_response_format(const Fields& request) {
   return std::nullopt;
 }
 
-/// The texts that end an answer: a string, or up to four of them.
+/// The texts that end an answer: one string or up to four.
 inline std::vector<std::string> read_stop(const Fields& request) {
   constexpr std::size_t max_texts = 4, max_bytes = 1024;
   const Json* stop = request.find("stop");

@@ -138,7 +138,7 @@ void read_rows(const std::filesystem::path& path, std::size_t limit, std::vector
       rows.push_back(std::move(row));
     } catch (const Error& error) {
       const bool is_of_value = error.code() == Errc::malformed_json && error.where().empty();
-      if (is_of_value) {  // of another type than is asked for
+      if (is_of_value) {  // a type other than requested
         left_out.add("no row of a form that is known", row.id + ", " + error.what());
         continue;
       }

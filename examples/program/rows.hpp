@@ -1,5 +1,5 @@
 /// \file
-/// Rows of evaluation data, whatever collection they come from: what is asked, and what is right.
+/// Rows of evaluation data from any collection: the question and the right answer.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ namespace program {
 /// One task: a dialogue that ends with the user's turn, and the calls that answer it.
 struct Row {
   std::string id;
-  std::string group;  ///< the part of its collection, which gets a result of its own
+  std::string group;  ///< part of its collection; results are also given per group
   tooldecode::ToolSet tools{};
   std::vector<Message> messages{};
   tooldecode::ChoiceOptions choice{};
   const Format* format = nullptr;
-  std::vector<tooldecode::ExpectedCall> expected{};  ///< empty where no call is right
+  std::vector<tooldecode::ExpectedCall> expected{};  ///< empty if no call is right
 };
 
 /// Rows that cannot be used, by reason; the first of each is named.
@@ -34,7 +34,6 @@ class LeftOut {
   void add(const std::string& reason, const std::string& id);
   void add(const tooldecode::Error& error, const std::string& id);
   [[nodiscard]] std::size_t count() const;
-  /// One line for each reason.
   [[nodiscard]] std::string report() const;
 
  private:
@@ -45,7 +44,7 @@ class LeftOut {
   std::map<std::string, Rows> reasons_;
 };
 
-/// Appends the rows of a JSONL file, at most `limit` of them (0: all).
+/// Appends the rows of a JSONL file, at most `limit` (0: all).
 void read_rows(const std::filesystem::path& path, std::size_t limit, std::vector<Row>& rows,
                LeftOut& left_out);
 

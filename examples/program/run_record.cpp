@@ -104,7 +104,7 @@ std::string command_line() {
     command += (command.empty() ? "" : " ") + word;
   }
   if (command.empty()) return "unknown";
-  // A name that is not UTF-8 must not end a run whose results are to be written.
+  // A name that is not UTF-8 must not abort a run before its results are written.
   return tooldecode::text::parse_json(Json(command).text()).string();
 }
 

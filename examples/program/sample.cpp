@@ -1,4 +1,5 @@
-// tooldecode sample: texts drawn from a constraint by made-up logits, for judging the constraint.
+// tooldecode sample: samples texts from a constraint with artificial logits, to test the
+// constraint.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -42,13 +43,12 @@ struct SampleOptions {
   std::size_t max_inflated = max_inflated_bytes;
 };
 
-// Three kinds of made-up logits: uniform noise; a few peaks that most often stand on tokens that
-// are not allowed; and an adversary that prefers the longest token, or the one that ends the
-// latest.
+// Three kinds of artificial logits: uniform noise; a few peaks, mostly on tokens that are not
+// allowed; and an adversary that prefers the longest token, or the token that delays the end most.
 enum class Distribution : std::uint8_t { random, peaked, adversarial };
 
-// What a distribution makes of each token of a vocabulary. After some tokens every distribution
-// leans towards what closes texts, or hardly any would end.
+// The scores of each token of a vocabulary. After some tokens every distribution prefers tokens
+// that close texts, or hardly any text would end.
 class Scores {
  public:
   explicit Scores(const td::Vocabulary& vocabulary) {
@@ -63,7 +63,7 @@ class Scores {
     }
   }
 
-  // Never falls where the noise rises.
+  // Monotone in the noise.
   double operator()(Distribution distribution, td::TokenId token, double noise,
                     bool closing) const {
     const auto i = static_cast<std::size_t>(token);
@@ -78,7 +78,7 @@ class Scores {
   std::vector<char> is_end_;             // [V]
 };
 
-// One text; empty where it did not end in time.
+// One text; empty if it did not end in time.
 //
 // C is any constraint with a vocabulary.
 template <td::ConstraintPolicy C>
@@ -97,7 +97,7 @@ std::optional<std::string> sample(const C& constraint, const Scores& scores,
         const auto token =
             static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
         if (scores(distribution, token, 1.0, closing) <= best_score)
-          continue;  // whatever its noise
+          continue;  // cannot win with any noise
         const auto noise   = static_cast<double>(td::core::uniform(seed, position, token));
         const double value = scores(distribution, token, noise, closing);
         if (value > best_score) best_score = value, best = token;
@@ -107,13 +107,12 @@ std::optional<std::string> sample(const C& constraint, const Scores& scores,
     const auto next = constraint.advance(state, best);
     if (!next) throw td::Error(td::Errc::invalid_option, text, "the mask allowed a wrong token");
     if (constraint.is_finished(*next)) return text;
-    text += constraint.vocabulary().name(best);  // of a control token too: judges read texts
+    text += constraint.vocabulary().name(best);  // also for control tokens: judges read texts
     state = *next;
   }
   return std::nullopt;
 }
 
-// Rows of files.
 std::vector<Json> read_rows(const SampleOptions& options) {
   std::vector<Json> rows;
   for (const std::string& path : options.rows) {
@@ -125,9 +124,9 @@ std::vector<Json> read_rows(const SampleOptions& options) {
   return rows;
 }
 
-// Draws until there are texts enough.
+// Samples until there are enough texts.
 //
-// \param draw  gives a row of the output for its number, or nothing where a text did not end
+// \param draw  returns a row of the output for its number, or nothing if a text did not end
 template <class Draw>
 void draw_all(const SampleOptions& options, const Draw& draw) {
   std::size_t done = 0, unfinished = 0;

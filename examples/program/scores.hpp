@@ -1,5 +1,5 @@
 /// \file
-/// What is known of a method after many rows: shares, costs, and how sure they are.
+/// Statistics of a method over many rows: shares, costs and confidence intervals.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,14 @@
 
 namespace program {
 
-/// One method's answer to one row.
 struct Result {
   tooldecode::ErrorClass error = tooldecode::ErrorClass::correct;
   double seconds               = 0;
   std::size_t passes           = 0;
   std::size_t tokens           = 0;
-  double prompt_seconds        = 0;  ///< of `seconds`, what the model took to read the prompt
+  double prompt_seconds        = 0;  ///< part of `seconds` in which the model read the prompt
 };
 
-/// One method's answers to all rows.
 struct Scores {
   std::string name;
   std::size_t orders = 0;  ///< of tool-decoding
@@ -64,13 +62,12 @@ struct Scores {
   }
 };
 
-/// A 95 % interval.
 struct Interval {
   double low = 0, high = 0;
 };
 
-/// The percentile bootstrap: 1,000 resamples of the rows, drawn with replacement. Resamples for
-/// which `statistic`, a function of row indices, is not defined do not count.
+/// The percentile bootstrap: 1,000 resamples of the rows with replacement. Resamples for which
+/// `statistic`, a function of row indices, is undefined are ignored.
 template <class F>
 Interval bootstrap(std::size_t rows, std::uint64_t seed, F statistic) {
   constexpr std::size_t resamples = 1000;
@@ -91,7 +88,6 @@ Interval bootstrap(std::size_t rows, std::uint64_t seed, F statistic) {
   return {quantile(0.025), quantile(0.975)};
 }
 
-/// The interval of the share of correct rows.
 inline Interval accuracy_interval(const Scores& scores, std::uint64_t seed) {
   return bootstrap(scores.rows.size(), seed, [&](auto drawn) -> std::optional<double> {
     const auto correct = std::count_if(drawn.begin(), drawn.end(), [&](std::size_t row) {
@@ -101,14 +97,14 @@ inline Interval accuracy_interval(const Scores& scores, std::uint64_t seed) {
   });
 }
 
-/// By which share value errors are fewer than those of another method on the same rows; nothing
-/// where that has none.
+/// The share by which value errors decrease compared with another method on the same rows; empty if
+/// that has none.
 struct Reduction {
   std::optional<double> share;
   Interval interval;
 };
 
-/// Of the value errors of `before`, with the interval over pairs.
+/// The reduction of the value errors of `before`, with the interval over pairs.
 inline Reduction value_error_reduction(const Scores& before, const Scores& after,
                                        std::uint64_t seed) {
   const auto share = [&](const auto& rows) -> std::optional<double> {

@@ -1,4 +1,4 @@
-// tooldecode serve: a model behind OpenAI's chat completions.
+// tooldecode serve: serves a model through OpenAI's chat completions.
 #include <algorithm>
 #include <atomic>
 #include <cctype>
@@ -62,12 +62,12 @@ struct ServeOptions {
   std::vector<std::string> trace;
 };
 
-// Of a GGUF file's model: for what is kept of earlier requests, and for drafts.
+// For a GGUF file's model: sequences for the prefix cache and for drafts.
 constexpr std::size_t prefix_sequences = 96;
 
 struct Route {
   const char* method;
-  const char* path;  // one that ends in / has an id behind it
+  const char* path;  // a path that ends in / is followed by an id
 };
 constexpr Route routes[] = {{"GET", "/health"},
                             {"GET", "/metrics"},
@@ -88,7 +88,7 @@ const Route* find_route(std::string_view path) {
   return nullptr;
 }
 
-// Compares in a time that does not tell how much of a key is right.
+// Compares in constant time, which does not reveal how much of a key is right.
 bool is_same(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -102,7 +102,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// The key of "Bearer KEY"; a scheme is written in any case.
+// The key in "Bearer KEY"; the scheme is not case-sensitive.
 std::string_view key_of(std::string_view authorization) {
   constexpr std::string_view scheme = "bearer ";
   if (lower(std::string(authorization.substr(0, scheme.size()))) != scheme) return {};
@@ -118,7 +118,6 @@ sigset_t stop_signals() {
   return signals;
 }
 
-// HTTP in front of a ChatService.
 class HttpServer {
  public:
   HttpServer(ChatService& service, const ServeOptions& options)
@@ -181,7 +180,6 @@ class HttpServer {
     });
   }
 
-  // Serves until the process is told to stop.
   void run() {
     const sigset_t signals = stop_signals();
     const auto port        = http_.bind(options_.host, options_.port);
@@ -194,7 +192,7 @@ class HttpServer {
       const std::jthread listener([&] {
         http_.serve();
         ended = true;
-        kill(getpid(), SIGTERM);  // where it ended by itself, the wait below does too
+        kill(getpid(), SIGTERM);  // if serving ended by itself, this ends the wait below
       });
       const bool is_ipv6 = options_.host.find(':') != std::string::npos;
       std::cout << "listening on http://" << (is_ipv6 ? '[' + options_.host + ']' : options_.host)
@@ -203,7 +201,7 @@ class HttpServer {
       sigwait(&signals, &signal);
       http_.drain();
       {
-        // A second signal ends the wait for answers that are under way, and so does the time.
+        // A second signal ends the wait for answers in progress, and so does a timeout.
         const std::jthread timer([&](const std::stop_token& stop) {
           std::mutex mutex;
           std::unique_lock lock(mutex);
@@ -232,7 +230,8 @@ class HttpServer {
     if (error.status() == 429) response.set_header("Retry-After", "1");
     set_json(response, error.json());
   }
-  // Runs what answers a request; false where it ended in an error, which is then the answer.
+  // Runs a function that answers a request. Returns false if it fails; the error is then the
+  // answer.
   template <class Answer>
   static bool answer(httplib::Response& response, Answer run) {
     try {
@@ -249,8 +248,8 @@ class HttpServer {
     static std::atomic<bool> said = false;
     if (!said.exchange(true)) std::cout << "stopped" << std::endl;
   }
-  // What is under way is told to end; what does not, as a pass of a large model, ends with the
-  // process.
+  // Tells answers in progress to end. What does not end, such as a pass of a large model, ends with
+  // the process.
   static void end_soon() {
     constexpr std::chrono::seconds most{2};
     std::thread([most] {
@@ -263,7 +262,7 @@ class HttpServer {
     throw ApiError(503, "stopping", "", "the server is being stopped");
   }
 
-  // What the HTTP library itself refused.
+  // Explains what the HTTP library refused.
   static void explain(httplib::Response& response) {
     ConnectionServer::connection().close_after_reply();
     const int status       = response.status;
@@ -273,14 +272,14 @@ class HttpServer {
     set_error(response, ApiError(status, "invalid_http", "", what));
   }
 
-  // What was no request for the HTTP library to see.
+  // Explains a malformed request, which the HTTP library does not see.
   std::string refuse(int status, const char* problem) {
     metrics_.count("other", status);
     const char* const code = status == 503 ? "too_many_connections" : "invalid_http";
     return json_text(ApiError(status, code, "", problem).json());
   }
 
-  // Looks at a request before its body is read.
+  // Checks a request before its body is read.
   void check(std::string_view path, const RequestReader& request) const {
     const Route* route = find_route(path);
     if (route == nullptr) {
@@ -298,17 +297,17 @@ class HttpServer {
     }
     if (reads) return;
     const std::string type = lower(std::string(request.value("Content-Type")));
-    // A browser asks before it sends this type to another site, and the answer is no.
+    // A browser asks permission before it sends this type to another site, and is refused.
     if (type.substr(0, type.find_first_of("; ")) != "application/json") {
       throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
     }
     if (request.length() > options_.body_bytes) throw_too_large();
   }
-  // Whether a body is worth the wait for it: a request that is refused needs none.
+  // Whether to read a body: a request that is refused needs none.
   bool wants_body(const RequestReader& request) const {
     if (request.method() == "GET" || request.method() == "HEAD") return false;
     const std::string_view target = request.target();
-    if (target.find('%') != target.npos) return true;  // what it names is not known yet
+    if (target.find('%') != target.npos) return true;  // the path is not decoded yet
     try {
       check(target.substr(0, target.find_first_of("?#")), request);
       return true;
@@ -396,14 +395,13 @@ class HttpServer {
             sink.done();
             return true;
           } catch (...) {
-            return false;  // nobody can be told
+            return false;  // the client is gone
           }
         });
   }
 
   struct ClientGone {};
 
-  // Throws where nobody waits for an answer any more.
   void require_listener() const {
     if (stopping_) throw_stopping();
     if (!ConnectionServer::connection().is_open()) throw ClientGone();
@@ -418,7 +416,7 @@ class HttpServer {
   ConnectionServer http_;
 };
 
-// Each of many threads would have an arena, whose free memory the allocator never gives back.
+// Limits the arenas: each thread would have one, and the allocator never returns its free memory.
 void bound_arenas() {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 2);
@@ -427,7 +425,7 @@ void bound_arenas() {
 
 void run_serve(const ServeOptions& options) {
   bound_arenas();
-  // Before any thread is made: the signals go to the one that waits for them.
+  // Before any thread is made, so that the signals go to the thread that waits for them.
   const sigset_t signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const bool is_local =
@@ -436,7 +434,8 @@ void run_serve(const ServeOptions& options) {
     std::cerr << "tooldecode: anyone who reaches " << options.host
               << " may use this server: it has no API key\n";
   }
-  if (!options.format.empty()) static_cast<void>(format_named(options.format));  // before the model
+  if (!options.format.empty())
+    static_cast<void>(format_named(options.format));  // before the model is loaded
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
   const auto assistant = load_assistant(model);

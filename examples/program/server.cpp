@@ -65,7 +65,7 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     const tooldecode::BuildBudget budget({.cancelled = &cancelled_});
     const auto calls = format.constrain(assistant.masks, chat.tools.callable, choice);
     const std::lock_guard lock(mutex_);
-    // Once the index has begun new states, constraints of the old ones would keep all of those.
+    // When the index has begun new states, constraints of the old states would keep their memory.
     const auto memory = calls.initial().memory;
     entries_.remove_if([&](const auto& entry) { return entry.second.initial().memory != memory; });
     entries_.emplace_front(key, calls);
@@ -162,7 +162,7 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   const std::uint64_t seed = chat.seed ? *chat.seed : random_number();
   try {
     for (std::size_t choice = 0; choice < chat.choices; ++choice) {
-      // Of one that is no id that a client may name, for all but the first.
+      // Other choices get an id that no client can use.
       if (choice > 0) request.id = session.id + '#' + std::to_string(choice);
       request.options.seed = seed + choice;
       if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
@@ -259,7 +259,7 @@ void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineReques
                          tooldecode::EngineListener listener) {
   open(request.id, chat);
   try {
-    // How long its shortest answer is may take long to find, and then is no longer wanted.
+    // Finding the shortest answer may take long, so cancelling also stops it.
     const tooldecode::BuildBudget budget({.cancelled = &constraints_.cancelled()});
     engine_->submit(request, std::move(listener));
   } catch (const tooldecode::Error& error) {
@@ -372,7 +372,7 @@ std::uint64_t ChatService::random_number() {
   return std::uint64_t{system()} << 32 | system();
 }
 
-// Of 128 bits from the system: nobody who has seen some guesses another.
+// 128 random bits from the system: known names do not reveal others.
 std::string ChatService::random_name() {
   std::ostringstream name;
   for (int i = 0; i < 2; ++i) {

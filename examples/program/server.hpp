@@ -1,5 +1,5 @@
 /// \file
-/// ChatService: chat requests answered by one engine over a model, without the HTTP.
+/// ChatService: answers chat requests with one engine over a model, without the HTTP part.
 #pragma once
 
 #include <atomic>
@@ -43,12 +43,12 @@
 
 namespace program {
 
-/// What reaches a request's handler from the engine's thread.
+/// Passes events from the engine's thread to a request's handler.
 class Exchange {
  public:
   /// Calls that the client must run while the engine waits.
   using Calls = std::vector<tooldecode::ToolCall>;
-  /// Of one of the request's choices: a token, calls, a turn that was gone on from, or the end.
+  /// For one choice: a token, calls, a turn after which the engine continued, or the end.
   struct Event {
     std::size_t choice = 0;
     std::variant<tooldecode::TokenEvent, Calls, tooldecode::EngineTurn, tooldecode::EngineReply>
@@ -56,7 +56,7 @@ class Exchange {
   };
 
   void put(Event event);
-  /// The next event; nothing where none came in this time.
+  /// The next event; empty if none came in this time.
   [[nodiscard]] std::optional<Event> take(std::chrono::milliseconds time);
 
  private:
@@ -65,17 +65,18 @@ class Exchange {
   std::deque<Event> events_;
 };
 
-/// Constraints by their tools and choice: an agent asks with the same ones again and again, and a
-/// constraint that has been used knows its states and masks. Those of one memory alone are kept, so
-/// that all of them together take what the index's budget says.
+/// Caches constraints by tools and choice. An agent sends the same ones again and again, and a used
+/// constraint already has its states and masks. Only constraints of one memory are kept, so that
+/// all together stay within the index's budget.
 class ConstraintCache {
  public:
-  /// The constraint of a request; ApiError for documents that give none, or where it is cancelled.
+  /// The constraint of a request; ApiError for documents that cannot be built, or if it is
+  /// cancelled.
   ///
-  /// \param whitespace  see ChoiceOptions; the same at each call
+  /// \param whitespace  see ChoiceOptions; must be the same in every call
   [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
                                             const ChatRequest& chat, std::size_t whitespace);
-  /// Ends what is being built, and builds nothing any more.
+  /// Stops building and refuses to build more.
   void cancel() noexcept { cancelled_ = true; }
   [[nodiscard]] const std::atomic<bool>& cancelled() const noexcept { return cancelled_; }
 
@@ -91,58 +92,58 @@ class ConstraintCache {
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
 };
 
-/// Settings of a ChatService.
 struct ServiceOptions {
-  std::size_t max_batch    = 32;      ///< requests decoded at once
-  std::size_t max_waiting  = 96;      ///< requests that wait for a place
+  std::size_t max_batch    = 32;  ///< requests decoded at the same time
+  std::size_t max_waiting  = 96;
   std::size_t prefix_cache = 16'384;  ///< tokens kept of earlier requests
   std::size_t cache_bytes  = std::size_t{64} << 20;
-  double keep_alive        = 300;  ///< seconds that a tool's output is kept, unless told
+  double keep_alive        = 300;  ///< default seconds that a tool's output is kept
   std::size_t whitespace   = 0;    ///< see ChoiceOptions
-  EarlyOptions early;              ///< of outputs for responses that are not known yet
-  /// Of the model's passes: no more of a draft is verified than pays.
+  EarlyOptions early;              ///< for outputs of unknown responses
+  /// Costs of the model's passes; limit how much of a draft is verified.
   tooldecode::TreeCosts costs = tooldecode::TreeCosts::flat();
 };
 
-/// A request that the engine works on; whoever stops to listen before its reply cancels it.
+/// A request that the engine works on. Its handler must cancel it if it stops listening before the
+/// reply.
 struct ChatSession {
-  std::string id{};    ///< of the response
-  std::string unique;  ///< of this request alone
-  AnswerText text;     ///< as each turn begins
+  std::string id{};
+  std::string unique;  ///< unique to this request
+  AnswerText text;     ///< initial state of each turn
   std::size_t prompt_tokens = 0;
   std::shared_ptr<Exchange> events;
-  std::vector<std::function<void()>> cancel{};           ///< each of its choices
+  std::vector<std::function<void()>> cancel{};           ///< one per choice
   std::shared_ptr<FairPlaces::Ticket> places = nullptr;  ///< in the batch
 };
 
-/// Answers chat requests, several at once, and keeps the tool outputs that clients announce.
+/// Answers chat requests, several at the same time, and keeps the tool outputs that clients
+/// announce.
 ///
-/// A client may name its response, and name several the same, one after the other: what it puts
-/// into the cache under that name serves all of them. What it announces before the first of them is
-/// kept until then, within bounds.
+/// A client may name its response, and may use the same name for several responses, one after
+/// another: outputs that it caches under that name serve all of them. Outputs that it announces
+/// before the first response are kept until then, within limits.
 class ChatService {
  public:
-  /// \param make_engine  what the engine refers to outlives the service
-  /// \param traces       told of replies, or null; outlives the service
+  /// \param make_engine  what the engine refers to must outlive the service
+  /// \param traces       receives replies; may be null; must outlive the service
   ChatService(const Assistant& assistant, const Format& format, ServiceOptions options,
               const EngineMaker& make_engine, ReplyTraces* traces = nullptr);
 
   [[nodiscard]] const Assistant& assistant() const noexcept { return *assistant_; }
   [[nodiscard]] const Format& format() const noexcept { return *format_; }
 
-  /// Submits a request once it is its client's turn; ApiError where it cannot be answered.
-  /// \param client  who shares places with others that ask
-  /// \param watch   called while the request waits for a place; throws where nobody waits any more
+  /// Submits a request when it is its client's turn; ApiError if it cannot be answered.
+  /// \param client  shares places fairly with other clients
+  /// \param watch   called while the request waits for a place; throws if the client is gone
   [[nodiscard]] ChatSession start(const ChatRequest& chat, const std::string& client,
                                   const std::function<void()>& watch);
 
-  /// Whether requests wait for places.
   [[nodiscard]] bool is_busy() const { return places_.waiting() > 0; }
-  /// Ends what is being built for requests that are not submitted yet.
+  /// Cancels building for requests that are not submitted yet.
   void cancel_building() noexcept { constraints_.cancel(); }
 
-  /// Keeps what calls of a response would return, all of them or, with an ApiError, none; how many
-  /// entries that made.
+  /// Keeps the outputs of a response's calls, all or (with an ApiError) none; returns the number of
+  /// entries made.
   std::size_t cache(const std::string& response_id, std::vector<CachedOutput> outputs);
 
   void write(MetricsText& page);
@@ -160,10 +161,9 @@ class ChatService {
           early_.dropped() + misnamed_);
   }
 
-  // What is known of a response by its id.
   struct Response {
     tooldecode::ToolSet tools;
-    std::size_t bytes  = 0;  // of the tools' documents
+    std::size_t bytes  = 0;  // of the tool documents
     bool streams_calls = false;
     bool active        = true;
   };
@@ -177,24 +177,24 @@ class ChatService {
 
   static Clock::duration duration(double seconds);
 
-  // An answer that is a call or a value is of no use when it is cut; a text is.
+  // A cut call or value is useless; a cut text is not.
   static bool must_end(const ChatRequest& chat);
 
   void submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
               tooldecode::EngineListener listener);
 
-  // Ends an answer behind the token that completes one of the request's stops.
+  // Ends an answer after the token that completes one of the request's stop texts.
   static std::function<bool(const tooldecode::TokenEvent&)> stop_of(const AnswerText& begin);
 
   tooldecode::EngineListener listener(const ChatSession& session, const std::string& id,
                                       std::size_t choice, bool stream);
   static double since(Clock::time_point then);
 
-  // After the step, so that who has a reply finds it in the counts.
+  // Runs after the step, so that the counts include a delivered reply.
   void deliver();
 
   void open(const std::string& id, const ChatRequest& chat);
-  // Puts an output where the engine looks for it; how many entries that made.
+  // Puts an output into the engine's cache; returns the number of entries made.
   std::size_t insert(const std::string& id, const tooldecode::ToolSet& tools, CachedOutput output,
                      Clock::duration keep_alive);
   void close(const std::string& id);
@@ -206,7 +206,7 @@ class ChatService {
 
   ReplyTraces* traces_;
   const Assistant* assistant_;
-  std::size_t context_;  // of the model
+  std::size_t context_;  // context length of the model
   const Format* format_;
   ServiceOptions options_;
   ConstraintCache constraints_;
@@ -217,14 +217,14 @@ class ChatService {
   DurationHistogram request_seconds_;
   std::vector<Reply> replies_;  // of the engine's last step
 
-  mutable std::mutex mutex_;  // of what is below
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, Response, std::less<>> responses_;
-  std::deque<std::string> ended_;  // their ids, the oldest first
-  std::size_t bytes_ = 0;          // of all responses
+  std::deque<std::string> ended_;  // ids, oldest first
+  std::size_t bytes_ = 0;
   EarlyOutputs early_;
-  std::size_t misnamed_ = 0;  // outputs that came before their request, which had no such tool
+  std::size_t misnamed_ = 0;  // early outputs whose request has no such tool
 
-  std::jthread thread_;  // the engine's; ends before anything that it uses
+  std::jthread thread_;  // the engine's thread; joined before anything that it uses is destroyed
 };
 
 }  // namespace program

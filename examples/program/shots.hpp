@@ -1,5 +1,5 @@
 /// \file
-/// Prompts of models that were not made for this program: tools, and examples of calls, as text.
+/// Prompts of models that were not trained for this program: tools and example calls, as text.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace program {
 
-/// Dialogues that come first in a prompt, with their right answers.
+/// Example dialogues with right answers, at the start of a prompt.
 struct Shots {
   std::vector<Row> rows{};
 };
 
-/// Whether a row can be shown: one question, whose answer is known whole. (The leaderboard's lists of
-/// allowed values nest in objects, which leaves open which are right together.)
+/// Whether a row can be an example: it has one question with a complete answer. (The leaderboard's
+/// lists of allowed values nest in objects, which does not say which are right together.)
 inline bool can_be_shown(const Row& row) {
   const auto is_plain = [](const tooldecode::ExpectedArgument& argument) {
     return !argument.allowed.empty() && !argument.allowed.front().is_object();
@@ -37,7 +37,7 @@ inline bool can_be_shown(const Row& row) {
          });
 }
 
-/// Reads the first rows of a file that can be shown; Error{malformed_document} where there are too
+/// Reads the first rows of a file that can be examples; Error{malformed_document} if there are too
 /// few.
 inline Shots read_shots(const std::string& file, std::size_t count) {
   Shots shots;
@@ -55,7 +55,7 @@ inline Shots read_shots(const std::string& file, std::size_t count) {
   return shots;
 }
 
-/// The calls of a row's answer: of several that are right, the first of each value.
+/// The calls of a row's answer; of several right values the first one.
 inline std::vector<tooldecode::ToolCall> right_calls(const Row& row) {
   std::vector<tooldecode::ToolCall> calls;
   for (const tooldecode::ExpectedCall& expected : row.expected) {
@@ -69,15 +69,15 @@ inline std::vector<tooldecode::ToolCall> right_calls(const Row& row) {
   return calls;
 }
 
-/// What the model is told to do: how a call is written is shown by one.
+/// The instruction for the model; it shows how to write a call by example.
 inline std::string instruction(const Format& format) {
   const std::vector<tooldecode::ToolCall> example{
       {"function_name", Json{{"parameter_name", "value"}}}};
   return "Answer with function calls alone. A call is written like this:\n" + format.write(example);
 }
 
-/// The turns as a chat template knows them, where the template has no place for tools: they stand
-/// in the first turn of each dialogue.
+/// The turns for a chat template that does not support tools: the tools are part of the first turn
+/// of each dialogue.
 inline std::vector<Message> turns_with_tools(const tooldecode::ToolSet& tools, const Format& format,
                                              const Shots& shots,
                                              const std::vector<Message>& messages) {
@@ -104,7 +104,7 @@ inline std::vector<Message> turns_with_tools(const tooldecode::ToolSet& tools, c
   return turns;
 }
 
-/// The turns as plain text, for models that know no chat template.
+/// The turns as plain text, for models without a chat template.
 inline std::string plain_text(const std::vector<Message>& turns) {
   std::string text;
   for (const Message& turn : turns) {

@@ -1,5 +1,5 @@
 /// \file
-/// The drafters that a user can choose, by name.
+/// Makes the drafters that a user can choose by name.
 #pragma once
 
 #include <algorithm>
@@ -35,15 +35,13 @@
 
 namespace program {
 
-/// Ranks where nothing was counted: all tokens by id.
+/// Ranks without counts: all tokens by id.
 inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& vocabulary) {
   return {std::vector<std::uint64_t>(vocabulary.size()), vocabulary, "nothing"};
 }
 
-/// Levels of EAGLE's trees.
 inline constexpr std::size_t eagle_depth = 8;
 
-/// Decodes with trees of a drafter.
 template <class M, class C, class D>
 tooldecode::Output decode_with(const M& model, const C& constraint, const D& drafter,
                                std::span<const tooldecode::TokenId> prompt,
@@ -53,7 +51,6 @@ tooldecode::Output decode_with(const M& model, const C& constraint, const D& dra
                                                                                     options);
 }
 
-/// What the drafters that need no model of their own have to know.
 struct TextDrafters {
   explicit TextDrafters(const Assistant& assistant)
       : lookup{assistant.masks},
@@ -80,7 +77,7 @@ struct TextDrafters {
   tooldecode::ForcedDrafter forced;
 };
 
-/// The draft models that come with a model, over its head in BF16, which is how it is stored.
+/// The draft models of a model, with its head in BF16, in which it is stored.
 class Speculation {
  public:
   Speculation(const EmbeddedAssistant& assistant, const tooldecode::FrequencyRanks& ranks)
@@ -94,10 +91,10 @@ class Speculation {
         head_(assistant.model.lm_head(), ranks.first(ranks.size()),
               {.weights = tooldecode::WeightType::bfloat16}) {}
 
-  /// Calls `use` with the drafter that is asked for; Error{invalid_option} for an unknown one or
-  /// more rows than there are.
+  /// Calls `use` with the chosen drafter; Error{invalid_option} for an unknown one or more rows
+  /// than there are.
   ///
-  /// \param always  tokens that are drafted however rare
+  /// \param always  tokens that are drafted even if they are rare
   template <class Use>
   void with(const DraftSettings& settings, std::span<const tooldecode::TokenId> always,
             const Use& use) const {
@@ -108,7 +105,8 @@ class Speculation {
         settings.k == 0 ? head_ : head_.first(ranks_.first(settings.k).size()).with(always);
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
-    // On a processor a node costs more than on a GPU: few levels wide, and none that is unlikely.
+    // A node costs more on a CPU than on a GPU, so only a few levels are wide and unlikely nodes
+    // are dropped.
     constexpr double min = 0.1;
     const EagleDrafter eagle{
         eagle_,
@@ -126,7 +124,7 @@ class Speculation {
                 "no such drafter; there are forced, lookup, forced+lookup, eagle, medusa and all");
   }
 
-  /// Continues a prompt with the model or one that stands for it; errors as `with`.
+  /// Continues a prompt with the model or a replacement of it; errors as `with`.
   template <tooldecode::Model M, tooldecode::ConstraintPolicy C>
   [[nodiscard]] tooldecode::Output operator()(const M& model, const C& constraint,
                                               std::span<const tooldecode::TokenId> prompt,
@@ -152,11 +150,11 @@ class Speculation {
   tooldecode::FrequencyRankedHead head_;
 };
 
-/// Calls `use` with the model and the drafter that a user has chosen: any model and a drafter of one
-/// type where it knows no draft model, the embedded one and a drafter of another where it does.
-/// Errors as Speculation's, and Error{invalid_option} for a draft model where there is none.
+/// Calls `use` with the model and the user's drafter: any model if the drafter needs no draft
+/// model, else the embedded model. Throws what Speculation throws, and Error{invalid_option} for a
+/// draft model that does not exist.
 ///
-/// \param always  tokens that are drafted however rare
+/// \param always  tokens that are drafted even if they are rare
 template <class Use>
 void with_drafter(const Assistant& assistant, const DraftOptions& options,
                   std::span<const tooldecode::TokenId> always, const Use& use) {

@@ -1,5 +1,5 @@
 /// \file
-/// find_line, peak_memory_bytes: what the system's own files say.
+/// find_line, peak_memory_bytes: read the system's own files.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace program {
 
-/// The value behind `key` and separators in the first line of a file that begins with it, or
+/// The text after `key` and separators in the first line of a file that begins with it, or
 /// "unknown".
 inline std::string find_line(const std::string& path, std::string_view key,
                              std::string_view separators) {
@@ -24,10 +24,10 @@ inline std::string find_line(const std::string& path, std::string_view key,
   return "unknown";
 }
 
-/// The most memory that this process had resident so far; 0 where the system does not say.
+/// The peak resident memory of this process; 0 if the system does not report it.
 ///
-/// Not getrusage: what that counts began before this program was executed, in a copy of the process
-/// that started it.
+/// getrusage is not used: it also counts the copy of the parent process before this program was
+/// executed.
 inline std::size_t peak_memory_bytes() {
   const std::string kilobytes = find_line("/proc/self/status", "VmHWM:", "\t ");
   return 1024 * static_cast<std::size_t>(std::strtoull(kilobytes.c_str(), nullptr, 10));

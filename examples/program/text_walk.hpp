@@ -1,5 +1,5 @@
 /// \file
-/// walk_text: how far a text gets under a constraint, and why no further.
+/// walk_text: how far a constraint accepts a text, and why it stops.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,11 @@
 
 namespace program {
 
-/// A text to be judged.
 struct CheckedText {
   Json id{};
   std::string text{};
-  bool is_complete = true;      ///< else the beginning of a text
-  std::optional<bool> valid{};  ///< what is expected, where that is known
+  bool is_complete = true;      ///< else a prefix of a text
+  std::optional<bool> valid{};  ///< the expected verdict, if known
 };
 
 inline double microseconds_since(std::chrono::steady_clock::time_point start) {
@@ -33,14 +32,14 @@ inline double microseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-/// A byte of a text as a person reads it.
+/// A byte of a text in readable form.
 inline std::string quoted_byte(std::string_view text, std::size_t at) {
   if (at >= text.size()) return "the end of the text";
   return Json(std::string(1, text[at])).text({.ascii = true});
 }
 
-/// The verdict on one text as fields of JSON: every token must be in the mask, and a complete text
-/// must be able to end.
+/// The verdict on one text as JSON: every token must be in the mask, and a complete text must be
+/// able to end.
 template <tooldecode::ConstraintPolicy C>
 Json walk_text(const C& constraint, const tooldecode::Tokenizer& tokenizer,
                const CheckedText& checked, bool timing, CheckTotals& totals) {

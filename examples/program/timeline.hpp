@@ -1,5 +1,5 @@
 /// \file
-/// Timeline: stretches of time on tracks, as Chrome's trace events have them.
+/// Timeline: spans of time on tracks, as Chrome's trace events.
 #pragma once
 
 #include <algorithm>
@@ -15,34 +15,33 @@
 
 namespace program {
 
-/// Something that took time.
 struct TimelineSpan {
   using Clock = std::chrono::steady_clock;
 
-  std::string track;     ///< whose
-  std::string name;      ///< what
-  std::string category;  ///< what kind of thing, by which a viewer colours it
+  std::string track;
+  std::string name;
+  std::string category;  ///< the viewer's colour depends on it
   Clock::time_point begin;
   Clock::time_point end;
   Json args = Json::object();
 };
 
-/// Microseconds, as trace events count.
+/// Converts to microseconds, the unit of trace events.
 inline double microseconds(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count()) / 1000;
 }
 
-/// The spans as trace events: a thread for each track, or several where spans of one track overlap
-/// without one holding the other; the first span begins at 0. Perfetto and Chrome read them.
+/// The spans as trace events for Perfetto and Chrome. Each track is a thread, or several if its
+/// spans overlap without nesting. The first span begins at 0.
 ///
 /// \par Complexity  O(n log n + n x threads of a track)
 inline Json trace_events(const std::string& process, std::vector<TimelineSpan> spans) {
   struct Thread {
     std::string track;
-    std::size_t lane;                                        // of the track's threads
-    std::vector<TimelineSpan::Clock::time_point> open = {};  // ends, the innermost last
+    std::size_t lane;                                        // index among the track's threads
+    std::vector<TimelineSpan::Clock::time_point> open = {};  // ends, innermost last
   };
-  std::vector<std::string> tracks;  // as they come, not as they begin
+  std::vector<std::string> tracks;  // in order of appearance
   for (const TimelineSpan& span : spans) {
     if (std::ranges::find(tracks, span.track) == tracks.end()) tracks.push_back(span.track);
   }

@@ -34,7 +34,7 @@ TraceFile::TraceFile(std::vector<std::string> paths, std::string command, Json a
                               path + ": must end in .html or .json");
     }
   }
-  if (!paths_.empty()) write();  // before the work, not after it
+  if (!paths_.empty()) write();  // fail before the work
 }
 
 void TraceFile::add(const AnswerTrace& answer) {

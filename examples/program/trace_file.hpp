@@ -1,5 +1,5 @@
 /// \file
-/// TraceFile: what a command did, written as JSON and as a page that shows it.
+/// TraceFile: writes a trace as JSON and as an HTML page.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,19 @@
 
 namespace program {
 
-/// The option for files of a trace; `what` says what they hold.
+/// Adds the option for trace files; `what` says what they contain.
 void add_trace_option(Command& sub, std::vector<std::string>& paths, const std::string& what);
 
-/// Collects answers and spans, and writes them into files of both kinds, each of which is at any time
-/// a whole one; without a path it does nothing.
+/// Collects answers and spans, and writes them into files of both kinds. A file is complete at any
+/// time. Without a path it does nothing.
 ///
-/// \par Threads  any number
-/// \par Errors   Error{invalid_option} from the constructor for a name that ends in neither .html
-///               nor .json, Error{file_unreadable} from it and from `write` for a file that cannot
-///               be written
+/// \par Threads     any number
+/// \par Errors      constructor: Error{invalid_option} for a name that ends in neither .html nor
+///                  .json; constructor and `write`: Error{file_unreadable} for a file that cannot
+///                  be written
 class TraceFile {
  public:
-  /// \param max_answers  the latest are kept; 0: all
+  /// \param max_answers  keeps the latest; 0: all
   TraceFile(std::vector<std::string> paths, std::string command, Json about,
             std::size_t max_answers = 0);
 
@@ -45,25 +45,24 @@ class TraceFile {
 
   void add(const AnswerTrace& answer);
   void add(TimelineSpan span);
-  /// Something else that is known.
   void set(const std::string& key, Json value);
 
   void write() const;
 
  private:
-  // Who reads a file while it is written anew finds the one before, whole. A link stays a link.
+  // Replaces a file atomically: readers see the old or the new one. A link stays a link.
   static void replace(const std::string& path, const std::string& text);
 
   static std::string text_of(const Json& trace, int indent);
 
-  // No text of a trace can end the element that it stands in.
+  // Escapes the text so that it cannot end its HTML element.
   static std::string page_of(const Json& trace);
 
   [[nodiscard]] Json document() const;
 
   std::vector<std::string> paths_;
   std::string command_;
-  mutable std::mutex mutex_;  // of what is below
+  mutable std::mutex mutex_;  // guards the members below
   Json about_;
   std::size_t max_answers_;
   std::deque<std::pair<Json, std::vector<TimelineSpan>>> answers_;

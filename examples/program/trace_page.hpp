@@ -1,10 +1,9 @@
 /// \file
-/// The page that shows a trace, in which its JSON is to be put.
+/// The page that shows a trace; its JSON is inserted.
 #pragma once
 
 namespace program {
 
-/// The text of trace_page.html.
 extern const char* const trace_page;
 
 }  // namespace program

@@ -1,5 +1,5 @@
 /// \file
-/// What the vocabularies and constraints of tooldecode.h are.
+/// The vocabularies and constraints behind tooldecode.h.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@
 
 namespace tooldecode::c_interface {
 
-/// What a vocabulary's handle and its constraints share.
+/// Shared by a vocabulary's handle and its constraints.
 struct Tokens {
   Tokens(const Vocabulary& vocabulary, std::size_t budget)
       : index(vocabulary, budget == 0 ? VocabularyIndex::default_budget : budget) {}
@@ -60,9 +60,9 @@ struct Tokens {
   std::optional<ForcedTokens> forced{};
 };
 
-/// A vocabulary as a caller wants it.
+/// Makes a vocabulary with the caller's options.
 ///
-/// \param file  null where there is none, and `vocabulary` is all
+/// \param file  null if there is only `vocabulary`
 [[nodiscard]] inline std::shared_ptr<const Tokens> make_tokens(Vocabulary vocabulary,
                                                                const Tokenizer* file,
                                                                const td_vocabulary_options* given) {
@@ -78,15 +78,15 @@ struct Tokens {
   return tokens;
 }
 
-/// What a specification describes.
+/// The result of building a specification.
 struct Built {
   Constraint constraint;
-  std::optional<ToolCallFSM> calls{};  // of answers that may call tools
+  std::optional<ToolCallFSM> calls{};  // if answers may call tools
 };
 
-/// A specification with texts of its own.
+/// A copy of a specification and its texts.
 ///
-/// \par Errors  Refusal for null where there must be something
+/// \par Errors      Refusal for a required field that is null
 class Specification {
  public:
   explicit Specification(const td_specification* from) : fields_(fields_of(from, "specification")) {
@@ -104,10 +104,10 @@ class Specification {
     }
     fields_.choices = nullptr;
   }
-  Specification(const Specification&)            = delete;  // texts are where they are
+  Specification(const Specification&)            = delete;  // fields_ points into its texts
   Specification& operator=(const Specification&) = delete;
 
-  /// The constraint, at a cost that the specification bounds.
+  /// Builds the constraint within the limits of the specification.
   ///
   /// \param cancelled  see BuildLimits; may be null
   [[nodiscard]] Built build(const VocabularyIndex& index,
@@ -216,9 +216,9 @@ class Specification {
   std::vector<std::string> choices_;
 };
 
-/// A constraint, with the check of states that come from outside.
+/// A constraint that also checks states passed by a caller.
 ///
-/// \par Threads  every const member may run concurrently
+/// \par Threads     every const member may run concurrently
 class Constrained {
  public:
   using State = Constraint::State;
@@ -230,13 +230,13 @@ class Constrained {
 
   [[nodiscard]] const Tokens& tokens() const noexcept { return *tokens_; }
   [[nodiscard]] const Constraint& constraint() const noexcept { return constraint_; }
-  /// The constraint again, where its answers may call tools.
+  /// The constraint as a ToolCallFSM, if its answers may call tools.
   [[nodiscard]] const std::optional<ToolCallFSM>& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t words() const noexcept {
     return mask_word_count(constraint_.vocabulary_size());
   }
 
-  /// The same constraint in other memory, once this one's has grown too large.
+  /// The same constraint in new memory, for when this one has grown too large.
   [[nodiscard]] Constrained renewed() const {
     if (calls_) {
       ToolCallFSM copy = *calls_;
@@ -249,14 +249,14 @@ class Constrained {
   }
 
   [[nodiscard]] State initial() const noexcept { return made(constraint_.initial()); }
-  /// The state after a token, whatever its number.
+  /// The state after a token; any number is allowed.
   [[nodiscard]] std::optional<State> advance(State state, std::int32_t token) const {
     if (token < 0 || static_cast<std::size_t>(token) >= constraint_.vocabulary_size()) {
       return std::nullopt;
     }
     return made(constraint_.advance(state, token));
   }
-  /// The state after text; marks of control tokens are none.
+  /// The state after text; marks of control tokens are not allowed.
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
     constexpr char marks[] = {control_open, control_close};
     if (bytes.find_first_of(std::string_view(marks, 2)) != std::string_view::npos) {
@@ -265,7 +265,6 @@ class Constrained {
     return made(constraint_.advance_bytes(state, bytes));
   }
 
-  /// The state after tokens, and how many of them are allowed.
   [[nodiscard]] std::pair<State, std::size_t> follow(State state,
                                                      std::span<const std::int32_t> tokens) const {
     std::size_t allowed = 0;
@@ -276,7 +275,7 @@ class Constrained {
     }
     return {state, allowed};
   }
-  /// The tokens that are the only one allowed in their place.
+  /// The next tokens, while only one is allowed.
   [[nodiscard]] std::vector<TokenId> only_tokens(State state) const {
     constexpr std::size_t most = 256;
     std::vector<TokenId> tokens;
@@ -290,11 +289,11 @@ class Constrained {
     return tokens;
   }
 
-  /// A state as a caller keeps it.
+  /// Converts a state to the caller's form.
   [[nodiscard]] static td_state give(State state) noexcept {
     return {{std::uint64_t{state.memory} << 32 | state.id, 0}};
   }
-  /// A caller's state; Error{unknown_state} unless it has been made.
+  /// Converts a caller's state; Error{unknown_state} unless it exists.
   [[nodiscard]] State take(const td_state& given) const {
     const State state{static_cast<std::uint32_t>(given.words[0]),
                       static_cast<std::uint32_t>(given.words[0] >> 32)};
@@ -328,8 +327,8 @@ class Constrained {
   std::shared_ptr<const Tokens> tokens_;
   Constraint constraint_;
   std::optional<ToolCallFSM> calls_;
-  // States below it are known to have been made, so that few checks ask the automaton, whose lock
-  // is held while masks are made. Whoever raises it has seen the last of them.
+  // All states below this number exist. It avoids asking the automaton, whose lock is held while
+  // masks are made.
   std::shared_ptr<std::atomic<std::size_t>> made_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
@@ -338,13 +337,12 @@ struct MaskRows {
   std::uint32_t* words = nullptr;
   std::size_t width    = 0;
 
-  /// Requires room for a constraint's masks.
   void require_width(const Constrained& constraint) const {
     if (width >= constraint.words()) return;
     throw Refusal(TD_ERROR_SHAPE_MISMATCH, "row_words",
                   "must be " + std::to_string(constraint.words()) + " or more");
   }
-  /// Writes the mask of a state, or of none.
+  /// Writes the mask of a state; without a state, an empty mask.
   void fill(std::size_t row, const Constrained& constraint,
             const std::optional<Constrained::State>& state) const {
     const std::span<std::uint32_t> all(words + row * width, width);

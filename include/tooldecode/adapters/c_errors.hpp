@@ -1,5 +1,5 @@
 /// \file
-/// What is wrong with a call of tooldecode.h, or with what it was given, as a code, a place and a text.
+/// Errors of tooldecode.h: a code, a place and a text.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tooldecode::c_interface {
 
-/// The codes of what input gets.
+/// Maps error codes of the library to those of the C interface.
 inline constexpr std::pair<Errc, td_code> codes[] = {
     {Errc::file_unreadable, TD_ERROR_FILE_UNREADABLE},
     {Errc::malformed_json, TD_ERROR_MALFORMED_JSON},
@@ -44,7 +44,7 @@ inline constexpr std::pair<Errc, td_code> codes[] = {
     {Errc::cancelled, TD_ERROR_CANCELLED},
 };
 
-/// The code of an error; TD_ERROR for one that has none.
+/// The code of an error; TD_ERROR if it has none.
 [[nodiscard]] constexpr td_code code_of(Errc error) noexcept {
   for (const auto& [known, code] : codes) {
     if (known == error) return code;
@@ -52,7 +52,7 @@ inline constexpr std::pair<Errc, td_code> codes[] = {
   return TD_ERROR;
 }
 
-/// The name of a code; it ends with a zero.
+/// The zero-terminated name of a code.
 [[nodiscard]] constexpr const char* name_of(td_code code) noexcept {
   for (const auto& [error, known] : codes) {
     if (known == code) return name(error).data();
@@ -77,7 +77,7 @@ inline constexpr std::pair<Errc, td_code> codes[] = {
   }
 }
 
-/// What is wrong with a call of the interface itself, not with the input.
+/// A wrong call of the interface, in contrast to wrong input.
 class Refusal : public std::runtime_error {
  public:
   Refusal(td_code code, std::string where, const std::string& what)
@@ -91,14 +91,14 @@ class Refusal : public std::runtime_error {
   std::string where_;
 };
 
-/// An error as the interface tells it.
+/// An error as the interface reports it.
 struct Failure {
   td_code code = TD_ERROR;
   std::string where;
   std::string text;
 };
 
-/// What the exception that is being handled becomes.
+/// Converts the exception that is being handled.
 [[nodiscard]] inline Failure current_failure() {
   try {
     throw;
@@ -121,16 +121,16 @@ struct Failure {
   }
 }
 
-/// Requires what a caller gives.
+/// Requires a pointer that is not null.
 inline void require(const void* pointer, const char* argument) {
   if (pointer == nullptr) throw Refusal(TD_ERROR_INVALID_ARGUMENT, argument, "must not be null");
 }
-/// The elements of an array; null where there are none.
+/// Requires an array that is not null unless it is empty.
 inline void require_array(const void* pointer, std::size_t count, const char* argument) {
   if (count > 0) require(pointer, argument);
 }
 
-/// The fields of a caller's struct that this library knows.
+/// Copies a caller's struct after checking its size.
 template <class Struct>
 [[nodiscard]] Struct fields_of(const Struct* from, const char* argument) {
   require(from, argument);

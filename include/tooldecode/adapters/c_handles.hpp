@@ -1,5 +1,5 @@
 /// \file
-/// The handles of tooldecode.h, and how its functions take and give them.
+/// The handles of tooldecode.h, and how its functions accept and return them.
 #pragma once
 
 #include <algorithm>
@@ -29,9 +29,9 @@
 
 namespace tooldecode::c_interface {
 
-/// What is built in the background, for the handle and for the thread that builds it.
+/// A background compilation, shared by the handle and the thread that builds it.
 ///
-/// \par Threads  every member may run concurrently; `run` once
+/// \par Threads     every member may run concurrently; call `run` once
 class Compilation {
  public:
   Compilation(std::shared_ptr<const Tokens> tokens, const td_specification* specification)
@@ -59,7 +59,7 @@ class Compilation {
   }
   void cancel() noexcept { is_cancelled_ = true; }
 
-  /// The constraint, or nothing after so many milliseconds; throws what building threw.
+  /// The constraint, or null after the timeout; throws what building threw.
   [[nodiscard]] const Constrained* wait(std::int64_t milliseconds) const {
     constexpr std::int64_t year = std::int64_t{365} * 24 * 3600 * 1000;
     std::unique_lock lock(mutex_);
@@ -78,14 +78,14 @@ class Compilation {
   std::shared_ptr<const Tokens> tokens_;
   Specification specification_;
   std::atomic<bool> is_cancelled_ = false;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::condition_variable ended_;
   bool has_ended_ = false;
   std::optional<Constrained> built_;
   Failure failure_;
 };
 
-/// A pool's threads, and what compiles on them.
+/// A thread pool and the compilations on it.
 class Pool {
  public:
   explicit Pool(std::size_t threads)
@@ -110,18 +110,18 @@ class Pool {
   }
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::weak_ptr<Compilation>> compilations_;
-  ThreadPool threads_;  // ends first
+  ThreadPool threads_;  // destroyed first
 };
 
-/// A stream, and the events that its caller has.
+/// A stream, and the events that its caller holds.
 class Events {
  public:
   explicit Events(const ToolCallFSM& calls) : stream_(calls) {}
 
   [[nodiscard]] CallStream& stream() noexcept { return stream_; }
-  /// Gives up what the caller had.
+  /// Drops the events that the caller holds.
   void clear() noexcept {
     kept_.clear();
     shown_.clear();
@@ -129,7 +129,7 @@ class Events {
   void add(std::vector<StreamEvent> events) {
     for (StreamEvent& event : events) kept_.push_back(std::move(event));
   }
-  /// All that were added since.
+  /// All events since the last `clear`.
   [[nodiscard]] std::span<const td_event> show() {
     for (const StreamEvent& event : kept_) {
       shown_.push_back({static_cast<std::int32_t>(event.kind) + TD_EVENT_TEXT,
@@ -141,7 +141,7 @@ class Events {
 
  private:
   CallStream stream_;
-  std::deque<StreamEvent> kept_;  // whose texts stay where they are
+  std::deque<StreamEvent> kept_;  // a deque, so that texts do not move
   std::vector<td_event> shown_;
 };
 static_assert(static_cast<int>(StreamEvent::Kind::answer_end) + TD_EVENT_TEXT ==
@@ -181,7 +181,7 @@ struct td_compilation {
 
 namespace tooldecode::c_interface {
 
-/// Calls what may throw; gives its code, or that of what it throws.
+/// Runs the body and converts exceptions to a code.
 template <class Body>
 td_code call(td_error** error, const Body& body) noexcept {
   if (error != nullptr) *error = nullptr;
@@ -194,14 +194,14 @@ td_code call(td_error** error, const Body& body) noexcept {
     } catch (...) {
       failure = current_failure();
     }
-  } catch (...) {  // there is no memory to say more
+  } catch (...) {  // out of memory: no text
     failure.code = TD_ERROR_OUT_OF_MEMORY;
   }
   const td_code code = failure.code;
   if (error != nullptr) *error = new (std::nothrow) td_error{std::move(failure)};
   return code;
 }
-/// The same for what makes a handle.
+/// As call, for functions that make a handle.
 template <class Handle, class Make>
 td_code make(Handle** out, td_error** error, const Make& make_handle) noexcept {
   if (out != nullptr) *out = nullptr;
@@ -222,7 +222,7 @@ inline const Tokens& tokens_of(const td_vocabulary* vocabulary) {
   require(vocabulary, "vocabulary");
   return *vocabulary->tokens;
 }
-/// A caller's state.
+/// Converts a caller's state.
 inline Constrained::State state_of(const Constrained& constraint, const td_state* state) {
   require(state, "state");
   return constraint.take(*state);
@@ -238,7 +238,7 @@ inline MaskView mask_from(const Constrained& constraint, std::uint32_t* words, s
   return std::span(words, count);
 }
 
-/// Writes what fits and counts all.
+/// Writes what fits and sets `count` to the total.
 template <class T>
 td_code give_all(std::span<const T> all, T* to, std::size_t capacity, std::size_t* count) {
   require(count, "count");
@@ -249,13 +249,13 @@ td_code give_all(std::span<const T> all, T* to, std::size_t capacity, std::size_
   throw Refusal(TD_ERROR_BUFFER_TOO_SMALL, "capacity", "must be " + std::to_string(all.size()));
 }
 
-/// Tokens that a caller gives.
+/// Tokens given by a caller.
 inline std::span<const std::int32_t> tokens_from(const std::int32_t* tokens, std::size_t count) {
   require_array(tokens, count, "tokens");
   return {tokens, count};
 }
 
-/// Gives the events that a stream's reading brings.
+/// Returns the events that `read` adds to a stream.
 template <class Read>
 td_code give_events(td_call_stream* stream, const td_event** events, std::size_t* count,
                     td_error** error, const Read& read) noexcept {
@@ -274,7 +274,7 @@ td_code give_events(td_call_stream* stream, const td_event** events, std::size_t
   });
 }
 
-/// Runs a job on a pool, or here.
+/// Runs a job on a pool, or on this thread if there is none.
 template <class Task>
 void run(td_pool* pool, std::size_t count, const Task& task) {
   if (pool != nullptr) {

@@ -1,6 +1,6 @@
 /// \file
-/// The functions of tooldecode.h. Exactly one file of a program or library includes this: that of
-/// the CMake target tooldecode::c, unless there is reason for another.
+/// Defines the functions of tooldecode.h. Include it in exactly one file of a program or library,
+/// usually that of the CMake target tooldecode::c.
 #pragma once
 
 #include <cstddef>

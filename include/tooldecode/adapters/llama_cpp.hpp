@@ -1,5 +1,5 @@
 /// \file
-/// What there is for llama.cpp: its vocabularies, a sampler for its chains, and its models.
+/// Includes the adapters for llama.cpp: its vocabularies, a sampler for its chains, and its models.
 #pragma once
 
 // IWYU pragma: begin_exports

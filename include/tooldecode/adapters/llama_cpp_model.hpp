@@ -1,5 +1,5 @@
 /// \file
-/// LlamaCppModel: any decoder that llama.cpp runs, as a model of this library.
+/// LlamaCppModel: runs any decoder of llama.cpp as a model of this library.
 #pragma once
 
 #include <algorithm>
@@ -25,40 +25,39 @@
 
 namespace tooldecode {
 
-/// What a LlamaCppModel's context is made with.
+/// Settings of a LlamaCppModel.
 struct LlamaCppOptions {
-  std::uint32_t cells =
-      0;  ///< tokens that all caches hold together; 0: as many as one was trained for
-  std::uint32_t sequences = 64;   ///< caches at a time, and leaves of draft trees; at most 256
-  std::uint32_t batch     = 512;  ///< tokens in one pass
+  std::uint32_t cells = 0;  ///< tokens that all caches hold together; 0: the trained context length
+  std::uint32_t sequences = 64;  ///< most caches and leaves of draft trees; at most 256
+  std::uint32_t batch     = 512;
   std::int32_t threads =
-      1;  ///< llama.cpp's barriers spin: more than idle cores are slower than one
-  std::int32_t gpu_layers =
-      0;  ///< layers on a GPU, where llama.cpp was built for one; below 0: all
-  ggml_type cache_type = GGML_TYPE_F16;  ///< of keys and values
-  /// On a processor its sums are of half precision: logits differ by a thousandth of their size.
+      1;  ///< llama.cpp's barriers spin: more threads than idle cores are slower than one
+  std::int32_t gpu_layers = 0;  ///< layers on a GPU, if llama.cpp supports one; below 0: all
+  ggml_type cache_type    = GGML_TYPE_F16;
+  /// On a CPU it sums in half precision: logits differ by a thousandth of their size.
   llama_flash_attn_type flash_attention = LLAMA_FLASH_ATTN_TYPE_AUTO;
 };
 
-/// A model of llama.cpp, with caches that share the cells of one context.
+/// A model of llama.cpp. Its caches share the cells of one context.
 ///
-/// A cache is a sequence of the context; a fork shares its cells (`llama_memory_seq_cp`), and gives what
-/// it alone holds back at its end. A draft tree is one batch whose tokens carry the sequences of the
-/// leaves below them. Sums depend on the shape of a batch: a token's logits may differ in their last bits
-/// between a pass of one and a pass of several tokens.
+/// A cache is a sequence of the context. A fork shares its cells (`llama_memory_seq_cp`) and frees
+/// the cells that only it holds. A draft tree is one batch whose tokens carry the sequences of the
+/// leaves below them. Sums depend on the shape of a batch, so a token's logits may differ in the
+/// last bits between passes of one and of several tokens.
 ///
-/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L, H]
+/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L,
+///                  H]
 /// \par Complexity  as llama.cpp's; `fork` and `commit` O(cells)
-/// \par Threads     const members may run concurrently and take turns; a copy shares the context
-/// \par Errors      Error{file_unreadable} and Error{malformed_file} from `load`; running:
-///                  Error{limit_exceeded} where cells, sequences or the context's length do not suffice,
-///                  Error{unknown_token}, before a cache is changed; Error{device_failure} for what
-///                  llama.cpp itself reports
+/// \par Threads     const members may run concurrently but take turns; a copy shares the context
+/// \par Errors      `load`: Error{file_unreadable} and Error{malformed_file}. Running:
+///                  Error{limit_exceeded} if cells, sequences or the context length do not suffice,
+///                  and Error{unknown_token}, both before a cache is changed; Error{device_failure}
+///                  for errors of llama.cpp
 class LlamaCppModel {
   struct Context;
 
  public:
-  /// A sequence of the context, and the nodes of a draft tree behind it.
+  /// A sequence of the context, and the nodes of a draft tree after it.
   class Cache {
    public:
     Cache(Cache&& other) noexcept { swap(other); }
@@ -74,7 +73,7 @@ class LlamaCppModel {
     friend class LlamaCppModel;
     struct Leaf {
       llama_seq_id sequence;
-      std::uint64_t path;  // its nodes
+      std::uint64_t path;
     };
     Cache(std::shared_ptr<Context> context, llama_seq_id sequence)
         : context_(std::move(context)), sequence_(sequence) {}
@@ -88,10 +87,9 @@ class LlamaCppModel {
     std::shared_ptr<Context> context_;
     llama_seq_id sequence_ = -1;
     std::size_t length_    = 0;
-    std::vector<Leaf> leaves_;  // of the tree that ran last
+    std::vector<Leaf> leaves_;  // of the last tree
   };
 
-  /// Reads a GGUF file.
   [[nodiscard]] static LlamaCppModel load(const std::filesystem::path& file,
                                           const LlamaCppOptions& options = {}) {
     if (!std::filesystem::is_regular_file(file))
@@ -107,13 +105,12 @@ class LlamaCppModel {
     return LlamaCppModel(std::move(model), options);
   }
 
-  /// A model that is loaded already.
+  /// Uses a model that is loaded already.
   explicit LlamaCppModel(std::shared_ptr<llama_model> model, const LlamaCppOptions& options = {})
       : context_(std::make_shared<Context>(std::move(model), options)) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return context_->vocabulary_size; }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return context_->hidden_size; }
-  /// How many tokens one cache can hold.
   [[nodiscard]] std::size_t context_length() const noexcept { return context_->length; }
   [[nodiscard]] const llama_model* model() const noexcept { return context_->model.get(); }
   [[nodiscard]] const llama_vocab* vocab() const noexcept { return llama_model_get_vocab(model()); }
@@ -145,8 +142,8 @@ class LlamaCppModel {
     });
   }
 
-  /// Appends L_i >= 1 tokens to each of B different sequences and writes the logits after the last token
-  /// of each.
+  /// Appends L_i >= 1 tokens to each of B different sequences and writes the logits after the last
+  /// token of each.
   void forward_batch(std::span<Cache* const> caches,
                      std::span<const std::span<const TokenId>> tokens,
                      std::span<float> logits) const {
@@ -160,7 +157,7 @@ class LlamaCppModel {
       before.push_back(caches[i]->length_);
     }
     try {
-      std::vector<std::pair<std::size_t, std::size_t>> ends;  // in the batch, of the sequence
+      std::vector<std::pair<std::size_t, std::size_t>> ends;  // (index in the batch, sequence)
       const auto run = [&] {
         context_->run();
         for (const auto& [at, sequence] : ends) {
@@ -185,8 +182,8 @@ class LlamaCppModel {
     }
   }
 
-  /// Runs N <= 64 nodes of a draft tree, which stay in the cache until `commit` or any other call; writes
-  /// the logits after each.
+  /// Runs N <= 64 nodes of a draft tree and writes the logits after each. The nodes stay in the
+  /// cache until `commit` or any other call.
   void forward_tree(Cache& cache, std::span<const TokenId> tokens,
                     std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
     TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
@@ -209,7 +206,6 @@ class LlamaCppModel {
     context_->forget_nodes(cache);
   }
 
-  /// Appends L tokens and writes their final hidden states.
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
                       std::span<float> hidden) const {
     TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
@@ -240,7 +236,7 @@ class LlamaCppModel {
     }
   };
 
-  // What all caches share; its members are called with the mutex held.
+  // Shared by all caches; call its members with the mutex held.
   struct Context {
     Context(std::shared_ptr<llama_model> loaded, const LlamaCppOptions& options)
         : model(std::move(loaded)) {
@@ -253,15 +249,15 @@ class LlamaCppModel {
         throw Error(Errc::invalid_option, "threads", options.threads, "must be at least 1");
       llama_context_params parameters = llama_context_default_params();
       parameters.n_ctx                = options.cells == 0 ? trained : options.cells;
-      parameters.n_batch         = std::max<std::uint32_t>(options.batch, 64);  // a draft tree's
-      parameters.n_ubatch        = parameters.n_batch;
-      parameters.n_seq_max       = options.sequences;
-      parameters.n_threads       = options.threads;
+      parameters.n_batch   = std::max<std::uint32_t>(options.batch, 64);  // size of a draft tree
+      parameters.n_ubatch  = parameters.n_batch;
+      parameters.n_seq_max = options.sequences;
+      parameters.n_threads = options.threads;
       parameters.n_threads_batch = options.threads;
       parameters.type_k          = options.cache_type;
       parameters.type_v          = options.cache_type;
       parameters.flash_attn_type = options.flash_attention;
-      parameters.kv_unified      = true;  // so that sequences share cells
+      parameters.kv_unified      = true;  // sequences share cells
       parameters.no_perf         = true;
       context.reset(llama_init_from_model(model.get(), parameters));
       if (!context)
@@ -436,7 +432,7 @@ class LlamaCppModel {
     std::mutex mutex;
   };
 
-  // Has the context give hidden states while it lives.
+  // Makes the context return hidden states during its lifetime.
   class WithStates {
    public:
     explicit WithStates(Context& context) : context_(context) { set(true); }

@@ -1,5 +1,5 @@
 /// \file
-/// make_sampler: a constraint as a link of llama.cpp's chains of samplers.
+/// make_sampler: a constraint as a sampler of llama.cpp.
 #pragma once
 
 #include <cmath>
@@ -28,16 +28,16 @@ namespace tooldecode::llama_cpp {
 
 /// How a sampler's text ends.
 struct SamplerOptions {
-  /// No text is cut: where so many tokens come near, the one that ends it included, those after which
-  /// it could not end in time are not left; see Completions. Nothing: a text is as long as it likes.
+  /// Guarantees that no text is cut: near this limit, the end token included, tokens after which
+  /// the text could not end in time are removed; see Completions. Empty: no limit.
   std::optional<std::size_t> max_tokens = {};
   std::uint64_t max_completion_steps    = 200'000;  ///< as CompletionOptions::max_steps
 };
 
 namespace detail {
 
-/// A constraint, and where a text is in it. After a token that the constraint does not allow, which a
-/// program may force, nothing is masked any more.
+/// A constraint and a text's state in it. A program may force a token that the constraint does not
+/// allow; from then on nothing is masked.
 template <ConstraintPolicy C>
 struct Sampler {
   Sampler(std::shared_ptr<const C> shared, const SamplerOptions& settings)
@@ -54,7 +54,7 @@ struct Sampler {
                     ? "must be at least " + std::to_string(*least) + ", which the shortest text has"
                     : "must be more, or none: no text that ends was found");
   }
-  /// What is found of completions is each sampler's own.
+  /// Each sampler has its own completions.
   [[nodiscard]] Sampler clone() const {
     Sampler copy = *this;
     if (ending) copy.ending = make_ending();
@@ -107,7 +107,7 @@ struct Sampler {
     of(to).is_filled = false;
   }
 
-  // Older interfaces have no such member.
+  // Older interfaces lack this member.
   template <class Interface>
   static void set_copy_state(Interface& all) {
     if constexpr (requires { all.copy_state; }) all.copy_state = copy_state;
@@ -132,8 +132,8 @@ struct Sampler {
 
   std::shared_ptr<const C> constraint;
   SamplerOptions options;
-  std::shared_ptr<decode::Ending> ending{};  // where texts must end
-  std::optional<typename C::State> state;    // nothing: past a token that was not allowed
+  std::shared_ptr<decode::Ending> ending{};
+  std::optional<typename C::State> state;  // empty after a token that was not allowed
   std::size_t taken = 0;
   TokenMask mask;
   bool is_filled = false;
@@ -141,23 +141,24 @@ struct Sampler {
 
 }  // namespace detail
 
-/// A sampler of llama.cpp that leaves the tokens that a constraint allows: put into a chain before those
-/// that choose (`llama_sampler_chain_add`), which then owns it, or freed by `llama_sampler_free`.
+/// Makes a sampler of llama.cpp that keeps only the tokens that a constraint allows. Put it into a
+/// chain before the samplers that choose (`llama_sampler_chain_add`); the chain then owns it.
+/// Otherwise free it with `llama_sampler_free`.
 ///
-/// Text before a call is free where the constraint allows it: a ToolCallFSM with ToolChoice::automatic
-/// is lazy, a call begins with its format's mark. `llama_sampler_clone` keeps the place in the text,
-/// `llama_sampler_reset` begins a new one. The constraint is shared, and may serve any number of samplers
-/// in any number of threads; a sampler itself is used by one at a time.
+/// Text before a call is free if the constraint allows it: a ToolCallFSM with ToolChoice::automatic
+/// is lazy, and a call begins with its format's trigger. `llama_sampler_clone` keeps the place in
+/// the text, `llama_sampler_reset` begins a new text. The constraint is shared and may serve any
+/// number of samplers in any number of threads; use a sampler in one thread at a time.
 ///
-/// \par Complexity  a mask of the constraint and O(candidates) per token, and as Completions
-/// \par Errors      Error{invalid_option} for fewer `max_tokens` than the shortest text has, or for
-///                  any under a constraint that is not of a grammar
+/// \par Complexity  a mask of the constraint and O(candidates) per token, plus Completions
+/// \par Errors      Error{invalid_option} if `max_tokens` is below the shortest text, or is set for
+///                  a constraint that is not a grammar
 template <ConstraintPolicy C>
 [[nodiscard]] llama_sampler* make_sampler(std::shared_ptr<const C> constraint,
                                           const SamplerOptions& options = {}) {
   return detail::Sampler<C>::make(detail::Sampler<C>(std::move(constraint), options));
 }
-/// The same for a constraint of its own.
+/// Makes a sampler with its own copy of a constraint.
 template <ConstraintPolicy C>
 [[nodiscard]] llama_sampler* make_sampler(C constraint, const SamplerOptions& options = {}) {
   return make_sampler(std::make_shared<const C>(std::move(constraint)), options);

@@ -17,8 +17,8 @@
 
 namespace tooldecode::llama_cpp {
 
-/// The tokens of llama.cpp's vocabulary: what it writes for each, and what it ends a text with
-/// (`llama_vocab_is_eog`, less what ends a message only, see `without_false_ends`).
+/// The tokens of llama.cpp's vocabulary: their texts, and the end tokens (`llama_vocab_is_eog`,
+/// without those that only end a message, see `without_false_ends`).
 ///
 /// \par Complexity  O(bytes of the tokens)
 /// \par Errors      Error{malformed_vocabulary} for a vocabulary without tokens

@@ -1,5 +1,5 @@
 /// \file
-/// OrderBatch: one call decoded under several orders of its parameters, side by side.
+/// OrderBatch: decodes one call under several orders of its parameters, side by side.
 #pragma once
 
 #include <chrono>
@@ -28,98 +28,98 @@ namespace tooldecode::consistency {
 
 /// Decodes a call's arguments under several orders at once.
 ///
-/// Branches share the cache of all that they have in common, and each step is one forward pass over
-/// the distinct token sequences: orders that agree so far cost what one costs. What can only be one
-/// text (keys, separators, single choices) is put in without asking the model, save for a last
-/// token that the model might write longer. A branch never depends on which others run.
+/// Branches share the cache of their common prefix, and each step is one forward pass over the
+/// distinct token sequences, so orders that agree so far cost as much as one. Jump-forward strings
+/// (keys, separators, single choices) are inserted without asking the model, except for a last
+/// token that the model might make longer. A branch does not depend on which other branches run.
 ///
 /// \par Shapes      rows [distinct sequences, V]
 /// \par Complexity  a pass per step; masks and choices per branch
-/// \par Threads     belongs to one thread
+/// \par Threads     one thread at a time
 class OrderBatch {
  public:
-  /// What is the same for all branches.
   struct Setting {
     ModelRef model;
-    const ToolCallFSM& answer;  ///< says what may follow the call
+    const ToolCallFSM& answer;  ///< decides what may follow the call
     const LogitsPipeline& pipeline;
     const DecodeOptions& options;
     std::span<const TokenId> prompt;
-    std::span<const TokenId> generated;  ///< all that comes before the branches
+    std::span<const TokenId> generated;
     constraint::ForcedText text;
-    /// All of a text in tokens; none where there is no text, or where it cannot be written.
+    /// Encodes a text; returns nothing if the text is empty or cannot be written.
     std::function<std::vector<TokenId>(std::string_view)> encode;
-    decode::Ending* ending = nullptr;  ///< sees to it that the answer ends in time
+    decode::Ending* ending = nullptr;  ///< makes the answer end in time; may be null
   };
-  /// The first branch's place in the model, for going on from it.
+  /// The first branch's place in the model, to continue from it.
   struct Kept {
     ModelRef::Cache cache;
-    std::size_t read = 0;    ///< how many of the `unread` and the branch's tokens the cache holds
-    std::vector<float> row;  ///< raw logits after them, [V]; empty where they are not known
+    std::size_t read = 0;    ///< how many `unread` and branch tokens the cache holds
+    std::vector<float> row;  ///< raw logits after them, [V]; may be empty
   };
 
-  /// \param cache   holds prompt and generated tokens, except those `unread`
-  /// \param unread  the last of the generated tokens, one at least
+  /// \param cache   holds the prompt and the generated tokens, except those in `unread`
+  /// \param unread  the last of the generated tokens, at least one
   OrderBatch(Setting setting, ModelRef::Cache cache, std::span<const TokenId> unread,
              std::vector<OrderBranch> branches);
 
   [[nodiscard]] const std::vector<OrderBranch>& branches() const noexcept { return branches_; }
-  /// The first branch's, once it is over.
+  /// That of the first branch, once it is over.
   [[nodiscard]] std::optional<Kept>& kept() noexcept { return kept_; }
   [[nodiscard]] std::size_t passes() const noexcept { return passes_; }
   [[nodiscard]] std::chrono::nanoseconds model_time() const noexcept { return model_time_; }
 
-  /// Runs the branches [0, count) to their ends, or until `is_enough()` after a step.
+  /// Runs the branches [0, count) to their ends, or until `is_enough()` is true after a step.
   void run(std::size_t count, const std::function<bool()>& is_enough);
 
  private:
   struct Group {
     ModelRef::Cache cache;
-    std::size_t read;  // of base_ and the members' tokens
+    std::size_t read;  // tokens read, of base_ and of the members
     std::vector<std::size_t> members;
   };
 
-  // One forward pass for all groups that hold a running branch; false where there are none.
+  // One forward pass for all groups with a running branch; false if there are none.
   bool step(std::size_t count);
 
-  // Puts in what can only be one text, up to where the model has a choice.
+  // Inserts jump-forward strings, up to where the model has a choice.
   void supply(OrderBranch& branch, std::size_t index, std::size_t group);
 
-  // The bytes that must follow, no further than the end of the arguments; whether they reach it.
+  // The bytes that must follow, at most to the end of the arguments, and whether they reach it.
   static std::pair<std::string, bool> forced_arguments(const OrderBranch& branch);
 
-  // What the order allows; what may follow the call, inside the same token, the answer says. An
-  // answer that wants another order has no say.
+  // Allows what the order allows. Bytes after the call in the same token must be allowed by the
+  // answer, unless the answer requires another order.
   void fill_mask(const OrderBranch& branch);
 
-  // Whether the model might write a token that begins here and reaches beyond a forced text. What
-  // follows the arguments is not for the branch to say, so there any token counts.
+  // Whether the model might write a token that begins here and reaches past the jump-forward
+  // string. The branch does not know what follows the arguments, so there any token counts.
   bool may_go_on(const OrderBranch& branch, std::string_view rest, bool closes, bool is_last);
 
-  // Tokens that may yet be chosen, an end token included.
+  // Tokens that may still be chosen, the end token included.
   [[nodiscard]] std::size_t room(const OrderBranch& branch) const;
-  // Whether the answer can end in time behind a token that is put in; where it takes another order,
-  // that is not for the branch to say.
+  // Whether the answer can end in time after an inserted token. True if the answer requires another
+  // order, which the branch cannot judge.
   [[nodiscard]] bool leaves_room(const OrderBranch& branch, TokenId token) const;
-  // Whether another token may be written; ends the branch where not.
+  // Whether another token fits; ends the branch if not.
   bool has_room(OrderBranch& branch) const;
   static bool stop(OrderBranch& branch, Finish finish);
 
   void choose(OrderBranch& branch, std::size_t index, std::size_t group,
               std::span<const float> raw);
 
-  // Appends a token, or, where the arguments end inside it, the bytes up to there as `closing`.
+  // Appends a token. If the arguments end inside it, stores the bytes up to there in `closing`
+  // instead.
   void take(OrderBranch& branch, TokenId token, double log_probability, bool forced,
             TokenTrace seen = {.origin = TokenOrigin::supplied});
 
   static std::string_view bytes(const OrderBranch& branch, TokenId token);
 
-  // Keeps the first branch's place when it is over, before its group goes on.
+  // Keeps the first branch's place when it is over, before its group continues.
   void keep(std::size_t index, std::size_t group, std::span<const float> raw);
 
   void drop_finished(Group& group) const;
 
-  // Parts a group by its members' tokens; the first keeps the cache, the others fork it.
+  // Splits a group by its members' tokens; the first part keeps the cache, the others fork it.
   void split(std::size_t g);
 
   [[nodiscard]] std::vector<TokenId> unread_of(const Group& group) const;
@@ -130,7 +130,7 @@ class OrderBatch {
   std::vector<Group> groups_;
   std::optional<Kept> kept_;
   TokenMask mask_, outer_mask_;
-  std::vector<float> row_;     // [V], of one branch
+  std::vector<float> row_;
   std::vector<float> logits_;  // [groups, V]
   std::size_t passes_ = 0;
   std::chrono::nanoseconds model_time_{0};

@@ -1,5 +1,5 @@
 /// \file
-/// What order_batch.hpp declares.
+/// Implements order_batch.hpp.
 #pragma once
 
 #include <algorithm>

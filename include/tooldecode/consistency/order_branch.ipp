@@ -1,5 +1,5 @@
 /// \file
-/// What order_branch.hpp declares.
+/// Implements order_branch.hpp.
 #pragma once
 
 #include <algorithm>

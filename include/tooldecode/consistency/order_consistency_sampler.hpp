@@ -1,6 +1,6 @@
 /// \file
-/// OrderConsistencySampler: a call is sampled under several orders of its parameters, and each
-/// value is put to the vote.
+/// OrderConsistencySampler: samples a call under several orders of its parameters and takes a
+/// majority vote on each value.
 #pragma once
 
 #include <span>
@@ -17,27 +17,27 @@
 
 namespace tooldecode {
 
-/// Wraps a Decoder such that every call is sampled under several orders of its parameters.
+/// Wraps a Decoder so that every call is sampled under several orders of its parameters.
 ///
-/// Once the model has chosen a tool, the required keys are supplied, not generated, in one order
-/// per candidate; a value ends where its machine accepts and the model moves on, inside a token if
-/// need be. Then the model chooses among unused optional keys and the call's end. Each parameter is
-/// voted on, by value; that a parameter is left out is a vote as well. Where the documented order
-/// came out as the winners are, its tokens go on as the answer; else the winning call is written as
-/// the format writes it. Each of several calls in an answer is voted on in turn. Of a tool with at
-/// most one required parameter there is one order.
+/// When the model has chosen a tool, each candidate uses one order of the required keys, which are
+/// inserted, not generated. A value ends where its automaton accepts and the model moves on, inside
+/// a token if necessary. Then the model chooses among unused optional keys and the end of the call.
+/// There is a vote on each parameter, by value; leaving a parameter out is a vote too. If the
+/// winners equal the candidate in the documented order, the answer continues with its tokens;
+/// otherwise the winning call is written as the format writes it. If an answer has several calls,
+/// each is voted on in turn. A tool with at most one required parameter has one order.
 ///
-/// All orders share the caches of what they have in common, and run as one batch per step.
-/// `adaptive` spares orders that could not change a winner; the answer is the same without.
+/// All orders share the caches of their common prefixes and run as one batch per step. `adaptive`
+/// skips orders that could not change a winner; the answer does not change.
 ///
-/// The decoder and its model and constraint outlive the sampler. The distribution is the decoder's;
-/// its strategy, which changes no token, is not used inside calls.
+/// The decoder, its model and its constraint must outlive the sampler. The distribution is the
+/// decoder's. Its strategy is not used inside calls; a strategy never changes tokens.
 ///
 /// \par Shapes      prompt [L]
-/// \par Complexity  a pass per step of the longest order, and orders x tokens in all; less where
-///                  orders agree. The machines of a tool's orders are made at its first call
-/// \par Threads     calls may run concurrently where the model's const members may
-/// \par Errors      Error{invalid_option} from the constructor for no orders; a call as Decoder
+/// \par Complexity  a pass per step of the longest order, and orders x tokens in total; less if
+///                  orders agree. The automata of a tool's orders are made at its first call
+/// \par Threads     calls may run concurrently if the model's const members may
+/// \par Errors      constructor: Error{invalid_option} for no orders; a call: as Decoder
 /// \par Source      Tool Decoding, constrained decoding and order consistency
 template <Model M, class S = Sequential>
 class OrderConsistencySampler {
@@ -50,7 +50,6 @@ class OrderConsistencySampler {
 
   [[nodiscard]] const OrderConsistencyOptions& options() const noexcept { return voter_.options(); }
 
-  /// Continues a prompt.
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};

@@ -1,5 +1,5 @@
 /// \file
-/// OrderVoter: what an OrderConsistencySampler does, for models of any type.
+/// OrderVoter: the implementation of OrderConsistencySampler, independent of the model type.
 #pragma once
 
 #include <cstddef>
@@ -29,39 +29,39 @@ namespace tooldecode {
 
 /// How calls are sampled and voted on.
 struct OrderConsistencyOptions {
-  std::size_t max_orders = 12;  ///< the paper's `oc`; never more than there are
-  /// One order alone, as `parameter_order` counts them, and no vote: the columns of Table 2.
+  std::size_t max_orders = 12;  ///< the paper's `oc`; limited by the number of orders
+  /// Uses one order, numbered as in `parameter_order`, without a vote: the columns of Table 2.
   std::optional<std::size_t> only_order = {};
   VoteRule vote                         = VoteRule::majority;
-  bool adaptive      = true;  ///< ends when no order that is left could change a winner
-  bool batched       = true;  ///< orders side by side in one pass; else one after another
-  std::uint64_t seed = 0;     ///< of the shuffles
-  /// Text to tokens as the model's tokenizer has it; the longest tokens that fit where it is empty,
-  /// or where what it gives is not the text.
+  bool adaptive      = true;  ///< stops when no remaining order could change a winner
+  bool batched       = true;  ///< orders share a pass; else they run one after another
+  std::uint64_t seed = 0;
+  /// Encodes text as the model's tokenizer does. If it is empty or its result does not spell the
+  /// text, the longest tokens that fit are used.
   std::function<std::vector<TokenId>(std::string_view)> encode = {};
 };
 
-/// How a call came about.
+/// How a call was decided.
 struct CallVote {
   std::size_t tool = 0;  ///< index in the ToolSet
-  ToolCall call{};       ///< of the winners
+  ToolCall call{};
   std::vector<ParameterVote> parameters{};
-  std::vector<Candidate> candidates{};  ///< those that were finished, by order
-  std::size_t orders = 0;               ///< that there were to try
-  /// Whether the answer has it: one that is cut, or that must end before, may not.
+  std::vector<Candidate> candidates{};  ///< finished candidates, by order
+  std::size_t orders = 0;
+  /// Whether the answer contains the call; false if the answer was cut or had to end before.
   bool is_written = true;
 };
 
 /// An answer, and the votes on its calls.
 struct Consensus {
-  Output output;  ///< passes count those of all orders; tokens written by vote count as forced
+  Output output;  ///< passes include all orders; tokens written by vote count as forced
   std::vector<CallVote> calls{};
-  std::size_t sampled_tokens = 0;  ///< of all candidates, those included that no one kept
+  std::size_t sampled_tokens = 0;  ///< of all candidates, including those that were not used
 };
 
 namespace consistency {
 
-/// Answers prompts as OrderConsistencySampler says.
+/// The implementation of OrderConsistencySampler.
 ///
 /// \par Threads     as OrderConsistencySampler; refers to model and calls
 class OrderVoter {
@@ -71,7 +71,6 @@ class OrderVoter {
 
   [[nodiscard]] const OrderConsistencyOptions& options() const noexcept { return options_; }
 
-  /// Continues a prompt that the model can read.
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const LogitsPipeline& pipeline,
                                      const DecodeOptions& options) const;
@@ -90,7 +89,7 @@ class OrderVoter {
   [[nodiscard]] const ToolOrders& orders_of(std::size_t tool) const;
   [[nodiscard]] std::string write(const ToolCall& call) const;
 
-  // A text in tokens that together are the text; none where that cannot be.
+  // Tokens that spell the text; empty if there are none.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
 
   ModelRef model_;

@@ -1,5 +1,5 @@
 /// \file
-/// What order_voter.hpp declares.
+/// Implements order_voter.hpp.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@
 
 namespace tooldecode::consistency {
 
-/// One answer in the making.
+/// One answer during decoding.
 class OrderVoter::Answer {
  public:
   Answer(const OrderVoter& sampler, const LogitsPipeline& pipeline, const DecodeOptions& options,
@@ -59,7 +59,7 @@ class OrderVoter::Answer {
  private:
   [[nodiscard]] State current() const { return sequence_.state().as<State>(); }
 
-  // As Sequential, save that a call's arguments are left to `decide`.
+  // As Sequential, but `decide` handles the arguments of a call.
   void step() {
     Output& out = sequence_.output();
     decode::Stopwatch watch;
@@ -90,7 +90,7 @@ class OrderVoter::Answer {
     row_is_current_ = false;
   }
 
-  // Of the allowed tokens those that write what is pending; an end in time comes before that.
+  // Keeps the allowed tokens that write pending bytes; ending in time has priority.
   void keep_pending(MaskView mask) {
     if (pending_.empty()) return;
     const std::vector<std::uint32_t> allowed(mask.begin(), mask.end());
@@ -101,7 +101,7 @@ class OrderVoter::Answer {
     std::copy(allowed.begin(), allowed.end(), mask.begin());
   }
 
-  // Whether the answer can still end in time behind tokens that are put in and a text.
+  // Whether the answer can still end in time after inserted tokens and a text.
   [[nodiscard]] bool leaves_room(std::span<const TokenId> tokens, std::string_view text) const {
     if (!run_.ending) return true;
     std::vector<TokenId> all(tokens.begin(), tokens.end());
@@ -119,7 +119,7 @@ class OrderVoter::Answer {
     return run_.ending->can_end(ConstraintRef::State(state), run_.max_tokens() - length);
   }
 
-  // Where in a token, behind what is pending, the arguments of a call begin.
+  // The offset in a token, after pending bytes, where the arguments of a call begin.
   [[nodiscard]] std::optional<std::size_t> find_opening(TokenId token) const {
     const auto& end_tokens = run_.options.end_tokens;
     const bool is_stop = std::find(end_tokens.begin(), end_tokens.end(), token) != end_tokens.end();
@@ -139,14 +139,14 @@ class OrderVoter::Answer {
     return std::nullopt;
   }
 
-  // Samples the call that a token opens, under all orders; puts the winner into the answer.
+  // Samples the call that a token opens under all orders, and puts the winner into the answer.
   void decide(const TokenEvent& event, std::size_t opening) {
     const std::string_view bytes = calls_.vocabulary().bytes(event.token);
     const State opened           = *calls_.advance_bytes(current(), bytes.substr(0, opening));
     const std::size_t tool       = *calls_.find_tool(opened);
     const ToolOrders& orders     = sampler_.orders_of(tool);
 
-    // A token that reaches into the arguments stays whole where every order can go on from it.
+    // A token that reaches into the arguments is kept whole if every order can continue from it.
     std::string_view within = bytes.substr(opening);
     std::vector<OrderBranch> branches =
         orders.begin(within, event.log_probability, *calls_.advance(current(), event.token));
@@ -182,7 +182,6 @@ class OrderVoter::Answer {
     result_.calls.push_back(std::move(decided));
   }
 
-  // Runs as many orders as it takes.
   void sample(const ToolOrders& orders, OrderBatch& running, CallVote& decided) const {
     const OrderConsistencyOptions& options = sampler_.options_;
     const auto& branches                   = running.branches();
@@ -193,7 +192,7 @@ class OrderVoter::Answer {
                           all - decided.candidates.size());
     };
     std::size_t needed = needed_of();
-    // Reads what has come to its end; whether that is enough.
+    // Reads finished branches; returns whether they are enough.
     const auto collect = [&] {
       const std::size_t before = decided.candidates.size();
       for (std::size_t i = 0; i < all; ++i) {
@@ -214,7 +213,7 @@ class OrderVoter::Answer {
               [](const Candidate& a, const Candidate& b) { return a.order < b.order; });
   }
 
-  // Counts the votes, and goes on behind the winning call.
+  // Counts the votes and continues after the winning call.
   void settle(const ToolOrders& orders, OrderBatch& running, CallVote& decided,
               std::string_view within) {
     decided.parameters      = vote(decided.candidates, orders.names(), sampler_.options_.vote);
@@ -256,7 +255,7 @@ class OrderVoter::Answer {
     return call;
   }
 
-  // Goes on with a branch as it was decoded; its closing bytes are for the model to write.
+  // Continues with a branch as it was decoded; the model writes its closing bytes.
   bool adopt(const OrderBranch& branch, OrderBatch::Kept& kept) {
     State state = current();
     for (const TokenId token : branch.tokens) {
@@ -281,7 +280,7 @@ class OrderVoter::Answer {
     return true;
   }
 
-  // Goes on with a call as the format writes it, where the constraint takes it so.
+  // Continues with a call as the format writes it, if the constraint allows that.
   bool write(const ToolCall& call, const ToolOrders& orders, std::string_view within) {
     std::string text = sampler_.write(call);
     if (!text.starts_with(orders.opening() + std::string(within))) return false;
@@ -296,7 +295,7 @@ class OrderVoter::Answer {
     return leaves_room({}, text) && push_text(text, true);
   }
 
-  // Writes a text; its end may be left for the model to write, inside a longer token or not.
+  // Writes a text; with `leave_end` the model may write its end, perhaps inside a longer token.
   bool push_text(std::string_view text, bool leave_end = false) {
     const std::vector<TokenId> tokens = sampler_.encode(text);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -319,9 +318,9 @@ class OrderVoter::Answer {
 
   Consensus result_;
   ModelRef::Cache cache_;
-  std::string pending_;          // bytes that the next tokens begin with, or are the beginning of
+  std::string pending_;          // the next tokens begin with these bytes, or are a prefix of them
   std::vector<float> row_;       // [V]
-  bool row_is_current_ = false;  // the row holds the raw logits of the next token
+  bool row_is_current_ = false;  // row_ holds the raw logits of the next token
 };
 
 TOOLDECODE_INLINE OrderVoter::OrderVoter(ModelRef model, const ToolCallFSM& calls,

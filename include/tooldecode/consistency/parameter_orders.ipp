@@ -1,5 +1,5 @@
 /// \file
-/// What parameter_orders.hpp declares.
+/// Implements parameter_orders.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// ToolOrders: the machines of one tool's calls, one per order of its required parameters.
+/// ToolOrders: the automata of one tool's calls, one per order of its required parameters.
 #pragma once
 
 #include <algorithm>
@@ -23,37 +23,36 @@
 
 namespace tooldecode::consistency {
 
-/// Begins branches of a tool's calls under several orders of its required parameters, and reads
-/// candidates back from them.
+/// Starts branches of a tool's calls under several orders of its required parameters, and reads
+/// candidates from finished branches.
 ///
 /// \par Complexity  construction O(orders x size of the tool's schema)
 /// \par Threads     immutable after construction
-/// \par Errors      as ToolCallFSM, from the constructor
+/// \par Errors      constructor: as ToolCallFSM
 class ToolOrders {
  public:
   /// \param calls       the constraint of the answer
   /// \param tool        index in its ToolSet
-  /// \param only_order  the one order, as `parameter_order` counts; else as many as `max_orders`
+  /// \param only_order  a single order, numbered as in `parameter_order`; else up to `max_orders`
   ToolOrders(const ToolCallFSM& calls, std::size_t tool, std::size_t max_orders, std::uint64_t seed,
              std::optional<std::size_t> only_order = {});
 
   [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
-  /// All parameters, in the document's order; so are those that are required.
+  /// All parameters in document order, and the required ones in document order.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] const std::vector<std::string>& required() const noexcept { return required_; }
   /// What the format writes before the arguments of an answer's first call.
   [[nodiscard]] const std::string& opening() const noexcept { return opening_; }
 
-  /// A branch per order, behind the opening and some more bytes; none where an order cannot go that
-  /// way, or where the arguments end on it.
+  /// A branch per order, after the opening and some more bytes. Empty if an order does not allow
+  /// these bytes, or if the arguments end in them.
   ///
   /// \param outer            the answer's state there
-  /// \param log_probability  of the token that the bytes are from
+  /// \param log_probability  of the token that contains the bytes
   [[nodiscard]] std::vector<OrderBranch> begin(std::string_view bytes, double log_probability,
                                                ToolCallFSM::State outer) const;
 
-  /// What a branch that is over says: all arguments of a complete one, else those that came to
-  /// their end.
+  /// Reads a finished branch: all arguments of a complete one, else the finished arguments.
   [[nodiscard]] Candidate read(std::size_t order, const OrderBranch& branch) const;
 
  private:
@@ -62,7 +61,7 @@ class ToolOrders {
   std::string name_;
   std::vector<std::string> names_, required_;
   std::string opening_;
-  ToolCallFSM whole_;               // in any order, and closed
+  ToolCallFSM whole_;               // any order, closed
   std::vector<ToolCallFSM> calls_;  // by order, open-ended
 };
 

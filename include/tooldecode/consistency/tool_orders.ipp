@@ -1,5 +1,5 @@
 /// \file
-/// What tool_orders.hpp declares.
+/// Implements tool_orders.hpp.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
     const auto written =
         std::find_if(branch.values.begin(), branch.values.end(),
                      [&](const OrderBranch::Value& v) { return names_[v.argument] == key; });
-    const bool known = written != branch.values.end();  // keys that no document has are not
+    const bool known = written != branch.values.end();  // false for keys that no document has
     result.values.push_back(
         {key, value,
          known ? written->log_probability / static_cast<double>(written->tokens) : 0.0});
@@ -95,7 +95,7 @@ TOOLDECODE_INLINE std::optional<JsonValue> ToolOrders::read_value(std::string_vi
     try {
       return whole_.parse_value(part);
     } catch (const Error&) {
-      continue;  // the last byte ended a number, and is none of it
+      continue;  // the last byte ended a number and does not belong to it
     }
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
 /// \file
-/// What votes.hpp declares.
+/// Implements votes.hpp.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TOOLDECODE_INLINE std::vector<const Candidate*> by_order(std::span<const Candida
 TOOLDECODE_INLINE ParameterVote tally(const std::vector<const Candidate*>& candidates,
                                       const std::optional<std::string>& key, VoteRule rule) {
   ParameterVote result{key.value_or("")};
-  std::vector<std::string> spellings;  // canonical text of each choice; empty: left out
+  std::vector<std::string> spellings;  // canonical text of each choice; empty if left out
   bool first = true;
   for (const Candidate* candidate : candidates) {
     const auto& values = candidate->values;
@@ -115,7 +115,7 @@ TOOLDECODE_INLINE std::size_t votes_needed(std::span<const Candidate> candidates
     return !sorted.empty() && sorted.front()->order == 0 && sorted.front()->is_complete ? 0 : 1;
   }
   std::vector<ParameterVote> votes = vote(candidates, keys, rule);
-  // A key that nobody has named yet could still come up.
+  // A key that has not occurred yet could still occur.
   votes.push_back(detail::tally(sorted, std::nullopt, rule));
   std::size_t needed = 0;
   for (const ParameterVote& parameter : votes) {
@@ -123,7 +123,7 @@ TOOLDECODE_INLINE std::size_t votes_needed(std::span<const Candidate> candidates
     const double leader  = choices.empty() ? 0 : choices[0].weight;
     const double behind  = choices.size() < 2 ? 0 : choices[1].weight;
     const double missing = behind + static_cast<double>(remaining) - leader;
-    // No vote weighs more than one, and each that the leader gets is one less for the others.
+    // No vote weighs more than one, and each vote for the leader is one less for the others.
     if (missing >= 0) needed = std::max(needed, static_cast<std::size_t>(missing / 2) + 1);
   }
   return std::min(needed, remaining);

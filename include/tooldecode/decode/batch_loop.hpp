@@ -1,5 +1,6 @@
 /// \file
-/// BatchLoop: what a ContinuousBatch does, for models, constraints and drafters of any type.
+/// BatchLoop: the implementation of ContinuousBatch, independent of the types of model, constraint
+/// and drafter.
 #pragma once
 
 #include <cstddef>
@@ -29,32 +30,32 @@
 
 namespace tooldecode {
 
-/// A sequence leaves the batch; its cache goes to the prefix cache.
+/// The sequence leaves the batch; its cache goes to the prefix cache.
 struct Leave {};
-/// A sequence keeps its place and its cache until it is told to `resume` or to `leave`.
+/// The sequence keeps its place and its cache until you call `resume` or `leave`.
 struct Wait {};
-/// A sequence reads these tokens behind what it emitted, and answers again.
+/// The sequence reads these tokens after its answer, and then answers again.
 struct GoOn {
   std::vector<TokenId> tokens;
 };
-/// What becomes of a sequence whose answer has ended.
+/// What happens to a sequence after its answer has ended.
 using AfterTurn = std::variant<Leave, Wait, GoOn>;
 
 /// Settings of a ContinuousBatch.
 struct BatchOptions {
-  std::size_t max_batch    = 32;         ///< sequences that have a place at once
-  std::size_t prefix_cache = 64 * 1024;  ///< tokens that are kept of sequences that have left
+  std::size_t max_batch    = 32;         ///< sequences that hold a place at the same time
+  std::size_t prefix_cache = 64 * 1024;  ///< tokens kept of sequences that have left
 };
 
-/// What a ContinuousBatch has done.
+/// Counters of a ContinuousBatch.
 struct BatchCounts {
-  std::size_t passes           = 0;  ///< forward passes of the model, over any number of sequences
-  std::size_t prompt_tokens    = 0;  ///< of prompts when they came in
-  std::size_t reused_tokens    = 0;  ///< of them found in the prefix cache
+  std::size_t passes           = 0;
+  std::size_t prompt_tokens    = 0;  ///< prompt tokens of admitted sequences
+  std::size_t reused_tokens    = 0;  ///< prompt tokens found in the prefix cache
   std::size_t generated_tokens = 0;
   std::size_t drafted_tokens   = 0;
-  std::size_t accepted_tokens  = 0;  ///< of the drafted
-  std::size_t preempted        = 0;  ///< times that a sequence gave up its cache, to read all anew
+  std::size_t accepted_tokens  = 0;
+  std::size_t preempted        = 0;  ///< times that a sequence lost its cache and read all again
 };
 
 namespace decode {
@@ -62,21 +63,20 @@ namespace decode {
 /// One sequence of a BatchLoop.
 struct BatchItem {
   std::vector<TokenId> prompt;        ///< [L]
-  std::shared_ptr<const void> owner;  ///< of what the next three refer to
-  ConstraintRef constraint;           ///< of each of its answers
-  std::function<void()> renew;        ///< the constraint, before each; or empty
+  std::shared_ptr<const void> owner;  ///< owns what the next three members refer to
+  ConstraintRef constraint;
+  std::function<void()> renew;  ///< renews the constraint before each answer; may be empty
   DrafterRef drafter;
-  DecodeOptions options                          = {};  ///< of each of its answers
+  DecodeOptions options                          = {};
   std::function<AfterTurn(const Output&)> on_end = {};
   std::function<void(const Error&)> on_error     = {};  ///< see BatchRequest
 };
 
-/// What ContinuousBatch says.
+/// The implementation of ContinuousBatch.
 ///
-/// \par Shapes      as ContinuousBatch, and so on
+/// \par Shapes      as ContinuousBatch; so are the other properties
 class BatchLoop {
  public:
-  /// A sequence's number.
   using Id = std::uint64_t;
 
   BatchLoop(ModelRef model, BatchOptions options)
@@ -104,46 +104,46 @@ class BatchLoop {
     Id id;
     BatchItem item;
     LogitsPipeline pipeline;
-    std::vector<TokenId> tokens;  // before the present answer
+    std::vector<TokenId> tokens;  // read before the current answer
     std::optional<Run> run;
     std::optional<Running> now;
     bool waits   = false;
-    bool parked  = false;  // without a cache, until another leaves
+    bool parked  = false;  // has no cache and waits until another sequence leaves
     bool retired = false;
   };
 
   Slot* find(Id id);
   void admit();
-  // Runs what may lack room, with what the prefix cache holds if need be; whether it went well.
-  // With nobody else to wait for, the error is the caller's.
+  // Runs `work`. If it throws limit_exceeded, empties the prefix cache and tries again. Returns
+  // false if there is still no room, and throws if no other sequence is present.
   bool with_room(const std::function<void()>& work);
   void begin(Slot& slot, CachedPrefix read);
-  // Runs what a sequence does by itself; an error of its constraint or drafter is its own end.
+  // Runs a step of one sequence. An error of its constraint or drafter ends that sequence only.
   template <class Do>
   void alone(Slot& slot, Do run) {
     try {
       run();
     } catch (const Error& error) {
-      slot.retired = true;  // without its cache, which may have read what is not taken
+      slot.retired = true;  // its cache is dropped: it may have read tokens that were not taken
       if (!slot.item.on_error) throw;
       slot.item.on_error(error);
     }
   }
-  // Whether there was a draft to verify by itself.
+  // Verifies a draft in a separate pass; false if there was none.
   bool verify(Running& now);
   void read(std::vector<Slot*>& slots);
-  // Whether there were any, which a pass has no room for.
+  // Returns whether any sequence had a draft.
   static bool drop_drafts(std::span<Slot* const> slots);
-  // Who is to make room for those that read: the last that waits with a full cache, else the last of
-  // all; nobody where the only one that reads has all the room.
+  // The sequence that gives up its cache: the last waiting one that has read something, else the
+  // last one that is not parked. Null if the only reader already has all the room.
   Slot* find_last(const std::vector<Slot*>& reading);
-  // One pass over what is to be read; where it throws, no cache has changed.
+  // One pass over all slots. If it throws, no cache has changed.
   void run(std::span<Slot* const> slots);
   void park(Slot& slot);
   void end(Slot& slot);
   void go_on(Slot& slot, std::span<const TokenId> more);
   void retire(Slot& slot);
-  // Somebody goes on in any case.
+  // Makes sure that at least one sequence can continue.
   void unpark();
   void erase_retired();
 

@@ -1,5 +1,5 @@
 /// \file
-/// What batch_loop.hpp declares.
+/// Implements batch_loop.hpp.
 #pragma once
 
 #include <algorithm>
@@ -88,7 +88,7 @@ TOOLDECODE_INLINE void BatchLoop::admit() {
       read = prefixes_.find(slot.tokens);
       if (!read) read.emplace(CachedPrefix{model_.make_cache()});
     });
-    if (!has_place) return;  // until another leaves
+    if (!has_place) return;
     counts_.prompt_tokens += slot.tokens.size();
     counts_.reused_tokens += model_.length(read->cache);
     present_.push_back(std::move(arrived_.front()));
@@ -123,7 +123,7 @@ TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
   while (!with_room([&] { run(slots); })) {
     if (drop_drafts(slots)) continue;
     Slot* const last = find_last(slots);
-    if (last == nullptr) return run(slots);  // it has all the room there is: throws what it lacks
+    if (last == nullptr) return run(slots);  // it already has all the room; throws the error
     park(*last);
     std::erase(slots, last);
     if (slots.empty()) return;

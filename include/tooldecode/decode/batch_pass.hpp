@@ -1,5 +1,5 @@
 /// \file
-/// BatchPass: one forward pass over several sequences, and the logits that are asked of it.
+/// BatchPass: one forward pass over several sequences, and the logits that they need.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +13,36 @@
 
 namespace tooldecode::decode {
 
-/// What a pass reads of one sequence.
+/// What a pass reads for one sequence.
 struct BatchReading {
   ModelRef::Cache* cache;
   std::span<const TokenId> tokens;           ///< [L_i]
-  std::span<const std::uint64_t> ancestors;  ///< [L_i] of a draft tree, or empty: appended
-  std::size_t row;     ///< the token whose logits are asked for; of what is appended the last
-  ConstMaskView mask;  ///< of the token after it
+  std::span<const std::uint64_t> ancestors;  ///< [L_i] of a draft tree; empty: tokens are appended
+  std::size_t row;     ///< the token whose logits are needed; the last if appended
+  ConstMaskView mask;  ///< tokens that may follow `row`
 };
 
-/// TargetPass for several sequences.
+/// A TargetPass for several sequences.
 ///
-/// Where the model gives the states of trees, it gives those of all tokens, and drafts are verified
-/// in the pass that reads other sequences; rows of its head are multiplied for all sequences
-/// together whose masks leave most of them; a row that leaves few is left to its sequence.
+/// If the model returns hidden states of trees, one pass verifies drafts and reads the other
+/// sequences. The head is then multiplied once for all sequences whose masks allow at least half of
+/// the vocabulary; each other sequence computes its few rows itself.
 ///
 /// \par Shapes      states [L_i, H] and a row [V] of each sequence
-/// \par Complexity  as the model, and a product of its head
+/// \par Complexity  one pass of the model and one product of its head
 /// \par Threads     a value; refers to the model
-/// \par Errors      as the model's; no cache has changed then
+/// \par Errors      those of the model; no cache has changed then
 class BatchPass {
  public:
   explicit BatchPass(ModelRef model) : model_(model) {}
 
-  /// \return how many forward passes it took
+  /// \return number of forward passes
   std::size_t run(std::span<const BatchReading> readings);
 
-  /// The final states of a sequence's tokens; empty where the model does not give them.
+  /// The final hidden states of a sequence's tokens; empty if the model does not return them.
   [[nodiscard]] std::span<const float> states(std::size_t i) const;
-  /// The logits that were asked for, at least where the mask allows a token; empty where they are to
-  /// be made from the states.
+  /// The requested logits, valid at least where the mask allows a token; empty if you compute them
+  /// from the states.
   [[nodiscard]] std::span<float> row(std::size_t i);
 
  private:
@@ -54,9 +54,9 @@ class BatchPass {
   void fill_wide_rows(std::span<const BatchReading> readings);
 
   ModelRef model_;
-  std::vector<std::size_t> begins_;   // [B + 1], of states
+  std::vector<std::size_t> begins_;   // [B + 1], offsets into states_
   std::vector<float> states_;         // [sum of L_i, H]
-  std::vector<std::size_t> rows_of_;  // [B], in rows
+  std::vector<std::size_t> rows_of_;  // [B], index into rows_
   std::vector<float> rows_;           // [rows, V]
 };
 

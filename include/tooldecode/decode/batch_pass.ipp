@@ -1,5 +1,5 @@
 /// \file
-/// What batch_pass.hpp declares.
+/// Implements batch_pass.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// ContinuousBatch: several sequences decoded together, which come and go between passes.
+/// ContinuousBatch: decodes several sequences together; they join and leave between passes.
 #pragma once
 
 #include <cstddef>
@@ -27,36 +27,38 @@ namespace tooldecode {
 template <ConstraintPolicy C, class D>
 struct BatchRequest {
   std::vector<TokenId> prompt;  ///< [L]
-  C constraint;                 ///< of each of its answers
-  DecodeOptions options = {};   ///< of each of its answers
+  C constraint;                 ///< used for each of its answers
+  DecodeOptions options = {};   ///< used for each of its answers
   D drafter;
-  /// Told of each answer, once it has ended; calls no member of the batch.
+  /// Called with each answer when it has ended. Must not call members of the batch.
   std::function<AfterTurn(const Output&)> on_end = {};
-  /// Told where the constraint or the drafter ends the answer with an error, such as a mask past the
-  /// index's `mask_limits`: the sequence then leaves, and the others go on. Without it `step` throws
-  /// the error once the sequence has left. Calls no member of the batch.
+  /// Called when the constraint or the drafter ends the answer with an error, such as a mask past
+  /// the index's `mask_limits`. The sequence then leaves and the others continue. If it is empty,
+  /// `step` throws the error after the sequence has left. Must not call members of the batch.
   std::function<void(const Error&)> on_error = {};
 };
 
-/// Decodes sequences in one batch: a new one joins, and one that has ended leaves, between any two
-/// passes.
+/// Decodes sequences in one batch. Between any two passes new sequences join and finished ones
+/// leave.
 ///
-/// Each step runs what is to be read of all sequences in one pass where the model can, prompts
-/// included, and drafts too where it is a BatchTreeModel with a head on the host; with another model
-/// a draft is verified in a pass of its own. A drafter that reads hidden states is told those of the
-/// whole text, whoever has read it: they stay with its cache. Every answer is that of a Decoder
-/// alone, token for token, where the model's rows do not depend on what else is in its batch.
+/// If the model can, each step reads everything in one pass: prompts too, and drafts if the model
+/// is a BatchTreeModel with a head on the host. Otherwise each draft is verified in a separate
+/// pass. A drafter that reads hidden states gets those of the whole text; they are kept with the
+/// cache. Every answer equals that of a Decoder, token for token, if the model's rows do not depend
+/// on the rest of the batch.
 ///
-/// Caches may share a memory that is too small for all, as those of LlamaCppModel: where a pass
-/// throws Error{limit_exceeded} the prefix cache is emptied, and then the sequence that came last
-/// gives up its cache and waits until another one leaves; what it has written stays.
+/// Caches may share a memory that is too small for all of them, as those of LlamaCppModel do. When
+/// a pass throws Error{limit_exceeded}, the batch first empties the prefix cache. Then the sequence
+/// that joined last gives up its cache and waits until another one leaves; it keeps what it has
+/// written.
 ///
 /// \par Shapes      at most `max_batch` rows of logits [V]
-/// \par Complexity  step: one pass of a BatchTreeModel; else one for those without a draft, and one
-///                  for each with one. States take 4 H bytes a token where the drafter reads them
+/// \par Complexity  step: one pass of a BatchTreeModel; else one pass for all sequences without a
+///                  draft and one for each sequence with one. Hidden states take 4 H bytes a token
+///                  if the drafter reads them
 /// \par Threads     one thread at a time; refers to the model
-/// \par Errors      as Decoder from `add`; afterwards what a pass throws, but for what more room
-///                  mends, and see BatchRequest::on_error
+/// \par Errors      `add` throws what Decoder throws; `step` throws what a pass throws, unless
+///                  freeing memory helps; see also BatchRequest::on_error
 /// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
 ///                  Orca, OSDI 2022, section 4.1
 template <class M, class C, class D>
@@ -67,8 +69,7 @@ class ContinuousBatch {
 
  public:
   using Request = BatchRequest<C, D>;
-  /// A sequence's number.
-  using Id = decode::BatchLoop::Id;
+  using Id      = decode::BatchLoop::Id;
 
   explicit ContinuousBatch(const M& model, BatchOptions options = {}) : loop_(model, options) {
     if constexpr (D::reads_hidden) {
@@ -78,7 +79,7 @@ class ContinuousBatch {
   }
   explicit ContinuousBatch(const M&&, BatchOptions = {}) = delete;
 
-  /// A sequence that joins as soon as there is a place.
+  /// Adds a sequence; it joins as soon as there is a place.
   Id add(Request request) {
     struct Held {
       C constraint;
@@ -99,15 +100,14 @@ class ContinuousBatch {
                       .on_end     = std::move(request.on_end),
                       .on_error   = std::move(request.on_error)});
   }
-  /// Lets a sequence that waits read tokens and answer again.
   void resume(Id id, std::span<const TokenId> tokens) { loop_.resume(id, tokens); }
-  /// Takes a sequence out, wherever it stands; nothing is called for it any more.
+  /// Removes a sequence in any state; its callbacks are not called any more.
   void leave(Id id) { loop_.leave(id); }
 
-  /// One iteration; false where no sequence could be moved on.
+  /// Runs one iteration; false if no sequence could advance.
   bool step() { return loop_.step(); }
 
-  /// Sequences that have a place, those that wait included.
+  /// Sequences that have a place, including those that wait.
   [[nodiscard]] std::size_t present() const noexcept { return loop_.present(); }
   /// Sequences that have no place yet.
   [[nodiscard]] std::size_t arrived() const noexcept { return loop_.arrived(); }

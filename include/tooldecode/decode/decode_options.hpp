@@ -1,5 +1,5 @@
 /// \file
-/// DecodeOptions: what a caller may ask of one run of a Decoder.
+/// DecodeOptions: settings of one run of a Decoder.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace tooldecode {
 
-/// One emitted token, as a stream sees it.
+/// One emitted token, as a stream reports it.
 struct TokenEvent {
   TokenId token                      = 0;
-  std::size_t index                  = 0;      ///< among the emitted tokens
-  double log_probability             = 0;      ///< under the distribution it was chosen from
+  std::size_t index                  = 0;
+  double log_probability             = 0;
   bool forced                        = false;  ///< chosen without a forward pass
-  std::vector<LikelyToken> likeliest = {};     ///< as Output::likeliest has them
+  std::vector<LikelyToken> likeliest = {};     ///< as in Output::likeliest
 };
 
 /// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
 struct DecodeOptions {
-  std::size_t max_tokens                      = 256;   ///< that are chosen, an end token included
-  float temperature                           = 0.0F;  ///< 0 is greedy
-  std::size_t top_k                           = 0;     ///< as in SamplingParameters, and so on
+  std::size_t max_tokens                      = 256;  ///< chosen tokens, the end token included
+  float temperature                           = 0.0F;
+  std::size_t top_k                           = 0;  ///< see SamplingParameters; also the next six
   float top_p                                 = 1.0F;
   float min_p                                 = 0.0F;
   float repetition_penalty                    = 1.0F;
@@ -36,32 +36,29 @@ struct DecodeOptions {
   float frequency_penalty                     = 0.0F;
   std::vector<std::pair<TokenId, float>> bias = {};
   std::uint64_t seed                          = 0;  ///< of the noise at temperatures above 0
-  /// End the text where it may end, besides the constraint's own, and are allowed there whatever
-  /// else the constraint makes of them: control tokens, and tokens of text. Anywhere else such a
-  /// token is what it is without this: a part of the text, or not allowed. Ids that the vocabulary
-  /// lacks are passed over.
+  /// Tokens that end the text in addition to the constraint's end tokens. They may be control
+  /// tokens or tokens of text, and are allowed wherever the text may end, whatever the constraint
+  /// says. Anywhere else they have no special meaning: they are part of the text, or not allowed.
+  /// Ids that the vocabulary lacks are ignored.
   std::vector<TokenId> end_tokens = {};
-  bool skip_forced = true;  ///< spares the pass that would choose an only allowed token
-  std::function<void(const TokenEvent&)> on_token = {};  ///< called for each token, in order
-  /// Asked of each token of an answer, in order, as soon as it is chosen: true ends the answer
-  /// behind it, as `stopped`. An answer's first token has the index 0.
+  bool skip_forced                = true;  ///< takes the only allowed token without a pass
+  std::function<void(const TokenEvent&)> on_token = {};
+  /// Called for each token of an answer, in order, as soon as it is chosen. If it returns true, the
+  /// answer ends after this token as `stopped`. The first token has index 0.
   std::function<bool(const TokenEvent&)> ends_after = {};
-  /// No answer is cut: where `max_tokens`, or the model's context, comes near, tokens after which
-  /// the answer could not end in time are not allowed, until its end is forced; see Completions. A
-  /// budget below the shortest answer is an error. False by default, for the limit of 256 is then
-  /// one that nobody has asked for, and a text that is cut shows that it was too small; where calls
-  /// are run as they come, say true. Needs a constraint of a grammar, ToolDec's modes of
-  /// one, or none.
+  /// Guarantees that no answer is cut: when `max_tokens` or the context length comes near, tokens
+  /// after which the answer could not end in time are masked; see Completions. A budget below the
+  /// shortest answer is an error. It is false by default: the default limit of 256 may be too
+  /// small, and a cut text shows that. Set it to true if you run calls as they arrive. The
+  /// constraint must be a grammar, a ToolDec machine over one, or none.
   bool always_ends                   = false;
-  std::uint64_t max_completion_steps = 200'000;  ///< as CompletionOptions::max_steps
-  /// Keeps Output::likeliest, with at most so many tokens each.
+  std::uint64_t max_completion_steps = 200'000;  ///< see CompletionOptions::max_steps
+  /// Fills Output::likeliest with at most this many tokens per position.
   std::size_t likeliest = 0;
-  /// Keeps Output::trace, with at most so many of the tokens that each mask removed. Of a head in
-  /// the host's memory all rows are then multiplied, not only those that the mask allows; the tokens
-  /// are the same.
+  /// Fills Output::trace and names at most this many removed tokens per mask. A head in host memory
+  /// is then multiplied for all rows, not only for the allowed ones; the tokens are the same.
   std::optional<std::size_t> trace = {};
 
-  /// The part that makes the distribution.
   [[nodiscard]] SamplingParameters logits() const;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What decode_options.hpp declares.
+/// Implements decode_options.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Decoder: a model, a constraint and a strategy, put together to answer prompts.
+/// Decoder: combines a model, a constraint and a strategy to answer prompts.
 #pragma once
 
 #include <concepts>
@@ -22,11 +22,11 @@ namespace tooldecode {
 
 namespace decode {
 
-/// Throws where a constraint allows tokens that a model has no logits for.
+/// Throws if the constraint allows tokens that the model has no logits for.
 void require_logits(const ModelRef& model, const ConstraintRef& constraint);
-/// Throws where a model cannot read a prompt.
+/// Throws if the model cannot read the prompt.
 void require_prompt(const ModelRef& model, std::span<const TokenId> prompt);
-/// Throws where an answer that must end has no room for it.
+/// Throws if an answer that must end does not fit.
 void require_room(const ModelRef& model, const ConstraintRef& constraint,
                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                   const DecodeOptions& options);
@@ -35,18 +35,17 @@ void require_room(const ModelRef& model, const ConstraintRef& constraint,
 
 /// Continues prompts with a model under a constraint.
 ///
-/// Model and constraint are referred to, not copied: they outlive the decoder, and temporaries do
-/// not compile. The strategy says how tokens are found (one after another, or by speculation); it
-/// never changes which. A constraint that can be renewed is, for each prompt, in a copy: memory
-/// does not grow with the number of answers.
+/// The decoder refers to the model and the constraint, which must outlive it; temporaries do not
+/// compile. The strategy decides how tokens are found (one after another, or by speculation), never
+/// which. If a constraint has `renew`, each prompt uses a renewed copy, so memory does not grow
+/// with the number of answers.
 ///
-/// \par Shapes      prompt [L], L >= 1 and at most the model's context
+/// \par Shapes      prompt [L] with 1 <= L <= the model's context length
 /// \par Complexity  as the strategy
-/// \par Threads     immutable; calls may run concurrently where the model's const members may
-/// \par Errors      Error{shape_mismatch} from the constructor for a constraint over more tokens
-///                  than the model has; Error{invalid_option}, Error{unknown_token} or
-///                  Error{limit_exceeded} from a call, for its prompt and options and before it
-///                  starts
+/// \par Threads     immutable; calls may run concurrently if the model's const members may
+/// \par Errors      constructor: Error{shape_mismatch} if the constraint has more tokens than the
+///                  model. Calls: Error{invalid_option}, Error{unknown_token} or
+///                  Error{limit_exceeded} for the prompt and options, before the run starts
 template <class M, class C = Unconstrained, class S = Sequential>
 class Decoder {
   static_assert(diagnose::is_model<M>());
@@ -87,7 +86,6 @@ class Decoder {
   }
   [[nodiscard]] const S& strategy() const noexcept { return strategy_; }
 
-  /// Continues a prompt.
   [[nodiscard]] Output operator()(std::span<const TokenId> prompt,
                                   const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
@@ -101,7 +99,7 @@ class Decoder {
     }
   }
 
-  /// Throws what a call would throw for its prompt and its options.
+  /// Throws what a call would throw for this prompt and these options.
   void check(std::span<const TokenId> prompt, const DecodeOptions& options) const {
     const LogitsPipeline pipeline{options.logits()};
     check(prompt);
@@ -114,12 +112,11 @@ class Decoder {
       decode::require_room(model(), constraint(), prompt, pipeline, options);
     }
   }
-  /// The same for its prompt alone.
+  /// Throws what a call would throw for this prompt.
   void check(std::span<const TokenId> prompt) const { decode::require_prompt(model(), prompt); }
 
  private:
-  // Unconstrained is a small value that the decoder makes itself, so it is kept rather than
-  // referred to.
+  // The decoder makes Unconstrained itself, so it keeps the value instead of a pointer.
   using Held = std::conditional_t<owns_constraint, C, const C*>;
 
   static Held held(const C& constraint) {

@@ -1,5 +1,5 @@
 /// \file
-/// What decoder.hpp declares.
+/// Implements decoder.hpp.
 #pragma once
 
 #include <cstddef>

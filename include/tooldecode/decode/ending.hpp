@@ -1,5 +1,5 @@
 /// \file
-/// Ending: the part of a run that sees to it that answers end within their tokens.
+/// Ending: makes answers end within their token limit.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,9 @@
 
 namespace tooldecode::decode {
 
-/// Narrows masks such that an answer under a constraint ends in time, see
-/// DecodeOptions::always_ends.
+/// Narrows masks so that an answer ends in time; see DecodeOptions::always_ends.
 ///
-/// Known are the completions that ConstraintRef knows.
+/// Supports the constraints whose completions ConstraintRef knows.
 ///
 /// \par Complexity  as Completions
 /// \par Threads     one thread at a time
@@ -28,21 +27,20 @@ class Ending {
  public:
   using State = ConstraintRef::State;
 
-  /// Nothing where the options do not ask for one.
+  /// Null if the options do not ask for it.
   [[nodiscard]] static std::shared_ptr<Ending> make(ConstraintRef constraint,
                                                     const LogitsPipeline& pipeline,
                                                     const DecodeOptions& options);
 
   Ending(ConstraintRef constraint, const LogitsPipeline& pipeline, const DecodeOptions& options);
 
-  /// Tokens that it takes to end behind a state, the end token included, as in Completions.
+  /// Tokens needed to end after a state, the end token included; see Completions.
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough);
 
-  /// Whether an answer can end behind a state within so many tokens, the end token included.
   [[nodiscard]] bool can_end(State state, std::size_t remaining);
 
-  /// Takes out of a state's mask what leaves no room for the end, where so many more tokens may be
-  /// chosen, the end token included.
+  /// Removes from a state's mask the tokens after which the answer could not end. `remaining`
+  /// counts the tokens that may still be chosen, the end token included.
   void narrow(State state, std::size_t remaining, MaskView words);
 
   [[nodiscard]] CompletionCounts counts() const;

@@ -1,5 +1,5 @@
 /// \file
-/// What ending.hpp declares.
+/// Implements ending.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// ModelRef: any model, for what is to be compiled once and not for each of them.
+/// ModelRef: a reference to a model of any type, so that code is compiled once.
 #pragma once
 
 #include <concepts>
@@ -19,34 +19,33 @@
 
 namespace tooldecode {
 
-/// What a model can do besides what every Model does, by the names of the concepts.
+/// What a model can do beyond the concept Model; members are named after the concepts.
 struct ModelAbilities {
-  bool batch      = false;  ///< BatchModel
-  bool tree       = false;  ///< TreeModel
-  bool head       = false;  ///< HeadModel
-  bool host_head  = false;  ///< HostHeadModel
-  bool head_tree  = false;  ///< HeadTreeModel
-  bool batch_tree = false;  ///< BatchTreeModel
+  bool batch      = false;
+  bool tree       = false;
+  bool head       = false;
+  bool host_head  = false;
+  bool head_tree  = false;
+  bool batch_tree = false;
 
-  /// Whether logits are made from hidden states, and only those that are asked for.
+  /// Whether the model returns hidden states, from which only the needed logits are computed.
   [[nodiscard]] constexpr bool gives_states() const noexcept { return host_head; }
-  /// The same of the nodes of a tree.
+  /// Whether it also returns hidden states of tree nodes.
   [[nodiscard]] constexpr bool gives_tree_states() const noexcept { return head_tree && host_head; }
 };
 
-/// Refers to a model of any type by a pointer and a table of functions made from the type.
+/// Refers to a model of any type through a pointer and a table of functions.
 ///
-/// It satisfies every concept of models but HostHeadModel, and says by `abilities()` which of its
-/// functions may be called. Batches are the exception: where the model has none, its sequences run
-/// one after another. The model outlives it; temporaries do not compile.
+/// It satisfies every model concept except HostHeadModel; `abilities()` says which functions you
+/// may call. Batch functions are always available: without batch support the sequences run one
+/// after another. The model must outlive it; temporaries do not compile.
 ///
 /// \par Shapes      as the model
-/// \par Complexity  an indirect call for each; `make_cache` and `fork` allocate
+/// \par Complexity  one indirect call per function; `make_cache` and `fork` allocate
 /// \par Threads     a small value; as the model
-/// \par Errors      as the model's
+/// \par Errors      those of the model
 class ModelRef {
  public:
-  /// The cache of a model of any type.
   using Cache = core::ErasedValue;
 
   template <class M>
@@ -57,8 +56,8 @@ class ModelRef {
   ModelRef(const M&&) = delete;
 
   [[nodiscard]] const ModelAbilities& abilities() const noexcept { return table_->abilities; }
-  /// The most tokens that a sequence can hold: the model's `context_length()`, or no limit where it
-  /// has no such member.
+  /// The longest sequence that the model can hold: its `context_length()`, or no limit if it has
+  /// none.
   [[nodiscard]] std::size_t context_length() const {
     return table_->context_length == nullptr ? std::numeric_limits<std::size_t>::max()
                                              : table_->context_length(object_);
@@ -77,7 +76,7 @@ class ModelRef {
     table_->truncate(object_, cache, length);
   }
 
-  /// In one pass where the model can, else in one for each; returns how many it took.
+  /// Uses one pass if the model can, else one per sequence; returns the number of passes.
   std::size_t forward_batch(std::span<Cache* const> caches,
                             std::span<const std::span<const TokenId>> tokens,
                             std::span<float> logits) const;
@@ -107,24 +106,23 @@ class ModelRef {
     TOOLDECODE_ASSERT(abilities().head_tree);
     table_->forward_tree_hidden(object_, cache, tokens, ancestors, hidden);
   }
-  /// In one pass where the model can, else in one for each; returns how many it took.
+  /// Uses one pass if the model can, else one per sequence; returns the number of passes.
   std::size_t forward_batch_hidden(std::span<Cache* const> caches,
                                    std::span<const std::span<const TokenId>> tokens,
                                    std::span<const std::span<const std::uint64_t>> ancestors,
                                    std::span<float> hidden) const;
 
-  /// The head of a HostHeadModel.
   class Head {
    public:
-    /// Numbers of a state that it is multiplied by, the last ones.
+    /// Length of the end of a state that the head multiplies.
     [[nodiscard]] std::size_t width() const noexcept { return view_.cols(); }
-    /// The logits of the tokens that a mask allows, as ConstrainedHead makes them.
+    /// The logits of the allowed tokens, as ConstrainedHead computes them.
     ///
     /// \param states  [n, width]
     /// \param logits  [n, V]
     void fill_allowed(std::span<const float> states, ConstMaskView mask,
                       std::span<float> logits) const;
-    /// The logits of all tokens; the head is read once for all states.
+    /// The logits of all tokens; reads the head once for all states.
     void fill_all(std::span<const float> states, std::span<float> logits) const;
 
    private:
@@ -144,7 +142,7 @@ class ModelRef {
   using Floats    = std::span<float>;
   using Caches    = std::span<Cache* const>;
 
-  // Null is what the model lacks.
+  // Functions that the model lacks are null.
   struct Table {
     ModelAbilities abilities{};
     std::size_t (*context_length)(const void*)                                  = nullptr;
@@ -171,7 +169,7 @@ class ModelRef {
   const Table* table_;
 };
 
-/// What a model's own type gives the table.
+/// Implements the table for a model type.
 template <Model M>
 struct ModelRef::Functions {
   using Own = typename M::Cache;
@@ -253,7 +251,7 @@ static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef>);
 
 namespace decode {
 
-/// ModelRef::context_length of a model.
+/// ModelRef::context_length as a free function.
 [[nodiscard]] inline std::size_t context_length_of(const ModelRef& model) {
   return model.context_length();
 }

@@ -1,5 +1,5 @@
 /// \file
-/// What model_ref.hpp declares.
+/// Implements model_ref.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Output: what a decode gives, with what it cost.
+/// Output: the result of a decode and its cost.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace tooldecode {
 /// Why decoding ended.
 enum class Finish {
   end,      ///< an end token was chosen, or nothing else may follow
-  length,   ///< DecodeOptions::max_tokens
-  context,  ///< the model has no position left
-  stuck,    ///< no token may be chosen: a bias forbids all that the constraint allows
-  stopped,  ///< DecodeOptions::ends_after
+  length,   ///< DecodeOptions::max_tokens was reached
+  context,  ///< the model's context is full
+  stuck,    ///< no token may be chosen: a bias forbids everything that the constraint allows
+  stopped,  ///< DecodeOptions::ends_after returned true
 };
 
 /// The reason's name, as written in machine-readable output.
@@ -43,44 +43,43 @@ enum class Finish {
 
 /// Where the time of a decode went.
 struct PhaseTimes {
-  std::chrono::nanoseconds prefill{0};     ///< the first forward pass
-  std::chrono::nanoseconds model{0};       ///< the others
-  std::chrono::nanoseconds constraint{0};  ///< masks and state transitions
-  std::chrono::nanoseconds sampling{0};    ///< the logits pipeline and the choice
-  std::chrono::nanoseconds drafting{0};    ///< guesses of what follows, by a drafter
+  std::chrono::nanoseconds prefill{0};
+  std::chrono::nanoseconds model{0};  ///< later forward passes
+  std::chrono::nanoseconds constraint{0};
+  std::chrono::nanoseconds sampling{0};
+  std::chrono::nanoseconds drafting{0};
 
   [[nodiscard]] std::chrono::nanoseconds total() const noexcept;
 };
 
-/// How far drafts were right.
+/// How often drafts were right.
 struct DraftCounts {
   std::size_t rounds = 0;          ///< passes with a draft of at least one token
   std::size_t nodes  = 0;          ///< draft tokens that were verified
-  std::size_t levels = 0;          ///< of their trees, all passes together
+  std::size_t levels = 0;          ///< levels of the draft trees, summed over passes
   std::vector<std::size_t> tried;  ///< [D] rounds that could have accepted a token at depth d + 1
   std::vector<std::size_t> accepted;  ///< [D] rounds that did
 
-  /// Adds the counts of another run.
   DraftCounts& operator+=(const DraftCounts& other);
 };
 
-/// The emitted tokens, without the end token, and the account of the run.
+/// The emitted tokens, without the end token, and the cost of the run.
 struct Output {
   std::vector<TokenId> tokens;
   std::vector<double>
-      log_probabilities;  ///< of each token under the distribution it was chosen from
-  /// Where DecodeOptions::likeliest asks for them, the likeliest tokens of each such distribution, in
-  /// the order of their probability; of a token that was the only one, itself, and none of one that
-  /// was put in.
+      log_probabilities;  ///< of each token, under the distribution it was chosen from
+  /// The most likely tokens of each distribution, most likely first, if DecodeOptions::likeliest
+  /// asks for them. A token that was the only one allowed lists itself; a supplied token has an
+  /// empty list.
   std::vector<std::vector<LikelyToken>> likeliest;
   Finish finish = Finish::end;
-  std::optional<TokenId> end_token;   ///< that was chosen, where one was
-  std::size_t passes            = 0;  ///< forward passes of the model
-  std::size_t forced_tokens     = 0;  ///< chosen without a forward pass, as the only ones allowed
-  std::size_t searches_given_up = 0;  ///< of DecodeOptions::always_ends, see CompletionCounts
-  DraftCounts drafts;                 ///< of a strategy that drafts
+  std::optional<TokenId> end_token;  ///< the end token that was chosen, if any
+  std::size_t passes            = 0;
+  std::size_t forced_tokens     = 0;  ///< the only allowed token, taken without a forward pass
+  std::size_t searches_given_up = 0;  ///< by DecodeOptions::always_ends; see CompletionCounts
+  DraftCounts drafts;
   PhaseTimes times;
-  Trace trace;  ///< where DecodeOptions::trace asks for it
+  Trace trace;  ///< if DecodeOptions::trace asks for it
 };
 
 }  // namespace tooldecode

@@ -1,5 +1,5 @@
 /// \file
-/// What output.hpp declares.
+/// Implements output.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// PrefixCache: what models have read, kept for prompts that begin alike.
+/// PrefixCache: KV caches of earlier sequences, reused by prompts that begin alike.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,34 @@
 
 namespace tooldecode {
 
-/// What has been read of a sequence.
+/// What a model has read of a sequence.
 struct CachedPrefix {
   ModelRef::Cache cache;
-  std::vector<float> states = {};  ///< [L, H], final; or none, where no drafter reads them
+  std::vector<float> states = {};  ///< [L, H] final hidden states; empty if no drafter reads them
 };
 
-/// Caches of sequences that have left a batch, for those that come back longer or begin alike; the
-/// least recently used go first.
+/// Keeps the KV caches of sequences that have left a batch. Prompts that continue them or begin
+/// alike reuse them. The least recently used entries are evicted first.
 ///
-/// \par Shapes      holds sequences of at most `capacity` tokens together
-/// \par Complexity  insert and find O(entries x length of the prompt), and a fork
+/// \par Shapes      entries hold at most `capacity` tokens in total
+/// \par Complexity  insert and find: O(entries x length of the prompt) and one fork
 /// \par Threads     a value; refers to the model
 class PrefixCache {
  public:
   /// \param capacity  tokens of all entries; 0 keeps nothing
   PrefixCache(ModelRef model, std::size_t capacity) : model_(model), capacity_(capacity) {}
 
-  /// Keeps what has been read of exactly these tokens, in place of those that it goes on from.
+  /// Keeps what was read of exactly these tokens, and replaces the entries that are prefixes of it.
   void insert(std::span<const TokenId> tokens, CachedPrefix read);
 
-  /// The most that has been read of a prompt's first tokens, save the last one, whose logits are
-  /// asked for; nothing where no entry begins alike.
+  /// The longest cached prefix of a prompt. The last token is never included, because its logits
+  /// are needed. Empty if no entry begins alike.
   [[nodiscard]] std::optional<CachedPrefix> find(std::span<const TokenId> prompt);
 
   void clear() noexcept {
     entries_.clear();
     size_ = 0;
   }
-  /// Tokens of all entries.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What prefix_cache.hpp declares.
+/// Implements prefix_cache.hpp.
 #pragma once
 
 #include <algorithm>

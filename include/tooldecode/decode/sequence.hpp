@@ -1,5 +1,5 @@
 /// \file
-/// Sequence: one answer while it is decoded, for strategies that decode one or several.
+/// Sequence: one answer during decoding, used by all strategies.
 #pragma once
 
 #include <chrono>
@@ -26,10 +26,10 @@
 
 namespace tooldecode::decode {
 
-/// The only token of a mask; nothing where there are none or several.
+/// The only token of a mask; empty if there are none or several.
 [[nodiscard]] std::optional<TokenId> find_only_token(ConstMaskView mask) noexcept;
 
-/// Time since it was made or last asked.
+/// Measures the time since its construction or since the last `add_to`.
 class Stopwatch {
  public:
   void add_to(std::chrono::nanoseconds& phase);
@@ -38,97 +38,92 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// What all sequences of a run share; it outlives them.
+/// What all sequences of a run share. It outlives them.
 struct Run {
   ConstraintRef constraint;
   std::span<const TokenId> prompt;
   const LogitsPipeline& pipeline;
   const DecodeOptions& options;
-  std::size_t context = std::numeric_limits<std::size_t>::max();  ///< tokens that a cache holds
-  /// What makes answers end in time, or null.
+  std::size_t context = std::numeric_limits<std::size_t>::max();  ///< context length of the model
+  /// Makes answers end in time; may be null.
   std::shared_ptr<Ending> ending = Ending::make(constraint, pipeline, options);
 
-  /// The most tokens that can be chosen, an end token included.
   [[nodiscard]] std::size_t max_tokens() const noexcept;
 
-  /// Throws where an answer that must end has no room for it.
+  /// Throws if an answer that must end does not fit.
   void require_room() const;
 };
 
-/// One answer to a prompt: its constraint's state, what it has emitted, what its model's cache has
-/// yet to read, and whether it has ended.
+/// One answer to a prompt: the constraint's state, the emitted tokens, the tokens that the model
+/// has not read yet, and whether it has ended.
 ///
-/// Each token is found, by `find_forced` or else by `make_distribution` and a choice, and then
-/// taken; the strategy runs the model in between. A copy is a branch.
+/// A strategy calls `find_forced`, or runs the model and calls `make_distribution` and chooses, and
+/// then calls `take`. Copies are forks.
 ///
 /// \par Shapes      distribution [V]; keeps a mask [ceil(V / 32)]
-/// \par Complexity  find_forced and take as the constraint, the rest O(V); a copy O(L + V / 32)
+/// \par Complexity  find_forced and take as the constraint, the rest O(V); a copy is O(L + V / 32)
 class Sequence {
  public:
-  /// \param run   what the sequences of a run share
-  /// \param seed  of the noise
+  /// \param run   shared by the sequences of a run
+  /// \param seed  of the sampling noise
   Sequence(const Run& run, std::uint64_t seed);
 
-  /// Whether it has ended, and `output().finish` says why.
+  /// Whether the answer has ended; `output().finish` says why.
   [[nodiscard]] bool is_finished() const noexcept { return finished_; }
-  /// Tokens chosen so far, an end token included.
+  /// Tokens chosen so far, the end token included.
   [[nodiscard]] std::size_t length() const noexcept {
     return output_.tokens.size() + (output_.end_token ? 1 : 0);
   }
-  /// What is emitted; the strategy accounts for passes and times.
+  /// The emitted tokens; the strategy fills in passes and times.
   [[nodiscard]] Output& output() noexcept { return output_; }
   [[nodiscard]] const Output& output() const noexcept { return output_; }
-  /// The constraint's state after what is emitted.
   [[nodiscard]] ConstraintRef::State state() const noexcept { return state_; }
-  /// Tokens that the model has yet to read before it gives the next distribution.
+  /// Tokens that the model must read before it gives the next distribution.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return unread_; }
-  /// Says that the model has read them, or the first so many.
+  /// Marks the unread tokens, or the first `count` of them, as read.
   void mark_read() noexcept { unread_.clear(); }
   void mark_read(std::size_t count);
-  /// Says that the model has forgotten all, the prompt too.
+  /// Marks everything as unread, the prompt included.
   void mark_unread();
 
-  /// Forbids further tokens of a mask.
   using Narrow = std::function<void(MaskView)>;
-  /// The next token where it is the only one and the options spare its pass; fills the mask for
-  /// `make_distribution` in any case.
+  /// Returns the next token if it is the only one allowed and the options let it skip the pass.
+  /// Always fills the mask for `make_distribution`.
   ///
-  /// \param narrow  may forbid further tokens
+  /// \param narrow  removes further tokens
   [[nodiscard]] std::optional<TokenEvent> find_forced(const Narrow& narrow = {});
 
   /// The tokens that `find_forced` found allowed.
   [[nodiscard]] ConstMaskView mask() const noexcept { return mask_.words(); }
 
-  /// The tokens whose logits `make_distribution` is to be given: those allowed, or all where a trace
-  /// tells of the others.
+  /// The tokens whose logits `make_distribution` needs: the allowed ones, or all tokens if there is
+  /// a trace.
   [[nodiscard]] ConstMaskView wanted() const noexcept {
     return tracer_ ? ConstMaskView(all_.words()) : mask();
   }
 
-  /// Makes the distribution of the next token from the model's logits, in place.
+  /// Turns the model's logits into the distribution of the next token, in place.
   void make_distribution(std::span<float> row);
 
-  /// Chooses from a distribution.
   using Choose = std::function<std::optional<TokenId>(std::span<const float>, NoiseKey)>;
-  /// Makes the distribution and chooses by it; nothing where no token may be chosen, and it is then
-  /// stuck.
+  /// Makes the distribution and samples from it. If no token may be chosen, returns nothing and the
+  /// sequence ends as stuck.
   [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row);
-  /// The same, where `choose(distribution, key)` chooses.
+  /// As above, but `choose(distribution, key)` chooses.
   [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row, const Choose& choose);
 
-  /// Goes on with a token, or ends with it.
+  /// Appends a token, or ends the answer with it.
   ///
-  /// \param known  the token's trace, where it is not of this sequence's own choice
+  /// \param known  the token's trace, if another sequence chose it
   void take(const TokenEvent& event, std::optional<TokenTrace> known = {});
 
-  /// Ends it.
   void stop(Finish reason) noexcept {
     output_.finish = reason;
     finished_      = true;
   }
 
-  /// Says what the time since it was last said was spent on, and that a draft is to be verified: for
-  /// the trace, where there is one.
+  /// Records in the trace, if there is one, what the time since the last call was spent on, and the
+  /// drafts that are verified.
   void trace_time(Phase phase) {
     if (tracer_) tracer_->spend(output_.trace, phase);
   }
@@ -139,13 +134,13 @@ class Sequence {
     if (tracer_) tracer_->drop(output_.trace);
   }
 
-  /// Tells the run's listener of the tokens since the last report.
+  /// Reports the tokens since the last report to the run's listener.
   void report();
 
  private:
   void end(const TokenEvent& event, std::optional<TokenTrace> known);
   void trace(const TokenEvent& event, bool is_end, std::optional<TokenTrace> known);
-  // Those of the run, where the answer may end.
+  // Allows the run's end tokens where the answer may end.
   void allow_end_tokens();
   void look_for_end();
 
@@ -153,13 +148,13 @@ class Sequence {
   std::uint64_t seed_;
   ConstraintRef::State state_;
   TokenMask mask_;  // [ceil(V / 32)]
-  TokenMask all_;   // the same, of all tokens, for a trace
+  TokenMask all_;   // all tokens; used for a trace
   Output output_;
   std::optional<Tracer> tracer_;
   std::vector<bool> forced_;
   std::vector<TokenId> unread_;
   std::size_t reported_ = 0;
-  bool ends_in_time_    = false;  // the run sees to it
+  bool ends_in_time_    = false;  // the run guarantees an end within the limit
   bool finished_        = false;
 };
 

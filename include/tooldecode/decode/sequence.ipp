@@ -1,5 +1,5 @@
 /// \file
-/// What sequence.hpp declares.
+/// Implements sequence.hpp.
 #pragma once
 
 #include <algorithm>
@@ -147,7 +147,8 @@ TOOLDECODE_INLINE void Sequence::take(const TokenEvent& event, std::optional<Tok
   const auto next = constraint.advance(state_, event.token);
   if (!next) return stop(Finish::stuck);
   if (constraint.is_finished(*next)) {
-    // A finished state allows the end tokens alone, which tells them from a last token of text.
+    // A finished state allows only end tokens, so the mask tells an end token from a last token of
+    // text.
     constraint.fill_mask(*next, mask_.words());
     if (mask_.contains(event.token)) return end(event, std::move(known));
   }

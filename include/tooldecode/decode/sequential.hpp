@@ -13,17 +13,16 @@
 
 namespace tooldecode {
 
-/// Decodes one token per forward pass, save where the constraint leaves only one.
+/// Decodes one token per forward pass. A token that is the only one allowed needs no pass.
 ///
-/// A token that is the only one allowed is emitted without asking the model, and joins the tokens
-/// of the next forward pass; the output is the same as without this shortcut, for the distribution
-/// of such a token is certainty. Of a head in the host's memory only the rows that the mask allows
-/// are multiplied. Nothing throws for what a model can produce.
+/// Such a token joins the tokens of the next forward pass. The output does not change, because the
+/// token has probability 1. For a head in host memory only the rows that the mask allows are
+/// multiplied. Anything that a model can produce is handled without an error.
 ///
-/// \par Shapes      prompt [L]; one row of logits [V] and one mask [ceil(V / 32)] are kept
+/// \par Shapes      prompt [L]; keeps one row of logits [V] and one mask [ceil(V / 32)]
 /// \par Complexity  at most max_tokens + 1 forward passes
 /// \par Threads     stateless; runs may be concurrent
-/// \par Errors      none of its own; Decoder has checked prompt and options
+/// \par Errors      none; Decoder has checked prompt and options
 struct Sequential {
   [[nodiscard]] Output operator()(const ModelRef& model, const ConstraintRef& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,

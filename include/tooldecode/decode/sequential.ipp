@@ -1,5 +1,5 @@
 /// \file
-/// What sequential.hpp declares.
+/// Implements sequential.hpp.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 /// \file
-/// SpeculativeSequence: one answer while it is decoded with drafts, a pass at a time.
+/// SpeculativeSequence: one answer decoded with drafts, one pass at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,79 +22,77 @@
 
 namespace tooldecode::decode {
 
-/// Throws where a model lacks what drafts take: it is a TreeModel, and gives the states of trees
-/// where the drafter reads them. A ModelRef alone says so only when it runs.
+/// Throws if the model lacks what drafts need: it must be a TreeModel, and must return hidden
+/// states of trees if the drafter reads them. A ModelRef reveals that only at run time.
 void require_abilities(const ModelRef& model, const DrafterRef& drafter);
 
-/// A Sequence with the cache that its model reads it into and what its drafter keeps of it.
+/// A Sequence with its KV cache and its drafter's state.
 ///
-/// Whoever drives it first takes what is forced; then it verifies a draft, or reads without one, by
-/// itself or in a batch that its driver runs. After the end the cache still holds a beginning of
-/// prompt and answer, so that what follows the answer can be read on top of it; with its states,
-/// where the drafter reads them, so that drafts go on as well.
+/// The caller first takes fast-forward tokens; then it verifies a draft or reads without one,
+/// either alone or as part of a batch. After the end, the cache still holds a beginning of prompt
+/// and answer (and the hidden states, if the drafter reads them), so the next turn can continue
+/// from it.
 ///
-/// \par Shapes      trees of at most 64 tokens together with what is yet to be read; keeps up to six
-///                  rows [V], and states [L, H] for a drafter that reads them
-/// \par Complexity  read and verify: one forward pass each; where a mask allows most tokens, the head
-///                  is read once for up to five nodes of a tree, else for each that is visited
+/// \par Shapes      trees of at most 64 tokens, unread tokens included; keeps up to six rows [V],
+///                  and states [L, H] for a drafter that reads them
+/// \par Complexity  read and verify: one forward pass each. If a mask allows most tokens, the head
+///                  is read once for up to five nodes of a tree, else once for each visited node
 /// \par Threads     a value of one request; refers to model, run, drafter and rule
 class SpeculativeSequence {
  public:
-  /// \param read  the first tokens of the run's prompt, and not all of them; or nothing
+  /// \param read  a proper prefix of the run's prompt that has been read; may be empty
   SpeculativeSequence(ModelRef model, const Run& run, DrafterRef drafter, verify::RuleRef rule,
                       CachedPrefix read);
 
   [[nodiscard]] bool is_finished() const noexcept { return sequence_.is_finished(); }
   [[nodiscard]] Output& output() noexcept { return sequence_.output(); }
   [[nodiscard]] ModelRef::Cache& cache() noexcept { return read_.cache; }
-  /// What the model has read so far; to be moved from once nothing is decoded any more.
+  /// What the model has read so far; move from it only when decoding is over.
   [[nodiscard]] CachedPrefix& read_so_far() noexcept { return read_; }
-  /// Tokens that the model has yet to read.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return sequence_.unread(); }
 
-  /// Empties the cache, so that others have room; the model is to read all anew.
+  /// Frees the cache for other sequences. The model must read everything again.
   void give_up_cache();
 
-  /// Takes the next token if it needs no pass, and says whether it did. Only after it did not may
-  /// one of the others be called.
+  /// Takes the next token if it needs no pass, and returns whether it did. Call the other functions
+  /// only after it returned false.
   bool take_forced();
 
-  /// Whether a tree may be read on top of what is yet to be read.
+  /// Whether a tree fits on top of the unread tokens.
   [[nodiscard]] bool can_draft() const;
 
-  /// What the drafter guesses; the root alone where it guesses nothing.
   [[nodiscard]] DraftTree draft();
 
-  /// Reads what is to be read and takes the token after it.
+  /// Reads the unread tokens and takes the next token.
   void read();
 
-  /// Reads what is to be read and a draft below it, of a TreeModel, and takes the tokens that the
+  /// Reads the unread tokens and a draft after them in a TreeModel, and takes the tokens that the
   /// rule chooses.
   void verify(const DraftTree& tree);
-  /// The two halves of that: the pass, which may lack room and then changes nothing, and what is
-  /// taken of it.
+  /// The two halves of `verify`: the pass, which changes nothing if it runs out of room, and the
+  /// choice of tokens.
   void read_draft(const DraftTree& tree);
   void take_draft(Stopwatch& watch) { take_tree({}, watch); }
 
-  /// Drafts what `reading` adds to what is to be read, where it may.
+  /// Makes the draft that `reading` adds to the unread tokens, if it fits.
   void prepare();
-  /// Whether `prepare` found a draft that is yet to be read.
+  /// Whether `prepare` made a draft that has not been read yet.
   [[nodiscard]] bool has_draft() const noexcept { return laid_.has_value(); }
   void drop_draft();
 
-  /// What a pass over several sequences is to read of this one.
+  /// What a pass over several sequences reads for this one.
   [[nodiscard]] BatchReading reading() noexcept;
-  /// Takes what follows from that pass.
+  /// Takes tokens from the result of that pass.
   ///
-  /// \param states  [n, H], where the model gives them
-  /// \param row     [V], overwritten; or empty, where it is to be made from the states
+  /// \param states  [n, H], if the model returns them
+  /// \param row     [V], overwritten; empty if it is computed from the states
   void take_pass(std::span<const float> states, std::span<float> row);
 
  private:
-  // Tokens that a tree may have above its root: what was emitted without a pass.
+  // Most tokens above a tree's root that were emitted without a pass and are not read yet.
   static constexpr std::size_t max_unread = 16;
 
-  // A draft below what is to be read before it, as a pass has them.
+  // A draft and the unread tokens before it, in the layout of a pass.
   struct LaidTree {
     DraftTree tree;
     std::vector<TokenId> tokens;
@@ -102,17 +100,17 @@ class SpeculativeSequence {
   };
 
   void account(Stopwatch& watch);
-  // An empty row is made here.
+  // Computes the row if it is empty.
   void take_after_read(std::span<float> row, Stopwatch& watch);
   void lay(DraftTree tree);
-  // Goes down the tree that a pass has read; the root's row is there, or empty.
+  // Walks down the tree that a pass has read. The root's row may be empty.
   void take_tree(std::span<float> row, Stopwatch& watch);
   std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead,
                                  std::span<float> row);
-  // A mask that is wide reads the head as good as whole, which takes a few states hardly longer than
-  // one: the rows after the likeliest nodes below are then made as well.
+  // A wide mask reads nearly the whole head, and a few states take hardly longer than one. So this
+  // also makes the rows of the most likely nodes below.
   std::span<float> row_after(const DraftTree& tree, std::size_t node, std::size_t lead);
-  // A node and those below it of the best scores, so many in all.
+  // A node and its descendants with the best scores, `most` nodes in all.
   static std::vector<std::size_t> likeliest(const DraftTree& tree, std::size_t node,
                                             std::size_t most);
   void count(const DraftTree& tree, std::size_t node, bool accepted);
@@ -128,9 +126,9 @@ class SpeculativeSequence {
   DrafterRef::Request request_;
   std::optional<LaidTree> laid_;
   std::vector<float> row_;         // [V]
-  std::vector<std::size_t> made_;  // nodes of the tree at hand whose rows are made
+  std::vector<std::size_t> made_;  // nodes of the current tree whose rows are made
   std::vector<float> rows_;        // [made, V]
-  std::size_t told_ = 0;           // numbers of the states that the drafter knows
+  std::size_t told_ = 0;           // states that the drafter has received
 };
 
 }  // namespace tooldecode::decode

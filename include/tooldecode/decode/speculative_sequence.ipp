@@ -1,5 +1,5 @@
 /// \file
-/// What speculative_sequence.hpp declares.
+/// Implements speculative_sequence.hpp.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TOOLDECODE_INLINE void SpeculativeSequence::give_up_cache() {
   sequence_.mark_unread();
   drop_draft();
   if (drafter_.reads_hidden()) {
-    // The drafter follows the states of what is read anew from the beginning.
+    // The drafter receives all states again from the beginning.
     read_.states.clear();
     told_    = 0;
     request_ = drafter_.begin(run_->prompt);
@@ -121,7 +121,7 @@ TOOLDECODE_INLINE void SpeculativeSequence::read_draft(const DraftTree& tree) {
   lay(tree);
   try {
     pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
-  } catch (...) {  // such as where there is no room: then it is not verified
+  } catch (...) {  // for example no room: the draft is not verified
     drop_draft();
     throw;
   }
@@ -189,7 +189,7 @@ TOOLDECODE_INLINE void SpeculativeSequence::lay(DraftTree tree) {
 
 TOOLDECODE_INLINE void SpeculativeSequence::take_tree(std::span<float> row, Stopwatch& watch) {
   const DraftTree tree   = std::move(laid_->tree);
-  const std::size_t lead = unread().size() - 1;  // read before the root
+  const std::size_t lead = unread().size() - 1;  // tokens read before the root
   laid_.reset();
   Output& out = output();
   watch.add_to(out.times.model);
@@ -201,11 +201,11 @@ TOOLDECODE_INLINE void SpeculativeSequence::take_tree(std::span<float> row, Stop
   out.drafts.levels += levels;
 
   made_.clear();
-  std::vector<std::size_t> path;  // rows of the pass that stay
+  std::vector<std::size_t> path;  // rows of the pass that are kept
   for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);
   const auto token_after = [&](std::size_t node) -> std::optional<TokenId> {
     if (is_finished()) return std::nullopt;
-    // The root's mask is there, and leaves a choice: else it would not have come to a pass.
+    // The root's mask is filled already and allows several tokens, else no pass would have run.
     auto next = node == 0 ? std::nullopt : sequence_.find_forced();
     watch.add_to(out.times.constraint);
     if (!next) next = draw(tree, node, lead, node == 0 ? row : std::span<float>());
@@ -251,7 +251,7 @@ TOOLDECODE_INLINE std::span<float> SpeculativeSequence::row_after(const DraftTre
     if (at == made_.end() && pass_.makes_rows() && !tree.is_leaf(node) &&
         2 * sequence_.wanted().count() >= width) {
       made_ = likeliest(tree, node, model::states_of_a_tile);
-      at    = made_.begin();  // the node is the first
+      at    = made_.begin();  // `node` comes first
       rows_.resize(made_.size() * width);
       std::vector<std::size_t> read(made_);
       for (std::size_t& i : read) i += lead;

@@ -1,5 +1,5 @@
 /// \file
-/// What target_pass.hpp declares.
+/// Implements target_pass.hpp.
 #pragma once
 
 #include <algorithm>

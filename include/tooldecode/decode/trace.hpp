@@ -1,5 +1,6 @@
 /// \file
-/// Trace: how each token of an answer came, what its mask removed, and when what was done.
+/// Trace: where each token of an answer came from, what its mask removed, and how the time was
+/// spent.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +21,15 @@
 
 namespace tooldecode {
 
-/// How a token came into an answer.
+/// Where a token of an answer came from.
 enum class TokenOrigin : std::uint8_t {
-  sampled,   ///< chosen from the distribution after a pass over all before it
-  forced,    ///< the only one that was allowed: no distribution was asked for
-  drafted,   ///< guessed, read in one pass with the tokens before it, and then chosen
-  supplied,  ///< put in: what an order of parameters has to have, or a call that won its vote
+  sampled,   ///< sampled after a pass over all tokens before it
+  forced,    ///< the only allowed token; taken without a distribution
+  drafted,   ///< guessed, read in one pass with the tokens before it, and accepted
+  supplied,  ///< inserted: required by an order of parameters, or part of a call that won its vote
 };
 
-/// The origin's name, as written in machine-readable output.
+/// The origin's name in machine-readable output.
 [[nodiscard]] constexpr std::string_view name(TokenOrigin origin) noexcept {
   switch (origin) {
     case TokenOrigin::sampled:
@@ -43,17 +44,17 @@ enum class TokenOrigin : std::uint8_t {
   return "unknown";
 }
 
-/// What a stretch of time went into: the members of PhaseTimes, and the orders of a call.
+/// What a span of time was spent on: the members of PhaseTimes, and the orders of a call.
 enum class Phase : std::uint8_t {
-  prefill,     ///< the first forward pass, and whatever it waited for
-  model,       ///< the others, and the rows of the head
-  constraint,  ///< masks and state transitions
-  sampling,    ///< the logits pipeline and the choice
-  drafting,    ///< guesses of what follows, by a drafter
-  orders,      ///< a call under several orders of its parameters, passes included
+  prefill,  ///< the first forward pass, with any waiting time
+  model,    ///< later passes, and rows of the head
+  constraint,
+  sampling,
+  drafting,
+  orders,  ///< a call decoded under several orders of its parameters, passes included
 };
 
-/// The phase's name, as written in machine-readable output.
+/// The phase's name in machine-readable output.
 [[nodiscard]] constexpr std::string_view name(Phase phase) noexcept {
   switch (phase) {
     case Phase::prefill:
@@ -72,7 +73,7 @@ enum class Phase : std::uint8_t {
   return "unknown";
 }
 
-/// A stretch of an answer's time.
+/// A span of an answer's time.
 struct PhaseSpan {
   using Clock = std::chrono::steady_clock;
 
@@ -81,7 +82,7 @@ struct PhaseSpan {
   Clock::time_point end{};
 };
 
-/// A token that a mask removed, with what the model alone gave it.
+/// A token that a mask removed, with the probability that the model gave it.
 struct RemovedToken {
   TokenId token      = 0;
   double probability = 0;
@@ -93,87 +94,86 @@ struct DraftPlace {
   std::size_t node = 0;
 };
 
-/// One token of an answer. Probabilities are those of the softmax of the model's own logits, before
+/// One token of an answer. Probabilities are those of the softmax of the model's raw logits, before
 /// bias, penalties, mask and temperature.
 struct TokenTrace {
   TokenId token                            = 0;
   TokenOrigin origin                       = TokenOrigin::sampled;
-  bool is_end                              = false;  ///< the end token, which Output::tokens lacks
-  double log_probability                   = 0;      ///< as Output has it
-  std::optional<std::size_t> allowed       = {};     ///< tokens of the mask, where there was one
-  std::optional<double> model_probability  = {};     ///< of the token, where the model was asked
-  double removed_probability               = 0;   ///< of all tokens together that the mask removed
-  std::vector<RemovedToken> removed        = {};  ///< the likeliest of them, the first one first
-  std::optional<DraftPlace> draft          = {};  ///< where it had been guessed
-  std::chrono::steady_clock::time_point at = {};  ///< when it was taken
+  bool is_end                              = false;  ///< the end token, absent from Output::tokens
+  double log_probability                   = 0;      ///< as in Output
+  std::optional<std::size_t> allowed       = {};     ///< tokens in the mask, if there was one
+  std::optional<double> model_probability  = {};     ///< of the token, if the model was run
+  double removed_probability               = 0;      ///< total of all tokens that the mask removed
+  std::vector<RemovedToken> removed        = {};     ///< the most likely of them, in order
+  std::optional<DraftPlace> draft          = {};     ///< the draft node that guessed it
+  std::chrono::steady_clock::time_point at = {};
 };
 
-/// A draft that was verified; nodes that were accepted are in the path, which has no root.
+/// A draft that was verified. `path` lists the accepted nodes, without the root.
 struct TreeTrace {
   DraftTree tree;
   std::vector<std::size_t> path{};
   std::chrono::steady_clock::time_point at{};
 };
 
-/// All that is known of how an answer came about; empty where DecodeOptions did not ask for it.
+/// How an answer came about; empty unless DecodeOptions asks for it.
 ///
-/// Spans of phases follow one another and do not overlap; those of passes that several sequences
-/// share hold the time that this one waited, too.
+/// Phases follow one another and do not overlap. Spans of passes that several sequences share
+/// include the time that this one waited.
 struct Trace {
   std::chrono::steady_clock::time_point begin{};
-  std::vector<TokenTrace> tokens;  ///< the end token, where one was chosen, is the last
-  std::vector<TreeTrace> trees;    ///< of drafts of at least one token
+  std::vector<TokenTrace> tokens;  ///< ends with the end token, if one was chosen
+  std::vector<TreeTrace> trees;    ///< drafts of at least one token
   std::vector<PhaseSpan> phases;
 
-  /// When the last of it was done.
+  /// The time of the last event.
   [[nodiscard]] std::chrono::steady_clock::time_point end() const noexcept;
 };
 
 namespace decode {
 
-/// What a mask does to a model's logits, without the token that is then chosen.
+/// What a mask does to a model's logits, before a token is chosen.
 ///
-/// \param count  how many of the tokens that are removed are named
-/// \par Shapes      logits [V], raw; mask [ceil(V / 32)], what it has no bit for is not allowed
+/// \param count  number of removed tokens to name
+/// \par Shapes      logits [V], raw; mask [ceil(V / 32)], tokens past its end are not allowed
 /// \par Complexity  O(V log count)
 [[nodiscard]] TokenTrace trace_mask(std::span<const float> logits, ConstMaskView mask,
                                     std::size_t count);
 
-/// What the model alone gave a token.
+/// The probability that the model gave a token.
 ///
 /// \par Shapes      logits [V], raw
 /// \par Complexity  O(V)
 [[nodiscard]] std::optional<double> model_probability(std::span<const float> logits, TokenId token);
 
-/// Writes a Trace while an answer comes about: what was spent since it was last told, and tokens.
+/// Writes a Trace during decoding: the time since the last event, and the tokens.
 ///
-/// \par Shapes      keeps a row of logits [V] from a distribution to the token chosen from it
+/// \par Shapes      keeps a row of logits [V] from a distribution until a token is chosen from it
 /// \par Complexity  O(V) per distribution, O(nodes) per token of a draft
-/// \par Threads     a value; the copy of a branch goes on with the branch's own trace
+/// \par Threads     a value; a copy belongs to the fork's trace
 class Tracer {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// \param removed  how many removed tokens are named for each token
+  /// \param removed  number of removed tokens to name for each token
   explicit Tracer(std::size_t removed) : removed_(removed) {}
 
-  /// What was done since it was last told is not a phase.
+  /// Discards the time since the last event: it belongs to no phase.
   void resume() { last_ = Clock::now(); }
   void spend(Trace& trace, Phase phase);
-  /// The model's logits are there.
   void see(Trace& trace, std::span<const float> logits, ConstMaskView mask);
-  /// A draft is about to be verified.
+  /// Records a draft that is about to be verified.
   void open(Trace& trace, const DraftTree& tree);
-  /// The draft is not verified after all.
+  /// Removes the last draft, which is not verified after all.
   void drop(Trace& trace);
-  /// A token is taken, as `known` has it where that is said.
+  /// Records a token that is taken, from `known` if it is set.
   void take(Trace& trace, TokenTrace token, std::optional<TokenTrace> known);
 
  private:
   std::size_t removed_;
-  std::optional<TokenTrace> next_;   // of the token that is to be chosen
-  std::vector<float> logits_;        // [V], raw, that it is chosen from
-  std::optional<std::size_t> node_;  // of the last tree, where the answer is inside it
+  std::optional<TokenTrace> next_;   // the token that is chosen next
+  std::vector<float> logits_;        // [V], raw, of the distribution it is chosen from
+  std::optional<std::size_t> node_;  // node of the last tree, while the answer follows it
   Clock::time_point last_ = Clock::now();
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What trace.hpp declares.
+/// Implements trace.hpp.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +33,11 @@ TOOLDECODE_INLINE TokenTrace trace_mask(std::span<const float> logits, ConstMask
                                         std::size_t count) {
   TokenTrace result{.allowed = mask.count()};
   const double total = log_sum_exp(logits);
-  if (!std::isfinite(total)) return result;  // a model may produce anything
+  if (!std::isfinite(total)) return result;  // models may produce non-finite logits
   const auto is_likelier = [](const RemovedToken& a, const RemovedToken& b) {
     return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
   };
-  std::vector<RemovedToken>& best = result.removed;  // a heap, whose first is the least likely
+  std::vector<RemovedToken>& best = result.removed;  // a heap; the least likely token is first
   for (std::size_t t = 0; t < logits.size(); ++t) {
     if (mask.contains(t)) continue;
     const RemovedToken removed{static_cast<TokenId>(t),
@@ -115,7 +115,7 @@ TOOLDECODE_INLINE void Tracer::take(Trace& trace, TokenTrace token,
     token                    = *std::move(next_);
   }
   next_.reset();
-  // As a verifier goes down a tree: as long as there is a child that holds the token.
+  // Follow the tree as the verifier does, while a child holds the token.
   if (node_) node_ = trace.trees.back().tree.find_child(*node_, token.token);
   if (node_) {
     trace.trees.back().path.push_back(*node_);

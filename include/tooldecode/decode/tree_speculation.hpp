@@ -23,8 +23,8 @@ namespace tooldecode {
 
 namespace decode {
 
-/// What TreeSpeculation does, of a TreeModel that gives the states of trees where the drafter reads
-/// them.
+/// Implements TreeSpeculation. The model must be a TreeModel, and must return hidden states of
+/// trees if the drafter reads them.
 [[nodiscard]] Output speculate(const ModelRef& model, const ConstraintRef& constraint,
                                DrafterRef drafter, verify::RuleRef rule,
                                std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
@@ -32,23 +32,23 @@ namespace decode {
 
 }  // namespace decode
 
-/// Decodes several tokens per forward pass: a drafter guesses a tree of what follows, the model
-/// reads the tree in one pass, and the verifier's rule chooses at each node that it reaches.
+/// Decodes several tokens per forward pass: a drafter guesses a tree of tokens, the model reads the
+/// tree in one pass, and the verifier's rule chooses a token at each node that it reaches.
 ///
-/// With the rule `Walk` the output is that of Sequential token for token, at any temperature and
-/// for the same seed, whatever the drafter guesses: at every node the same pipeline makes the same
-/// distribution, with the penalties and the mask of the node's own path, and the same noise chooses
-/// from it. With the other lossless rules it has the same distribution. Only what is emitted
-/// advances the constraint, so drafts may cross the edges of calls. An end token, max_tokens or the
-/// end of the context inside an accepted path ends the answer there.
+/// With the rule `Walk` the output equals that of Sequential, token for token, at any temperature
+/// and with the same seed, whatever the drafter guesses. Each node has the same distribution as in
+/// Sequential, with the penalties and the mask of the path to it, and the same noise. The other
+/// lossless rules keep the distribution of outputs. Only emitted tokens advance the constraint, so
+/// drafts may span several calls. An end token, max_tokens or the end of the context inside an
+/// accepted path ends the answer there.
 ///
 /// The first pass reads the prompt and drafts nothing. A token that is the only one allowed is
-/// emitted without a pass and is read, before the tree, in the next.
+/// emitted without a pass; the next pass reads it before the tree.
 ///
-/// \par Shapes      prompt [L]; trees of at most 64 tokens together with what is yet to be read
+/// \par Shapes      prompt [L]; trees of at most 64 tokens, unread tokens included
 /// \par Complexity  at most as many forward passes as Sequential
 /// \par Threads     a value; runs may be concurrent
-/// \par Errors      none of its own; Decoder has checked prompt and options
+/// \par Errors      none; Decoder has checked prompt and options
 /// \par Source      Miao et al., SpecInfer, arXiv:2305.09781, section 4; Zhao et al., FR-Spec,
 ///                  arXiv:2502.14856, section 3
 template <class D, class V = TreeVerifier<Walk>>

@@ -1,5 +1,5 @@
 /// \file
-/// What tree_speculation.hpp declares.
+/// Implements tree_speculation.hpp.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 /// \file
-/// Unconstrained: the constraint that allows every token, so that plain decoding is no special
+/// Unconstrained: the constraint that allows every token, so that plain decoding needs no special
 /// case.
 #pragma once
 
@@ -26,7 +26,6 @@ namespace tooldecode {
 /// \par Threads     immutable; const members may run concurrently
 class Unconstrained {
  public:
-  /// Whether an end token has been read.
   struct State {
     bool finished                                      = false;
     friend bool operator==(const State&, const State&) = default;
@@ -48,7 +47,7 @@ class Unconstrained {
 };
 static_assert(ConstraintPolicy<Unconstrained>);
 
-/// How texts under Unconstrained end: with one token more, at any time.
+/// Completions under Unconstrained: one more token ends the text at any time.
 ///
 /// \par Complexity  O(1), narrow as fill_mask
 /// \par Threads     immutable; refers to the constraint
@@ -58,11 +57,9 @@ class UnconstrainedCompletions {
 
   explicit UnconstrainedCompletions(const Unconstrained& constraint) : constraint_(&constraint) {}
 
-  /// As Completions::shortest.
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t) const noexcept {
     return state.finished ? 0 : 1;
   }
-  /// As Completions::narrow.
   void narrow(State, std::size_t remaining, MaskView words) const noexcept {
     if (remaining == 1) constraint_->fill_mask({.finished = true}, words);
   }
@@ -72,7 +69,7 @@ class UnconstrainedCompletions {
   const Unconstrained* constraint_;
 };
 
-/// What ConstraintRef knows it by; of no class that derives from it, which may allow less.
+/// The completions that ConstraintRef uses. Derived classes are excluded: they may allow less.
 template <std::same_as<Unconstrained> C>
 [[nodiscard]] UnconstrainedCompletions make_completions(const C& constraint,
                                                         const CompletionOptions&) {

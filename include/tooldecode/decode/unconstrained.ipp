@@ -1,5 +1,5 @@
 /// \file
-/// What unconstrained.hpp declares.
+/// Implements unconstrained.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// AcceptanceEstimate: how often guesses turn out right, learnt while drafting.
+/// AcceptanceEstimate: how often guesses are accepted, learned while drafting.
 #pragma once
 
 #include <algorithm>
@@ -14,30 +14,29 @@
 namespace tooldecode::draft {
 
 /// Counts guesses by the probability that their drafter gave them, levels by whether their best
-/// guess was accepted, and the time that levels took to draft.
+/// guess was accepted, and the time that drafting a level takes.
 ///
-/// What has hardly been tried is taken to be as good as its drafter says, and a level as good as
-/// most are.
+/// Without enough trials, a guess is assumed to be as good as its drafter says, and a level as good
+/// as the average.
 ///
 /// \par Complexity  O(1)
-/// \par Threads     any number at once; counts may be read between two of another thread
+/// \par Threads     thread-safe; a reader may see some counts of a concurrent update
 class AcceptanceEstimate {
  public:
   static constexpr std::size_t levels = 16;  ///< deeper ones count as the last
 
-  /// A guess whose parent was accepted.
   void count_guess(double probability, bool accepted) noexcept;
-  /// A level below one that was accepted; the first is 1.
+  /// Counts a level below an accepted one; the first level is 1.
   void count_level(std::size_t depth, bool accepted) noexcept;
   void count_time(std::size_t drafted, std::chrono::nanoseconds took) noexcept;
 
-  /// That a guess is accepted, where its parent is.
+  /// The probability that a guess is accepted, given that its parent is.
   [[nodiscard]] double of_guess(double probability) const noexcept;
-  /// The least probability from which on guesses are accepted so often; 1 where none are.
+  /// The least probability from which guesses are accepted with rate `acceptance`; 1 if none are.
   [[nodiscard]] double probability_of(double acceptance) const noexcept;
-  /// That the best guess of a level is accepted, where one of the level above is.
+  /// The probability that the best guess of a level is accepted, given that the level above is.
   [[nodiscard]] double of_level(std::size_t depth) const noexcept;
-  /// Of drafting a level; 0 before any was.
+  /// Seconds to draft a level; 0 before any was measured.
   [[nodiscard]] double seconds_of_level() const noexcept;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What acceptance_estimate.hpp declares.
+/// Implements acceptance_estimate.hpp.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TOOLDECODE_INLINE void AcceptanceEstimate::Share::count(bool accepted) noexcept 
 }
 
 TOOLDECODE_INLINE double AcceptanceEstimate::Share::rate(double before) const noexcept {
-  constexpr double weight = 8;  // of what was believed before anything was tried
+  constexpr double weight = 8;  // of the prior, in trials
   const auto accepted     = static_cast<double>(accepted_.load(std::memory_order_relaxed));
   const auto tried        = static_cast<double>(tried_.load(std::memory_order_relaxed));
   return std::min(1.0, (accepted + weight * before) / (tried + weight));

@@ -1,5 +1,5 @@
 /// \file
-/// AnyDrafter: a drafter of a kind that is chosen at run time.
+/// AnyDrafter: a drafter whose kind is chosen at run time.
 #pragma once
 
 #include <concepts>
@@ -16,12 +16,12 @@
 
 namespace tooldecode {
 
-/// Holds a CandidateDrafter of any kind, so that a program whose users choose one has an engine of
-/// one type. It drafts what the one that it holds does.
+/// Holds a CandidateDrafter of any kind, so that a program whose users choose a drafter needs one
+/// engine type.
 ///
-/// \tparam may_read_hidden  whether it may hold drafters that read the target's hidden states, which
-///                          are then kept for others too
-/// \par Complexity  as the drafter, with one allocation a request
+/// \tparam may_read_hidden  whether it may hold drafters that read the target's hidden states;
+/// these are then kept even if the held drafter does not read them
+/// \par Complexity  as the drafter, plus one allocation per request
 /// \par Threads     as the drafter, which copies share
 template <ConstraintPolicy C, bool may_read_hidden = false>
 class AnyDrafter {
@@ -32,7 +32,6 @@ class AnyDrafter {
  public:
   static constexpr bool reads_hidden = may_read_hidden;
 
-  /// What a request keeps for the drafter that is held.
   using Request = std::unique_ptr<State>;
 
   template <CandidateDrafter<C> D>
@@ -48,7 +47,6 @@ class AnyDrafter {
                DraftCandidates<C>& candidates) const {
     held_->propose(*request, context, candidates);
   }
-  /// The tree that a pass verifies.
   [[nodiscard]] DraftTree select(Request& request, const DraftContext<C>& context,
                                  const DraftCandidates<C>& candidates) const {
     return held_->select(*request, context, candidates);

@@ -1,5 +1,5 @@
 /// \file
-/// DraftCandidates: guesses of any number, of which the most probable become a draft tree.
+/// DraftCandidates: any number of guesses, of which the most probable become a draft tree.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace tooldecode {
 
 /// A tree of guessed tokens below the last emitted one, pruned by the constraint as it grows.
 ///
-/// Several drafters may add to one; what two of them guess is one node, with the higher of their
-/// probabilities. A token that the constraint forbids is not added, so that no node of the tree
-/// that is verified is wasted on it, and neither is one after which nothing but the end can follow,
-/// for such a token is chosen at its parent. `best` takes the nodes of the highest scores, where a
-/// node's score is the sum of the logarithms along its path: a parent's is never below its
-/// children's, and ties go to the node added first, so that no node is without its parent.
+/// Several drafters may add to one tree; a token that two of them guess is one node with the higher
+/// probability. A token that the constraint forbids is not added, so verification wastes no node on
+/// it. A token after which only the end can follow is not added either. `best` takes the nodes with
+/// the highest scores; a node's score is the sum of the log-probabilities along its path. A
+/// parent's score is never below its children's and ties go to the node added first, so every
+/// chosen node has its parent.
 ///
-/// \par Complexity  add O(siblings) and one `advance`; best O(n log n)
+/// \par Complexity  add: O(siblings) and one `advance`; best: O(n log n)
 /// \par Threads     a value; refers to the constraint
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4.2
 template <ConstraintPolicy C>
@@ -34,8 +34,8 @@ class DraftCandidates {
  public:
   using State = typename C::State;
 
-  /// \param state       of the constraint after the root's token
-  /// \param root        the last emitted token
+  /// \param state      the constraint's state after the root's token
+  /// \param root       the last emitted token
   /// \param max_depth  deeper nodes are not added
   DraftCandidates(const C& constraint, State state, TokenId root, std::size_t max_depth)
       : constraint_(&constraint), max_depth_(max_depth) {
@@ -43,7 +43,7 @@ class DraftCandidates {
   }
 
   [[nodiscard]] const C& constraint() const noexcept { return *constraint_; }
-  /// Nodes, the root included.
+  /// Number of nodes, the root included.
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] TokenId token(std::size_t node) const noexcept { return nodes_[node].token; }
   [[nodiscard]] std::size_t parent(std::size_t node) const noexcept { return nodes_[node].parent; }
@@ -52,17 +52,18 @@ class DraftCandidates {
   [[nodiscard]] bool is_leaf(std::size_t node) const noexcept {
     return nodes_[node].first_child == none;
   }
-  /// The logarithm of the probability of a node's path, added up from the root.
+  /// Sum of the log-probabilities from the root to the node.
   [[nodiscard]] float score(std::size_t node) const noexcept {
     return node == 0 ? 0 : score(nodes_[node].parent) + nodes_[node].log_probability;
   }
 
-  /// Adds a child, or finds it; nothing where it may not or need not be drafted.
+  /// Adds a child, or returns the existing one; nothing if the token must not or need not be
+  /// drafted.
   ///
-  /// \param log_probability  of the token after its parent; what is no such thing counts as 0 or
-  ///                         as hardly possible
+  /// \param log_probability  of the token after its parent; clamped to [-1e6, 0], NaN counts as
+  ///                         -1e6
   std::optional<std::size_t> add(std::size_t parent, TokenId token, float log_probability) {
-    constexpr float min = -1e6F;  // sums of them are still finite, and so in order
+    constexpr float min = -1e6F;  // keeps sums finite, so they can be compared
     const float likely  = log_probability > min ? std::min(log_probability, 0.0F) : min;
     for (std::size_t child = nodes_[parent].first_child; child != none;
          child             = nodes_[child].next_sibling) {
@@ -84,7 +85,7 @@ class DraftCandidates {
     return size() - 1;
   }
 
-  /// The nodes, at most so many and the root among them, that `best` takes, ascending.
+  /// The nodes that `best` takes, at most `count`, the root included, in ascending order.
   [[nodiscard]] std::vector<std::size_t> best_nodes(std::size_t count,
                                                     double min_probability = 0) const {
     struct Ranked {
@@ -109,12 +110,12 @@ class DraftCandidates {
 
   /// The tree of the most probable nodes.
   ///
-  /// \param count              nodes, the root included; from 1 to 64
-  /// \param min_probability  of a node's path; what is less likely costs more than it is worth
+  /// \param count            nodes, the root included; from 1 to 64
+  /// \param min_probability  of a node's path; less likely nodes are dropped
   [[nodiscard]] DraftTree best(std::size_t count, double min_probability = 0) const {
     TOOLDECODE_ASSERT(count >= 1 && count <= DraftTree::max_nodes);
     DraftTree tree(token(0));
-    std::vector<std::size_t> places(size());  // in the tree, of nodes that are in it
+    std::vector<std::size_t> places(size());
     for (const std::size_t node : best_nodes(count, min_probability)) {
       if (node != 0) places[node] = tree.add(places[parent(node)], token(node), score(node));
     }

@@ -1,5 +1,6 @@
 /// \file
-/// DraftHead: what turns a draft's hidden states into likely tokens, and how any set of rows does.
+/// DraftHead: turns a draft's hidden states into likely tokens; includes an engine for any set of
+/// rows.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 
 namespace tooldecode::draft {
 
-/// All tokens that a head can propose in one place, with their logits, in no order that matters.
+/// All tokens that a head can propose at one place, with their logits, in any order.
 struct TokenLogits {
   std::vector<TokenId> tokens;
   std::vector<float> logits;
@@ -32,10 +33,10 @@ struct TokenLogits {
 
 /// A head over some tokens of the target's vocabulary: a cheap value that shares its weights.
 ///
-/// `project_topk` gives the likeliest tokens of each of n states; `project` gives all of them for
-/// one state, for drafters that sample. A mask leaves of the head's tokens those that it allows;
-/// one that allows fewer tokens than the head has rows is taken as the row list itself, so that
-/// tokens come in that the head lacks, where their rows are at hand. No mask is an empty span.
+/// `project_topk` returns the most likely tokens of each of n states. `project` returns all tokens
+/// of one state, for drafters that sample. A mask restricts the tokens to those that it allows. If
+/// a mask allows fewer tokens than the head has rows, exactly the allowed tokens are used,
+/// including tokens that the head lacks if their rows are available. An empty span means no mask.
 template <class T>
 concept DraftHead =
     std::copyable<T> && requires(const T& head, std::size_t i, std::span<const TokenId> tokens,
@@ -43,10 +44,10 @@ concept DraftHead =
                                  ConstMaskView mask, std::span<const ConstMaskView> masks) {
       { head.vocabulary_size() } -> std::convertible_to<std::size_t>;
       { head.hidden_size() } -> std::convertible_to<std::size_t>;
-      { head.size() } -> std::convertible_to<std::size_t>;  // K
-      { head.token(i) } -> std::convertible_to<TokenId>;    // of row i < K
-      { head.with(tokens) } -> std::same_as<T>;             // with rows for these, where it can
-      { head.fill_logits(hidden, logits) };                 // hidden [n, H], logits [n, K]
+      { head.size() } -> std::convertible_to<std::size_t>;
+      { head.token(i) } -> std::convertible_to<TokenId>;  // of row i < K
+      { head.with(tokens) } -> std::same_as<T>;           // adds rows for these if it can
+      { head.fill_logits(hidden, logits) };               // hidden [n, H], logits [n, K]
       {
         head.project_topk(hidden, i, masks)
       } -> std::same_as<std::vector<TopTokens>>;                    // masks [n] or none
@@ -57,7 +58,7 @@ concept DraftHead =
 
 namespace tooldecode::diagnose {
 
-/// True where T is a DraftHead; otherwise a compile error that names what T lacks first.
+/// True if T is a DraftHead; otherwise a compile error that names the first thing that T lacks.
 template <class T>
 consteval bool is_draft_head() {
   using Floats = std::span<const float>;
@@ -115,14 +116,14 @@ consteval bool is_draft_head() {
 
 namespace tooldecode::draft {
 
-/// What follows is one engine for all heads. Such `Rows` have vocabulary_size(), hidden_size(),
-/// size(), token(i), row(i), a pointer to weights of the type row_type(), and find_row(token), null or
-/// a pointer to weights of the type found_type().
+/// The functions below implement any head. `Rows` must have vocabulary_size(), hidden_size(),
+/// size(), token(i), row(i), which points to weights of type row_type(), and find_row(token), which
+/// is null or points to weights of type found_type().
 
-/// Logits per state that are held at a time.
+/// Rows per panel, so that few logits are held at a time.
 inline constexpr std::size_t head_panel = 256;
 
-/// Multiplies `count` rows panel by panel and calls `visit(first, logits [n, of this panel])`.
+/// Multiplies `count` rows panel by panel and calls `visit(first, logits [n, rows of the panel])`.
 template <class RowAt, class Visit>
 void for_each_panel(const model::HeadStates& states, std::size_t count, RowAt row_at, Visit visit) {
   if (states.size() == 0) return;
@@ -137,7 +138,7 @@ void for_each_panel(const model::HeadStates& states, std::size_t count, RowAt ro
   }
 }
 
-/// Writes the logits of all rows, for each state one row of them.
+/// Writes the logits of all rows for each state.
 template <class Rows>
 void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<float> logits) {
   const model::HeadStates states(rows.row_type(), hidden, rows.hidden_size());
@@ -150,8 +151,8 @@ void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<
   });
 }
 
-/// Multiplies some states by `count` rows, together, and calls `visit(state, tokens, logits)` with
-/// those that the state's mask allows; `which` are the states among all.
+/// Multiplies the states listed in `which` by `count` rows and calls `visit(state, tokens, logits)`
+/// with the tokens that the state's mask allows.
 template <class TokenAt, class RowAt, class MaskOf, class Visit>
 void project_rows(WeightType type, std::span<const float> hidden, std::size_t width,
                   std::span<const std::size_t> which, std::size_t count, TokenAt token_at,
@@ -185,7 +186,8 @@ void project_rows(WeightType type, std::span<const float> hidden, std::size_t wi
   });
 }
 
-/// The same with the rows of all tokens that one mask, which includes the states' own, allows.
+/// As project_rows, with the rows of all tokens in `allowed`, which must include the masks of the
+/// states.
 template <class Rows, class MaskOf, class Visit>
 void project_allowed(const Rows& rows, std::span<const float> hidden,
                      std::span<const std::size_t> which, ConstMaskView allowed, MaskOf mask_of,
@@ -204,12 +206,12 @@ void project_allowed(const Rows& rows, std::span<const float> hidden,
       visit);
 }
 
-/// All that a head does with n states: `visit(state, tokens, logits)`, in parts.
+/// Implements a head for n states: calls `visit(state, tokens, logits)`, in parts.
 template <class Rows, class MaskOf, class Visit>
 void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Visit visit) {
-  std::vector<std::size_t> wide, narrow;  // states by whether the mask allows as many as the rows
-  std::vector<std::uint32_t> either;      // what the narrow masks allow together
-  std::size_t alone = 0;                  // rows that these take one by one
+  std::vector<std::size_t> wide, narrow;  // wide: the mask allows size() tokens or more
+  std::vector<std::uint32_t> either;      // union of the narrow masks
+  std::size_t alone = 0;                  // rows if each narrow state is multiplied alone
   for (std::size_t t = 0; t < hidden.size() / rows.hidden_size(); ++t) {
     const ConstMaskView mask = mask_of(t);
     const std::size_t count  = mask.count();
@@ -223,7 +225,7 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
       rows.row_type(), hidden, rows.hidden_size(), wide, rows.size(),
       [&](std::size_t i) { return rows.token(i); }, [&](std::size_t i) { return rows.row(i); },
       mask_of, visit);
-  // A row costs each further state that it is multiplied with about an eighth of reading it
+  // Multiplying a row by one more state costs about an eighth of reading the row
   // (benchmarks/results/ranked_head.json), and masks of neighbours are mostly alike.
   if (ConstMaskView(either).count() * (8 + narrow.size()) <= 8 * alone) {
     project_allowed(rows, hidden, narrow, either, mask_of, visit);
@@ -234,7 +236,7 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
   }
 }
 
-/// For each state the k best of the rows that its mask allows.
+/// For each state the k best tokens among the rows that its mask allows.
 template <class Rows>
 std::vector<TopTokens> project_topk(const Rows& rows, std::span<const float> hidden, std::size_t k,
                                     std::span<const ConstMaskView> masks) {

@@ -1,5 +1,5 @@
 /// \file
-/// DraftState: where a request's draft model stands.
+/// DraftState: the progress of a request's draft model.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@
 
 namespace tooldecode::draft {
 
-/// The draft model's cache, how far it has followed the target, and the nodes that it has run.
+/// The draft model's cache, the number of target states it has read, and the nodes that it has run.
 ///
-/// \par Shapes      the target's states [n, S] or wider, the model reads the last S numbers of each;
-///                  guesses [n, H]; at most 64 nodes per round
+/// \par Shapes      the target's states [n, S] or wider, of which the model reads the last S
+///                  numbers; guesses [n, H]; at most 64 nodes per round
 /// \par Complexity  as the model's passes
 /// \par Threads     a value of one request
-/// \par Errors      Error{shape_mismatch} from `follow` where the target's states are too narrow
+/// \par Errors      Error{shape_mismatch} from `follow` if the target's states are too narrow
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
 template <class D>
 class DraftState {
  public:
   explicit DraftState(const D& model) : cache_(model.make_cache()) {}
 
-  /// Reads what the target has read since the last round, at least one token, then the emitted
-  /// tokens that it has yet to read, for whose states guesses stand in.
+  /// Reads the target's new states since the last round, at least one, and then the emitted tokens
+  /// that the target has not read. Guesses replace the states of these tokens.
   ///
-  /// \return the guess whose logits are those of the token after the last emitted one, [H]
+  /// \return the guessed state that gives the logits of the token after the last emitted one, [H]
   template <ConstraintPolicy C>
   [[nodiscard]] std::vector<float> follow(const D& model, const DraftContext<C>& context) {
     const std::size_t width = model.hidden_size();
@@ -57,16 +57,16 @@ class DraftState {
     return guesses;
   }
 
-  /// How many nodes can still be run.
+  /// Number of nodes that can still be run.
   [[nodiscard]] std::size_t room() const noexcept { return DraftTree::max_nodes - nodes_; }
-  /// Ancestors of the root that are nodes.
+  /// Ancestor mask of nodes above the root.
   [[nodiscard]] std::uint64_t above() const noexcept { return above_; }
 
   /// Runs nodes; `parents` are the ancestor masks of their parents.
   ///
-  /// \param states   of their parents, [n, H]
+  /// \param states   states of their parents, [n, H]
   /// \param guesses  [n, H]
-  /// \return their own ancestor masks
+  /// \return the ancestor masks of the nodes
   std::vector<std::uint64_t> run(const D& model, std::span<const TokenId> tokens,
                                  std::span<const std::uint64_t> parents,
                                  std::span<const float> states, std::span<float> guesses) {
@@ -79,7 +79,7 @@ class DraftState {
   }
 
  private:
-  // Of each of n states, as many as the model reads.
+  // The last `size` numbers of each of n states.
   std::span<const float> last_numbers(std::span<const float> states, std::size_t n,
                                       std::size_t size) {
     const std::size_t width = states.size() / n;
@@ -99,10 +99,10 @@ class DraftState {
   }
 
   typename D::Cache cache_;
-  std::size_t read_    = 0;    // hidden states read: those of the first positions
-  std::size_t nodes_   = 0;    // draft nodes in the cache
-  std::uint64_t above_ = 0;    // ancestors of the root that are nodes
-  std::vector<float> narrow_;  // [n, S], where the target's states are wider
+  std::size_t read_    = 0;  // number of hidden states read
+  std::size_t nodes_   = 0;
+  std::uint64_t above_ = 0;    // ancestor mask of nodes above the root
+  std::vector<float> narrow_;  // [n, S], if the target's states are wider
 };
 
 }  // namespace tooldecode::draft

@@ -1,5 +1,5 @@
 /// \file
-/// DraftTree: up to 64 guessed tokens, as a tree that one forward pass of the target verifies.
+/// DraftTree: up to 64 guessed tokens as a tree that one forward pass of the target verifies.
 #pragma once
 
 #include <algorithm>
@@ -18,36 +18,35 @@
 
 namespace tooldecode {
 
-/// A distribution over few tokens: what a drafter drew the children of a node from.
+/// A distribution over a few tokens, from which a drafter sampled the children of a node.
 struct ProposalDistribution {
-  std::vector<TokenId> tokens;        ///< all different
-  std::vector<double> probabilities;  ///< of each; their sum is 1
+  std::vector<TokenId> tokens;        ///< distinct
+  std::vector<double> probabilities;  ///< sum to 1
 };
 
-/// A tree of draft tokens below the last emitted one, in the form that tree attention reads.
+/// A tree of draft tokens below the last emitted one, in the layout that tree attention reads.
 ///
-/// Node 0 is the last emitted token. A parent's index is less than its children's, siblings hold
-/// different tokens and keep the order in which they were added, and
-/// `ancestors[i] = ancestors[parent] | 1 << i`, so that a node's depth is the number of its
-/// ancestors without itself. A score is the natural logarithm of the probability that the drafter
-/// gives to the path from the root.
+/// Node 0 is the last emitted token. A parent's index is less than its children's. Siblings hold
+/// different tokens and keep the order in which they were added. `ancestors[i] = ancestors[parent]
+/// | 1 << i`, so a node's depth is the number of its ancestors without itself. A score is the
+/// natural logarithm of the probability that the drafter gives to the path from the root.
 ///
-/// A drafter that draws children at random from a distribution that it knows says which by
-/// `set_proposal`; rules that compare the target's distribution with the draft's read it there.
+/// A drafter that samples children from a known distribution must pass it to `set_proposal`; rules
+/// that compare the target's distribution with the draft's read it there.
 ///
 /// \par Shapes      tokens [N], ancestors [N], 1 <= N <= 64
 /// \par Complexity  find_child O(N), the rest O(1)
-/// \par Errors      none; what breaks an invariant is a broken precondition
+/// \par Errors      none; violated preconditions are assertions
 /// \par Source      Miao et al., SpecInfer, arXiv:2305.09781, section 4; the masks are those of
 ///                  Zhao et al., FR-Spec, arXiv:2502.14856
 class DraftTree {
  public:
-  /// The bits of an ancestor mask.
+  /// One bit per node in an ancestor mask.
   static constexpr std::size_t max_nodes = 64;
 
   explicit DraftTree(TokenId root);
 
-  /// Nodes, the root included.
+  /// Number of nodes, the root included.
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }  // [N]
   [[nodiscard]] std::span<const std::uint64_t> ancestors() const noexcept;            // [N]
@@ -57,20 +56,19 @@ class DraftTree {
   [[nodiscard]] std::size_t depth(std::size_t node) const noexcept;
   [[nodiscard]] float score(std::size_t node) const noexcept { return scores_[node]; }
 
-  /// Adds a child whose token no sibling holds, and gives its index.
+  /// Adds a child and returns its index. No sibling may hold the token.
   std::size_t add(std::size_t parent, TokenId token, float score = 0);
 
-  /// The child that holds a token.
   [[nodiscard]] std::optional<std::size_t> find_child(std::size_t node,
                                                       TokenId token) const noexcept;
   [[nodiscard]] bool is_leaf(std::size_t node) const noexcept;
   /// The tokens of a node's children, in the order in which they were added.
   [[nodiscard]] std::vector<TokenId> children(std::size_t node) const;
 
-  /// Says that the children of a node are drawn, one after another and without replacement, from a
-  /// distribution.
+  /// States that the children of a node are sampled from this distribution, one after another and
+  /// without replacement.
   void set_proposal(std::size_t node, ProposalDistribution distribution);
-  /// The distribution that a node's children were drawn from; empty where none was said.
+  /// The distribution that a node's children were sampled from; empty if there is none.
   [[nodiscard]] const ProposalDistribution& proposal(std::size_t node) const noexcept;
 
  private:
@@ -83,8 +81,8 @@ class DraftTree {
   std::vector<ProposalDistribution> proposals_;
 };
 
-/// A tree in Graphviz's language; `label(token)` gives a node's text, and the nodes of `path` are
-/// drawn bold.
+/// The tree in Graphviz's language. `label(token)` gives a node's text; the nodes of `path` are
+/// bold.
 template <class Label>
 [[nodiscard]] std::string to_graphviz(const DraftTree& tree, Label label,
                                       std::span<const std::size_t> path = {}) {

@@ -1,5 +1,5 @@
 /// \file
-/// What draft_tree.hpp declares.
+/// Implements draft_tree.hpp.
 #pragma once
 
 #include <algorithm>

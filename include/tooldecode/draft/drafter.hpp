@@ -1,5 +1,6 @@
 /// \file
-/// What a drafter is: it guesses what follows, from what one request has read so far.
+/// Drafter: the concepts of drafters, which guess the next tokens from what a request has read so
+/// far.
 #pragma once
 
 #include <algorithm>
@@ -17,41 +18,40 @@
 
 namespace tooldecode {
 
-/// What a drafter is told before each pass of the target.
+/// What a drafter receives before each pass of the target.
 ///
-/// \par Shapes      hidden [n, H]: the target's final states of the n tokens that it has read since
-///                  the last draft of this request, wider where they begin with more (HeadModel);
-///                  empty for a drafter that reads none
+/// \par Shapes      hidden [n, H]: the target's final states of the n tokens read since the last
+///                  draft of this request; wider if the model's states have more numbers
+///                  (HeadModel); empty for a drafter that reads none
 template <ConstraintPolicy C>
 struct DraftContext {
   const C& constraint;
-  typename C::State state;             ///< of the constraint, after all that is emitted
-  std::span<const TokenId> prompt;     ///< [L]
-  std::span<const TokenId> generated;  ///< emitted so far
-  std::size_t unread = 1;              ///< last tokens that the target has not read, at least one
-  std::span<const float> hidden;       ///< [n, H]
-  std::size_t max_depth  = 0;          ///< deeper drafts could not be used
-  std::size_t max_nodes  = 0;          ///< of the tree, the root included
-  double min_probability = 0;  ///< of a path that is worth growing on, as its drafter sees it
-  std::uint64_t seed     = 0;  ///< of the run's noise, for drafters that draw
+  typename C::State state;          ///< the constraint's state after all emitted tokens
+  std::span<const TokenId> prompt;  ///< [L]
+  std::span<const TokenId> generated;
+  std::size_t unread = 1;         ///< last tokens that the target has not read; at least one
+  std::span<const float> hidden;  ///< [n, H]
+  std::size_t max_depth  = 0;     ///< deeper drafts cannot be used
+  std::size_t max_nodes  = 0;     ///< in the tree, the root included
+  double min_probability = 0;     ///< of a path that is worth extending, as the drafter sees it
+  std::uint64_t seed     = 0;     ///< of the run's sampling noise, for drafters that sample
 
-  /// A token of prompt and generated text together.
+  /// A token of the prompt followed by the generated text.
   [[nodiscard]] TokenId token(std::size_t position) const noexcept {
     return position < prompt.size() ? prompt[position] : generated[position - prompt.size()];
   }
   [[nodiscard]] std::size_t length() const noexcept { return prompt.size() + generated.size(); }
-  /// The last token, below which drafts grow.
+  /// The last token; drafts grow below it.
   [[nodiscard]] TokenId root() const noexcept { return token(length() - 1); }
 };
 
-/// Guesses tokens by a rule that does not look at the target's noise: immutable and shared, with
-/// what belongs to a request in its `Request`, made by `begin(prompt)`.
+/// Guesses tokens without looking at the target's noise. It is immutable and shared; data of a
+/// request is in its `Request`, made by `begin(prompt)`.
 ///
-/// `propose` adds guesses with their probabilities; which of them are verified is decided after, so
-/// that several drafters can share one tree: at most `budget` tokens, none whose path is less
-/// likely than `min_probability`; or the tree of them that it makes itself, where it has
-/// `select(request, context, candidates)`. `reads_hidden` says whether it needs the target's hidden
-/// states.
+/// `propose` adds guesses with their probabilities. Which of them are verified is decided later, so
+/// that several drafters can share one tree: at most `budget` tokens, and none whose path is less
+/// likely than `min_probability`. A drafter with `select(request, context, candidates)` makes the
+/// tree itself. `reads_hidden` says whether it needs the target's hidden states.
 template <class D, class C>
 concept CandidateDrafter =
     requires(const D& d, typename D::Request& request, const DraftContext<C>& context,
@@ -63,8 +63,8 @@ concept CandidateDrafter =
       { d.min_probability() } -> std::convertible_to<double>;
     };
 
-/// Guesses tokens by drawing them from a distribution that it records, in a tree whose shape does
-/// not depend on what is drawn: what rules that compare two distributions require.
+/// Samples its guesses from a distribution that it records, in a tree whose shape does not depend
+/// on the samples. Rules that compare two distributions require this.
 template <class D, class C>
 concept DistributionDrafter =
     D::preserves_proposal_distribution &&
@@ -75,14 +75,14 @@ concept DistributionDrafter =
       { d.draft(request, context) } -> std::same_as<DraftTree>;
     };
 
-/// Either kind.
+/// Either kind of drafter.
 template <class D, class C>
 concept Drafter = CandidateDrafter<D, C> || DistributionDrafter<D, C>;
 
 namespace diagnose {
 
-/// True where D is a Drafter under a constraint C; otherwise a compile error that names what D
-/// lacks first. One that has `draft` is meant to be a DistributionDrafter.
+/// True if D is a Drafter under a constraint C; otherwise a compile error that names the first
+/// thing that D lacks. A D with `draft` is checked as a DistributionDrafter.
 template <class D, class C>
 consteval bool is_drafter() {
   if constexpr (Drafter<D, C>) {
@@ -130,7 +130,7 @@ consteval bool is_drafter() {
 
 }  // namespace diagnose
 
-/// The tree of what a drafter has guessed.
+/// The tree of a drafter's guesses.
 template <ConstraintPolicy C, CandidateDrafter<C> D>
 [[nodiscard]] DraftTree select_tree(const D& drafter, typename D::Request& request,
                                     const DraftContext<C>& context,

@@ -16,16 +16,16 @@ namespace tooldecode {
 
 /// Settings of DrafterGroup.
 struct DrafterGroupOptions {
-  std::size_t budget     = 32;    ///< draft tokens of a tree, whoever guessed them
+  std::size_t budget     = 32;    ///< draft tokens of a tree, from all drafters
   double min_probability = 0.02;  ///< of a path that is verified, as its drafters see it
 };
 
-/// Lets each drafter add its guesses, in the order given, and verifies the likeliest of them all.
+/// Lets each drafter add its guesses, in the given order, and verifies the most likely ones.
 ///
-/// What two guess is one node. A later drafter sees what earlier ones added: a ForcedDrafter at the
-/// end goes on below all leaves.
+/// A token that two drafters guess is one node. A later drafter sees what earlier ones added; a
+/// ForcedDrafter at the end continues below all leaves.
 ///
-/// \par Complexity  the sum of the drafters'
+/// \par Complexity  the sum of the drafters' costs
 /// \par Threads     immutable; const members may run concurrently
 template <class... Ds>
 class DrafterGroup {

@@ -1,5 +1,5 @@
 /// \file
-/// DrafterRef: any drafter, for what is to be compiled once and not for each of them.
+/// DrafterRef: a reference to a drafter of any type, so that code is compiled once.
 #pragma once
 
 #include <concepts>
@@ -14,18 +14,17 @@
 
 namespace tooldecode {
 
-/// Refers to a drafter of any type by a pointer and a table of functions made from the type.
+/// Refers to a drafter of any type through a pointer and a table of functions.
 ///
-/// A drafter for any constraint is told of a ConstraintRef, so that it is compiled once; one for a
-/// constraint of some types alone is told of the constraint itself. The drafter outlives the
-/// reference; temporaries do not compile.
+/// A drafter that works with any constraint receives a ConstraintRef, so it is compiled once. A
+/// drafter for certain constraint types receives the constraint itself. The drafter must outlive
+/// the reference; temporaries do not compile.
 ///
-/// \par Complexity  an indirect call and, for `begin`, an allocation
+/// \par Complexity  one indirect call, and one allocation for `begin`
 /// \par Threads     a small value; as the drafter
-/// \par Errors      as the drafter's
+/// \par Errors      those of the drafter
 class DrafterRef {
  public:
-  /// What a request keeps for a drafter of any type.
   using Request = core::ErasedValue;
   using Context = DraftContext<ConstraintRef>;
 
@@ -34,7 +33,7 @@ class DrafterRef {
   template <Drafter<ConstraintRef> D>
   DrafterRef(const D&&) = delete;
 
-  /// A drafter under constraints of a type.
+  /// A drafter under constraints of type C.
   template <ConstraintPolicy C, Drafter<C> D>
   [[nodiscard]] static DrafterRef under(const D& drafter) noexcept {
     if constexpr (Drafter<D, ConstraintRef>) {
@@ -48,7 +47,6 @@ class DrafterRef {
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
     return table_->begin(object_, prompt);
   }
-  /// The tree of one round.
   [[nodiscard]] DraftTree draft(Request& request, const Context& context) const {
     return table_->draft(object_, request, context);
   }
@@ -60,7 +58,7 @@ class DrafterRef {
     DraftTree (*draft)(const void*, Request&, const Context&);
   };
 
-  // What a drafter's own type gives the table.
+  // Implements the table for a drafter type.
   template <class D, class C>
   static DraftTree draft_of(const void* drafter, Request& request, const Context& context) {
     const D& own = *static_cast<const D*>(drafter);

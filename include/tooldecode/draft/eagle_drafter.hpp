@@ -25,21 +25,22 @@ namespace tooldecode {
 
 /// Settings of an EagleDrafter.
 struct EagleOptions {
-  std::size_t depth      = 6;     ///< levels of the tree
-  std::size_t width      = 8;     ///< nodes of a level that get children, and children of each
-  std::size_t budget     = 32;    ///< draft tokens of a tree
-  double min_probability = 0.02;  ///< of a path that is verified, as the draft sees it
-  /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
+  std::size_t depth      = 6;
+  std::size_t width      = 8;  ///< nodes of a level that get children; also children of each
+  std::size_t budget     = 32;
+  double min_probability = 0.02;  ///< of a path that is verified, as the draft model sees it
+  /// Vocabulary of the prompt. If set, the prompt's tokens are rows of the request's head too,
+  /// however rare they are.
   std::optional<Vocabulary> context = {};
 };
 
-/// EAGLE-2's drafter: a dynamic tree whose nodes are ranked by the draft model's own confidence.
+/// EAGLE-2's drafter: a dynamic tree whose nodes are ranked by the draft model's confidence.
 ///
-/// The draft model reads the target's hidden states of what was accepted and its own guesses from
-/// there on; the head turns guesses into logits of as many tokens as it has rows, and of no more
-/// than a node's mask allows.
+/// The draft model reads the target's hidden states of accepted tokens and continues with its own
+/// guesses. The head turns guesses into logits of the tokens that it has rows for, but no more than
+/// a node's mask allows.
 ///
-/// \par Shapes      at most 64 nodes are run per tree, those emitted without a pass included
+/// \par Shapes      at most 64 nodes are run per tree, tokens emitted without a pass included
 /// \par Complexity  `depth` passes of the draft model per round, over `width` nodes each
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4
@@ -51,7 +52,6 @@ class EagleDrafter {
  public:
   static constexpr bool reads_hidden = true;
 
-  /// What a request keeps.
   struct Request {
     draft::DraftState<D> state;
     H head;

@@ -1,5 +1,5 @@
 /// \file
-/// ForcedDrafter: drafts the text that the constraint leaves no choice about.
+/// ForcedDrafter: drafts the jump-forward string of the constraint.
 #pragma once
 
 #include <cmath>
@@ -23,33 +23,32 @@ namespace tooldecode {
 
 /// Settings of a ForcedDrafter.
 struct ForcedDrafterOptions {
-  std::size_t budget = 24;    ///< draft tokens of a tree
-  double probability = 0.98;  ///< that a model cuts forced text as the tokenizer does, per token
+  std::size_t budget = 24;
+  double probability = 0.98;  ///< per token, that a model cuts the string as the tokenizer does
 };
 
-/// Drafts forced text in the tokens that a tokenizer would write it with, below the last emitted
-/// token and below every likely leaf that other drafters have added.
+/// Drafts the jump-forward string, cut as a tokenizer would cut it, below the last emitted token
+/// and below every likely leaf that other drafters have added.
 ///
-/// A forced byte leaves no choice, but a forced text can be cut into tokens in many ways, so most
-/// of its tokens are not forced: names, keys and punctuation still cost a pass each. Their
-/// canonical tokens are what a model nearly always chooses, and guessing them needs no model at
-/// all. The last token of a text may be one that the model would merge with what follows; it is
-/// drafted like the others, and rejected where it is wrong.
+/// The bytes of the string are certain, but they can be cut into tokens in many ways, so most
+/// tokens of names, keys and punctuation still cost a pass each. A model nearly always chooses the
+/// canonical tokens, and guessing them needs no model. The last token of the string may be one that
+/// the model would merge with the next text; it is drafted too and rejected if it is wrong.
 ///
-/// \par Complexity  O(forced bytes) per leaf
+/// \par Complexity  O(bytes of the string) per leaf
 /// \par Threads     immutable; const members may run concurrently
 class ForcedDrafter {
  public:
   static constexpr bool reads_hidden = false;
 
-  /// Text to tokens, such as a Tokenizer's `encode`.
+  /// Turns text into tokens, such as a Tokenizer's `encode`.
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
-  /// Nothing of a request is kept.
+  /// Keeps nothing per request.
   struct Request {};
 
   explicit ForcedDrafter(Encode encode, ForcedDrafterOptions options = {})
       : encode_(std::move(encode)), options_(options) {}
-  /// Cuts text into the longest tokens that fit; the trie outlives the drafter.
+  /// Cuts text into the longest tokens that fit. The trie must outlive the drafter.
   explicit ForcedDrafter(const core::ByteTrie& trie, ForcedDrafterOptions options = {});
   explicit ForcedDrafter(const core::ByteTrie&&, ForcedDrafterOptions = {}) = delete;
 

@@ -1,5 +1,5 @@
 /// \file
-/// What forced_drafter.hpp declares.
+/// Implements forced_drafter.hpp.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 /// \file
-/// What frequency_ranked_head.hpp declares.
+/// Implements frequency_ranked_head.hpp.
 #pragma once
 
 #include <cstddef>
@@ -98,7 +98,7 @@ TOOLDECODE_INLINE FrequencyRankedHead::Gathered FrequencyRankedHead::gather(
     rows->reserve(tokens.size() * model::stored_size<W>(hidden_size()));
     const auto append = [&]<model::HeadWeight From>(std::vector<From> row) {
       for (const TokenId token : tokens) {
-        // Copied, because what has the bits of these weights may be of another library's type.
+        // Copied because the weights may be objects of another library's type with the same bits.
         std::memcpy(static_cast<void*>(row.data()), find_row(token), row.size() * sizeof(From));
         model::append_row(std::span<const From>(row), *rows);
       }

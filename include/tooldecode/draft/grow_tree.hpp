@@ -1,5 +1,5 @@
 /// \file
-/// grow_tree: the dynamic draft tree of EAGLE-2, level by level, under the constraint.
+/// grow_tree: grows the dynamic draft tree of EAGLE-2 level by level under the constraint.
 #pragma once
 
 #include <algorithm>
@@ -19,28 +19,27 @@
 
 namespace tooldecode::draft {
 
-/// A node of the level that is grown next.
+/// A node of the next level to grow.
 struct FrontierNode {
-  std::size_t node   = 0;  ///< among the candidates
-  std::size_t parent = 0;  ///< its parent's place in the level before
+  std::size_t node   = 0;  ///< index among the candidates
+  std::size_t parent = 0;  ///< its parent's index in the previous level
 };
 
 /// Grows candidates from their root: every node of a level gets its best children, and the best
-/// `width` of all these children are the next level.
+/// `width` of all these children form the next level.
 ///
-/// The head multiplies only the rows that a node's mask allows, and log-probabilities are those of
-/// what it multiplies, so that what the constraint forbids takes no probability from what it
-/// allows.
+/// The head multiplies only rows that a node's mask allows, and log-probabilities are normalised
+/// over these rows. Forbidden tokens take no probability from allowed ones.
 ///
-/// \param depth      levels
-/// \param min_probability  of a path that grows on
-/// \param children   children(level) gives how many children a node of that level gets
-/// \param states_of  states_of(level, frontier) gives the hidden states [n, H] whose logits are
-///                   those of the frontier's children; fewer rows than nodes end the growth after
-///                   as many nodes
-/// \par Complexity   depth products of at most `width` states with the head
-/// \par Threads      as states_of
-/// \par Source       Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
+/// \param depth            levels
+/// \param min_probability  of a path that is extended
+/// \param children         children(level) returns how many children a node of that level gets
+/// \param states_of        states_of(level, frontier) returns the hidden states [n, H] whose logits
+///                         are those of the frontier's children; with fewer rows than nodes, growth
+///                         ends after that many nodes
+/// \par Complexity  `depth` products of at most `width` states with the head
+/// \par Threads     as states_of
+/// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
 template <ConstraintPolicy C, DraftHead H, class Children, class StatesOf>
 void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth, std::size_t width,
                double min_probability, Children children, StatesOf states_of) {

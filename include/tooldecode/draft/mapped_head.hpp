@@ -1,5 +1,5 @@
 /// \file
-/// MappedHead: a draft's own LM head over a vocabulary of its own, as EAGLE-3 trains it.
+/// MappedHead: a draft's LM head over the draft's own vocabulary, as EAGLE-3 trains it.
 #pragma once
 
 #include <cstddef>
@@ -20,28 +20,29 @@
 
 namespace tooldecode {
 
-/// What a MappedHead is besides its matrix.
+/// Settings of a MappedHead.
 struct MappedHeadOptions {
-  /// A draft's last norm, [H], or empty: states are multiplied as they are.
+  /// Weights of the draft's last norm, [H]; empty: states are multiplied without a norm.
   std::vector<float> norm{};
   float norm_epsilon = 1e-5F;
-  /// What rows are rounded to.
+  /// Type of the stored weights.
   WeightType weights = WeightType::float32;
 };
 
-/// Maps hidden states to logits over a draft's own K tokens, each of which is one of the target's.
+/// Maps hidden states to logits over a draft's K tokens, each of which is a token of the target.
 ///
-/// The matrix was trained for these tokens and is no part of the target's head, so a token that is
-/// not among them has no row, whatever a mask allows. Where the draft has a last norm, states are
-/// normalised before they are multiplied: what it drafts from is what it reads next, and that is
-/// not. `WeightType::scaled_byte` rounds rows to 8 bits with a scale each. A copy shares the
+/// The matrix was trained for these tokens and is not part of the target's head, so any other token
+/// has no row, whatever a mask allows. If the draft has a last norm, states are normalised before
+/// they are multiplied. The norm is here because the draft model reads its states without it in the
+/// next step. `WeightType::scaled_byte` rounds rows to 8 bits with one scale each. Copies share the
 /// weights.
 ///
 /// \par Shapes      d2t [K], weights [K, H]; hidden [n, H], logits [n, K], masks [ceil(V / 32)]
-/// \par Complexity  as FrequencyRankedHead; 4 bytes per token of the target beside the weights
+/// \par Complexity  as FrequencyRankedHead; needs 4 bytes per token of the target beside the
+///                  weights
 /// \par Threads     immutable after construction; const members may run concurrently
-/// \par Errors      Error{shape_mismatch}, {unknown_token} and {malformed_file} from the
-///                  constructor, nothing afterwards
+/// \par Errors      constructor: Error{shape_mismatch}, {unknown_token} and {malformed_file}; none
+///                  afterwards
 /// \par Source      Li et al., EAGLE-3, arXiv:2503.01840; the tensors `d2t`, `lm_head.weight` and
 ///                  `norm.weight` of its checkpoints
 class MappedHead {
@@ -52,8 +53,8 @@ class MappedHead {
   MappedHead(std::size_t vocabulary_size, std::span<const std::int64_t> d2t,
              std::span<const float> weights, MappedHeadOptions options = {});
 
-  /// Reads a checkpoint's `d2t` and `lm_head.weight`, and its `norm.weight` where it is there, for a
-  /// target of this shape; Errors as SafeTensors besides.
+  /// Reads `d2t`, `lm_head.weight` and, if present, `norm.weight` of a checkpoint, for a target of
+  /// this shape. Also throws what SafeTensors throws.
   [[nodiscard]] static MappedHead read(const SafeTensors& file, const LlamaConfig& target,
                                        WeightType weights = WeightType::float32);
 
@@ -62,28 +63,26 @@ class MappedHead {
   [[nodiscard]] std::size_t size() const noexcept { return table_->tokens.size(); }
   [[nodiscard]] TokenId token(std::size_t i) const noexcept { return table_->tokens[i]; }
 
-  /// The same: no rows can be added to a matrix of its own.
+  /// Returns a copy: rows cannot be added to this matrix.
   [[nodiscard]] MappedHead with(std::span<const TokenId>) const { return *this; }
 
-  /// Logits of all rows, in their order.
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const;
-  /// The k likeliest tokens of each state and the log-sum-exp of all, of those that its mask
-  /// leaves.
+  /// For each state, the k most likely tokens that its mask allows, and the log-sum-exp of all
+  /// allowed tokens.
   [[nodiscard]] std::vector<draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t k,
       std::span<const ConstMaskView> masks = {}) const;
-  /// All tokens that a mask leaves, with their logits.
+  /// All tokens that a mask allows, with their logits.
   [[nodiscard]] draft::TokenLogits project(std::span<const float> hidden,
                                            ConstMaskView mask = {}) const;
 
-  /// What the weights of rows are.
   [[nodiscard]] WeightType row_type() const noexcept { return table_->type; }
   [[nodiscard]] WeightType found_type() const noexcept { return table_->type; }
   /// The weights of row i < K, as append_row stores them.
   [[nodiscard]] const void* row(std::size_t i) const noexcept {  // [H]
     return static_cast<const std::byte*>(table_->weights.get()) + i * table_->row_bytes;
   }
-  /// The weights of a token, null where it has none.
+  /// The weights of a token; null if it has no row.
   [[nodiscard]] const void* find_row(TokenId token) const noexcept {  // [H]
     const auto t = static_cast<std::size_t>(token);
     return t < vocabulary_size() && table_->rows[t] != none ? row(table_->rows[t]) : nullptr;
@@ -103,7 +102,7 @@ class MappedHead {
     float norm_epsilon = 0;
   };
 
-  // The states behind the norm, which `own` may hold.
+  // The states after the norm, which may be stored in `own`.
   [[nodiscard]] std::span<const float> normed(std::span<const float> hidden,
                                               std::vector<float>& own) const;
 

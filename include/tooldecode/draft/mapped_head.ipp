@@ -1,5 +1,5 @@
 /// \file
-/// What mapped_head.hpp declares.
+/// Implements mapped_head.hpp.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ TOOLDECODE_INLINE MappedHead::MappedHead(std::size_t vocabulary_size,
                     ", as a row of lm_head.weight has");
   }
   for (std::size_t i = 0; i < d2t.size(); ++i) {
-    // In unsigned arithmetic, where a sum past the range is one that is not a token.
+    // Unsigned arithmetic: a sum out of range becomes an unknown token.
     const std::uint64_t token = i + static_cast<std::uint64_t>(d2t[i]);
     const std::string place   = "d2t[" + std::to_string(i) + ']';
     if (token >= vocabulary_size) {

@@ -26,18 +26,18 @@ namespace tooldecode {
 struct MedusaOptions {
   std::vector<std::size_t> choices = {8, 6, 4};  ///< children of a node, by its depth
   std::size_t width                = 8;          ///< nodes of a level that get children
-  std::size_t budget               = 32;         ///< draft tokens of a tree
+  std::size_t budget               = 32;
   double min_probability           = 0.02;  ///< of a path that is verified, as the heads see it
-  /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
+  /// Vocabulary of the prompt. If set, the prompt's tokens are rows of the request's head too,
+  /// however rare they are.
   std::optional<Vocabulary> context = {};
 };
 
-/// Drafts the combinations of what Medusa's heads guess, the likeliest first.
+/// Drafts combinations of the guesses of Medusa's heads, the most likely first.
 ///
-/// A head's guess does not know which token was guessed before it, but its mask does: under a
-/// constraint each node takes the head's best tokens among those that may follow it. Medusa fixes
-/// its tree beforehand from average accuracy; here each round takes the nodes that the heads
-/// themselves rate highest.
+/// A head does not know which token was guessed before its own, but the mask does: each node takes
+/// the head's best tokens among those that may follow it. Medusa fixes its tree in advance from
+/// average accuracy; here each round takes the nodes that the heads rate highest.
 ///
 /// \par Complexity  one pass of the heads' blocks and up to `width` rows of products per level
 /// \par Threads     immutable; const members may run concurrently; refers to the model
@@ -49,10 +49,9 @@ class MedusaDrafter {
  public:
   static constexpr bool reads_hidden = true;
 
-  /// What a request keeps.
   struct Request {
     H head;
-    std::vector<float> hidden;  // [H], of the last token that the target has read
+    std::vector<float> hidden;  // [H], of the last token that the target read
   };
 
   MedusaDrafter(const MedusaModel& model, H head, MedusaOptions options = {})
@@ -73,8 +72,8 @@ class MedusaDrafter {
       const auto last = context.hidden.last(width);
       request.hidden.assign(last.begin(), last.end());
     }
-    // The first head guesses the second token after the last that was read: where one token is
-    // unread, the one after the root.
+    // The first head guesses the second token after the last one read: if one token is unread, that
+    // is the token after the root.
     const std::size_t skipped = context.unread - 1;
     if (skipped >= model_->heads()) return;
     std::vector<float> all(model_->heads() * width);  // [heads, H]

@@ -22,30 +22,30 @@ namespace tooldecode {
 
 /// Settings of a PromptLookupDrafter.
 struct PromptLookupOptions {
-  std::size_t budget    = 24;  ///< draft tokens of a tree
-  std::size_t length    = 8;   ///< tokens of one guess, at most
-  std::size_t matches   = 3;   ///< guesses per round, at most
-  std::size_t min_bytes = 2;   ///< of a match
-  std::size_t max_bytes = 32;  ///< of a match that are compared
+  std::size_t budget    = 24;
+  std::size_t length    = 8;  ///< most tokens of one guess
+  std::size_t matches   = 3;  ///< most guesses per round
+  std::size_t min_bytes = 2;
+  std::size_t max_bytes = 32;  ///< most bytes compared for a match
 };
 
-/// Drafts by looking the last text up in what came before: prompt, tool documents in it, and the
-/// answer so far.
+/// Looks the last text up in what came before it (the prompt, its tool documents and the answer so
+/// far) and drafts what followed.
 ///
-/// Text is compared by its bytes and not by its tokens, because a value seldom has the tokens in a
-/// call that it has in a question (" Oslo" and "'Oslo"); the longest match is the first guess, and
-/// among equals the latest. What followed a match is cut into the longest tokens that fit, as far
-/// as the constraint goes along. Arguments are mostly copied from the user's words, and names from
-/// the documents.
+/// Text is compared by bytes, not tokens, because a value seldom has the same tokens in a call and
+/// in a question (" Oslo" and "'Oslo"). The longest match is the first guess; ties go to the latest
+/// match. The text after a match is cut into the longest tokens that fit, as far as the constraint
+/// allows it. This works because arguments are mostly copied from the user's words, and names from
+/// the tool documents.
 ///
-/// \par Complexity  O(bytes of the sequence) per round, times `max_bytes` where text repeats
+/// \par Complexity  O(bytes of the sequence) per round, times `max_bytes` if the text is repetitive
 /// \par Threads     immutable; const members may run concurrently
 /// \par Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
 class PromptLookupDrafter {
  public:
   static constexpr bool reads_hidden = false;
 
-  /// The text of a request, as far as it was looked at.
+  /// The text of a request that has been read so far.
   struct Request {
     std::string text;
     std::size_t tokens = 0;
@@ -79,11 +79,11 @@ class PromptLookupDrafter {
 
  private:
   struct Match {
-    std::size_t bytes;  // how far the text before agrees with the end
-    std::size_t end;    // where what followed begins
+    std::size_t bytes;  // how far the text before it agrees with the end
+    std::size_t end;    // where the text after it begins
   };
 
-  // Long matches are followed by the same more often; rough values, which only rank guesses.
+  // Rough values that only rank guesses: long matches continue alike more often.
   static float log_probability(std::size_t bytes) noexcept;
 
   [[nodiscard]] std::vector<Match> find_matches(std::string_view text) const;

@@ -1,5 +1,5 @@
 /// \file
-/// What prompt_lookup_drafter.hpp declares.
+/// Implements prompt_lookup_drafter.hpp.
 #pragma once
 
 #include <algorithm>

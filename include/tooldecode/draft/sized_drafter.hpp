@@ -1,5 +1,5 @@
 /// \file
-/// SizedDrafter: drafts as deep, and verifies as much of it, as is worth the time.
+/// SizedDrafter: drafts only as deep, and verifies only as many guesses, as pays off.
 #pragma once
 
 #include <algorithm>
@@ -23,32 +23,31 @@
 
 namespace tooldecode {
 
-/// Lets another drafter guess only where guesses pay, each path as deep as it is likely enough to be
-/// accepted, and chooses how many guesses a pass verifies, by what passes cost and how often such
-/// guesses were accepted.
+/// Wraps a drafter. It drafts only where guesses pay off, extends each path only while it is likely
+/// enough, and chooses how many guesses a pass verifies. It decides from the cost of passes and the
+/// measured acceptance of such guesses.
 ///
-/// Which tokens are emitted does not depend on it, only how fast they come. Copies learn together,
-/// and so do all that are given one estimate.
+/// It affects only the speed, never the tokens. Copies learn together, and so do all drafters that
+/// share one estimate.
 ///
-/// \par Complexity  as the drafter, and O(nodes log nodes)
+/// \par Complexity  as the drafter, plus O(nodes log nodes)
 /// \par Threads     const members may run concurrently
-/// \par Errors      as the drafter
+/// \par Errors      those of the drafter
 template <class D>
 class SizedDrafter {
  public:
   static constexpr bool reads_hidden = D::reads_hidden;
 
-  /// What a request keeps.
   struct Request {
     typename D::Request inner;
-    std::optional<DraftTree> last;  // the tree of the round before
-    std::size_t length = 0;         // of prompt and answer when it was made
-    double spent       = 0;         // seconds of this round's guesses
+    std::optional<DraftTree> last;  // tree of the previous round
+    std::size_t length = 0;         // prompt and answer when `last` was made
+    double spent       = 0;         // seconds of this round's drafting
     std::size_t rounds = 0;
   };
 
   /// \param costs   of the target's passes on this machine
-  /// \param learnt  what requests before have taught about such guesses; not null
+  /// \param learnt  estimate to share and update; not null
   SizedDrafter(D drafter, TreeCosts costs,
                std::shared_ptr<draft::AcceptanceEstimate> learnt =
                    std::make_shared<draft::AcceptanceEstimate>())
@@ -59,7 +58,6 @@ class SizedDrafter {
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
     return {drafter_.begin(prompt), std::nullopt, 0, 0, 0};
   }
-  /// What has been learnt so far.
   [[nodiscard]] const draft::AcceptanceEstimate& acceptance() const noexcept { return *learnt_; }
 
   template <ConstraintPolicy C>
@@ -76,7 +74,7 @@ class SizedDrafter {
     const auto start = std::chrono::steady_clock::now();
     drafter_.propose(request.inner, narrowed, candidates);
     const auto took = std::chrono::steady_clock::now() - start;
-    // In its first round a drafter may read the whole prompt, which says nothing of the next ones.
+    // In the first round a drafter may read the whole prompt, so its time is not representative.
     const bool is_first = request.rounds == 1;
     request.spent       = is_first ? 0 : std::chrono::duration<double>(took).count();
     std::size_t levels  = 0;
@@ -86,13 +84,12 @@ class SizedDrafter {
     if (levels > 0 && !is_first) learnt_->count_time(levels, took);
   }
 
-  /// The tree that a pass verifies.
   template <ConstraintPolicy C>
   [[nodiscard]] DraftTree select(Request& request, const DraftContext<C>& context,
                                  const DraftCandidates<C>& candidates) const {
     const std::size_t most = std::min(budget() + 1, context.max_nodes);
-    // A node's score is never above its parent's, so what comes first has its parent before it.
-    std::vector<std::pair<float, double>> ranked;  // score; that it is accepted
+    // Parents come before their children, because a node's score is never above its parent's.
+    std::vector<std::pair<float, double>> ranked;  // score; probability that it is accepted
     std::vector<double> path(candidates.size(), 1.0);
     std::vector<float> scores(candidates.size(), 0.0F);
     const auto min = static_cast<float>(std::log(min_probability()));
@@ -117,11 +114,11 @@ class SizedDrafter {
   }
 
  private:
-  // Once in so many rounds, so many levels and guesses: what has become better is noticed.
+  // Every `often` rounds, drafts at least `explored` levels and guesses, to notice improvements.
   static constexpr std::size_t often    = 16;
   static constexpr std::size_t explored = 2;
 
-  // Follows the last tree along what was emitted since.
+  // Follows the last tree along the tokens emitted since.
   template <ConstraintPolicy C>
   void learn(Request& request, const DraftContext<C>& context) const {
     if (!request.last) return;
@@ -129,7 +126,7 @@ class SizedDrafter {
     std::size_t node      = 0;
     for (std::size_t at = request.length; at < context.length() && !tree.is_leaf(node); ++at) {
       const TokenId token = context.token(at);
-      std::size_t best    = node;  // its likeliest child
+      std::size_t best    = node;  // its most likely child
       for (std::size_t i = node + 1; i < tree.size(); ++i) {
         if (tree.parent(i) != node) continue;
         if (best == node || tree.score(i) > tree.score(best)) best = i;
@@ -145,8 +142,8 @@ class SizedDrafter {
     request.last.reset();
   }
 
-  // Drafts nothing where not even the likeliest guesses pay on average, and else what pays by its
-  // own probability.
+  // Disables drafting if not even the most likely guesses pay off on average; else keeps the paths
+  // that pay off by their own probability.
   template <ConstraintPolicy C>
   void narrow(DraftContext<C>& context) const {
     std::array<double, draft::AcceptanceEstimate::levels> acceptance;

@@ -1,5 +1,5 @@
 /// \file
-/// ToolCacheDrafter: drafts the calls whose results are already there.
+/// ToolCacheDrafter: drafts calls whose results are cached.
 #pragma once
 
 #include <algorithm>
@@ -25,19 +25,19 @@ namespace tooldecode {
 /// Settings of a ToolCacheDrafter.
 struct ToolCacheDrafterOptions {
   std::size_t budget    = 48;    ///< draft tokens of a tree
-  std::size_t max_calls = 4;     ///< branches of a tree, the latest calls first
-  double probability    = 0.97;  ///< of a token of the latest call, if the call began alike
+  std::size_t max_calls = 4;     ///< branches of a tree; the latest calls first
+  double probability    = 0.97;  ///< of a token of the latest call, if the call begins alike
 };
 
-/// Drafts, inside a call, what is left of each cached call that began as this one has.
+/// Inside a call, drafts the rest of each cached call that begins like it.
 ///
-/// Somebody has run a tool for a call that the model is expected to make; if the model does make
-/// it, one pass verifies the whole of it. Each cached call is a branch, below the name of its tool
-/// or, while the name is not written yet, below the call's beginning. Once the model writes
-/// something else no branch is left and nothing is drafted.
+/// The tool has already run for a call that the model is expected to make. If the model makes it,
+/// one pass verifies all of it. Each cached call is a branch: below the name of its tool or, before
+/// the name is written, below the beginning of the call. When the model writes something else, no
+/// branch is left and nothing is drafted.
 ///
 /// \par Complexity  O(cached calls x bytes of the answer) per round
-/// \par Threads     immutable; const members may run concurrently where `Lookup` may
+/// \par Threads     immutable; const members may run concurrently if `Lookup` is thread-safe
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 5: cached calls as speculative
 ///                  tokens
 class ToolCacheDrafter {
@@ -46,7 +46,7 @@ class ToolCacheDrafter {
 
   /// The cached calls to a tool, latest first.
   using Lookup = std::function<std::vector<ToolCall>(std::string_view tool)>;
-  /// The text of an answer, as far as it was looked at.
+  /// The text of an answer that has been read so far.
   struct Request {
     std::string text;
     std::size_t tokens = 0;
@@ -66,8 +66,9 @@ class ToolCacheDrafter {
   [[nodiscard]] std::vector<ToolCall> cached(const ToolCallFSM& calls,
                                              std::optional<std::size_t> tool) const;
 
-  // What of a call is left where an answer's text ends inside it: after as much of the call as the
-  // text repeats since the tool's name, or, before the name is whole, as its end shares.
+  // The rest of a cached call where an answer's text ends inside a call: what follows the part that
+  // the text repeats since the tool's name, or, before the name is complete, the part that its end
+  // shares.
   static std::optional<std::string_view> find_rest(std::string_view text, std::string_view whole,
                                                    std::string_view name, bool has_name);
 

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_cache_drafter.hpp declares.
+/// Implements tool_cache_drafter.hpp.
 #pragma once
 
 #include <algorithm>

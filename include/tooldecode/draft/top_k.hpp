@@ -1,6 +1,5 @@
 /// \file
-/// TopK: the likeliest tokens of logits that come in parts, and the sum that makes them a
-/// distribution.
+/// TopK: the most likely tokens of logits that arrive in parts, and their log-sum-exp.
 #pragma once
 
 #include <algorithm>
@@ -26,20 +25,20 @@ struct ScoredToken {
   friend bool operator==(const ScoredToken&, const ScoredToken&) = default;
 };
 
-/// The likeliest tokens after one hidden state, by logit descending, then by id ascending.
+/// The most likely tokens after one hidden state, by logit descending, then by id ascending.
 struct TopTokens {
   std::vector<ScoredToken> tokens;
-  /// Over all tokens that were considered; -infinity where there were none.
+  /// Over all tokens that were considered; -infinity if there were none.
   double log_sum_exp = -std::numeric_limits<double>::infinity();
 
-  /// Of the i-th token, among all that were considered.
+  /// Log-probability of the i-th token among all that were considered.
   [[nodiscard]] float log_probability(std::size_t i) const noexcept;
 };
 
-/// Keeps the k likeliest tokens of all that it is shown, and log(sum(exp(logits))) of all.
+/// Keeps the k most likely tokens that it receives, and log(sum(exp(logits))) of all.
 ///
 /// \par Shapes      m tokens and logits per call; logits finite or -infinity, which is never kept
-/// \par Complexity  O(m) per call while none of them is kept, O(k) for one that is
+/// \par Complexity  O(m) per call, plus O(k) for each token that is kept
 class TopK {
  public:
   explicit TopK(std::size_t k) : k_(k) {}

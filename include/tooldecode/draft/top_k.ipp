@@ -1,5 +1,5 @@
 /// \file
-/// What top_k.hpp declares.
+/// Implements top_k.hpp.
 #pragma once
 
 #include <algorithm>

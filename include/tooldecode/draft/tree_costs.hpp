@@ -1,5 +1,5 @@
 /// \file
-/// TreeCosts: what a pass takes by the number of its tokens, and how large a draft is worth it.
+/// TreeCosts: the cost of a pass by the number of its tokens, and which draft size is worth it.
 #pragma once
 
 #include <algorithm>
@@ -22,38 +22,37 @@
 
 namespace tooldecode {
 
-/// Seconds of a target's pass over 1 to 64 tokens, as one machine has them.
+/// Seconds of a target's pass over 1 to 64 tokens on one machine.
 ///
-/// A GPU takes as long for 60 tokens as for one, a processor ten times as long or more: the size of
-/// a tree that pays is the machine's and the guesses' affair, and no constant.
+/// A GPU takes as long for 60 tokens as for one, a CPU ten times as long or more. So the best size
+/// of a tree depends on the machine and on the guesses.
 ///
 /// \par Shapes      pass [64], seconds by tokens
 /// \par Complexity  O(1) to read; best_size O(nodes), best_depth O(levels)
-/// \par Errors      Error{invalid_option} from the constructor for no times or such as are not
-///                  positive and finite; `measure` as the model's
-/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 2: the time of a round is the
-///                  drafts' and the target's
+/// \par Errors      constructor: Error{invalid_option} for no times, or times that are not positive
+///                  and finite; `measure`: those of the model
+/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 2: a round takes the time of
+///                  the draft and of the target
 class TreeCosts {
  public:
   static constexpr std::size_t max_tokens = DraftTree::max_nodes;
 
-  /// \param known  (tokens, seconds), tokens ascending; between two it is a straight line, outside
-  ///               the nearest
+  /// \param known  (tokens, seconds), tokens ascending; interpolated linearly, constant outside
   explicit TreeCosts(std::span<const std::pair<std::size_t, double>> known);
 
-  /// Of a machine on which a pass of 64 tokens takes as long as one of a single token, so that all
-  /// guesses are worth being verified.
+  /// Costs of a machine on which a pass of 64 tokens takes as long as one of a single token, so
+  /// that verifying every guess pays off.
   [[nodiscard]] static TreeCosts flat();
 
-  /// Times passes of a model behind a text of a few tokens, with a few rows of logits: the least of
-  /// some rounds for small sizes, one round for large ones; 243 tokens in all.
+  /// Times passes of a model after a short text, with a few rows of logits: the minimum of several
+  /// rounds for small sizes, one round for large ones; 243 tokens in all.
   ///
   /// \param text  [L], at least one token
   template <TreeModel M>
   [[nodiscard]] static TreeCosts measure(const M& model, std::span<const TokenId> text) {
     constexpr std::array<std::size_t, 11> sizes{1, 2, 3, 4, 5, 8, 10, 16, 24, 40, 64};
     constexpr int rounds        = 3;
-    constexpr std::size_t brief = 10;  // what is longer is not disturbed as easily
+    constexpr std::size_t brief = 10;  // longer passes are disturbed less
     auto cache                  = model.make_cache();
     std::vector<float> logits(model.vocabulary_size());
     model.forward(cache, text, logits);
@@ -71,7 +70,7 @@ class TreeCosts {
         if constexpr (HeadTreeModel<M>) {
           rows.resize(sizes[i] * model.hidden_size());
           model.forward_tree_hidden(cache, tokens, ancestors, rows);
-          // Then the head is read for a few of them, if for any: as without a constraint.
+          // As without a constraint, the head is then read for a few of the states.
           if constexpr (HostHeadModel<M>) {
             const std::size_t few = std::min(sizes[i], model::states_of_a_tile);
             chosen.resize(few * model.vocabulary_size());
@@ -92,35 +91,35 @@ class TreeCosts {
     return TreeCosts(known);
   }
 
-  /// Seconds of a pass over so many tokens, at most those of 64.
+  /// Seconds of a pass; more than 64 tokens cost as much as 64.
   [[nodiscard]] double pass(std::size_t tokens) const noexcept;
 
-  /// How many of some guesses a pass should verify, so that its tokens come fastest.
+  /// How many guesses a pass should verify for the most tokens per second.
   ///
-  /// \param acceptance  of each guess, from the likeliest down
-  /// \param lead        tokens that the pass has in any case
-  /// \param spent       seconds that the round has taken before the pass
+  /// \param acceptance  of each guess, most likely first
+  /// \param lead        tokens that the pass reads in any case
+  /// \param spent       seconds of the round before the pass
   [[nodiscard]] std::size_t best_size(std::span<const double> acceptance, std::size_t lead,
                                       double spent) const noexcept;
 
-  /// A chain's length, and the tokens of a second that it gives.
+  /// A chain's length, and the tokens per second that it gives.
   struct Chain {
     std::size_t levels = 0;
     double rate        = 0;
   };
-  /// How many levels to draft, each with one token that is verified, so that tokens come fastest.
+  /// How many levels to draft for the most tokens per second, if one token of each level is
+  /// verified.
   ///
-  /// \param acceptance  of a level's token, where the one above was accepted
-  /// \param level       seconds that drafting a level takes
+  /// \param acceptance  of a level's token, given that the one above was accepted
+  /// \param level       seconds to draft a level
   [[nodiscard]] Chain best_depth(std::span<const double> acceptance, std::size_t lead,
                                  double level) const noexcept;
 
-  /// How likely a path must be to be verified that one more level below it pays: that its token
-  /// comes as fast as others do.
+  /// The least path probability at which drafting one more level below it pays off.
   ///
-  /// \param chain       what rounds are like on average
-  /// \param acceptance  of the level's token, where the path was accepted
-  /// \param level       seconds that drafting the level takes
+  /// \param chain       the average round
+  /// \param acceptance  of the level's token, given that the path was accepted
+  /// \param level       seconds to draft the level
   [[nodiscard]] double least_path(Chain chain, double acceptance, std::size_t lead,
                                   double level) const noexcept;
 

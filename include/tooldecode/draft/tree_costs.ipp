@@ -1,5 +1,5 @@
 /// \file
-/// What tree_costs.hpp declares.
+/// Implements tree_costs.hpp.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ TOOLDECODE_INLINE TreeCosts::Chain TreeCosts::best_depth(std::span<const double>
 
 TOOLDECODE_INLINE double TreeCosts::least_path(Chain chain, double acceptance, std::size_t lead,
                                                double level) const noexcept {
-  constexpr std::size_t apart = 4;  // single steps of measured times may be of any sign
+  constexpr std::size_t apart = 4;  // measured differences of single steps may have any sign
   const std::size_t tokens    = lead + chain.levels;
   const double one_more       = (pass(tokens + apart) - pass(tokens)) / static_cast<double>(apart);
   return chain.rate * (level + std::max(one_more, 0.0)) / acceptance;

@@ -1,5 +1,5 @@
 /// \file
-/// ClientLoop: what a ClientSpeculator does, for contexts of any type.
+/// ClientLoop: the implementation of ClientSpeculator, independent of the context type.
 #pragma once
 
 #include <atomic>
@@ -31,38 +31,34 @@
 
 namespace tooldecode {
 
-/// What may be speculated on. A SpeculationGate fits the hooks; without them every eligible call
-/// that the budget allows is started.
+/// What may be speculated on. A SpeculationGate fits the hooks; without hooks every eligible call
+/// within the budget is started.
 struct ClientOptions {
   SpeculationPolicy policy{};
-  /// Whether a proposed call of a tool that is eligible is worth starting; called by one thread at
-  /// a time.
+  /// Whether a proposed call of an eligible tool is worth starting; called by one thread at a time.
   std::function<bool(std::string_view tool)> expects_gain{};
-  /// Told after a turn, for each tool that was called or proposed.
+  /// Called after a turn for each tool that was called or proposed.
   std::function<void(std::string_view tool, const Observation& seen)> observe{};
 };
 
 namespace execute {
 
-/// Does what ClientSpeculator says.
+/// The implementation of ClientSpeculator.
 ///
-/// \par Threads     as ClientSpeculator, and so on
+/// \par Threads     as ClientSpeculator; so are the other properties
 class ClientLoop {
  public:
-  /// A context of any type.
   using Context = std::shared_ptr<const void>;
 
-  /// \param executor  outlives the speculator
+  /// \param executor  must outlive the speculator
   ClientLoop(ClientModels<Context> generators, ToolExecutor& executor, ClientOptions options);
 
   ClientLoop(const ClientLoop&)            = delete;
   ClientLoop& operator=(const ClientLoop&) = delete;
   ~ClientLoop();
 
-  /// One turn.
   [[nodiscard]] ClientTurn run_turn(const Context& context, std::stop_token stop);
 
-  /// What has been submitted so far; waits for what is under way.
   [[nodiscard]] SubmissionCounts submissions() const;
 
  private:
@@ -70,28 +66,28 @@ class ClientLoop {
 
   struct Proposal {
     ToolCall call{};
-    bool is_guess = false;                 // else the engine waits for it
-    Seconds time{};                        // of the guess, since its stage began
-    std::optional<Execution> execution{};  // where it was started
-    std::optional<RunFate> fate{};         // where the engine has asked for it
-    std::optional<Seconds> asked{};        // when it waited for it
+    bool is_guess = false;  // else the engine waits for it
+    Seconds time{};         // from the stage's begin until the guess
+    std::optional<Execution> execution{};
+    std::optional<RunFate> fate{};   // if the engine has asked for it
+    std::optional<Seconds> asked{};  // when the engine began to wait
   };
-  using Proposals = std::map<std::string, Proposal>;  // by key
+  using Proposals = std::map<std::string, Proposal>;
 
-  // What the threads of a turn share; a slow speculator may hold it longer than the turn lasts.
+  // Shared by the threads of a turn. A slow speculator may hold it longer than the turn lasts.
   struct Turn {
     explicit Turn(const Context& from) : context(std::make_shared<const Context>(from)) {}
 
     const std::shared_ptr<const Context> context;
     const Clock::time_point begin                    = Clock::now();
     const std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
-    std::mutex mutex;  // guards what follows, and what changes of its stages
+    std::mutex mutex;  // guards the members below and the mutable state of its stages
     Proposals proposals;
     SpeculationCounts counts;
     Seconds saved{};
-    std::vector<std::pair<std::string, Observation>> observed;  // of the engine's turns
+    std::vector<std::pair<std::string, Observation>> observed;  // in turns of the engine
   };
-  // A turn of the model; a Turn has several where its engine goes on over calls.
+  // A turn of the model. A Turn has several if its engine continues after calls.
   struct Stage {
     Stage(std::shared_ptr<Turn> in, std::shared_ptr<const Context> from, Clock::time_point since,
           SpeculationBudget of)
@@ -104,27 +100,27 @@ class ClientLoop {
     std::stop_source stop;
     bool is_closed = false;
     SpeculationBudget budget;
-    std::size_t ended = 0;  // speculators, errors included
+    std::size_t ended = 0;  // finished speculators, with or without an error
   };
   void serve(const ClientModel<Context>& speculator, std::stop_token quit);
 
-  // A speculator has come to its end. One that the reply has stopped may well throw: it is late.
+  // A speculator has finished. If the reply stopped it, it counts as late even if it throws.
   static void end(Stage& stage, const std::optional<std::string>& error);
 
   void propose(Stage& stage, const ToolCall& call);
 
-  // Submits a result once it is there, and where it is to be told.
+  // Submits a result when it arrives, if `is_told` accepts it.
   void submit(const std::shared_ptr<Turn>& turn, const Proposal& proposal,
               const std::function<bool(const ToolResult&)>& is_told);
 
-  // The engine waits for results. Whether it will have them: it would take the result of a call
-  // with effects for that of the next one like it.
+  // The engine waits for results; returns whether it will get them. Calls with effects are refused:
+  // the cache would reuse one result for the next equal call.
   bool run_for(const std::shared_ptr<Turn>& turn, const std::vector<ToolCall>& calls);
 
-  // The engine has gone on over calls.
+  // The engine has continued after these calls.
   void count_residents(Turn& turn, const std::vector<ToolCall>& calls, Seconds generation);
 
-  // The engine's turns do not count; what was started for them may be of use again.
+  // Forgets the turns of the engine; what was started for them may still be used.
   static void forget_residents(Turn& turn);
 
   std::shared_ptr<Stage> open(const std::shared_ptr<Turn>& turn,
@@ -132,19 +128,18 @@ class ClientLoop {
                               const std::stop_token& stop);
   void stop_stage();
 
-  // Ends the speculation of a stage.
   void close(Stage& stage);
-  // Ends submission, too.
+  // Ends the submission too.
   static Proposals close(Turn& turn, ClientTurn& result);
 
-  // The key of each call; where one cannot be written, a text that no key is and no other call has.
+  // The key of each call; a call that has no key gets a unique text that is not a key.
   std::vector<std::string> keys_of(const std::vector<ToolCall>& calls) const;
 
   bool has_effects(const ToolCall& call) const { return !options_.policy.is_eligible(call.name); }
 
   static ToolRun record(const Turn& turn, const Proposal& of, std::optional<Seconds> asked);
 
-  // A call of the reply, which may have been started.
+  // A call of the reply, which may have been started already.
   Proposal begin(const ToolCall& call, Proposals& proposals, const std::string& key);
 
   void run(ClientTurn& result, const Turn& turn, Proposals& proposals, Seconds generation,
@@ -153,7 +148,7 @@ class ClientLoop {
   static void waste_others(Proposals& proposals, const std::set<std::string>& wanted,
                            const Turn& turn, ClientTurn& result);
 
-  // A tool was predicted right where all its calls were proposed.
+  // A tool counts as predicted right if all its calls were proposed.
   void observe(const ClientTurn& result, const Turn& turn, const Proposals& proposals,
                const std::vector<std::string>& keys, const std::vector<Seconds>& times,
                Seconds generation) const;
@@ -161,11 +156,11 @@ class ClientLoop {
   const ClientModels<Context> generators_;
   ToolExecutor* executor_;
   const ClientOptions options_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable_any opened_;
-  std::shared_ptr<Stage> stage_;  // none between turns
+  std::shared_ptr<Stage> stage_;  // null between turns
   std::size_t serial_ = 0;
-  std::optional<ToolSubmitter<Context>> submitter_{};  // none where nothing is submitted
+  std::optional<ToolSubmitter<Context>> submitter_{};  // empty if nothing is submitted
   std::vector<std::jthread> threads_;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What client_loop.hpp declares.
+/// Implements client_loop.hpp.
 #pragma once
 
 #include <algorithm>
@@ -203,7 +203,7 @@ TOOLDECODE_INLINE void ClientLoop::count_residents(Turn& turn, const std::vector
       known->fate = fate->second;
       runs.push_back(record(turn, *known, known->asked.value_or(now)));
       seen.tool = runs.back().time;
-      known->asked.reset();  // it may be asked for again
+      known->asked.reset();  // another call may ask for it again
     }
     if (!generators_.speculators.empty()) {
       seen.predicted_right = known && known->is_guess;
@@ -305,7 +305,7 @@ TOOLDECODE_INLINE void ClientLoop::run(ClientTurn& result, const Turn& turn, Pro
                                        Seconds generation, const std::stop_token& stop) {
   const std::vector<ToolCall>& calls  = result.reply.calls;
   const std::vector<std::string> keys = keys_of(calls);
-  // What was begun before the first effect cannot know of it.
+  // What was started before the first effect cannot have seen it.
   std::size_t pure = 0;
   while (pure < calls.size() && !has_effects(calls[pure])) ++pure;
   waste_others(proposals, {keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(pure)}, turn,
@@ -319,7 +319,7 @@ TOOLDECODE_INLINE void ClientLoop::run(ClientTurn& result, const Turn& turn, Pro
       while (last < calls.size() && !has_effects(calls[last])) ++last;
     }
     const Seconds asked = Clock::now() - turn.begin;
-    std::map<std::string_view, Proposal> runs;  // equal calls side by side are one
+    std::map<std::string_view, Proposal> runs;  // adjacent equal calls run once
     for (std::size_t i = first; i < last; ++i) {
       auto run = runs.find(keys[i]);
       if (run == runs.end()) run = runs.emplace(keys[i], begin(calls[i], proposals, keys[i])).first;
@@ -374,7 +374,7 @@ TOOLDECODE_INLINE void ClientLoop::observe(const ClientTurn& result, const Turn&
     }
   }
   for (const auto& [key, proposal] : proposals) {
-    if (proposal.fate) continue;  // the engine's, and observed
+    if (proposal.fate) continue;  // asked for by the engine and already observed
     const auto [place, fresh] = seen.try_emplace(proposal.call.name);
     if (!fresh) continue;
     place->second.predicted_right = false;

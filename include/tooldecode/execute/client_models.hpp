@@ -1,5 +1,5 @@
 /// \file
-/// ClientModels: whom a client asks, who guesses what it will say, and whom it tells of results.
+/// ClientModels: the main model of a client, its speculators, and where results are submitted.
 #pragma once
 
 #include <concepts>
@@ -15,34 +15,34 @@
 
 namespace tooldecode {
 
-/// What a model says in one turn.
+/// A model's answer in one turn.
 struct Reply {
   std::string text{};
   std::vector<ToolCall> calls{};
 };
 
-/// Anything that replies to a context: a model in the process, an endpoint, a table. It may throw,
-/// and ought to end early where the stop token asks for it.
+/// Anything that replies to a context: a local model, an endpoint, a table. It may throw, and
+/// should end early when the stop token asks for it.
 template <class Context>
 using ClientModel = std::function<Reply(const Context&, std::stop_token)>;
 
-/// What the main model may tell of its reply while it comes about, on its own thread: that an
-/// engine, of whose tool cache it is, goes on over calls instead of replying with them.
+/// Callbacks by which the main model reports, on its own thread, that an engine continues after
+/// calls instead of replying with them. The engine must own the tool cache.
 template <class Context>
 struct Residence {
-  /// The engine has read the results of these calls by itself, and is in the turn that follows:
-  /// speculators guess what comes after `next`.
+  /// The engine has read the results of these calls and is in the next turn: speculators now guess
+  /// what follows `next`.
   std::function<void(Context next, const std::vector<ToolCall>& calls)> went_on;
-  /// The sequence keeps its place until the results of these calls are in the cache. True where
-  /// they will be submitted; otherwise they are calls of the reply, which ought to end with them.
+  /// The sequence keeps its place until the results of these calls are in the cache. Returns true
+  /// if they will be submitted; otherwise the reply should end with these calls.
   std::function<bool(const std::vector<ToolCall>& calls)> waits_for;
-  /// The reply begins anew, of another engine perhaps: what was told of it is void.
+  /// The reply starts again, perhaps on another engine: earlier reports are void.
   std::function<void()> began_anew;
 };
 
-/// The model whose replies count: a ClientModel, or a function that takes a Residence besides.
+/// The model whose replies count: a ClientModel, or a function that also takes a Residence.
 ///
-/// \par Complexity  O(1) beside the function's own work
+/// \par Complexity  O(1) besides the function
 /// \par Threads     as the function
 template <class Context>
 class MainModel {
@@ -76,14 +76,14 @@ class MainModel {
   std::function<Reply(const Context&, std::stop_token, const Residence<Context>&)> ask_;
 };
 
-/// The model whose replies count, those that guess them, and where results go. Each speculator
-/// guesses on a thread of its own. Several that are one model ought to sample, each with a seed of
-/// its own: equal guesses are one.
+/// The main model, the speculators that guess its replies, and where results go. Each speculator
+/// runs on its own thread. Several speculators with the same model should sample with different
+/// seeds: equal guesses count once.
 template <class Context>
 struct ClientModels {
   MainModel<Context> main{};
   std::vector<ClientModel<Context>> speculators{};  // [λ]
-  ToolSubmission<Context> submit{};  ///< none: no engine has a cache, and results stay here
+  ToolSubmission<Context> submit{};  ///< empty: results are not submitted to an engine
 };
 
 }  // namespace tooldecode

@@ -1,5 +1,5 @@
 /// \file
-/// ClientSpeculator: runs the tools that a model is going to call while it still writes the call.
+/// ClientSpeculator: runs tools that a model will probably call while it still writes the call.
 #pragma once
 
 #include <concepts>
@@ -18,29 +18,29 @@
 
 namespace tooldecode {
 
-/// Runs main model and speculators at once; the first speculator to propose a call starts it, where
-/// the policy lets it, and the main model's call finds it running or done.
+/// Runs the main model and the speculators at the same time. The first speculator that proposes a
+/// call starts it, if the policy allows it; the main model's call then finds it running or done.
 ///
-/// The turn is the one that the main model alone would have had: calls take effect in their order;
-/// those that the policy has as eligible change nothing, so that neighbours among them run together
-/// and equal ones once; any other runs by itself, once per call, after all before it. What was
-/// started before the reply serves the calls in front of the first that has effects. Once the reply
-/// is there no speculator is waited for, and each call that was started in vain is cancelled. A
-/// turn that is asked to stop begins no further tool; its calls without a result are `cancelled`.
+/// The turn's results equal those of the main model alone. Calls take effect in order. Calls that
+/// the policy lists as eligible have no effects, so adjacent ones run together and equal ones run
+/// once. Any other call runs alone, once per call, after all calls before it. Calls that were
+/// started before the reply serve only the calls before the first one with effects. When the reply
+/// is there, no speculator is waited for, and every started call that is not needed is cancelled. A
+/// turn that is asked to stop starts no further tool; its calls without a result are `cancelled`.
 ///
-/// Where results are submitted, those of started calls go to the engine's cache as soon as they are
-/// there. An engine that goes on over a call begins a turn within the turn: the speculators guess
-/// again, and what they start is submitted for the same context. It is told nothing of calls with
-/// effects, which end the reply, nor of guesses that failed.
+/// If results are submitted, those of started calls go to the engine's cache as soon as they are
+/// there. An engine that continues after a call begins a turn within the turn: the speculators
+/// guess again, and what they start is submitted for the same context. Calls with effects, which
+/// end the reply, and failed guesses are not submitted.
 ///
 /// \par Shapes      λ speculators; one result per call of the reply
-/// \par Complexity  a turn: a copy of the context, and O(proposals + calls) beside the others' work
-/// \par Threads     one turn at a time. λ threads, and one that submits, joined by the destructor,
-///                  which waits for speculators that do not heed their stop token
-/// \par Errors      Error{invalid_option} from the constructor for a generator that is empty; a
-///                  turn throws what the main model and `observe` throw. What speculators throw, or
-///                  the functions that say whether their calls may start, or that submit, is
-///                  counted, with its text
+/// \par Complexity  a turn: one copy of the context and O(proposals + calls), besides models and
+///                  tools
+/// \par Threads     one turn at a time. Uses λ threads, and one for submissions. The destructor
+///                  joins them and waits for speculators that ignore their stop token
+/// \par Errors      constructor: Error{invalid_option} for an empty generator. A turn throws what
+///                  the main model and `observe` throw. Exceptions of speculators, of
+///                  `expects_gain` and of submissions are counted, with their text
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithms 2 and 4
 template <class Context>
 class ClientSpeculator {
@@ -48,17 +48,16 @@ class ClientSpeculator {
   static_assert(std::copy_constructible<Context>,
                 "ClientSpeculator: make Context copyable: a speculator may read it after its turn");
 
-  /// \param executor  outlives the speculator
+  /// \param executor  must outlive the speculator
   ClientSpeculator(ClientModels<Context> generators, ToolExecutor& executor,
                    ClientOptions options = {})
       : loop_(erased(std::move(generators)), executor, std::move(options)) {}
 
-  /// One turn.
   [[nodiscard]] ClientTurn operator()(const Context& context, std::stop_token stop = {}) {
     return loop_.run_turn(std::make_shared<const Context>(context), std::move(stop));
   }
 
-  /// What has been submitted so far; waits for what is under way.
+  /// Counts of submissions so far; waits for the one in progress.
   [[nodiscard]] SubmissionCounts submissions() const { return loop_.submissions(); }
 
  private:
@@ -67,7 +66,7 @@ class ClientSpeculator {
   static const Context& own(const Any& context) {
     return *static_cast<const Context*>(context.get());
   }
-  // What is empty stays so.
+  // Empty functions stay empty.
   static ClientModels<Any> erased(ClientModels<Context> generators) {
     ClientModels<Any> all;
     if (generators.main) {

@@ -1,5 +1,5 @@
 /// \file
-/// What client_turn.hpp declares.
+/// Implements client_turn.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 /// \file
-/// EngineLoop: what an EngineSpeculator does, for models and drafters of any type.
+/// EngineLoop: the implementation of EngineSpeculator, independent of the types of model and
+/// drafters.
 #pragma once
 
 #include <chrono>
@@ -37,18 +38,18 @@
 namespace tooldecode {
 
 /// The tokens between an answer's last token and the next answer's first: the end of the turn, the
-/// results of its calls, and what the model's chat format puts before an answer. Does not throw.
+/// results of its calls, and what the chat format writes before an answer. Must not throw.
 using ResultTokens =
     std::function<std::vector<TokenId>(std::span<const ToolCall>, std::span<const ToolResult>)>;
 
-/// One response that an engine is asked for.
+/// A response that an engine should generate.
 struct EngineRequest {
-  std::string id;               ///< the response's; the tool cache is looked up under it
+  std::string id;               ///< response id; selects the entries of the tool cache
   std::vector<TokenId> prompt;  ///< [L]
-  ToolCallFSM calls;            ///< of each of its answers
-  DecodeOptions options = {};   ///< of each of its answers; the listener takes on_token's place
-  std::size_t max_turns = 8;    ///< answers, the last one included
-  /// How long it keeps its place for results that are not in the cache yet.
+  ToolCallFSM calls;            ///< used for each of its answers
+  DecodeOptions options = {};   ///< used for each of its answers; the listener replaces on_token
+  std::size_t max_turns = 8;    ///< most answers, the last one included
+  /// How long the sequence keeps its place for results that are not in the cache yet.
   std::chrono::milliseconds max_wait{0};
 };
 
@@ -56,22 +57,22 @@ struct EngineRequest {
 struct EngineTurn {
   Output output;
   std::vector<ToolCall> calls;
-  std::vector<ToolResult> results = {};  ///< of all calls, where the engine found them and went on
+  std::vector<ToolResult> results = {};  ///< of all calls, if the engine found them and continued
 };
 
-/// A response: its answers, of which all but the last were gone on from.
+/// A response: its answers. The engine continued after all but the last.
 struct EngineReply {
   std::vector<EngineTurn> turns;
   bool cancelled = false;
-  std::optional<Error> error{};  ///< that ended the last answer, which then is none of the turns
+  std::optional<Error> error{};  ///< ended the last answer, which is then not in `turns`
 };
 
-/// What is told of a response while it comes about, on the engine's thread.
+/// Callbacks of a response, called on the engine's thread.
 struct EngineListener {
   std::function<void(std::size_t turn, const TokenEvent&)> on_token = {};
-  /// An answer whose calls the client must run: it goes on once their results are in the cache.
-  std::function<void(const EngineTurn&)> on_calls = {};
-  /// An answer whose calls had their results in the cache.
+  /// An answer whose calls the client must run; the response continues when their results are in
+  /// the cache.
+  std::function<void(const EngineTurn&)> on_calls       = {};
   std::function<void(const EngineTurn&)> on_cached_turn = {};
   std::function<void(EngineReply)> on_reply             = {};
 };
@@ -80,51 +81,45 @@ struct EngineListener {
 struct EngineOptions {
   BatchOptions batch              = {};
   ToolCacheDrafterOptions drafter = {};
-  /// Of cached calls and other drafts together, where there are others.
+  /// Limits of cached calls and other drafts together, if there are other drafters.
   DrafterGroupOptions drafts = {.budget = 48};
-  /// Of the model's passes: no more of a draft is verified than is worth its time.
+  /// Costs of the model's passes; limit how much of a draft is verified.
   TreeCosts costs = TreeCosts::flat();
 };
 
-/// What an EngineSpeculator has done.
+/// Counters of an EngineSpeculator.
 struct EngineCounts {
   BatchCounts batch;
-  std::size_t present      = 0;  ///< responses with a place in the batch
-  std::size_t arrived      = 0;  ///< responses that wait for one
+  std::size_t present      = 0;
+  std::size_t arrived      = 0;  ///< responses that wait for a place
   std::size_t replies      = 0;
-  std::size_t cached_turns = 0;  ///< answers gone on from
+  std::size_t cached_turns = 0;  ///< answers after which the engine continued
   std::size_t missed_turns = 0;  ///< answers whose calls were left to the client
 };
 
 namespace execute {
 
-/// Does what EngineSpeculator says.
+/// The implementation of EngineSpeculator.
 ///
-/// \par Threads     as EngineSpeculator, and so on
+/// \par Threads     as EngineSpeculator; so are the other properties
 class EngineLoop {
  public:
-  /// A drafter of one response, and what owns it.
   struct MadeDrafter {
     std::shared_ptr<const void> owner;
     DrafterRef drafter;
   };
-  /// Puts a response's cached calls beside other drafters.
+  /// Combines a response's cached calls with other drafters.
   using MakeDrafter = std::function<MadeDrafter(ToolCacheDrafter)>;
 
   EngineLoop(ModelRef model, ToolCache* cache, ResultTokens render, EngineOptions options,
              MakeDrafter make_drafter);
 
-  /// Asks for a response.
   void submit(EngineRequest request, EngineListener listener = {});
-  /// Ends a response where it stands; its reply says so.
   void cancel(std::string_view id);
 
-  /// One iteration; false where there was nothing to do.
   bool step();
-  /// Steps until nothing is left to do but what waits for results.
   void run();
 
-  /// Blocks until there may be something to do, or the token says stop.
   void wait(const std::stop_token& stop);
 
   [[nodiscard]] EngineCounts counts() const;
@@ -139,9 +134,9 @@ class EngineLoop {
   // Results that a sequence keeps its place for.
   struct Awaited {
     std::vector<std::string> keys;
-    std::vector<std::optional<CachedCall>> found;  // of each call
+    std::vector<std::optional<CachedCall>> found;
     Clock::time_point deadline;
-    bool told = false;  // the client knows that it must run what is not found
+    bool told = false;  // the client knows that it must run the missing calls
   };
   struct Active {
     EngineRequest request;
@@ -165,10 +160,10 @@ class EngineLoop {
 
   bool look_for_results();
 
-  // What is to be read next, once all results are there; replies where they cannot be waited for.
+  // The tokens to read next, once all results are there; replies if the sequence cannot wait.
   std::optional<std::vector<TokenId>> look_for_results(Active& active);
 
-  // A future may hold an exception, which is a failure of the tool like any other.
+  // An exception in the future counts as a failure of the tool.
   static ToolResult result_of(const std::shared_future<ToolResult>& result);
 
   void stop_waiting(Active& active);
@@ -185,7 +180,7 @@ class EngineLoop {
   std::map<std::string, std::unique_ptr<Active>, std::less<>> active_;
   EngineCounts counts_;
 
-  mutable std::mutex mutex_;  // of what is below
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable_any wake_;
   std::vector<std::variant<Asked, std::string>> inbox_;
   std::set<std::string, std::less<>> ids_;

@@ -1,5 +1,5 @@
 /// \file
-/// What engine_loop.hpp declares.
+/// Implements engine_loop.hpp.
 #pragma once
 
 #include <chrono>
@@ -154,7 +154,8 @@ TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& a
     std::vector<ToolCall> calls;
     if (cache == nullptr) return calls;
     for (CachedCall& found : cache->find_tool(active.request.id, tool)) {
-      // What answers any arguments says nothing of them, and what was asked for is known.
+      // An entry for any arguments says nothing about the arguments, and a call that was made is
+      // not repeated.
       if (found.any_arguments || active.made.contains(found.key)) continue;
       calls.push_back(std::move(found.call));
     }
@@ -192,7 +193,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> EngineLoop::parse(const ToolCallFSM& cal
   try {
     return calls.parse(calls.vocabulary().decode(output.tokens));
   } catch (const Error&) {
-    return {};  // free text need not be in the format
+    return {};  // free text need not follow the format
   }
 }
 
@@ -270,7 +271,7 @@ TOOLDECODE_INLINE void EngineLoop::finish(Active& active) {
   active.replied = true;
   ++counts_.replies;
   {
-    // Who hears of the reply may use the id again.
+    // The receiver of the reply may reuse the id.
     const std::lock_guard lock(mutex_);
     ids_.erase(active.request.id);
   }

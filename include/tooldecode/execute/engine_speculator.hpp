@@ -1,5 +1,5 @@
 /// \file
-/// EngineSpeculator: an engine that goes on over tool calls whose results are already there.
+/// EngineSpeculator: an engine that continues after tool calls whose results are cached.
 #pragma once
 
 #include <memory>
@@ -23,21 +23,21 @@
 
 namespace tooldecode {
 
-/// Answers requests in one continuous batch, and spares those whose tool results are cached the way
-/// to the client and back.
+/// Answers requests in one continuous batch. If the results of tool calls are cached, it saves the
+/// round trip to the client.
 ///
-/// Inside a call the cached calls of its tool that the response has not made before are drafts,
-/// verified under the same mask, beside those of other drafters where there are any; at its end a
-/// result that is in the cache, or is being computed, is read on top of the KV cache and decoding
-/// goes on. Otherwise the reply ends with the call, as without a cache; or, where the request says
-/// `max_wait`, the sequence keeps its place until the client has put the result into the cache.
-/// Tokens and results are those of a client that runs the same tools and asks again.
+/// Inside a call, the cached calls of its tool that the response has not made before are drafts,
+/// verified under the same mask, beside the drafts of other drafters. At the call's end, if the
+/// result is in the cache or is being computed, it is read on top of the KV cache and decoding
+/// continues. Otherwise the reply ends with the call, as without a cache. If the request sets
+/// `max_wait`, the sequence instead keeps its place until the client puts the result into the
+/// cache. Tokens and results equal those of a client that runs the same tools and asks again.
 ///
 /// \par Shapes      as ContinuousBatch
-/// \par Complexity  step: as ContinuousBatch, and O(sequences that wait for results)
-/// \par Threads     submit, cancel and counts from any; step and wait from one
-/// \par Errors      as Decoder from `submit`, and Error{invalid_option} for an id that is in use;
-///                  nothing afterwards
+/// \par Complexity  step: as ContinuousBatch, plus O(sequences that wait for results)
+/// \par Threads     submit, cancel and counts from any thread; step and wait from one
+/// \par Errors      `submit` throws what Decoder throws, and Error{invalid_option} for an id in
+///                  use; nothing afterwards
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 5 with its optimisations O2 and O3
 template <class M, class... Drafters>
 class EngineSpeculator {
@@ -48,8 +48,8 @@ class EngineSpeculator {
   static_assert(diagnose::is_drafter<Drafter, ToolCallFSM>());
 
  public:
-  /// \param cache     none where no call is ever answered by the engine; outlives the engine
-  /// \param drafters  of whatever the answers say; what they refer to outlives the engine
+  /// \param cache     null: the engine never answers a call; must outlive the engine
+  /// \param drafters  for the whole answers; what they refer to must outlive the engine
   EngineSpeculator(const M& model, ToolCache* cache, ResultTokens render,
                    EngineOptions options = {}, Drafters... drafters)
       : drafters_(std::move(drafters)...),
@@ -65,19 +65,18 @@ class EngineSpeculator {
   EngineSpeculator(const EngineSpeculator&)                                              = delete;
   EngineSpeculator& operator=(const EngineSpeculator&)                                   = delete;
 
-  /// Asks for a response.
   void submit(EngineRequest request, EngineListener listener = {}) {
     loop_.submit(std::move(request), std::move(listener));
   }
-  /// Ends a response where it stands; its reply says so.
+  /// Ends a response in any state; its reply has `cancelled` set.
   void cancel(std::string_view id) { loop_.cancel(id); }
 
-  /// One iteration; false where there was nothing to do.
+  /// Runs one iteration; false if there was nothing to do.
   bool step() { return loop_.step(); }
-  /// Steps until nothing is left to do but what waits for results.
+  /// Steps until only sequences that wait for results are left.
   void run() { loop_.run(); }
 
-  /// Blocks until there may be something to do, or the token says stop.
+  /// Blocks until there may be something to do, or a stop is requested.
   void wait(const std::stop_token& stop) { loop_.wait(stop); }
 
   [[nodiscard]] EngineCounts counts() const { return loop_.counts(); }
@@ -100,7 +99,7 @@ class EngineSpeculator {
 
   std::tuple<Drafters...> drafters_;
   std::shared_ptr<draft::AcceptanceEstimate> learnt_ =
-      std::make_shared<draft::AcceptanceEstimate>();  // of all responses' drafts
+      std::make_shared<draft::AcceptanceEstimate>();  // shared by all responses
   execute::EngineLoop loop_;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// SpeculationGate: learns while it runs whether predicting a tool's calls saves time, and says so.
+/// SpeculationGate: learns at run time whether predicting a tool's calls saves time.
 #pragma once
 
 #include <algorithm>
@@ -17,69 +17,67 @@
 
 namespace tooldecode {
 
-/// How a gate learns. Turns are counted, never timed: equal histories give equal decisions.
+/// How a gate learns. It counts turns, not time, so equal histories give equal decisions.
 struct GateOptions {
-  double half_life          = 16;     ///< speculations after which an observation counts half
-  std::size_t trials        = 8;      ///< speculations on a tool before its acceptance is judged
-  std::size_t explore_every = 16;     ///< refusals, at least, before one speculation to look again
-  double exploration_loss   = 0.005;  ///< share of all time that looking again may lose
-  Seconds overhead{};                 ///< of a speculation, until one is observed
+  double half_life          = 16;     ///< speculations until an observation's weight halves
+  std::size_t trials        = 8;      ///< speculations on a tool before the gate decides
+  std::size_t explore_every = 16;     ///< refusals, at least, between two explorations
+  double exploration_loss   = 0.005;  ///< share of all time that exploration may lose
+  Seconds overhead{};                 ///< of a speculation, until one is measured
 };
 
-/// What a turn showed of a tool; what is not known is left out. A turn that was not speculated on
-/// still tells of generation and tool time, and of the prediction where one was made.
+/// What a turn showed about a tool; unknown values are empty. A turn without speculation still
+/// gives generation and tool time, and the prediction if one was made.
 struct Observation {
   std::optional<bool> predicted_right{};
   std::optional<Seconds> generation{};   ///< G: until the main model's call
-  std::optional<Seconds> speculation{};  ///< g: until the predicted call; counts if it was right
-  std::optional<Seconds> tool{};         ///< T, whichever call it answered
-  std::optional<Seconds> overhead{};     ///< c: what speculating cost the turn, in time
-  std::optional<Seconds> readmission{};  ///< what a result cached in time saves in the engine
+  std::optional<Seconds> speculation{};  ///< g: until the predicted call; used only if it was right
+  std::optional<Seconds> tool{};         ///< T: of any call
+  std::optional<Seconds> overhead{};     ///< c: time that speculating cost the turn
+  std::optional<Seconds> readmission{};  ///< saved in the engine if a result is cached in time
 };
 
-/// What a gate holds of a tool.
+/// A gate's estimate for a tool.
 struct ToolEstimate {
-  double acceptance = 0;  ///< mean of the posterior, with a prior that knows nothing
+  double acceptance = 0;  ///< mean of the posterior with an uninformative prior
   TurnTimes times{};
   Seconds readmission{};
-  Seconds gain{};           ///< per speculation; negative where one would lose
+  Seconds gain{};           ///< per speculation; negative for a loss
   bool has_times  = false;  ///< G, g and T have all been seen
-  double evidence = 0;      ///< predictions behind the acceptance, older ones counting less
+  double evidence = 0;      ///< predictions behind the acceptance, discounted by age
 };
 
-/// Decides tool by tool whether to speculate, from decayed means of α, g, G, T and c.
+/// Decides for each tool whether to speculate, from decayed means of α, g, G, T and c.
 ///
-/// A tool's first `trials` speculations are let through, so that there is something to judge by,
-/// unless its times show that even a right prediction would save nothing. Then `expects_gain` is
-/// the model's answer: α min(T, G - g) > c, with α times the readmission on the left where results
-/// are cached in time. A refused tool is looked at again by a single speculation, after
-/// `explore_every` refusals or as many as keep the loss below `exploration_loss` of the time
-/// that they stand for; refusals also wear the evidence down to a rest that a few new
-/// observations outweigh, so a change of the distribution is noticed.
+/// The first `trials` speculations on a tool are allowed to collect data, unless its times show
+/// that even a correct prediction would save nothing. Then `expects_gain` applies the model: α
+/// min(T, G - g) > c; if results are cached in time, α times the readmission is added on the left.
+/// A refused tool is explored by a single speculation, after `explore_every` refusals or as many as
+/// keep the loss below `exploration_loss` of their time. Refusals also reduce the evidence to a
+/// remainder that a few new observations outweigh, so the gate notices changes of the distribution.
 ///
-/// The means stand for the times: where they vary much, min(T, G - g) of means is more than the
-/// mean of it, and the gate is that much too willing.
+/// The gate uses means of times. If times vary much, min(T, G - g) of the means exceeds the mean of
+/// min(T, G - g), and the gate is too optimistic by this difference.
 ///
-/// \par Complexity  O(log tools) per call; memory for each tool that was ever named
+/// \par Complexity  O(log tools) per call; memory for each tool name ever seen
 /// \par Threads     all members may run concurrently
-/// \par Errors      Error{invalid_option} from the constructor, and from `observe` for a time that
-///                  is negative or not finite
+/// \par Errors      constructor: Error{invalid_option}; `observe`: Error{invalid_option} for a time
+///                  that is negative or not finite
 /// \par Source      the model of Nichols et al., arXiv:2512.15834; Jeffreys' prior for α
 class SpeculationGate {
  public:
   explicit SpeculationGate(GateOptions options = {});
 
-  /// Whether to speculate on this tool now. Each call is a decision, and counts as one.
+  /// Whether to speculate on this tool now. Each call counts as a decision.
   [[nodiscard]] bool expects_gain(std::string_view tool);
 
-  /// Learns from a turn in which this tool was predicted or called.
   void observe(std::string_view tool, const Observation& seen);
 
-  /// What is known of a tool; nothing for one that was never named.
+  /// The estimate for a tool; empty if its name was never seen.
   [[nodiscard]] std::optional<ToolEstimate> estimate(std::string_view tool) const;
 
  private:
-  // Below this, refusals wear the evidence down no further: one lucky guess is no proof.
+  // Refusals do not reduce the evidence below this, so that one lucky guess cannot decide.
   static constexpr double min_evidence = 4;
 
   struct Mean {
@@ -103,11 +101,11 @@ class SpeculationGate {
 
   [[nodiscard]] ToolEstimate estimate_of(const Tool& tool) const;
 
-  // Refusals until the loss of one speculation is a small share of the time that they stand for.
+  // Refusals until the loss of one speculation is a small share of their time.
   [[nodiscard]] double patience(const ToolEstimate& known) const;
 
   GateOptions options_;
-  double keep_;  // of an observation's weight, when another comes
+  double keep_;  // factor of an observation's weight when a new one arrives
   mutable std::mutex mutex_;
   std::map<std::string, Tool, std::less<>> tools_;
 };

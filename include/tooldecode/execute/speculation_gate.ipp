@@ -1,5 +1,5 @@
 /// \file
-/// What speculation_gate.hpp declares.
+/// Implements speculation_gate.hpp.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ TOOLDECODE_INLINE bool SpeculationGate::expects_gain(std::string_view tool) {
   const std::lock_guard lock(mutex_);
   Tool& state              = tools_[std::string(tool)];
   const ToolEstimate known = estimate_of(state);
-  // A prediction whose time is not known may be the fastest.
+  // A prediction of unknown time may be fast.
   const bool may_pay =
       state.generation.weight == 0 || state.tool.weight == 0 || gain_of(known, 1).count() > 0;
   const bool pays = known.has_times && known.gain.count() > 0;
@@ -63,7 +63,7 @@ TOOLDECODE_INLINE void SpeculationGate::observe(std::string_view tool, const Obs
   Tool& state = tools_[std::string(tool)];
   if (seen.predicted_right) state.acceptance.add(*seen.predicted_right ? 1 : 0, keep_);
   add(state.generation, seen.generation);
-  // The model asks what a right prediction takes; one that never came has no time at all.
+  // The model needs the time of correct predictions; a prediction that never came has none.
   if (seen.predicted_right.value_or(true)) add(state.speculation, seen.speculation);
   add(state.tool, seen.tool);
   add(state.overhead, seen.overhead);

@@ -21,24 +21,24 @@ namespace tooldecode {
 
 /// What may run speculatively, and how much of it per turn.
 struct PolicyOptions {
-  /// Tools that may run whatever their documents say: running them must change nothing that anyone
-  /// minds. Being idempotent is not enough, since a mispredicted call is a first one.
+  /// Tools that may run whatever their documents say. Running them must have no effect that
+  /// matters. Idempotent is not enough: a mispredicted call is the first one.
   std::vector<std::string> allowed{};
   std::size_t max_calls = 8;
-  Seconds max_time{std::numeric_limits<double>::infinity()};  ///< of all calls together
+  Seconds max_time{std::numeric_limits<double>::infinity()};
   double max_cost = std::numeric_limits<double>::infinity();  ///< in units of `cost`
-  std::function<Seconds(const ToolCall&)> time{};             ///< expected, or measured before
+  std::function<Seconds(const ToolCall&)> time{};             ///< expected or measured
   std::function<double(const ToolCall&)> cost{};
 };
 
-/// What is left to speculate with in one turn.
+/// The remaining budget of speculation in one turn.
 ///
-/// \par Complexity  O(1) beside the caller's functions
+/// \par Complexity  O(1) besides the caller's functions
 /// \par Threads     one thread at a time
-/// \par Errors      none; a call whose time or cost is negative or no number does not fit
+/// \par Errors      none; a call whose time or cost is negative or NaN does not fit
 class SpeculationBudget {
  public:
-  /// Takes a call's share where it fits; where it does not, nothing is taken.
+  /// Takes a call's share if it fits; otherwise takes nothing and returns false.
   [[nodiscard]] bool take(const ToolCall& call);
 
  private:
@@ -52,24 +52,22 @@ class SpeculationBudget {
   std::function<double(const ToolCall&)> cost_of_;
 };
 
-/// Only tools whose documents say `readOnlyHint: true`, or that the caller lists, may run before
-/// the model has called them; by default, and for every name that is not known, the answer is no.
+/// Decides which tools may run before the model has called them: only those whose documents say
+/// `readOnlyHint: true`, and those that you list. Unknown names are never eligible.
 ///
 /// \par Complexity  construction O(tools); is_eligible O(log tools)
 /// \par Threads     immutable after construction; const members may run concurrently
-/// \par Errors      from the constructor: Error{unknown_tool} for a listed name that no tool has,
-///                  Error{invalid_option} for a bound that is negative, no number, or finite where
-///                  no function says what a call takes
+/// \par Errors      constructor: Error{unknown_tool} for a listed name that no tool has,
+///                  Error{invalid_option} for a bound that is negative, NaN, or finite without a
+///                  function that measures a call
 /// \par Source      Model Context Protocol, tool annotations (readOnlyHint)
 class SpeculationPolicy {
  public:
   SpeculationPolicy() = default;  ///< no tool is eligible
   explicit SpeculationPolicy(const ToolSet& tools, PolicyOptions options = {});
 
-  /// Whether a tool may run before the model has called it.
   [[nodiscard]] bool is_eligible(std::string_view tool) const { return eligible_.contains(tool); }
 
-  /// A turn's budget, still whole.
   [[nodiscard]] SpeculationBudget budget() const { return SpeculationBudget(options_); }
 
  private:

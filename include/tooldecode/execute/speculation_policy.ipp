@@ -1,5 +1,5 @@
 /// \file
-/// What speculation_policy.hpp declares.
+/// Implements speculation_policy.hpp.
 #pragma once
 
 #include <cstddef>

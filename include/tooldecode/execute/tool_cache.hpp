@@ -1,5 +1,5 @@
 /// \file
-/// ToolCache: tool calls with their results, or the futures of them, by the reply they answer.
+/// ToolCache: tool calls with their results, or futures of them, by response.
 #pragma once
 
 #include <algorithm>
@@ -25,21 +25,21 @@
 
 namespace tooldecode {
 
-/// A call that somebody has run, or is running.
+/// A call that has run or is running.
 struct CachedCall {
   ToolCall call;
-  std::string key;  ///< see call_key; for any arguments the cache writes its own
+  std::string key;  ///< see call_key; if `any_arguments`, the cache sets it
   std::shared_future<ToolResult> result{};
-  bool any_arguments = false;  ///< of the call only the name counts: the result answers all of them
+  bool any_arguments = false;  ///< only the call's name counts: the result answers any arguments
 };
 
-/// What a cache has seen since it was made, and what it holds now.
+/// Counters since construction, and the current contents.
 struct ToolCacheStatistics {
   std::size_t hits     = 0;
   std::size_t misses   = 0;
   std::size_t inserted = 0;
-  std::size_t expired  = 0;  ///< gone because their time was over
-  std::size_t evicted  = 0;  ///< gone because others needed the bytes, or their own output did
+  std::size_t expired  = 0;  ///< removed after their time was over
+  std::size_t evicted  = 0;  ///< removed for lack of room, for others or for their own output
   std::size_t entries  = 0;
   std::size_t bytes    = 0;
 };
@@ -53,11 +53,11 @@ struct ToolCacheOptions {
 
 /// Calls and their results, found by (response id, key) and by (response id, tool).
 ///
-/// A response has one entry per key: inserting a key again replaces what was there. It has one,
-/// too, for any arguments of a tool, which is found where there is none of the very key. An entry
-/// may be pending; whoever finds it decides whether to wait. It takes `entry_bytes`, its response
-/// id, twice its key (once for the call that the key stands for) and, once it is there, its output.
-/// What is found is used, and the least recently used goes first.
+/// A response has one entry per key; inserting a key again replaces the entry. It may also have one
+/// entry for any arguments of a tool, which is used if no entry has the exact key. An entry may be
+/// pending; the caller that finds it decides whether to wait. An entry takes `entry_bytes`, its
+/// response id, twice its key (the call has a copy) and, once it is there, its output. The least
+/// recently used entry is evicted first.
 ///
 /// \par Complexity  insert and find O(log entries + pending entries); find_tool O(entries of the
 ///                  response)
@@ -68,28 +68,28 @@ class ToolCache {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// What an entry takes beside its texts, about.
+  /// Approximate size of an entry without its texts.
   static constexpr std::size_t entry_bytes = 512;
 
   explicit ToolCache(ToolCacheOptions options = {}) : options_(std::move(options)) {}
 
-  /// \param keep_alive  instead of the options' own
-  /// \return the entries that this made: 1, or 0 where it would not fit or not live; an older
-  ///         result of the same call is gone even then
+  /// \param keep_alive  replaces the default of the options
+  /// \return number of entries made: 1, or 0 if the entry does not fit or would expire at once; in
+  ///         any case an older result of the same call is removed
   std::size_t insert(std::string_view response_id, CachedCall call,
                      std::optional<Clock::duration> keep_alive = {});
 
-  /// The call of a key, pending or done; else what its tool has for any arguments. Counts as a hit
+  /// The entry of a key, pending or done, else the tool's entry for any arguments. Counts as a hit
   /// or a miss.
   [[nodiscard]] std::optional<CachedCall> find(std::string_view response_id, std::string_view key);
-  /// The same, and counts as nothing: for who asks over and over.
+  /// As find, without counting: for polling.
   [[nodiscard]] std::optional<CachedCall> peek(std::string_view response_id, std::string_view key);
 
-  /// The calls of a tool, and what it has for any arguments, the latest insertion first.
+  /// The entries of a tool, including the one for any arguments, latest insertion first.
   [[nodiscard]] std::vector<CachedCall> find_tool(std::string_view response_id,
                                                   std::string_view tool);
 
-  /// Forgets a response; the number of its entries.
+  /// Removes a response; returns the number of its entries.
   std::size_t erase(std::string_view response_id);
 
   [[nodiscard]] ToolCacheStatistics statistics();
@@ -114,17 +114,17 @@ class ToolCache {
 
   void remove(Iterator entry);
 
-  // Lets go what is over. Every member begins with this, so that none sees what should be gone.
+  // Removes expired entries. Every member calls this first.
   Clock::time_point update();
 
-  // Weighs the outputs that have arrived, then keeps the bound.
+  // Adds the sizes of outputs that have arrived, then enforces the limit.
   void trim();
   static std::size_t output_bytes(const std::shared_future<ToolResult>& result);
   void evict(Iterator entry);
 
   ToolCacheOptions options_;
-  std::mutex mutex_;          // guards what follows
-  std::list<Entry> entries_;  // the most recently used first
+  std::mutex mutex_;          // guards the members below
+  std::list<Entry> entries_;  // most recently used first
   std::map<std::string, std::map<std::string, Iterator, std::less<>>, std::less<>> responses_;
   Deadlines deadlines_;
   std::vector<Iterator> pending_;

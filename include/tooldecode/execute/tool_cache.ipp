@@ -1,5 +1,5 @@
 /// \file
-/// What tool_cache.hpp declares.
+/// Implements tool_cache.hpp.
 #pragma once
 
 #include <algorithm>
@@ -157,7 +157,7 @@ TOOLDECODE_INLINE void ToolCache::trim() {
     const std::size_t output = output_bytes(entry->call.result);
     entry->bytes += output;
     statistics_.bytes += output;
-    // What fits nowhere must not drive out all others first.
+    // An entry that can never fit must not evict all others first.
     if (entry->bytes > options_.max_bytes) evict(entry);
   }
   while (statistics_.bytes > options_.max_bytes) evict(std::prev(entries_.end()));
@@ -167,7 +167,7 @@ TOOLDECODE_INLINE std::size_t ToolCache::output_bytes(
     const std::shared_future<ToolResult>& result) {
   try {
     return result.get().output.size();
-  } catch (...) {  // a future may hold an exception, which takes no bytes of ours
+  } catch (...) {  // a future may hold an exception, which is not counted
     return 0;
   }
 }

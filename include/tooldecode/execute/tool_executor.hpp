@@ -1,5 +1,5 @@
 /// \file
-/// ToolExecutor: runs tool calls on a bounded pool of threads; all that may go wrong is a result.
+/// ToolExecutor: runs tool calls on a bounded thread pool; every failure is a result.
 #pragma once
 
 #include <algorithm>
@@ -32,17 +32,16 @@ namespace tooldecode {
 
 /// Bounds of a ToolExecutor.
 struct ExecutorOptions {
-  std::size_t threads     = 8;    ///< calls that run at once
-  std::size_t queue_limit = 256;  ///< calls that wait for a thread
-  /// For how long a call waits for a thread, and for how long it then runs.
+  std::size_t threads     = 8;  ///< calls that run at the same time
+  std::size_t queue_limit = 256;
+  /// Limit of the time in the queue, and again of the running time.
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
-  /// The same for tools that need more or less, by their names.
+  /// Replaces `timeout` for tools, by name.
   std::map<std::string, std::chrono::milliseconds> tool_timeouts{};
 };
 
 namespace detail {
 
-// One run of a tool.
 struct ToolTask {
   using Clock = std::chrono::steady_clock;
 
@@ -52,8 +51,8 @@ struct ToolTask {
   std::shared_future<ToolResult> result = promise.get_future().share();
   std::stop_source stop{};
   std::chrono::milliseconds timeout{};
-  // Guarded by the pool's mutex; `begin` and `time` are read by those who have seen the result, too.
-  bool has_left       = false;  // the runtime has come back
+  // Guarded by the pool's mutex; `begin` and `time` may also be read after the result is seen.
+  bool has_left       = false;  // the runtime has returned
   bool is_done        = false;
   std::size_t holders = 1;
   std::optional<Clock::time_point> begin{};
@@ -64,8 +63,7 @@ struct ToolTask {
   void finish(ToolResult value);
 };
 
-// What threads, executions and callbacks share. Those who stay longest keep it alive; the threads
-// are the executor's.
+// Shared by threads, executions and callbacks, which keep it alive. The executor owns the threads.
 class ToolPool : public std::enable_shared_from_this<ToolPool> {
  public:
   using Clock = ToolTask::Clock;
@@ -74,32 +72,32 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
   ToolPool(AnyToolRuntime runtime, const ExecutorOptions& options)
       : runtime_(std::move(runtime)), options_(options) {}
 
-  // How a call is begun.
+  // How a call is started.
   enum class Mode {
-    shared,       // as an equal call that is there, or at once, or in the queue
-    unshared,     // by itself
-    speculative,  // as an equal call that is there, or at once
+    shared,       // joins an equal call, or starts at once, or queues
+    unshared,     // never joins another call
+    speculative,  // joins an equal call, or starts at once
   };
 
-  // Null where a speculative call would have to wait.
+  // Null if a speculative call would have to wait.
   Task start(ToolCall call, std::string key, Mode mode);
 
   void release(const Task& task);
 
   void listen(const Task& task, std::function<void(const ToolResult&)> listener);
 
-  // False where the stop came first.
+  // False if the stop came first.
   bool wait(const Task& task, std::stop_token stop);
 
   void work();
 
-  // Lets a result be timed_out on time, whatever its runtime does.
+  // Makes results `timed_out` on time, whatever the runtime does.
   void watch();
 
   void close();
 
  private:
-  // A runtime's way back: gives up the place when there is a result, or can be none any more.
+  // A runtime's callback. Frees the slot when there is a result, or when none can come any more.
   struct Ticket {
     std::weak_ptr<ToolPool> pool;
     Task task;
@@ -114,38 +112,39 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
 
   static Clock::time_point deadline(const ToolTask& task);
 
-  // The first call that may begin: equal calls do so one after the other.
+  // The first call that may begin; equal calls begin one after another.
   std::deque<Task>::iterator next();
 
   void run(const Task& task);
 
   void leave(const Task& task, ToolResult result);
 
-  // Once a result is there, by whoever brought it, without the lock.
+  // Calls the listeners without the lock, once a result is there.
   void tell(const Task& task);
 
-  // False where there is a result already.
+  // False if there is a result already.
   bool settle(const Task& task, ToolResult result);
 
   AnyToolRuntime runtime_;
   ExecutorOptions options_;
-  std::mutex mutex_;  // guards what follows; nobody else's function runs under it
+  std::mutex mutex_;  // guards the members below; no callback runs under it
   std::condition_variable work_, timer_;
   std::condition_variable_any done_;
   bool closing_ = false;
-  std::vector<Task> live_;  // those without a result
-  std::deque<Task> queue_;  // those of them that have not begun
+  std::vector<Task> live_;  // tasks without a result
+  std::deque<Task> queue_;  // live tasks that have not begun
   std::map<std::string, Task> joinable_;
-  std::set<std::string> inside_;  // keys of calls that a runtime has not come back from
+  std::set<std::string> inside_;  // keys of calls whose runtime has not returned
 };
 
 }  // namespace detail
 
-/// One holder's share in a running call: who lets go last, before there is a result, cancels it.
+/// A share in a running call. When the last share is released before there is a result, the call is
+/// cancelled.
 ///
 /// \par Complexity  O(1)
 /// \par Threads     one thread at a time; may outlive its executor
-/// \par Errors      none: a failure is a result
+/// \par Errors      none; a failure is a result
 class Execution {
  public:
   Execution(Execution&& other) noexcept = default;
@@ -153,20 +152,20 @@ class Execution {
   ~Execution();
 
   [[nodiscard]] const std::string& key() const noexcept { return task_->key; }
-  /// Whoever holds the future alone sees `cancelled` once all executions of the call are released.
+  /// Becomes `cancelled` once all executions of the call are released without a result.
   [[nodiscard]] std::shared_future<ToolResult> result() const { return task_->result; }
   [[nodiscard]] bool is_done() const;
-  /// How long the tool ran; zero while it runs, and where it never began.
+  /// How long the tool ran; zero while it runs, and if it never began.
   [[nodiscard]] std::chrono::steady_clock::duration time() const;
-  /// When the tool began, known once there is a result; none where it never did.
+  /// When the tool began; known once there is a result; empty if it never began.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> begin() const;
-  /// Has a function told of the result, whatever it is: on the thread that brings it, or at once
-  /// where it is there. It must be quick, and not throw.
+  /// Calls `listener` with the result, on the thread that brings it, or at once if it is there. The
+  /// listener must be quick and must not throw.
   void on_result(std::function<void(const ToolResult&)> listener) const;
-  /// Waits for the result; `cancelled`, and released, where the stop is asked for first. After a
-  /// release it does not wait.
+  /// Waits for the result. If the stop is requested first, releases the call and returns
+  /// `cancelled`. Does not wait after a release.
   [[nodiscard]] ToolResult get(std::stop_token stop = {});
-  /// Lets go; what is known of the call stays readable.
+  /// Releases the share; the call's data stay readable.
   void release() noexcept;
 
  private:
@@ -178,18 +177,18 @@ class Execution {
   std::weak_ptr<detail::ToolPool> pool_;
 };
 
-/// Runs calls over a ToolRuntime. No two calls of the same key run at once: a second one joins the
-/// first, or, where it has effects of its own, waits for its end.
+/// Runs calls on a ToolRuntime. Two calls with the same key never run at the same time: the second
+/// joins the first or, if it is unshared, waits for its end.
 ///
-/// What a tool throws, what comes too late, what does not fit into the queue and what cannot be
-/// written as a key are results that say so. A runtime that ignores its stop token keeps its thread
-/// until it returns, but its result is there on time. Sessions that share an executor share the
-/// results of equal calls that run at the same time.
+/// Exceptions, timeouts, a full queue and calls that cannot be written as a key all become results.
+/// A runtime that ignores its stop token keeps its thread until it returns, but the result arrives
+/// on time. Sessions that share an executor share the results of equal calls that run at the same
+/// time.
 ///
-/// \par Complexity  start O(size of the arguments + log calls), and O(calls) to leave the queue
+/// \par Complexity  start: O(size of the arguments + log calls), and O(calls) to leave the queue
 /// \par Threads     every member may run concurrently; the destructor cancels all calls and waits
-///                  for runtimes that return their result, not for those that call back
-/// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
+///                  for runtimes that return their result, not for those that use a callback
+/// \par Errors      constructor: Error{invalid_option}; none afterwards
 class ToolExecutor {
  public:
   template <class R>
@@ -213,19 +212,19 @@ class ToolExecutor {
 
   /// Runs a call, or joins an equal one that runs or waits.
   [[nodiscard]] Execution start(const ToolCall& call);
-  /// Runs a call for this caller alone, once no equal call runs: for tools with effects.
+  /// Runs a call for this caller only, once no equal call runs: for tools with effects.
   [[nodiscard]] Execution start_unshared(const ToolCall& call);
-  /// Runs a call, or joins an equal one, where that takes no waiting: a thread is free, and another
-  /// one besides, so that calls which may never be needed do not hold up those which are.
+  /// Runs a call or joins an equal one, only if that needs no waiting. One more thread must be
+  /// free, so that speculative calls do not block needed ones.
   [[nodiscard]] std::optional<Execution> try_start(const ToolCall& call);
 
-  /// The key under which the executor knows a call.
+  /// The executor's key of a call.
   ///
   /// \par Errors      as `call_key`
   [[nodiscard]] std::string key(const ToolCall& call) const;
 
  private:
-  // Ends the threads' loops; after them in the order of members, so that it is destroyed first.
+  // Ends the threads' loops. It is declared after them, so it is destroyed first.
   struct Closer {
     detail::ToolPool& pool;
     ~Closer();

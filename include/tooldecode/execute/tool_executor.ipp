@@ -1,5 +1,5 @@
 /// \file
-/// What tool_executor.hpp declares.
+/// Implements tool_executor.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// ToolResult: what came of running a tool, failures included, as a value.
+/// ToolResult: the outcome of running a tool, failures included, as a value.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace tooldecode {
 
 /// How the run of a tool ended.
 enum class ToolStatus : std::uint8_t {
-  ok,         ///< the tool answered
-  failed,     ///< it could not, or could not be run
-  timed_out,  ///< its answer was not waited for any longer
-  cancelled,  ///< nobody wanted its answer any longer
+  ok,
+  failed,     ///< it failed, or could not be run
+  timed_out,  ///< the time limit passed
+  cancelled,  ///< its answer was not needed any longer
 };
 
-/// The status's name, as written in messages and in machine-readable output.
+/// The status's name in messages and machine-readable output.
 [[nodiscard]] constexpr std::string_view name(ToolStatus status) noexcept {
   switch (status) {
     case ToolStatus::ok:
@@ -33,11 +33,11 @@ enum class ToolStatus : std::uint8_t {
   return "unknown";
 }
 
-/// What came of running a tool. A failure is a result like any other: the model reads it and goes
-/// on, so that nothing that a tool does ends a session.
+/// The outcome of running a tool. A failure is a normal result: the model reads it and continues,
+/// so no tool can end a session.
 struct ToolResult {
   ToolStatus status = ToolStatus::ok;
-  std::string output{};  ///< the tool's text, or one sentence on what went wrong
+  std::string output{};  ///< the tool's text, or one sentence about the failure
 
   friend bool operator==(const ToolResult&, const ToolResult&) = default;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// ToolRuntime: what runs a tool, as a function that returns or as one that calls back.
+/// ToolRuntime: runs a tool, as a function that returns or as one with a callback.
 #pragma once
 
 #include <concepts>
@@ -15,10 +15,10 @@
 
 namespace tooldecode {
 
-/// Takes the result of a call, from any thread; later results of the same call are ignored.
+/// Receives the result of a call, from any thread; only the first result of a call counts.
 using ToolDone = std::function<void(ToolResult)>;
 
-/// Runs a call and returns what came of it: a ToolResult, or the text of one that is `ok`.
+/// Runs a call and returns its result: a ToolResult, or the text of an `ok` result.
 template <class R>
 concept SyncToolRuntime = requires(R& run, const ToolCall& call, std::stop_token stop) {
   { run(call, stop) } -> std::convertible_to<ToolResult>;
@@ -26,20 +26,20 @@ concept SyncToolRuntime = requires(R& run, const ToolCall& call, std::stop_token
   { run(call, stop) } -> std::convertible_to<std::string>;
 };
 
-/// Begins a call and returns; the result is given to `done`. A `done` that is destroyed without
-/// having been called is a failure of the tool.
+/// Starts a call and returns; later calls `done` with the result. Destroying `done` without a call
+/// counts as a failure of the tool.
 template <class R>
 concept AsyncToolRuntime = requires(R& run, const ToolCall& call, std::stop_token stop,
                                     ToolDone done) { run(call, stop, done); };
 
-/// What runs tools, which of them it has being its own business. It is called by several threads at
-/// once, may throw, and ought to end early where the stop token asks for it.
+/// Runs tools. It is called by several threads at the same time, may throw, and should end early
+/// when the stop token asks for it.
 template <class R>
 concept ToolRuntime = SyncToolRuntime<R> || AsyncToolRuntime<R>;
 
 namespace diagnose {
 
-/// True where R is a ToolRuntime; otherwise a compile error with the line to write.
+/// True if R is a ToolRuntime; otherwise a compile error with the line to write.
 template <class R>
 consteval bool is_tool_runtime() {
   if constexpr (!ToolRuntime<R>) {
@@ -52,12 +52,12 @@ consteval bool is_tool_runtime() {
 
 }  // namespace diagnose
 
-/// Any runtime, as one that calls back.
+/// Any runtime in callback form.
 using AnyToolRuntime = std::function<void(const ToolCall&, std::stop_token, ToolDone)>;
 
-/// Wraps a runtime of either kind; what it throws passes through.
+/// Wraps a runtime of either kind; its exceptions pass through.
 ///
-/// \par Complexity  O(1); the runtime is moved, and shared by copies of the result
+/// \par Complexity  O(1); the runtime is moved, and copies of the result share it
 /// \par Threads     as the runtime
 template <class R>
 [[nodiscard]] AnyToolRuntime make_tool_runtime(R runtime) {
@@ -66,7 +66,7 @@ template <class R>
                                                             std::stop_token stop, ToolDone done) {
     if constexpr (AsyncToolRuntime<R>) {
       (*shared)(call, std::move(stop), std::move(done));
-    } else if constexpr (!SyncToolRuntime<R>) {  // said above
+    } else if constexpr (!SyncToolRuntime<R>) {  // diagnosed above
     } else if constexpr (std::convertible_to<decltype((*shared)(call, stop)), ToolResult>) {
       done((*shared)(call, std::move(stop)));
     } else {

@@ -1,5 +1,5 @@
 /// \file
-/// ToolSubmitter: tells an engine's cache of results, beside whatever else a client does.
+/// ToolSubmitter: submits results to an engine's cache in the background.
 #pragma once
 
 #include <atomic>
@@ -21,38 +21,37 @@
 
 namespace tooldecode {
 
-/// Puts what a call returns into the tool cache of the engine that replies to a context; false where
-/// the reply came first. It may throw, and ought to end early where the stop token asks for it.
+/// Puts a call's result into the tool cache of the engine that replies to a context; false if the
+/// reply came first. It may throw, and should end early when the stop token asks for it.
 template <class Context>
 using ToolSubmission =
     std::function<bool(const Context&, const ToolCall&, const ToolResult&, std::stop_token)>;
 
-/// What results were told to an engine's cache.
+/// Counts of results submitted to an engine's cache.
 struct SubmissionCounts {
   std::size_t told   = 0;
-  std::size_t errors = 0;  ///< submissions that threw
+  std::size_t errors = 0;
   std::string first_error{};
 };
 
-/// Submits results one after the other, on a thread of its own: who has one does not wait for the
-/// network. One whose reply has come meanwhile is not submitted.
+/// Submits results one after another on its own thread, so callers do not wait for the network. A
+/// result whose reply has already come is not submitted.
 ///
 /// \par Complexity  put O(1)
-/// \par Threads     every member may run concurrently; the destructor asks the submission that is
-///                  under way to stop, waits for it, and leaves out the others
-/// \par Errors      none: what submissions throw is counted, with its text
+/// \par Threads     every member may run concurrently; the destructor stops the current submission,
+///                  waits for it, and drops the others
+/// \par Errors      none; exceptions of submissions are counted, with their text
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 4, SubmitToolCache
 template <class Context>
 class ToolSubmitter {
  public:
-  /// A result, and the reply that it is for.
   struct Letter {
     std::shared_ptr<const Context> context;
     ToolCall call;
     ToolResult result;
     std::shared_ptr<const std::atomic<bool>> is_over;  ///< the reply has come
   };
-  /// Where results are put; those who have it may outlive the submitter.
+  /// The queue of results; its holders may outlive the submitter.
   class Outbox {
    public:
     void put(Letter letter) {
@@ -63,7 +62,7 @@ class ToolSubmitter {
 
    private:
     friend class ToolSubmitter;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::condition_variable_any changed_;
     std::deque<Letter> letters_;
     bool is_busy_ = false;
@@ -75,7 +74,7 @@ class ToolSubmitter {
         thread_([this](const std::stop_token& quit) { deliver(quit); }) {}
 
   [[nodiscard]] const std::shared_ptr<Outbox>& outbox() const noexcept { return outbox_; }
-  /// What has been submitted so far; waits for what is under way.
+  /// Counts of submissions so far; waits for the one in progress.
   [[nodiscard]] SubmissionCounts counts() const {
     std::unique_lock lock(outbox_->mutex_);
     outbox_->changed_.wait(lock, [this] { return !outbox_->is_busy_; });

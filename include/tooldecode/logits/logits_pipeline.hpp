@@ -1,5 +1,5 @@
 /// \file
-/// LogitsPipeline: from a model's raw logits to the distribution that a token is drawn from.
+/// LogitsPipeline: turns a model's raw logits into the distribution that a token is sampled from.
 #pragma once
 
 #include <algorithm>
@@ -21,44 +21,44 @@
 
 namespace tooldecode {
 
-/// What a LogitsPipeline does; the defaults leave the model's distribution as it is.
+/// Settings of a LogitsPipeline; the defaults keep the model's distribution.
 struct SamplingParameters {
-  float temperature        = 1.0F;  ///< divides the logits; 0 leaves them, for greedy choice
+  float temperature        = 1.0F;  ///< divides the logits; 0 keeps them, for greedy choice
   std::size_t top_k        = 0;     ///< keeps the k best tokens; 0 keeps all
-  float top_p              = 1.0F;  ///< keeps the fewest best tokens that hold this probability
-  float min_p              = 0.0F;  ///< keeps tokens of at least this share of the best's
-  float repetition_penalty = 1.0F;  ///< divides logits > 0, multiplies others, of tokens seen
-  float presence_penalty   = 0.0F;  ///< subtracted once from tokens already generated
+  float top_p              = 1.0F;  ///< keeps the fewest best tokens that reach this probability
+  float min_p              = 0.0F;  ///< keeps tokens with at least this share of the best one's
+  float repetition_penalty = 1.0F;  ///< of seen tokens: divides logits > 0, multiplies others
+  float presence_penalty   = 0.0F;  ///< subtracted once from generated tokens
   float frequency_penalty  = 0.0F;  ///< subtracted for each time a token was generated
   std::vector<std::pair<TokenId, float>> bias =
       {};  ///< added to logits; -infinity forbids the token
 };
 
-/// The tokens before the one that is to be drawn, in three pieces that need not be contiguous.
+/// The tokens before the one to be sampled, in three pieces that need not be contiguous.
 struct TokenPath {
-  std::span<const TokenId> prompt;     ///< only the repetition penalty looks here
+  std::span<const TokenId> prompt;     ///< used only by the repetition penalty
   std::span<const TokenId> generated;  ///< emitted so far
-  std::span<const TokenId> branch;     ///< of a draft tree, from its root to the node
+  std::span<const TokenId> branch;     ///< from the root of a draft tree to the node
 };
 
-/// Makes the target distribution of one position, in place: bias, penalties along the path,
-/// constraint mask, temperature, top-k, top-p, min-p, in this order.
+/// Makes the target distribution of one position, in place. Applies bias, penalties along the path,
+/// constraint mask, temperature, top-k, top-p and min-p, in this order.
 ///
 /// The result are logits: softmax of the row is the distribution, and a token with -infinity is
-/// never drawn. Plain decoding and verification use one pipeline, hence one distribution.
-/// Candidates are ranked by (logit descending, id ascending), so ties at a cut fall the same way
-/// everywhere. A model may produce anything: NaN and -infinity become a very small finite logit,
-/// +infinity a very large one, so that what the mask allows always has a token to draw; only a mask
-/// or a bias forbids.
+/// never sampled. Plain decoding and verification use the same pipeline, so they have the same
+/// distribution. Candidates are ranked by (logit descending, id ascending), so ties at a cut are
+/// resolved the same way everywhere. Non-finite logits are handled: NaN and -infinity become a very
+/// small finite logit, +infinity a very large one. So a token can always be sampled from the mask;
+/// only a mask or a bias forbids tokens.
 ///
 /// \par Shapes      logits [V]; mask [ceil(V / 32)], or empty to allow all
-/// \par Complexity  O(V), and O(V log V) in the worst case where top-p is used; allocates only for
-///                  penalties and cuts
+/// \par Complexity  O(V), and O(V log V) in the worst case with top-p; allocates only for penalties
+///                  and cuts
 /// \par Threads     immutable; const members may run concurrently
-/// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
+/// \par Errors      constructor: Error{invalid_option}; none afterwards
 class LogitsPipeline {
  public:
-  /// The greatest finite magnitude of a logit before the temperature divides it.
+  /// The greatest magnitude of a logit before it is divided by the temperature.
   static constexpr float logit_limit = 1e30F;
   /// The least temperature other than 0.
   static constexpr float min_temperature = 1e-6F;
@@ -67,13 +67,13 @@ class LogitsPipeline {
 
   [[nodiscard]] const SamplingParameters& options() const noexcept { return options_; }
 
-  /// Whether the bias forbids a token whatever the logits.
+  /// Whether the bias forbids a token.
   [[nodiscard]] bool is_banned(TokenId token) const noexcept;
 
   /// Turns raw logits into the target distribution.
   ///
-  /// \return how many tokens can be drawn; 0 where mask and bias forbid all, and the row is then
-  ///         all -infinity
+  /// \return number of tokens that can be sampled; if mask and bias forbid all, it is 0 and the row
+  ///         is all -infinity
   std::size_t apply(std::span<float> logits, ConstMaskView mask, const TokenPath& path = {}) const;
 
  private:
@@ -96,10 +96,10 @@ class LogitsPipeline {
     }
   }
 
-  /// Top-k, then top-p of what it leaves.
+  /// Top-k, then top-p of the remaining tokens.
   std::size_t keep_best(std::span<float> logits, std::size_t remaining) const;
 
-  /// Min-p: the ratio of two probabilities is the exponential of a difference of logits.
+  /// Min-p. A ratio of probabilities is the exponential of a difference of logits.
   std::size_t keep_likely(std::span<float> logits) const;
 
   SamplingParameters options_;

@@ -1,5 +1,5 @@
 /// \file
-/// What logits_pipeline.hpp declares.
+/// Implements logits_pipeline.hpp.
 #pragma once
 
 #include <algorithm>
@@ -136,7 +136,7 @@ TOOLDECODE_INLINE std::size_t LogitsPipeline::keep_best(std::span<float> logits,
     };
     double total = 0;
     for (std::size_t i = 0; i < kept; ++i) total += mass_of(ranked[i]);
-    // The cut is usually near the front, so the rest is never put in order.
+    // The cut is usually near the front, so the rest is never sorted.
     double held          = 0;
     std::size_t nucleus  = 0;
     std::size_t in_order = 0;

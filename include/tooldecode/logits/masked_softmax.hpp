@@ -1,5 +1,5 @@
 /// \file
-/// Masked softmax of one row of logits: what a token mask leaves, as probabilities.
+/// Masked softmax of one row of logits.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 
 namespace tooldecode {
 
-/// The greatest number, or -infinity of none; NaN never counts.
+/// The greatest number, or -infinity if there is none; NaN is ignored.
 ///
 /// \par Shapes      logits [V]
 /// \par Complexity  O(V), no allocation
 [[nodiscard]] float greatest(std::span<const float> logits) noexcept;
 
-/// log(sum(exp(logits))) in double; -infinity where every logit is -infinity.
+/// log(sum(exp(logits))) in double; -infinity if every logit is -infinity.
 ///
 /// \par Shapes      logits [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
@@ -30,8 +30,8 @@ namespace tooldecode {
 
 /// Writes softmax(logits) over the allowed tokens and 0 elsewhere.
 ///
-/// \return false where nothing has a probability (no token is allowed, or all that are have logit
-///         -infinity); the row is then all zeros, and nothing may be drawn from it
+/// \return false if no token has a probability (none is allowed, or all allowed logits are
+///         -infinity); the row is then all zeros, and you must not sample from it
 ///
 /// \par Shapes      logits [V], finite or -infinity; mask [ceil(V / 32)]; probabilities [V]
 /// \par Complexity  O(V), no allocation; sums in double

@@ -1,5 +1,5 @@
 /// \file
-/// What masked_softmax.hpp declares.
+/// Implements masked_softmax.hpp.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace tooldecode {
 TOOLDECODE_INLINE float greatest(std::span<const float> logits) noexcept {
   constexpr std::size_t width = 32;
   constexpr float none        = -std::numeric_limits<float>::infinity();
-  std::array<float, width> tops;  // a compiler's vectors: no comparison waits for the one before
+  std::array<float, width> tops;  // independent lanes, which the compiler vectorises
   tops.fill(none);
   std::size_t t = 0;
   for (; t + width <= logits.size(); t += width) {

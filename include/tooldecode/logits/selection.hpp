@@ -1,6 +1,5 @@
 /// \file
-/// Choice of a token from its distribution: greedy, or by Gumbel noise that belongs to its
-/// position.
+/// Chooses a token from its distribution: greedy, or with Gumbel noise of its position.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +16,14 @@
 
 namespace tooldecode {
 
-/// Where a draw takes its noise from: the same key gives every token the same noise, in whatever
-/// order positions are visited.
+/// Selects the noise of a sample: the same key gives every token the same noise, in whatever order
+/// positions are visited.
 struct NoiseKey {
-  std::uint64_t seed     = 0;  ///< of the run
-  std::uint64_t position = 0;  ///< of the drawn token in the whole sequence, prompt included
+  std::uint64_t seed     = 0;
+  std::uint64_t position = 0;  ///< of the sampled token in the whole sequence, prompt included
 };
 
-/// A token and what a distribution gives it.
+/// A token and its log-probability.
 struct LikelyToken {
   TokenId token          = 0;
   double log_probability = 0;
@@ -32,26 +31,26 @@ struct LikelyToken {
   friend bool operator==(const LikelyToken&, const LikelyToken&) = default;
 };
 
-/// The likeliest tokens of softmax(distribution), by logit descending, then by id ascending; fewer
-/// where fewer have a logit above -infinity.
+/// The most likely tokens of softmax(distribution), by logit descending, then by id ascending;
+/// fewer if fewer have a logit above -infinity.
 ///
 /// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V log count)
 [[nodiscard]] std::vector<LikelyToken> find_likeliest(std::span<const float> distribution,
                                                       std::size_t count);
 
-/// The token of the greatest logit, the lowest id among equals; nothing where all are -infinity.
+/// The token with the greatest logit, the lowest id among equals; empty if all are -infinity.
 ///
 /// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
 [[nodiscard]] std::optional<TokenId> find_greedy(std::span<const float> distribution) noexcept;
 
-/// Draws a token from softmax(distribution): the greatest logit plus Gumbel noise, the lowest id
-/// among equals; nothing where all logits are -infinity.
+/// Samples a token from softmax(distribution): the greatest logit plus Gumbel noise, the lowest id
+/// among equals; empty if all logits are -infinity.
 ///
-/// The noise of a token depends on (seed, position, token id) and not on which tokens are allowed
-/// or how many rows are drawn, so that a verifier that draws at every node of a draft tree gets
-/// what a sequential run gets.
+/// The noise of a token depends on (seed, position, token id), not on the allowed tokens or the
+/// number of rows. So a verifier that samples at every node of a draft tree gets the tokens of a
+/// sequential run.
 ///
 /// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V), no allocation; noise only for tokens that can still win
@@ -59,7 +58,7 @@ struct LikelyToken {
 [[nodiscard]] std::optional<TokenId> find_gumbel(std::span<const float> distribution,
                                                  NoiseKey key) noexcept;
 
-/// Chooses from a distribution: greedy at temperature 0, else by the position's Gumbel noise.
+/// Chooses from a distribution: greedy at temperature 0, else with the position's Gumbel noise.
 [[nodiscard]] std::optional<TokenId> find_token(std::span<const float> distribution,
                                                 float temperature, NoiseKey key) noexcept;
 

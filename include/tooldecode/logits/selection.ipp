@@ -1,5 +1,5 @@
 /// \file
-/// What selection.hpp declares.
+/// Implements selection.hpp.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ TOOLDECODE_INLINE std::vector<LikelyToken> find_likeliest(std::span<const float>
   for (std::size_t t = 0; t < distribution.size(); ++t) {
     const LikelyToken one{static_cast<TokenId>(t), static_cast<double>(distribution[t])};
     if (one.log_probability == none) continue;
-    if (best.size() == count) {  // a heap, whose first is the least likely
+    if (best.size() == count) {  // a heap; the least likely token is first
       if (!is_before(one, best.front())) continue;
       std::pop_heap(best.begin(), best.end(), is_before);
       best.pop_back();

@@ -8,12 +8,12 @@
 
 namespace tooldecode {
 
-/// A float of 16 bits with the exponent of one of 32, as most models' weights are stored.
+/// A 16-bit float with the exponent of a 32-bit one, the usual type of model weights.
 struct BFloat16 {
   std::uint16_t bits = 0;
 
   constexpr BFloat16() noexcept = default;
-  /// Rounds to the nearest, halves to even; NaN stays one.
+  /// Rounds to the nearest, ties to even; NaN stays NaN.
   constexpr explicit BFloat16(float number) noexcept {
     const auto wide          = std::bit_cast<std::uint32_t>(number);
     const bool is_nan        = number != number;

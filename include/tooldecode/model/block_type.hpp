@@ -1,5 +1,5 @@
 /// \file
-/// BlockType: how a tensor type of GGUF packs weights, and the floats that they mean.
+/// BlockType: how a GGUF tensor type packs weights into blocks.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 
 namespace tooldecode::model {
 
-/// A tensor type: so many weights in a block of so many bytes.
+/// A tensor type: a block of `bytes` bytes holds `weights` weights.
 ///
 /// \par Complexity  widen: O(weights)
 /// \par Source      ggml-org/ggml, src/ggml-common.h, the structures of blocks
 struct BlockType {
-  std::uint32_t id = 0;   ///< as files write it
-  std::string_view name;  ///< as ggml calls it
+  std::uint32_t id = 0;  ///< as files write it
+  std::string_view name;
   std::size_t weights = 0;
   std::size_t bytes   = 0;
-  /// Writes the weights of `count` blocks.
+  /// Writes the weights of `count` blocks as floats.
   void (*widen)(const std::uint8_t* blocks, std::size_t count, float* weights) = nullptr;
 };
 
@@ -40,8 +40,8 @@ void widen_f32(const std::uint8_t* block, float* weights);
 void widen_f16(const std::uint8_t* block, float* weights);
 void widen_bf16(const std::uint8_t* block, float* weights);
 
-// The blocks of 32: a scale, in types that end with 1 also a minimum, in types of 5 bits the fifth
-// bits of all; then a byte for each weight, or for the lower and upper half of two.
+// Blocks of 32 weights: a scale; a minimum in types that end with 1; the fifth bits of all weights
+// in types of 5 bits; then one byte for each weight, or for the lower and upper half of two.
 
 void widen_q8_0(const std::uint8_t* block, float* weights);
 
@@ -60,9 +60,9 @@ void widen_small_block(const std::uint8_t* block, float* weights) {
   }
 }
 
-// The blocks of 256: of parts with scales of their own, which a scale of the block multiplies.
+// Blocks of 256 weights: parts with their own scales, which a scale of the block multiplies.
 
-/// The 6 bits of a part's scale, and those of its minimum four bytes further on.
+/// The 6 bits of a part's scale; those of its minimum are four bytes further on.
 unsigned part_scale(const std::uint8_t* scales, std::size_t part);
 unsigned part_minimum(const std::uint8_t* scales, std::size_t part);
 
@@ -111,7 +111,7 @@ inline constexpr std::array block_types{
 
 }  // namespace detail
 
-/// The type of a number in a file, or null where weights of it are not read.
+/// The type with this number; null if its weights are not supported.
 [[nodiscard]] const BlockType* find_block_type(std::uint32_t id);
 
 }  // namespace tooldecode::model

@@ -1,5 +1,5 @@
 /// \file
-/// What block_type.hpp declares.
+/// Implements block_type.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// ConstrainedHead: the logits of allowed tokens alone, without the product of the whole head.
+/// ConstrainedHead: computes the logits of allowed tokens only.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace tooldecode {
 
-/// Multiplies those rows of a model's head that a mask allows, and only those.
+/// Multiplies only those rows of a model's head that a mask allows.
 ///
-/// A constraint that leaves twelve tokens of 150,000 makes the head as good as free. The allowed
-/// logits are those of the whole product, to the bit where the model's own product is
-/// `fill_products` (as LlamaModel's is), so that what is decoded from them is the same text.
+/// With twelve allowed tokens of 150,000 the head costs nearly nothing. The allowed logits are
+/// bit-identical to the whole product if the model's product is `fill_products`, as LlamaModel's
+/// is; the decoded text is then the same.
 ///
 /// \par Shapes      hidden [n, H], one mask [ceil(V / 32)] -> logits [n, V]
 /// \par Complexity  O(n H) per allowed token, whose row is read once; O(n V) to clear the rest; the
-///                  head itself is not copied
+///                  head is not copied
 /// \par Threads     const members may run concurrently; the model must outlive the head
-/// \par Source      the constraint in the head that Tool Decoding proposes, appendix C
+/// \par Source      Tool Decoding, appendix C, proposes the constraint in the head
 class ConstrainedHead {
  public:
   explicit ConstrainedHead(HeadView head) noexcept : head_(head) {}
@@ -38,7 +38,6 @@ class ConstrainedHead {
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return head_.rows(); }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return head_.cols(); }
 
-  /// Writes the logits of the allowed tokens and -infinity elsewhere.
   void fill_logits(std::span<const float> hidden, ConstMaskView mask,
                    std::span<float> logits) const;
 

@@ -1,5 +1,5 @@
 /// \file
-/// What constrained_head.hpp declares.
+/// Implements constrained_head.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Eagle3Model: EAGLE-3's draft layer, which reads what three of the target's layers read.
+/// Eagle3Model: EAGLE-3's draft layer, which reads the inputs of three of the target's layers.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,28 @@
 
 namespace tooldecode {
 
-/// What an Eagle3Model adds to its target, whose embedding it shares.
+/// The weights that an Eagle3Model adds to its target, whose embedding it shares.
 struct Eagle3Weights {
-  std::vector<float> projection;      ///< [H, 3 H]: fuses the features of three layers
+  std::vector<float> projection;      ///< [H, 3 H], fuses the features of three layers
   std::vector<float> embedding_norm;  ///< [H]
   std::vector<float> hidden_norm;     ///< [H]
-  /// Without an attention norm; queries, keys and values of [2 H], the embedding first.
+  /// Has no attention norm; query, key and value read [2 H], the embedding first.
   model::LlamaWeights::Layer layer;
 
-  /// Reads a checkpoint of EAGLE-3 for a target of this shape.
   [[nodiscard]] static Eagle3Weights read(const SafeTensors& file, const LlamaConfig& config);
 };
 
-/// One decoder layer over (token, features) pairs, whose output stands in for features from there
-/// on; a MappedHead of the same checkpoint turns it into logits of the token after the next.
+/// One decoder layer over (token, features) pairs. Its output replaces the features of the next
+/// step; a MappedHead of the same checkpoint turns it into logits of the token after the next.
 ///
 /// The attention reads a token's embedding and the fused features side by side, each normalised.
-/// The target outlives it.
+/// The target must outlive it.
 ///
-/// \par Shapes      states [L, 4 H], as FeatureModel::for_eagle3 gives them, whose last H are not
-///                  read; guesses [L, H] for L tokens
+/// \par Shapes      states [L, 4 H] from FeatureModel::for_eagle3, whose last H are not read;
+///                  guesses [L, H] for L tokens
 /// \par Complexity  O(weights) per entry, about one layer of the target
 /// \par Threads     immutable; const members may run concurrently on different caches
-/// \par Errors      `load` as SafeTensors; Error{shape_mismatch} from the constructor
+/// \par Errors      `load` as SafeTensors; constructor: Error{shape_mismatch}
 /// \par Source      Li et al., EAGLE-3, arXiv:2503.01840, section 3.1
 class Eagle3Model {
  public:
@@ -49,7 +48,6 @@ class Eagle3Model {
   Eagle3Model(const LlamaModel& target, Eagle3Weights weights);
   Eagle3Model(const LlamaModel&&, Eagle3Weights) = delete;
 
-  /// Reads a checkpoint.
   [[nodiscard]] static Eagle3Model load(const LlamaModel& target,
                                         const std::filesystem::path& path);
 
@@ -58,17 +56,17 @@ class Eagle3Model {
   [[nodiscard]] Cache make_cache() const { return {1, layers_.key_width()}; }
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
 
-  /// Appends L entries whose states are the target's own, and forgets nodes.
+  /// Appends L entries with the target's states, and drops draft nodes.
   void forward(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
                std::span<float> guesses) const;
 
-  /// Runs n nodes behind those that are there; bit i of `ancestors` is node i since `forward`.
+  /// Runs n nodes after the existing ones; bit i of `ancestors` is node i since `forward`.
   void forward_nodes(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
                      std::span<const std::uint64_t> ancestors, std::span<float> guesses) const;
 
  private:
   static void require_size(const char* name, std::span<const float> weights, std::size_t size);
-  // In place: from fused features, or the parents' guesses, to guesses.
+  // In place: fused features, or the parents' guesses, become guesses.
   void run(std::span<const TokenId> tokens, std::span<const model::LlamaRow> rows,
            std::span<float> guesses) const;
 

@@ -1,5 +1,5 @@
 /// \file
-/// What eagle3_model.hpp declares.
+/// Implements eagle3_model.hpp.
 #pragma once
 
 #include <algorithm>

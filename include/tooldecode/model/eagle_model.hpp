@@ -18,26 +18,25 @@
 
 namespace tooldecode {
 
-/// What an EagleModel adds to its target, whose embedding and head it shares.
+/// The weights that an EagleModel adds to its target, whose embedding and head it shares.
 struct EagleWeights {
-  std::vector<float> projection;     ///< [H, 2 H]: reads a token's embedding, then a hidden state
+  std::vector<float> projection;     ///< [H, 2 H], reads a token's embedding, then a hidden state
   std::vector<float> bias;           ///< [H], or empty
-  model::LlamaWeights::Layer layer;  ///< without an attention norm
+  model::LlamaWeights::Layer layer;  ///< has no attention norm
 
-  /// Reads a checkpoint of EAGLE or EAGLE-2 for a target of this shape.
   [[nodiscard]] static EagleWeights read(const SafeTensors& file, const LlamaConfig& config);
 };
 
-/// One decoder layer over (token, hidden state) pairs, whose output is a guess of the target's next
-/// final hidden state; the target's own head turns it into logits.
+/// One decoder layer over (token, hidden state) pairs. Its output guesses the target's next final
+/// hidden state; the target's head turns it into logits.
 ///
-/// It has no input norm and no final norm, as EAGLE-2's published checkpoints for Llama have it.
-/// The target outlives it.
+/// It has no input norm and no final norm, as in EAGLE-2's published checkpoints for Llama. The
+/// target must outlive it.
 ///
 /// \par Shapes      states and guesses [L, H] for L tokens
 /// \par Complexity  O(weights) per entry, about one layer of the target
 /// \par Threads     immutable; const members may run concurrently on different caches
-/// \par Errors      `load` as SafeTensors; Error{shape_mismatch} from the constructor
+/// \par Errors      `load` as SafeTensors; constructor: Error{shape_mismatch}
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
 class EagleModel {
  public:
@@ -46,7 +45,6 @@ class EagleModel {
   EagleModel(const LlamaModel& target, EagleWeights weights);
   EagleModel(const LlamaModel&&, EagleWeights) = delete;
 
-  /// Reads a checkpoint.
   [[nodiscard]] static EagleModel load(const LlamaModel& target, const std::filesystem::path& path);
 
   [[nodiscard]] std::size_t hidden_size() const noexcept { return target_->hidden_size(); }
@@ -54,11 +52,11 @@ class EagleModel {
   [[nodiscard]] Cache make_cache() const { return {1, layers_.key_width()}; }
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
 
-  /// Appends L entries whose states are the target's own, and forgets nodes.
+  /// Appends L entries with the target's states, and drops draft nodes.
   void forward(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
                std::span<float> guesses) const;
 
-  /// Runs n nodes behind those that are there; bit i of `ancestors` is node i since `forward`.
+  /// Runs n nodes after the existing ones; bit i of `ancestors` is node i since `forward`.
   void forward_nodes(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
                      std::span<const std::uint64_t> ancestors, std::span<float> guesses) const;
 

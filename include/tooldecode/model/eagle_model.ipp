@@ -1,5 +1,5 @@
 /// \file
-/// What eagle_model.hpp declares.
+/// Implements eagle_model.hpp.
 #pragma once
 
 #include <algorithm>

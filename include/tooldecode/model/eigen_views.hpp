@@ -1,5 +1,5 @@
 /// \file
-/// Heads of Eigen's matrices, and matrices of Eigen's from heads: the one header for users that
+/// Converts Eigen matrices to heads and heads to Eigen matrices: the only public header that
 /// includes Eigen.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace tooldecode {
 
-/// Matrices of these weights are heads as well.
+/// Matrices of Eigen::bfloat16 can be heads.
 template <>
 inline constexpr std::optional<WeightType> model::weight_type_of<Eigen::bfloat16> =
     WeightType::bfloat16;
 static_assert(sizeof(Eigen::bfloat16) == sizeof(BFloat16));
 
-/// A head as Eigen sees it.
+/// A head as an Eigen map.
 template <class W>
 using EigenHead =
     Eigen::Map<const Eigen::Matrix<W, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
                Eigen::OuterStride<>>;  // [V, H]
 
-/// Refers to the same weights, which must be of this type.
+/// Refers to the weights of a head, which must be of type W.
 ///
 /// \par Complexity  O(1)
 template <class W>

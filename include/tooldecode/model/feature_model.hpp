@@ -1,5 +1,5 @@
 /// \file
-/// FeatureModel: a LlamaModel whose states carry what layers before the last one read.
+/// FeatureModel: a LlamaModel whose states also contain the inputs of some layers.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace tooldecode {
 
-/// The same model, whose state begins with the residual stream before each of f layers; its last H
-/// numbers are the final state, and its logits are LlamaModel's to the bit.
+/// The same model, whose state begins with the residual stream before each of f layers. The last H
+/// numbers are the final state; the logits are bit-identical to LlamaModel's.
 ///
 /// \par Shapes      hidden [L, (f + 1) H]
-/// \par Complexity  as LlamaModel, and 4 f H bytes copied for a token
+/// \par Complexity  as LlamaModel, plus 4 f H bytes copied per token
 /// \par Threads     as LlamaModel; refers to it
-/// \par Errors      Error{invalid_option} from the constructors; else as LlamaModel
+/// \par Errors      constructors: Error{invalid_option}; else as LlamaModel
 /// \par Source      Li et al., EAGLE-3, arXiv:2503.01840, section 3.1
 class FeatureModel {
  public:
@@ -33,13 +33,13 @@ class FeatureModel {
   FeatureModel(const LlamaModel&&, std::vector<std::size_t>) = delete;
 
   /// The layers that EAGLE-3's published drafts read: the third, the middle one and the third from
-  /// the end, of seven or more.
+  /// the end. The model needs at least seven layers.
   [[nodiscard]] static FeatureModel for_eagle3(const LlamaModel& model);
   static FeatureModel for_eagle3(const LlamaModel&&) = delete;
 
   [[nodiscard]] const LlamaModel& model() const noexcept { return *model_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return model_->vocabulary_size(); }
-  /// Of a whole state.
+  /// Length of a whole state.
   [[nodiscard]] std::size_t hidden_size() const noexcept;
   [[nodiscard]] std::size_t context_length() const noexcept { return model_->context_length(); }
   [[nodiscard]] HeadView lm_head() const noexcept { return model_->lm_head(); }

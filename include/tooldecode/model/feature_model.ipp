@@ -1,5 +1,5 @@
 /// \file
-/// What feature_model.hpp declares.
+/// Implements feature_model.hpp.
 #pragma once
 
 #include <cstddef>

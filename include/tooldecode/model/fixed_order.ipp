@@ -1,5 +1,5 @@
 /// \file
-/// What fixed_order.hpp declares.
+/// Implements fixed_order.hpp.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tooldecode::model {
 
 namespace detail {
 
-/// Replaces numbers by `change(packet)`, elementwise; the last packet's spare lanes hold zeros.
+/// Replaces numbers by `change(packet)`, elementwise; spare lanes of the last packet are zero.
 template <class Change>
 void transform(std::span<float> numbers, Change change) noexcept {
   std::size_t at = 0;
@@ -30,7 +30,7 @@ void transform(std::span<float> numbers, Change change) noexcept {
   }
 }
 
-/// T x R products at once: T rows of x by R rows of w, so that what is loaded is used often enough.
+/// T x R products at once: T rows of x by R rows of w, so that loaded values are reused.
 template <std::size_t T, std::size_t R>
 void fill_tile(const float* x, std::size_t x_stride, const float* w, std::size_t w_stride,
                std::size_t n, float* y, std::size_t y_stride) noexcept {
@@ -60,7 +60,7 @@ void fill_strip(const float* x, std::size_t x_stride, RowsView<const float> w, f
                 std::size_t y_stride) noexcept {
   constexpr std::size_t R = T == 1   ? 8
                             : T == 2 ? 4
-                                     : 2;  // eight sums hide a multiply-add's latency
+                                     : 2;  // eight sums hide the latency of a multiply-add
   std::size_t r           = 0;
   for (; r + R <= w.rows; r += R) {
     fill_tile<T, R>(x, x_stride, w.row(r), w.stride, w.cols, y + r, y_stride);

@@ -1,5 +1,5 @@
 /// \file
-/// forward_batch: several sequences in one pass where the model can, else one after another.
+/// forward_batch: several sequences in one pass if the model can, else one after another.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace tooldecode::model {
 
-/// Appends tokens to each of several caches and writes the logits after the last token of each.
+/// Appends tokens to several caches and writes the logits after the last token of each.
 ///
 /// \par Shapes      caches [B], all different; tokens [B][L_i], L_i >= 1; logits [B, V]
 /// \par Complexity  one pass of a BatchModel, else B passes
 /// \par Threads     as the model's
-/// \par Errors      as the model's
-/// \return how many forward passes it took
+/// \par Errors      those of the model
+/// \return number of forward passes
 template <Model M>
 std::size_t forward_batch(const M& model, std::span<typename M::Cache* const> caches,
                           std::span<const std::span<const TokenId>> tokens,
@@ -34,14 +34,14 @@ std::size_t forward_batch(const M& model, std::span<typename M::Cache* const> ca
   }
 }
 
-/// The same with hidden states of all tokens; those of a sequence that has ancestors are a draft
-/// tree's, to be committed.
+/// As forward_batch, but writes hidden states of all tokens. A sequence with ancestors is a draft
+/// tree, which you commit afterwards.
 ///
 /// \par Shapes      ancestors [B][L_i], or [B][0] for tokens to append; hidden [sum of L_i, H]
 /// \par Complexity  one pass of a BatchTreeModel, else B passes
 /// \par Threads     as the model's
-/// \par Errors      as the model's
-/// \return how many forward passes it took
+/// \par Errors      those of the model
+/// \return number of forward passes
 template <HeadTreeModel M>
 std::size_t forward_batch_hidden(const M& model, std::span<typename M::Cache* const> caches,
                                  std::span<const std::span<const TokenId>> tokens,

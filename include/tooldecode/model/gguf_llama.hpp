@@ -1,5 +1,5 @@
 /// \file
-/// read_llama_config, read_llama_weights: a Llama or Qwen2 model from a GGUF file.
+/// read_llama_config, read_llama_weights: read a Llama or Qwen2 model from a GGUF file.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace tooldecode::model {
 
 namespace detail {
 
-/// Reads values of one architecture and names what is wrong.
+/// Reads metadata of one architecture; its errors name the key.
 class GgufConfigReader {
  public:
   explicit GgufConfigReader(const vocabulary::GgufMetadata& metadata);
@@ -31,9 +31,9 @@ class GgufConfigReader {
   [[nodiscard]] std::size_t size(const char* name) const;
   [[nodiscard]] std::size_t size(const char* name, std::size_t otherwise) const;
   [[nodiscard]] float positive(const char* name) const;
-  /// Requires a number, if there is one, to be what the model computes.
+  /// Requires a number, if present, to have the value that the model computes with.
   void require(const char* name, std::size_t supported) const;
-  /// Requires positions to be taken as they are; rope_freqs.weight is all that may stretch them.
+  /// Requires unscaled positions; only rope_freqs.weight may scale them.
   void require_no_scaling() const;
   [[noreturn]] void fail(const char* name, std::size_t value, const std::string& what) const;
 
@@ -46,18 +46,19 @@ class GgufConfigReader {
   std::string architecture_;
 };
 
-/// What GGUF files call a weight of Hugging Face's name.
+/// The name in GGUF files of a weight with this Hugging Face name.
 std::string gguf_name(std::string_view name);
 
-/// Parts the rows of each head, which alternate between the two of a rotated pair, into halves.
+/// Reorders the rows of each head, in which the two halves of rotated pairs alternate, into two
+/// halves.
 void part_pairs(std::vector<float>& rows, std::size_t heads, std::size_t head_size);
 
 std::vector<float> read_rope_factors(const GgufTensors& file, std::size_t count);
 
 }  // namespace detail
 
-/// The sizes and constants in the metadata of a GGUF file; its tensors tell how many tokens there
-/// are, whether the head is the embedding and whether there are biases.
+/// Reads sizes and constants from the metadata of a GGUF file. Its tensors give the number of
+/// tokens, and whether the head is tied and biases exist.
 ///
 /// \par Errors      Error{malformed_file} for a missing or impossible value and
 ///                  {unsupported_keyword} for an architecture or a feature that LlamaModel does not
@@ -65,10 +66,10 @@ std::vector<float> read_rope_factors(const GgufTensors& file, std::size_t count)
 /// \par Source      ggml-org/ggml, docs/gguf.md, "LLM"
 [[nodiscard]] LlamaConfig read_llama_config(const GgufTensors& file);
 
-/// All weights of a GGUF file, in the order of Hugging Face's: files of the architecture "llama"
-/// have the rows of queries and keys in another one, which is undone.
+/// Reads all weights of a GGUF file, in Hugging Face's order: files of the architecture "llama"
+/// permute the rows of queries and keys, which is undone.
 ///
-/// \par Complexity  O(weights); beside the weights one head of one matrix is copied
+/// \par Complexity  O(weights); at most one head of one matrix is copied in addition
 /// \par Errors      as GgufTensors::floats; Error{unknown_format} for a tensor that LlamaModel does
 ///                  not compute with
 [[nodiscard]] LlamaWeights read_llama_weights(const GgufTensors& file, const LlamaConfig& config);

@@ -1,5 +1,5 @@
 /// \file
-/// What gguf_llama.hpp declares.
+/// Implements gguf_llama.hpp.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ TOOLDECODE_INLINE GgufConfigReader::GgufConfigReader(const vocabulary::GgufMetad
 
 TOOLDECODE_INLINE std::size_t GgufConfigReader::size(const char* name) const {
   const double value = metadata_.value<double>(key(name));
-  // The limit is past any model and keeps products of three sizes within 64 bits.
+  // The limit exceeds any model and keeps products of three sizes within 64 bits.
   if (!(value >= 1 && value <= limit && value == std::floor(value))) {
     throw Error(Errc::malformed_file, key(name), value, "must be a whole number from 1 to 2^20");
   }

@@ -1,5 +1,5 @@
 /// \file
-/// GgufTensors: named tensors of a GGUF file.
+/// GgufTensors: the named tensors of a GGUF file.
 #pragma once
 
 #include <algorithm>
@@ -21,21 +21,21 @@
 
 namespace tooldecode::model {
 
-/// A view of a GGUF file's tensors, whose bytes must outlive it; all that are of a known type are
-/// checked to lie within the file when it is made.
+/// A view of a GGUF file's tensors; the bytes must outlive it. The constructor checks that all
+/// tensors of a known type lie within the file.
 ///
-/// \par Shapes      the outermost extent first, as in SafeTensors; files have them the other way
-/// \par Complexity  O(metadata + tensors) to make; `floats` O(elements), and nothing else is copied
+/// \par Shapes      the outermost extent first, as in SafeTensors; files store the reverse
+/// \par Complexity  constructor O(metadata + tensors); `floats` O(elements); nothing else is copied
 /// \par Threads     immutable
 /// \par Errors      Error{malformed_file} with the byte offset or the tensor; from `floats` also
-///                  {shape_mismatch}, and {unknown_format} for a type that is not read
+///                  {shape_mismatch}, and {unknown_format} for an unsupported type
 /// \par Source      ggml-org/ggml, docs/gguf.md
 class GgufTensors {
  public:
   struct Tensor {
     std::uint32_t type = 0;
     std::vector<std::size_t> shape;
-    std::size_t begin = 0;  ///< offset into the file
+    std::size_t begin = 0;
   };
 
   explicit GgufTensors(std::string_view bytes);
@@ -44,12 +44,12 @@ class GgufTensors {
   [[nodiscard]] const std::map<std::string, Tensor, std::less<>>& tensors() const noexcept;
   [[nodiscard]] bool contains(std::string_view name) const { return tensors_.contains(name); }
 
-  /// A tensor, widened; it must be there and have exactly this shape.
+  /// A tensor converted to floats. It must exist and have exactly this shape.
   [[nodiscard]] std::vector<float> floats(std::string_view name,
                                           std::span<const std::size_t> shape) const;
 
  private:
-  // What ggml calls the types that are not read, by their numbers.
+  // ggml's names of unsupported types, by number.
   static constexpr std::array<std::pair<std::uint32_t, std::string_view>, 22> other_types{
       {{9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
        {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
@@ -66,7 +66,7 @@ class GgufTensors {
 
   [[nodiscard]] std::size_t read_alignment() const;
 
-  /// Makes a tensor's offset one into the file, and checks that it lies there as a whole.
+  /// Converts a tensor's offset to a file offset, and checks that the tensor lies within the file.
   void place_tensor(const std::string& name, Tensor& tensor, std::size_t data_begin,
                     std::size_t alignment) const;
 

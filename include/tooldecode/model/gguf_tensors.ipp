@@ -1,5 +1,5 @@
 /// \file
-/// What gguf_tensors.hpp declares.
+/// Implements gguf_tensors.hpp.
 #pragma once
 
 #include <algorithm>
@@ -126,14 +126,14 @@ TOOLDECODE_INLINE void GgufTensors::place_tensor(const std::string& name, Tensor
                                              " of the data, must begin at a multiple of " +
                                              std::to_string(alignment));
   const BlockType* type = find_block_type(tensor.type);
-  if (type == nullptr) return;  // its size is not known; who asks for it gets an error
+  if (type == nullptr) return;  // its size is unknown; `floats` throws for it
   require(tensor.shape.back() % type->weights == 0,
           "has rows of " + std::to_string(tensor.shape.back()) + ", of type " +
               std::string(type->name) + " they must be multiples of " +
               std::to_string(type->weights));
   const std::size_t data_size = bytes_.size() - std::min(bytes_.size(), data_begin);
   const std::size_t blocks    = (data_size - std::min(data_size, tensor.begin)) / type->bytes;
-  std::size_t size            = 1;  // elements, and no more than the file can hold
+  std::size_t size            = 1;  // elements; at most what the file can hold
   for (const std::size_t extent : tensor.shape) {
     require(extent > 0, "has shape " + written(tensor.shape) + ", must not be empty");
     require(size <= blocks * type->weights / extent,

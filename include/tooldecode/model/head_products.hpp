@@ -1,9 +1,9 @@
 /// \file
-/// Products of hidden states with any rows of an LM head, of F32, BF16 or 8-bit weights.
+/// Products of hidden states with any rows of an LM head of F32, BF16 or 8-bit weights.
 ///
-/// A product's bits depend on the length of a row and on the type of its weights alone, never on
-/// the states or the rows beside it or on where the rows lie; of F32 weights they are those of
-/// `fill_products`. What is drafted from some rows can so be compared by equality.
+/// A product's bits depend only on the length of a row and the type of its weights, never on other
+/// states or rows or on where the rows lie. For F32 weights they are those of `fill_products`. So
+/// drafts from some of the rows can be compared for equality.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace tooldecode::model {
 
-/// So many states pass a row of a head together: where reading the head is what takes time, they take
-/// hardly longer than one.
+/// States that are multiplied with a row at the same time. If reading the head is the bottleneck,
+/// they take hardly longer than one.
 inline constexpr std::size_t states_of_a_tile = 5;
 
-/// Hidden states in the order in which they are multiplied by weights of one type: made once for as
-/// many products as are wanted.
+/// Hidden states in the layout for multiplication with weights of one type; reusable for several
+/// products.
 ///
 /// \par Shapes      hidden [n, H]
 /// \par Complexity  O(n H) time and memory
@@ -34,14 +34,13 @@ class HeadStates {
   [[nodiscard]] std::size_t hidden_size() const noexcept { return hidden_size_; }
   [[nodiscard]] WeightType weights() const noexcept { return weights_; }
 
-  /// States that pass a row together.
   struct Group {
-    std::size_t first    = 0;  ///< index of its first state
+    std::size_t first    = 0;
     std::size_t count    = 0;
     const float* numbers = nullptr;  ///< [registers, count, lanes], zeros past the end of a state
   };
 
-  /// How many groups pass a row one after another, their states together.
+  /// Number of groups; each reads the rows once.
   [[nodiscard]] std::size_t groups() const noexcept {
     return (size_ + states_of_a_tile - 1) / states_of_a_tile;
   }
@@ -54,22 +53,22 @@ class HeadStates {
   WeightType weights_;
   std::size_t hidden_size_;
   std::size_t size_;
-  std::size_t padded_size_;  // of a state, in whole registers of weights
+  std::size_t padded_size_;  // of a state, rounded up to whole registers of weights
   core::AlignedVector<float> numbers_;
 };
 
-/// Logits of n states over m rows of a head, each row given by its first weight, of the states'
-/// type, and stored as append_row stores it.
+/// Logits of n states over m rows of a head. Each row is a pointer to its first weight, which has
+/// the states' type and append_row's layout.
 ///
 /// \par Shapes      states [n, H], rows [m] of [H] -> logits [n, m]
 /// \par Complexity  O(n m H), no allocation; a panel of rows stays in cache for all states
 void fill_head_products(const HeadStates& states, std::span<const void* const> rows,
                         RowsView<float> logits) noexcept;
 
-/// y = x w^T with the bits of `fill_products`, faster for matrices of many rows: x is put into the
-/// order of a register first, and rows of w are fetched ahead.
+/// y = x w^T with the bits of `fill_products`, but faster for matrices with many rows: x is
+/// reordered for registers first, and rows of w are prefetched.
 ///
-/// \par Shapes      x [n, w.cols()], w [m, cols] -> y [n, m], x and y without gaps
+/// \par Shapes      x [n, w.cols()], w [m, cols] -> y [n, m]; x and y are contiguous
 /// \par Complexity  O(n m cols), allocates a copy of x
 void fill_packed_products(std::span<const float> x, HeadView w, std::span<float> y);
 

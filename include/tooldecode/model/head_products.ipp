@@ -1,5 +1,5 @@
 /// \file
-/// What head_products.hpp declares.
+/// Implements head_products.hpp.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace tooldecode::model {
 
 namespace detail {
 
-/// A register of weights, and the registers of floats that it is widened to.
+/// A register of weights, and the float registers that it is widened to.
 template <RowWeight W>
 struct WeightPacket;
 
@@ -38,8 +38,8 @@ struct WeightPacket<float> {
   }
 };
 
-/// A lane holds two weights, so the even ones are widened together and so are the odd ones: a shift
-/// or an `and` each, and exact.
+/// A lane holds two weights. The even ones are widened together and so are the odd ones, exactly,
+/// with one shift or `and` each.
 template <>
 struct WeightPacket<BFloat16> {
   static_assert(std::endian::native == std::endian::little, "the even weight is the lower half");
@@ -60,7 +60,7 @@ struct WeightPacket<BFloat16> {
   }
 };
 
-/// A lane holds four weights, each shifted to its top and down again, which extends its sign.
+/// A lane holds four weights. Each is shifted to the top and down again, which extends its sign.
 template <>
 struct WeightPacket<ScaledByte> {
   static_assert(std::endian::native == std::endian::little, "the first weight is the lowest byte");
@@ -87,8 +87,8 @@ struct WeightPacket<ScaledByte> {
 template <RowWeight W>
 inline constexpr std::size_t packed = simd::lanes * WeightPacket<W>::parts;
 
-// Tiles of states by rows: as many sums as the registers hold beside what is multiplied, and for
-// one state eight rows, which hide a multiply-add's latency and are streams enough for memory.
+// Tile sizes: as many sums as fit in the registers. One state uses eight rows, which hide the
+// latency of a multiply-add and are enough streams for the memory.
 inline constexpr bool has_many_registers = simd::registers >= 32;
 
 template <std::size_t T>
@@ -96,9 +96,9 @@ inline constexpr std::size_t tile_rows = T == 1                        ? 8
                                          : T < 4 || has_many_registers ? 4
                                                                        : 2;
 
-/// T states by `count` of R rows, rows past `count` repeat one that is there. Several states, which
-/// keep memory waiting, fetch the rows `ahead`, and so does one where rows are short; of long ones
-/// it fetches its own eight registers ahead.
+/// T states by `count` of R rows; rows past `count` repeat an existing one. Several states make
+/// memory wait, so they prefetch the rows `ahead`; so does one state if rows are short. For long
+/// rows one state prefetches its own rows eight registers ahead.
 template <RowWeight W, std::size_t T, std::size_t R>
 void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<const W*, R> ahead,
                     std::size_t count, std::size_t n, float* y, std::size_t y_stride) noexcept {
@@ -130,7 +130,7 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
     const std::size_t whole = n - n % packed<W>;
     add_columns(whole, rows[r]...);
     if (whole < n) {
-      // The last weights, which do not fill a register.
+      // The last weights do not fill a register.
       W ends[R][packed<W>] = {};
       (std::memcpy(static_cast<void*>(ends[r]), rows[r] + whole, (n - whole) * sizeof(W)), ...);
       add_columns(1, ends[r]...);
@@ -143,7 +143,7 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
     std::make_index_sequence<Weights::parts>{});
 }
 
-/// T states by all of the rows; `ahead` has as many.
+/// T states by all rows; `ahead` has as many.
 template <RowWeight W, std::size_t T>
 void fill_head_strip(const float* x, std::span<const void* const> rows,
                      std::span<const void* const> ahead, std::size_t n, float* y,
@@ -160,7 +160,6 @@ void fill_head_strip(const float* x, std::span<const void* const> rows,
   }
 }
 
-/// All groups of states by all rows.
 template <RowWeight W>
 void fill_products_of(const HeadStates& states, std::span<const void* const> rows,
                       RowsView<float> logits) noexcept {
@@ -170,7 +169,7 @@ void fill_products_of(const HeadStates& states, std::span<const void* const> row
     const auto part = rows.subspan(start, std::min(panel, rows.size() - start));
     for (std::size_t g = 0; g < groups; ++g) {
       const HeadStates::Group group = states.group(g);
-      // Each group of states fetches its share of the next panel.
+      // Each group of states prefetches its share of the next panel.
       std::array<const void*, panel> ahead;
       for (std::size_t r = 0; r < part.size(); ++r) {
         const bool is_mine = r % groups == g && start + panel + r < rows.size();

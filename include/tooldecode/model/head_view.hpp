@@ -1,5 +1,5 @@
 /// \file
-/// HeadView: an LM head that someone else holds, of weights of whatever type.
+/// HeadView: a view of an LM head with weights of any type.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace tooldecode {
 
-/// A matrix in memory: Eigen's matrices and maps are, and so is a HeadView.
+/// A matrix in memory, such as Eigen's matrices and maps, or a HeadView.
 template <class V>
 concept HeadMatrix = requires(const V& view) {
   *view.data();
@@ -21,11 +21,12 @@ concept HeadMatrix = requires(const V& view) {
   { view.cols() } -> std::convertible_to<std::size_t>;
 };
 
-/// A row-major LM head in the host's memory, one row per token: what LlamaModel::lm_head() gives
-/// and what every head for drafting is made from.
+/// A row-major LM head in host memory, one row per token: the type of LlamaModel::lm_head() and the
+/// source of every draft head.
 ///
-/// `HeadView{matrix}` of anything with `data()`, `rows()` and `cols()`, and `outerStride()` where
-/// rows are further apart than they are long: an Eigen matrix or map. What is viewed must outlive it.
+/// `HeadView{matrix}` accepts anything with `data()`, `rows()` and `cols()`, and `outerStride()` if
+/// rows are further apart than they are long, such as an Eigen matrix or map. The matrix must
+/// outlive the view.
 ///
 /// \par Shapes      [V, H]
 /// \par Complexity  O(1)
@@ -65,7 +66,7 @@ class HeadView {
   [[nodiscard]] const void* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t cols() const noexcept { return cols_; }
-  /// Weights from one row to the next.
+  /// Number of weights from one row to the next.
   [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
   [[nodiscard]] WeightType type() const noexcept { return type_; }
 
@@ -74,7 +75,7 @@ class HeadView {
     return static_cast<const std::byte*>(data_) + i * stride_ * bytes;
   }
 
-  /// The same with the type in its own: `as<float>().row(2)[3]`. It must be that of the weights.
+  /// A typed view: `as<float>().row(2)[3]`. W must be the type of the weights.
   template <model::HeadWeight W>
   [[nodiscard]] model::RowsView<const W> as() const noexcept {
     TOOLDECODE_ASSERT(type_ == model::weight_type_of<W>);

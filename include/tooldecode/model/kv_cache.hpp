@@ -13,22 +13,20 @@
 
 namespace tooldecode::model {
 
-/// Keys and values of the tokens of one sequence, and of draft nodes past its end.
+/// Keys and values of the tokens of one sequence, and of draft nodes after them.
 ///
-/// Tokens lie in blocks of `block_size` slots. A block that is full of tokens is never written
-/// again and is shared with forks; the last block, partly filled, belongs to one cache and is
-/// copied by a fork. No cache can therefore see what another one writes, whatever threads they live
-/// on.
+/// Tokens lie in blocks of `block_size` slots. A full block is never written again and is shared
+/// with forks. The last block, if partly filled, belongs to one cache; a fork copies it. So no
+/// cache sees what another one writes, on any thread.
 ///
-/// Slots past the length hold draft nodes until `commit` keeps some of them or anything else
-/// forgets them.
+/// Slots past the length hold draft nodes. `commit` keeps some of them; any other operation drops
+/// them.
 ///
 /// \par Shapes      a row is [W], the width of all key heads of a layer together
 /// \par Complexity  row access O(1); fork O(blocks) and one block copied; commit O(path)
-/// \par Threads     one cache belongs to one thread at a time; forks are independent of each other
+/// \par Threads     one cache belongs to one thread at a time; forks are independent
 class KvCache {
  public:
-  /// Tokens per block.
   static constexpr std::size_t block_size = 32;
 
   KvCache(std::size_t layers, std::size_t width) : layers_(layers), width_(width) {}
@@ -39,38 +37,34 @@ class KvCache {
   KvCache& operator=(const KvCache&)     = delete;
   ~KvCache()                             = default;
 
-  /// Tokens, without draft nodes.
   [[nodiscard]] std::size_t length() const noexcept { return length_; }
-  /// Draft nodes past the length.
   [[nodiscard]] std::size_t nodes() const noexcept { return nodes_; }
 
-  /// Keys of the slots first, ..., first + count - 1, which lie in one block.
+  /// Keys of the slots first, ..., first + count - 1, which must lie in one block.
   [[nodiscard]] RowsView<const float> keys(std::size_t layer, std::size_t first,
                                            std::size_t count) const noexcept;
-  /// Values of such slots.
   [[nodiscard]] RowsView<const float> values(std::size_t layer, std::size_t first,
                                              std::size_t count) const noexcept;
-  /// The key of a slot that is open for writing.
+  /// The writable key of an open slot.
   [[nodiscard]] std::span<float> key(std::size_t layer, std::size_t slot) noexcept;
-  /// The value of a slot that is open for writing.
+  /// The writable value of an open slot.
   [[nodiscard]] std::span<float> value(std::size_t layer, std::size_t slot) noexcept;
 
-  /// Makes room past the length for `count` slots and forgets draft nodes.
+  /// Opens `count` slots past the length and drops draft nodes.
   void open(std::size_t count);
-  /// Makes tokens of the first `count` open slots.
+  /// Turns the first `count` open slots into tokens.
   void close(std::size_t count) noexcept;
-  /// Makes draft nodes of the first `count` open slots.
+  /// Turns the first `count` open slots into draft nodes.
   void close_nodes(std::size_t count) noexcept { nodes_ = count; }
-  /// Makes room for `count` more draft nodes behind those that are there, and gives the first slot.
+  /// Opens `count` slots after the existing draft nodes and returns the first slot.
   std::size_t open_nodes(std::size_t count);
 
-  /// Makes tokens of the draft nodes of a path, which ascends, and forgets the others.
+  /// Turns the draft nodes of an ascending path into tokens and drops the others.
   void commit(std::span<const std::size_t> path) noexcept;
 
-  /// Forgets draft nodes and all tokens past a length.
+  /// Drops draft nodes and all tokens past a length.
   void truncate(std::size_t length);
 
-  /// A cache with the same tokens and no draft nodes.
   [[nodiscard]] KvCache fork() const;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What kv_cache.hpp declares.
+/// Implements kv_cache.hpp.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TOOLDECODE_INLINE std::size_t KvCache::open_nodes(std::size_t count) {
 TOOLDECODE_INLINE void KvCache::commit(std::span<const std::size_t> path) noexcept {
   for (std::size_t i = 0; i < path.size(); ++i) {
     TOOLDECODE_ASSERT(path[i] < nodes_ && (i == 0 || path[i] > path[i - 1]));
-    // Targets never lie past their sources, so an ascending copy in place is exact.
+    // A target never lies past its source, so copying in ascending order in place is safe.
     if (path[i] == i) continue;
     for (std::size_t plane = 0; plane < 2 * layers_; ++plane) {
       std::copy_n(at(plane, length_ + path[i]), width_, at(plane, length_ + i));
@@ -67,7 +67,7 @@ TOOLDECODE_INLINE void KvCache::commit(std::span<const std::size_t> path) noexce
 TOOLDECODE_INLINE void KvCache::truncate(std::size_t length) {
   TOOLDECODE_ASSERT(length <= length_);
   const std::size_t full = length / block_size;
-  // A block that was full may be shared, so what is left of it moves to a block of its own.
+  // A full block may be shared, so its remaining tokens move to a new block.
   if (length % block_size != 0 && full < length_ / block_size) {
     blocks_[full] = copy_of(*this, full, length % block_size);
   }

@@ -1,5 +1,5 @@
 /// \file
-/// LlamaConfig: the sizes and constants of a Llama model, as config.json has them.
+/// LlamaConfig: the sizes and constants of a Llama model, as in config.json.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tooldecode {
 
-/// Sizes and constants of a model of the Llama architecture, or of Qwen2's: the same with biases.
+/// Sizes and constants of a model of the Llama or Qwen2 architecture; Qwen2 adds biases.
 ///
 /// \par Complexity  O(file) to parse
 /// \par Errors      `parse` and `load`: Error{file_unreadable}, {malformed_json}; {malformed_file}
@@ -24,20 +24,18 @@ struct LlamaConfig {
   std::size_t intermediate_size = 0;
   std::size_t layers            = 0;
   std::size_t heads             = 0;
-  std::size_t key_value_heads   = 0;  ///< divides `heads`; each serves a group of them
-  std::size_t head_size         = 0;  ///< even: rotated in pairs (i, i + head_size / 2)
+  std::size_t key_value_heads   = 0;  ///< divides `heads`; each serves one group of heads
+  std::size_t head_size         = 0;  ///< even; rotates the pairs (i, i + head_size / 2)
   std::size_t context_length    = 2048;
   float norm_epsilon            = 1e-6F;
   float rope_theta              = 10'000.0F;
   bool tied_head                = false;  ///< the head is the embedding
   bool attention_biases         = false;  ///< query, key and value have biases
-  /// [head_size / 2] that the rotary frequencies are divided by, as for Llama 3.1; empty: by 1.
+  /// [head_size / 2] divisors of the rotary frequencies, as in Llama 3.1; empty: all 1.
   std::vector<float> rope_factors{};
 
-  /// Reads a config.json file.
   [[nodiscard]] static LlamaConfig load(const std::filesystem::path& path);
 
-  /// Reads the text of a config.json; `place` names it in errors.
   [[nodiscard]] static LlamaConfig parse(std::string_view text, std::string place = "config.json");
 };
 

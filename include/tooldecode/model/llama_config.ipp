@@ -1,5 +1,5 @@
 /// \file
-/// What llama_config.hpp declares.
+/// Implements llama_config.hpp.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +23,20 @@ namespace tooldecode {
 
 namespace detail {
 
-/// Reads values of one JSON object and names the place of what is wrong.
+/// Reads values of one JSON object; its errors name the place.
 class ConfigReader {
  public:
   using Json = JsonValue;
 
   ConfigReader(std::string_view text, std::string place);
 
-  /// The value of a key, or null where it is missing.
   [[nodiscard]] const Json& at(const char* key) const;
   [[nodiscard]] std::size_t size(const char* key) const;
   [[nodiscard]] std::size_t size(const char* key, std::size_t otherwise) const;
   [[nodiscard]] float positive(const Json& value, const std::string& key, float otherwise) const;
   [[nodiscard]] bool flag(const char* key) const;
-  /// Requires a value, if there is one, to be what the model computes; `said` names it in errors.
+  /// Requires a value, if present, to be the one that the model computes with; `said` names it in
+  /// errors.
   void require(const char* key, const Json& supported, const std::string& said = {}) const;
   [[noreturn]] void unsupported(const std::string& key, const Json& value,
                                 const std::string& supported) const;
@@ -52,8 +52,8 @@ class ConfigReader {
   std::string place_;
 };
 
-/// The factors of `rope_scaling` of the type "llama3": waves that are long beside the context that
-/// the model was first trained with are stretched, short ones are not, and those between a little.
+/// The factors of `rope_scaling` of type "llama3". Wavelengths that are long compared with the
+/// original context are stretched, short ones are not, and those between are stretched in part.
 std::vector<float> llama3_rope_factors(const ConfigReader& reader, const std::string& key,
                                        const LlamaConfig& config);
 
@@ -81,7 +81,7 @@ TOOLDECODE_INLINE const ConfigReader::Json& ConfigReader::at(const char* key) co
 
 TOOLDECODE_INLINE std::size_t ConfigReader::size(const char* key) const {
   const Json& value = at(key);
-  // The limit is past any model and keeps products of three sizes within 64 bits.
+  // The limit exceeds any model and keeps products of three sizes within 64 bits.
   if (!value.is_number_unsigned() || value.get<std::size_t>() == 0 ||
       value.get<std::size_t>() > limit) {
     fail(key, value, "must be a whole number from 1 to 2^20");
@@ -198,7 +198,7 @@ TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::str
                 "must divide num_attention_heads " + std::to_string(config.heads));
   }
 
-  // Older files have rope_theta beside a rope_scaling, newer ones both inside rope_parameters.
+  // Older files have rope_theta beside rope_scaling, newer ones both inside rope_parameters.
   config.rope_theta = reader.positive(reader.at("rope_theta"), "rope_theta", config.rope_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const auto& rope = reader.at(key);

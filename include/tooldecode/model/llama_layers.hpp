@@ -1,5 +1,5 @@
 /// \file
-/// LlamaLayers: the arithmetic of decoder layers, for a model and for draft models made of the same
+/// LlamaLayers: the arithmetic of decoder layers, for a model and for draft models with the same
 /// layers.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace tooldecode::model {
 
-/// One token on its way through the layers; it sees the slots below `prefix` and, of those from
-/// there on, the ones in `nodes`.
+/// One token that goes through the layers. It sees the slots below `prefix` and, from there on,
+/// those in `nodes`.
 struct LlamaRow {
   KvCache* cache       = nullptr;
   std::size_t position = 0;
@@ -24,17 +24,17 @@ struct LlamaRow {
   std::size_t prefix   = 0;
   std::uint64_t nodes  = 0;
 
-  /// One that is appended: it sees all before it.
+  /// An appended token; it sees everything before it.
   [[nodiscard]] static LlamaRow appended(KvCache& cache, std::size_t slot);
-  /// A node of a draft tree behind the cache's tokens, which sees these and its ancestors, itself
-  /// among them.
+  /// A node of a draft tree after the cache's tokens; it sees these and its ancestors, itself
+  /// included.
   [[nodiscard]] static LlamaRow node(KvCache& cache, std::size_t slot, std::uint64_t ancestors);
 };
 
-/// Runs tokens through decoder layers, each with the same bits whatever stands beside it.
+/// Runs tokens through decoder layers; a token's bits do not depend on the other tokens of a call.
 ///
-/// A layer without an attention norm reads its input as it is, and a layer's feed-forward width is
-/// that of its own matrices.
+/// A layer without an attention norm reads its input unchanged. A layer's feed-forward width is
+/// that of its matrices.
 ///
 /// \par Shapes      states [n, H], in place
 /// \par Complexity  O(weights) per token, weights read once per call
@@ -45,19 +45,18 @@ class LlamaLayers {
 
   [[nodiscard]] std::size_t key_width() const noexcept;
 
-  // The functions of one row are not inlined: one copy of their code, and so one choice of fused
-  // multiply-adds, serves a row wherever it stands.
+  // Functions of one row are not inlined: one copy of the code has one choice of fused
+  // multiply-adds, so a row has the same bits everywhere.
 
-  /// y = x / rms(x) weight.
   void normalise(std::span<const float> x, std::span<const float> weight, std::span<float> y) const;
 
-  /// Runs rows through layers; their keys and values go to their slots.
+  /// Runs rows through layers and writes their keys and values to their slots.
   void run(std::span<const LlamaWeights::Layer> layers, std::span<const LlamaRow> rows,
            std::span<float> states) const;
-  /// The same.
+  /// As above.
   ///
-  /// \param wide    [n, I]: what the first layer's attention reads, whose matrices then have I
-  ///                columns; empty: its states, as any other's
+  /// \param wide    [n, I]: the input of the first layer's attention, whose matrices then have I
+  ///                columns; empty: the states, as in other layers
   /// \param before  called with a layer's index before the states go through it
   void run(std::span<const LlamaWeights::Layer> layers, std::span<const LlamaRow> rows,
            std::span<float> states, const std::vector<float>& wide,
@@ -71,16 +70,16 @@ class LlamaLayers {
 
   static void add(const std::vector<float>& x, std::span<float> y);
 
-  /// Adds a bias to every row, where there is one.
+  /// Adds a bias to every row; does nothing if it is empty.
   static void add_to_rows(const std::vector<float>& bias, std::vector<float>& rows);
 
-  /// Cosines, then sines, of a position's angles; the angle is rounded as the models are trained.
+  /// Cosines, then sines, of a position's angles. The angle is rounded as in training.
   void fill_turns(std::size_t position, std::span<float> turns) const;
 
-  /// Turns each head's pairs (i, i + half) by their angles.
+  /// Rotates each head's pairs (i, i + half) by their angles.
   void rotate(std::span<float> heads, std::span<const float> turns) const;
 
-  /// Attention of one token: the heads of a group share a key head and are scored together.
+  /// Attention of one token. The heads of a group share a key head and are scored together.
   void attend(const LlamaRow& row, std::size_t layer, std::span<const float> query,
               std::span<float> out, std::vector<float>& scores) const;
 

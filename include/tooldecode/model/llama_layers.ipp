@@ -1,5 +1,5 @@
 /// \file
-/// What llama_layers.hpp declares.
+/// Implements llama_layers.hpp.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace tooldecode::model {
 
 namespace detail {
 
-/// Calls `visit(first slot, count)` for the runs of slots that a row sees, ascending, each within
-/// one block.
+/// Calls `visit(first slot, count)` for the runs of slots that a row sees, in ascending order, each
+/// within one block.
 template <class Visit>
 void for_each_run(const LlamaRow& row, Visit visit) {
   for (std::size_t slot = 0; slot < row.prefix; slot += KvCache::block_size) {

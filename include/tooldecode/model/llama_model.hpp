@@ -1,5 +1,5 @@
 /// \file
-/// LlamaModel: the reference model of the Llama architecture, on the host.
+/// LlamaModel: the reference model of the Llama architecture on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,17 @@ namespace tooldecode {
 /// float arithmetic.
 ///
 /// A token's logits have the same bits however it is run: alone, in a prefill of any length, beside
-/// other sequences or as a node of a draft tree. Every sum has one order, given by its own length
-/// alone; attention adds the keys of a token's own path in ascending position.
+/// other sequences, or as a node of a draft tree. The order of every sum depends only on its
+/// length; attention adds the keys of a token's path in ascending position.
 ///
-/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden
-///                  [L, H]
-/// \par Complexity  O(weights) per token, weights read once per 64 tokens; memory 4 bytes a weight
+/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L,
+///                  H]
+/// \par Complexity  O(weights) per token; weights are read once per 64 tokens; 4 bytes of memory a
+///                  weight
 /// \par Threads     immutable; const members may run concurrently on different caches
 /// \par Errors      `load` as SafeTensors and LlamaConfig, `parse_gguf` as GgufTensors and
-///                  read_llama_config; running: Error{limit_exceeded} past the
-///                  context and Error{unknown_token}, before the cache is changed
+///                  read_llama_config. Running: Error{limit_exceeded} past the context and
+///                  Error{unknown_token}, before the cache is changed
 /// \par Source      Touvron et al., LLaMA, arXiv:2302.13971, section 2.2; Su et al., RoFormer,
 ///                  arXiv:2104.09864, in the rotate-half order of Hugging Face's weights
 class LlamaModel {
@@ -46,16 +47,15 @@ class LlamaModel {
   /// Reads a GGUF file, or config.json and model.safetensors of a directory.
   [[nodiscard]] static LlamaModel load(const std::filesystem::path& path);
 
-  /// Reads the bytes of a GGUF file of the architecture "llama" or "qwen2".
+  /// Parses a GGUF file of the architecture "llama" or "qwen2".
   [[nodiscard]] static LlamaModel parse_gguf(std::string_view bytes);
 
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return config_.vocabulary_size; }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return config_.hidden_size; }
   [[nodiscard]] std::size_t context_length() const noexcept { return config_.context_length; }
-  /// The embedding of a token, [H], which draft models read too.
+  /// The embedding of a token, [H]; draft models use it too.
   [[nodiscard]] std::span<const float> embedding(TokenId token) const noexcept;
-  /// The LM head, one row per token.
   [[nodiscard]] HeadView lm_head() const noexcept;  // [V, H]
 
   [[nodiscard]] Cache make_cache() const { return {config_.layers, layers_.key_width()}; }
@@ -69,17 +69,17 @@ class LlamaModel {
 
   /// Appends L tokens and writes their final hidden states, which the head turns into logits.
   ///
-  /// \param features  f layers, ascending; before each final state stands what they read
+  /// \param features  f layers, ascending; their inputs are written before each final state
   /// \param hidden    [L, (f + 1) H]
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden,
                       std::span<const std::size_t> features = {}) const;
 
-  /// Runs N <= 64 nodes of a draft tree, which stay in the cache until `commit` or any other call;
-  /// writes the logits after each.
+  /// Runs N <= 64 nodes of a draft tree and writes the logits after each. The nodes stay in the
+  /// cache until `commit` or any other call.
   void forward_tree(Cache& cache, std::span<const TokenId> tokens,
                     std::span<const std::uint64_t> ancestors, std::span<float> logits) const;
 
-  /// The same, but writes states as `forward_hidden` does, [N, (f + 1) H].
+  /// As forward_tree, but writes states as `forward_hidden` does, [N, (f + 1) H].
   void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
                            std::span<const std::uint64_t> ancestors, std::span<float> hidden,
                            std::span<const std::size_t> features = {}) const;
@@ -90,7 +90,7 @@ class LlamaModel {
                      std::span<const std::span<const TokenId>> tokens,
                      std::span<float> logits) const;
 
-  /// Appends tokens to each of B different sequences, or runs a draft tree on top of it where it has
+  /// Appends tokens to each of B different sequences, or runs a draft tree for those with
   /// ancestors, and writes all tokens' states as `forward_hidden` does.
   void forward_batch_hidden(std::span<Cache* const> caches,
                             std::span<const std::span<const TokenId>> tokens,
@@ -102,7 +102,7 @@ class LlamaModel {
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const;
 
  private:
-  // Tokens that pass a layer together: enough to use what is read of it, few enough to stay in
+  // Tokens that go through a layer together: enough to reuse its weights, few enough to stay in
   // cache.
   static constexpr std::size_t chunk = 64;
 
@@ -110,7 +110,6 @@ class LlamaModel {
     TokenId token = 0;
     model::LlamaRow place;
   };
-  // Tokens of one sequence of a batch that pass the layers together.
   struct Part {
     std::size_t sequence, first, count;
   };
@@ -132,14 +131,14 @@ class LlamaModel {
   static std::size_t depth_of(std::span<const std::uint64_t> ancestors);
 
   /// Runs tokens of several sequences, those with ancestors as a tree, and calls `visit(part,
-  /// states)` for each part, a tree being one.
+  /// states)` for each part. A tree is one part.
   void run_batch(std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens,
                  std::span<const std::span<const std::uint64_t>> ancestors,
                  const std::function<void(const Part&, std::span<const float>)>& visit,
                  std::span<const std::size_t> features = {}) const;
 
-  /// Embeds tokens, runs them through all layers and normalises: final hidden states, what the
-  /// layers of `features` read before each, [n, (f + 1) H].
+  /// Embeds tokens, runs them through all layers and normalises. Writes the inputs of the layers in
+  /// `features` and then the final hidden state of each token, [n, (f + 1) H].
   void run(std::span<const Row> rows, std::span<float> hidden,
            std::span<const std::size_t> features) const;
 

@@ -1,5 +1,5 @@
 /// \file
-/// What llama_model.hpp declares.
+/// Implements llama_model.hpp.
 #pragma once
 
 #include <algorithm>
@@ -132,7 +132,7 @@ TOOLDECODE_INLINE void LlamaModel::forward_batch_hidden(
     std::span<const std::size_t> features) const {
   const std::size_t width = state_size(features);
   TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
-  std::vector<std::size_t> begins;  // of a sequence's states
+  std::vector<std::size_t> begins;  // first state of each sequence
   std::size_t total = 0;
   for (const auto& of : tokens) begins.push_back(std::exchange(total, total + of.size()));
   TOOLDECODE_ASSERT(hidden.size() == total * width);
@@ -210,7 +210,7 @@ TOOLDECODE_INLINE LlamaModel::Row LlamaModel::appended_row(Cache& cache, TokenId
 
 TOOLDECODE_INLINE LlamaModel::Row LlamaModel::node_row(Cache& cache, TokenId token, std::size_t i,
                                                        std::uint64_t ancestors) {
-  // It sees itself and, of the other nodes, only earlier ones.
+  // A node sees itself and only earlier nodes.
   TOOLDECODE_ASSERT(ancestors >> i == 1);
   return {token, model::LlamaRow::node(cache, cache.length() + i, ancestors)};
 }

@@ -14,22 +14,22 @@
 
 namespace tooldecode::model {
 
-/// All weights of a model in row-major order, one row per output; other types are widened when read.
-///
-/// With A = heads * head_size, G = key_value_heads * head_size and F = intermediate_size:
+/// All weights of a model in row-major order, one row per output; other types are converted to
+/// float when read.
 ///
 /// \par Shapes      embedding and head [V, H]; query [A, H]; key, value [G, H]; output [H, A];
-///                  gate, up [F, H]; down [H, F]; every norm [H]; a bias as its matrix has rows
+///                  gate, up [F, H]; down [H, F]; every norm [H]; a bias has one number per row of
+///                  its matrix, where A = heads * head_size, G = key_value_heads * head_size and F
+///                  = intermediate_size
 /// \par Complexity  4 bytes per weight
-/// \par Errors      as the file's `floats` from `read`; Error{shape_mismatch} from `check`
+/// \par Errors      `read` throws what the file's `floats` throws; `check`: Error{shape_mismatch}
 struct LlamaWeights {
-  /// One decoder layer.
   struct Layer {
     std::vector<float> attention_norm;
     std::vector<float> query;
     std::vector<float> key;
     std::vector<float> value;
-    std::vector<float> query_bias;  ///< this and the next two: empty where there are none
+    std::vector<float> query_bias;  ///< empty if there is none; also the next two
     std::vector<float> key_bias;
     std::vector<float> value_bias;
     std::vector<float> output;
@@ -42,10 +42,10 @@ struct LlamaWeights {
   std::vector<float> embedding;
   std::vector<Layer> layers;
   std::vector<float> final_norm;
-  std::vector<float> head;  ///< empty where the config ties it to the embedding
+  std::vector<float> head;  ///< empty if it is tied to the embedding
 
-  /// Calls `visit(weights, name, rows, columns)` for every matrix under the name that Hugging Face
-  /// gives it; norms and biases have one row. `layers` must have its size already.
+  /// Calls `visit(weights, name, rows, columns)` for every matrix with its Hugging Face name. Norms
+  /// and biases have one row. `layers` must have its size already.
   template <class Visit>
   void for_each(const LlamaConfig& config, Visit visit) {
     const std::size_t hidden  = config.hidden_size;
@@ -75,13 +75,13 @@ struct LlamaWeights {
     if (!config.tied_head) visit(head, "lm_head.weight", config.vocabulary_size, hidden);
   }
 
-  /// Reads every weight that a config asks for, from a SafeTensors or a GgufTensors; `name_in_file`
-  /// gives what the file calls a weight of Hugging Face's name.
+  /// Reads every weight of a config from a SafeTensors or a GgufTensors. `name_in_file` maps a
+  /// Hugging Face name to the file's name.
   template <class File, class NameInFile = std::identity>
   [[nodiscard]] static LlamaWeights read(const File& file, const LlamaConfig& config,
                                          NameInFile name_in_file = {}) {
     LlamaWeights weights;
-    // A layer count that the file does not bear out must not be allocated.
+    // Check that the layers exist before allocating them.
     std::size_t present = 0;
     const auto is_layer = [&](std::size_t i) {
       return file.contains(
@@ -97,7 +97,7 @@ struct LlamaWeights {
     return weights;
   }
 
-  /// Requires every weight to have the size that a config asks for.
+  /// Requires every weight to have the size that the config says.
   void check(const LlamaConfig& config);
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What llama_weights.hpp declares.
+/// Implements llama_weights.hpp.
 #pragma once
 
 #include <array>

@@ -12,17 +12,17 @@
 
 namespace tooldecode {
 
-/// Residual blocks over a target's final hidden state at position i: head k gives the state whose
-/// logits, by the target's own LM head, are those of the token at i + 2 + k.
+/// Residual blocks over a target's final hidden state at position i. Head k gives the state whose
+/// logits, by the target's LM head, are those of the token at i + 2 + k.
 ///
-/// Medusa trains an LM head of its own for every such head; sharing the target's keeps the draft
-/// small and lets it be pruned to frequent tokens like any other.
+/// Medusa trains a separate LM head for each of its heads. Sharing the target's keeps the draft
+/// small, and it can be pruned to frequent tokens.
 ///
 /// \par Shapes      state [H] -> states [heads, H]
 /// \par Complexity  O(heads blocks H^2)
 /// \par Threads     immutable
-/// \par Errors      `load` and `read` as SafeTensors, Error{malformed_file} where no head is;
-///                  Error{shape_mismatch} from the constructor
+/// \par Errors      `load` and `read` as SafeTensors, Error{malformed_file} if there is no head;
+///                  constructor: Error{shape_mismatch}
 /// \par Source      Cai et al., Medusa, arXiv:2401.10774, section 2.1.1
 class MedusaModel {
  public:
@@ -37,14 +37,12 @@ class MedusaModel {
 
   /// Reads tensors named "<head>.<block>.linear.weight" and ".bias".
   [[nodiscard]] static MedusaModel read(const SafeTensors& file, std::size_t hidden_size);
-  /// Reads a checkpoint.
   [[nodiscard]] static MedusaModel load(const std::filesystem::path& path, std::size_t hidden_size);
 
   [[nodiscard]] std::size_t hidden_size() const noexcept { return hidden_size_; }
-  /// Tokens that are guessed ahead.
+  /// Number of tokens guessed ahead.
   [[nodiscard]] std::size_t heads() const noexcept { return heads_.size(); }
 
-  /// Writes the states of all heads.
   void fill_states(std::span<const float> state, std::span<float> states) const;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What medusa_model.hpp declares.
+/// Implements medusa_model.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// RowWeight: what rows of an LM head are made of, and how a row is stored.
+/// RowWeight: the types of weights in rows of an LM head, and how a row is stored.
 #pragma once
 
 #include <algorithm>
@@ -16,36 +16,36 @@
 
 namespace tooldecode {
 
-/// What the weights of an LM head's rows are stored as.
+/// Storage type of the weights in an LM head's rows.
 enum class WeightType : std::uint8_t {
   float32,
   bfloat16,
-  scaled_byte,  ///< 8 bits, in rows that a scale of four bytes ends
+  scaled_byte,  ///< 8 bits; a four-byte scale ends each row
 };
 
 }  // namespace tooldecode
 
 namespace tooldecode::model {
 
-/// What the weights of an LM head may be.
+/// A type that the weights of an LM head may have.
 template <class W>
 concept HeadWeight = std::same_as<W, float> || std::same_as<W, BFloat16>;
 
-/// A weight in 8 bits, of a row that ends in a scale: the weight is `value` times that.
+/// A weight in 8 bits; the weight is `value` times the scale that ends its row.
 ///
-/// A draft only has to be likely, so rounding its rows costs acceptance, if anything: the verifier
-/// decides over the target's own head.
+/// A draft only needs likely tokens, so rounding its rows costs at most acceptance: the verifier
+/// decides with the target's head.
 struct ScaledByte {
   std::int8_t value = 0;
 };
 static_assert(sizeof(ScaledByte) == 1);
 
-/// What a row may be multiplied in.
+/// A type that the weights of a stored row may have.
 template <class W>
 concept RowWeight = HeadWeight<W> || std::same_as<W, ScaledByte>;
 
-/// What numbers of a type are as weights; nothing: they cannot be weights. For a type of another
-/// library that has the bits of one of these it may be specialised, as eigen_views.hpp does.
+/// The weight type of numbers of type T; empty if they cannot be weights. You may specialise it for
+/// a type of another library with the same bits, as eigen_views.hpp does.
 template <class T>
 inline constexpr std::optional<WeightType> weight_type_of =
     std::same_as<T, float>        ? std::optional(WeightType::float32)
@@ -53,7 +53,7 @@ inline constexpr std::optional<WeightType> weight_type_of =
     : std::same_as<T, ScaledByte> ? std::optional(WeightType::scaled_byte)
                                   : std::nullopt;
 
-/// Calls `use.template operator()<W>()` with the weights of a type.
+/// Calls `use.template operator()<W>()`, where W is the C++ type of the weights.
 template <class Use>
 constexpr decltype(auto) with_weights(WeightType type, Use&& use) {
   switch (type) {
@@ -67,18 +67,18 @@ constexpr decltype(auto) with_weights(WeightType type, Use&& use) {
   return use.template operator()<float>();
 }
 
-/// The weights that a row of n takes, its scale included.
+/// The number of weights that a row of n takes, its scale included.
 template <RowWeight W>
 [[nodiscard]] constexpr std::size_t stored_size(std::size_t n) noexcept {
   return std::same_as<W, ScaledByte> ? n + sizeof(float) : n;
 }
 
-/// The bytes that a row of n takes, its scale included.
+/// The number of bytes that a row of n takes, its scale included.
 [[nodiscard]] constexpr std::size_t stored_bytes(WeightType type, std::size_t n) noexcept {
   return with_weights(type, [n]<class W>() { return stored_size<W>(n) * sizeof(W); });
 }
 
-/// What the sums of a row of n are multiplied by.
+/// The factor of the sums of a row of n.
 template <RowWeight W>
 [[nodiscard]] float scale_of([[maybe_unused]] const W* row,
                              [[maybe_unused]] std::size_t n) noexcept {
@@ -87,7 +87,7 @@ template <RowWeight W>
   return scale;
 }
 
-/// The weight in place i of a row of n, as products see it.
+/// Weight i of a row of n, as products use it.
 template <RowWeight W>
 [[nodiscard]] float weight_at(const W* row, std::size_t n, std::size_t i) noexcept {
   if constexpr (std::same_as<W, ScaledByte>) {
@@ -97,8 +97,8 @@ template <RowWeight W>
   }
 }
 
-/// Appends a row in another type of weights. In 8 bits the greatest magnitude of the row is 127, and
-/// each weight is off by half a step at most; weights are finite.
+/// Appends a row converted to another type of weights. In 8 bits the greatest magnitude of the row
+/// becomes 127 and each weight is off by at most half a step. Weights must be finite.
 ///
 /// \par Complexity  O(n)
 template <RowWeight W, HeadWeight From, class Allocator>

@@ -18,7 +18,7 @@
 
 namespace tooldecode {
 
-/// The number that the 16 bits of a half-precision float mean; NaN stays NaN.
+/// Converts the 16 bits of a half-precision float; NaN stays NaN.
 [[nodiscard]] constexpr float half_to_float(std::uint16_t half) noexcept {
   const std::uint32_t sign     = static_cast<std::uint32_t>(half & 0x8000U) << 16;
   const std::uint32_t exponent = half >> 10 & 31U;
@@ -31,21 +31,21 @@ namespace tooldecode {
   return std::bit_cast<float>(sign | widened << 23 | mantissa << 13);
 }
 
-/// The tensors of one file, checked as a whole when it is read: the header within the file, every
-/// shape equal to its byte range, ranges side by side without gaps up to the end.
+/// The tensors of one file. Reading it checks that the header lies within the file, every shape
+/// equals its byte range, and the ranges are contiguous up to the end.
 ///
-/// \par Shapes      as the file says; `floats` gives a tensor in row-major order
-/// \par Complexity  O(file) memory, the file is held as it is; floats O(elements)
+/// \par Shapes      as in the file; `floats` returns a tensor in row-major order
+/// \par Complexity  O(file) memory: the file is kept as read; floats O(elements)
 /// \par Threads     immutable
 /// \par Errors      Error{file_unreadable}, {malformed_file}, {malformed_json}, {unknown_format}
-///                  with the file and the tensor as place; {shape_mismatch} from `floats`
+///                  with the file and the tensor as place; `floats`: {shape_mismatch}
 /// \par Source      github.com/huggingface/safetensors, README, "Format"
 class SafeTensors {
  public:
-  /// The greatest header that is read, as in the format's own implementation.
+  /// The greatest accepted header, as in the format's reference implementation.
   static constexpr std::size_t header_limit_bytes = 100'000'000;
 
-  /// A tensor's type as the file writes it ("BF16"), its shape and its bytes.
+  /// A tensor's type as in the file ("BF16"), its shape and its bytes.
   struct Tensor {
     std::string type;
     std::vector<std::size_t> shape;
@@ -53,26 +53,25 @@ class SafeTensors {
     std::size_t end   = 0;
   };
 
-  /// Reads a file.
   [[nodiscard]] static SafeTensors load(const std::filesystem::path& path);
 
-  /// Takes the bytes of a file; `place` names it in errors.
+  /// Parses the bytes of a file; `place` names it in errors.
   [[nodiscard]] static SafeTensors parse(std::string bytes, std::string place = "safetensors");
 
   [[nodiscard]] const std::map<std::string, Tensor, std::less<>>& tensors() const noexcept;
   [[nodiscard]] bool contains(std::string_view name) const { return tensors_.contains(name); }
 
-  /// A tensor of F32, F16 or BF16 as floats; it must be there and have exactly this shape.
+  /// A tensor of F32, F16 or BF16 as floats. It must exist and have exactly this shape.
   [[nodiscard]] std::vector<float> floats(std::string_view name,
                                           std::span<const std::size_t> shape) const;
-  /// A tensor of I64; it must be there and have exactly this shape.
+  /// A tensor of I64. It must exist and have exactly this shape.
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view name,
                                                    std::span<const std::size_t> shape) const;
 
  private:
   static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-  // Reads the header, whose JSON no header for users sees.
+  // Reads the header; defined elsewhere, so that no public header includes a JSON library.
   class HeaderReader;
 
   SafeTensors(std::string bytes, std::string place)

@@ -1,5 +1,5 @@
 /// \file
-/// What safetensors.hpp declares.
+/// Implements safetensors.hpp.
 #pragma once
 
 #include <algorithm>
@@ -162,7 +162,7 @@ TOOLDECODE_INLINE void SafeTensors::HeaderReader::read() {
 }
 
 TOOLDECODE_INLINE JsonValue SafeTensors::HeaderReader::parse() const {
-  // A name that is there twice is an error: which tensor is meant would be a guess.
+  // Duplicate names are an error: the file does not say which tensor is meant.
   const char* const begin = std::as_const(file_.bytes_).data() + sizeof(std::uint64_t);
   const std::string_view text(begin, file_.data_begin_ - sizeof(std::uint64_t));
   try {

@@ -1,5 +1,5 @@
 /// \file
-/// BeamSearch: the strategy that looks for the likeliest answer, several at a time.
+/// BeamSearch: the strategy that looks for the most likely answer with several beams.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,33 @@
 
 namespace tooldecode {
 
-/// Keeps the `width` likeliest beginnings of an answer at every step; its result is the answer of
+/// Keeps the `width` most likely beginnings of an answer at every step and returns the answer with
 /// the best score.
 ///
-/// The score of an answer is the sum of its tokens' log-probabilities under the pipeline's
-/// distribution, the end token's included, divided by n^length_penalty, where n counts these
-/// tokens: 0 ranks by probability, 1 by the mean, more favours long answers. At each step the
-/// `width` likeliest continuations of all beams are kept; those that end leave the search. It stops
-/// when no beam is left or none can be better than the best answer: log-probabilities are at most
-/// 0, so a beam of sum s can reach s / N^length_penalty at best, where N is the greatest possible
-/// length for a penalty from 0 on, else the next length. An answer that max_tokens or the context
-/// cuts is the result only where none ends.
+/// The score of an answer is the sum of the log-probabilities of its tokens, the end token
+/// included, divided by n^length_penalty, where n counts these tokens. 0 ranks by probability, 1 by
+/// the mean, and more favours long answers. Each step keeps the `width` most likely continuations
+/// of all beams; those that end leave the search. The search stops when no beam is left or none can
+/// beat the best answer: log-probabilities are at most 0, so a beam with sum s reaches s /
+/// N^length_penalty at best, where N is the greatest possible length for a penalty of 0 or more,
+/// else the next length. An answer that max_tokens or the context cuts off is returned only if no
+/// answer ends.
 ///
-/// Ties go to the lower token ids. A beam whose mask leaves one token joins no pass, as in
-/// Sequential, and with width 1 the output is that of Sequential at temperature 0. The listener
-/// hears the result's tokens when the search is over; `passes` and `times` are the whole run's.
+/// Ties go to the lower token ids. A beam whose mask allows one token takes it without a pass, as
+/// in Sequential. With width 1 the output is that of Sequential at temperature 0. The listener
+/// receives the tokens of the result when the search is over; `passes` and `times` cover the whole
+/// run.
 ///
-/// \par Shapes      prompt [L]; rows of logits [width, V] and `width` forks of the cache are kept
-/// \par Complexity  at most max_tokens + 1 passes of a BatchModel; O(width V) per step besides
+/// \par Shapes      prompt [L]; keeps rows of logits [width, V] and `width` forks of the cache
+/// \par Complexity  at most max_tokens + 1 passes of a BatchModel, and O(width V) per step
 /// \par Threads     a value; runs may be concurrent
 /// \par Errors      Error{invalid_option} for width 0, a length penalty outside [-10, 10], or a
-///                  temperature other than 0, for nothing is drawn
+///                  temperature other than 0, because a beam search does not sample
 /// \par Source      Sutskever et al., arXiv:1409.3215, section 3.2; the score is the simpler one of
 ///                  Wu et al., arXiv:1609.08144, section 7
 struct BeamSearch {
-  std::size_t width     = 4;    ///< beams
-  double length_penalty = 1.0;  ///< exponent of the length that divides a score
+  std::size_t width     = 4;
+  double length_penalty = 1.0;  ///< exponent of the length that divides the score
 
   [[nodiscard]] Output operator()(const ModelRef& model, const ConstraintRef& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,

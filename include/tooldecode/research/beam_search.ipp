@@ -1,5 +1,5 @@
 /// \file
-/// What beam_search.hpp declares.
+/// Implements beam_search.hpp.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,7 @@ namespace tooldecode {
 
 namespace detail {
 
-// The tokens that can be drawn from a distribution, at most `count`, by (logit descending, id
-// ascending).
+// At most `count` tokens that the distribution allows, by (logit descending, id ascending).
 TOOLDECODE_INLINE std::vector<TokenId> best_tokens(std::span<const float> distribution,
                                                    std::size_t count) {
   std::vector<TokenId> tokens;
@@ -143,7 +142,7 @@ class BeamSearch::Search {
                           settings_.length_penalty);
   }
 
-  // The `width` best tokens of one beam: more cannot be among the best of all.
+  // The `width` best tokens of one beam; no other token can be among the best of all.
   void add_best(std::vector<Candidate>& candidates, std::size_t b, std::span<float> row) {
     auto& [sequence, cache, sum] = beams_[b];
     sequence.make_distribution(row);
@@ -162,8 +161,8 @@ class BeamSearch::Search {
     }
   }
 
-  // The `width` best candidates. Beams are in the order of their tokens before and after; within
-  // a beam the better token comes first, also where the sums are too large to tell.
+  // Keeps the `width` best candidates. The sort is stable: beams stay in the order of their tokens,
+  // and within a beam the better token comes first, even if rounding makes the sums equal.
   void keep_best(std::vector<Candidate>& candidates) const {
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const Candidate& a, const Candidate& b) { return a.sum > b.sum; });
@@ -176,7 +175,6 @@ class BeamSearch::Search {
     });
   }
 
-  // A beam goes on, or it is an answer.
   void place(Beam beam) {
     if (beam.sequence.is_finished()) {
       const double reached = score(beam.sum, beam.sequence.length());
@@ -186,7 +184,7 @@ class BeamSearch::Search {
     }
   }
 
-  // What ends comes before what was cut, and that before what is stuck.
+  // Complete answers come before cut ones, and cut ones before stuck ones.
   static int rank(const Answer& answer) {
     const Finish finish = answer.sequence.output().finish;
     return finish == Finish::end ? 0 : finish == Finish::stuck ? 2 : 1;
@@ -205,7 +203,7 @@ class BeamSearch::Search {
   std::vector<Beam> beams_;  // [B], in the order of their tokens
   std::optional<Answer> best_;
   std::vector<float> rows_;  // [B, V]
-  Output cost_;              // passes and times
+  Output cost_;
 };
 
 TOOLDECODE_INLINE Output BeamSearch::operator()(const ModelRef& model,

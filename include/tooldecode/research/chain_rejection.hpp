@@ -14,22 +14,21 @@
 
 namespace tooldecode {
 
-/// Accepts a node's first child x with probability p(x) / q(x), else draws from (p - q)+; draws
-/// from p where there is no child.
+/// Accepts a node's first child x with probability p(x) / q(x), else samples from (p - q)+. Samples
+/// from p if there is no child.
 ///
-/// The distribution is kept if the first child was drawn from `tree.proposal(node)`, and then its
-/// acceptance is the most that any rule reaches for one draft: the sum of min(p, q). Further
-/// children are descended to only if the draw falls on them.
+/// The distribution is kept if the first child was sampled from `tree.proposal(node)`. Its
+/// acceptance is then the best that any rule reaches for one draft: the sum of min(p, q). Other
+/// children are visited only if the sample equals them.
 ///
 /// \par Complexity  as choose_by_rejection
 /// \par Threads     immutable
-/// \par Errors      none; a child without a proposal is a broken precondition
+/// \par Errors      none; a child without a proposal violates the precondition
 /// \par Source      Leviathan et al., arXiv:2211.17192; Chen et al., arXiv:2302.01318
 struct ChainRejection {
   static constexpr bool is_lossless                 = true;
   static constexpr bool needs_proposal_distribution = true;
 
-  /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,

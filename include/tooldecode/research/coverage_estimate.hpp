@@ -1,5 +1,6 @@
 /// \file
-/// CoverageEstimate: which rows of a draft's head pay, learnt from the ranks of emitted tokens.
+/// CoverageEstimate: how many rows of a draft head pay off, learned from the ranks of emitted
+/// tokens.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +19,12 @@
 
 namespace tooldecode::draft {
 
-/// Some sizes of a draft's head and the seconds that a product of a level takes with each.
+/// Sizes of a draft head, and the seconds that the product of one level takes with each.
 ///
 /// \par Shapes      known [sizes], (rows, seconds), rows ascending
 /// \par Complexity  seconds O(sizes)
 /// \par Threads     immutable
-/// \par Errors      Error{invalid_option} for no sizes, sizes that do not ascend, and times that are
+/// \par Errors      Error{invalid_option} for no sizes, sizes that do not ascend, or times that are
 ///                  not positive and finite
 class HeadCosts {
  public:
@@ -31,10 +32,10 @@ class HeadCosts {
 
   explicit HeadCosts(std::vector<Known> known);
 
-  /// Times products of a head: the least of some rounds, of all its rows and of halves of them down
-  /// to `least`.
+  /// Times the products of a head with all rows, half of them, and so on down to `least`; takes the
+  /// minimum of several rounds.
   ///
-  /// \param states  of a level
+  /// \param states  number of states in a level
   template <DraftHead H>
   [[nodiscard]] static HeadCosts measure(const H& head, std::size_t states = 4,
                                          std::size_t least = 512) {
@@ -58,69 +59,69 @@ class HeadCosts {
     return HeadCosts(std::move(known));
   }
 
-  /// The sizes that may be chosen.
   [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
   [[nodiscard]] std::size_t rows(std::size_t i) const noexcept { return known_[i].first; }
-  /// Of a product of so many rows: a straight line between two sizes, below the least through 0.
+  /// Seconds of a product with `rows` rows, linear between two sizes and through 0 below the least.
   [[nodiscard]] double seconds(double rows) const noexcept;
 
  private:
   std::vector<Known> known_;
 };
 
-/// How often a head of each size would have had the emitted tokens, what its levels would have
-/// multiplied, how often a token that a head has is found, and what the rest of a round takes.
+/// For each head size: how often the head would have contained the emitted tokens, what its levels
+/// would have multiplied, how often a contained token is found, and what the rest of a round takes.
 ///
-/// A token's rank says of every size whether it has the token, whichever was used. Old rounds count
-/// less and less, so that a text whose ranks change is followed.
+/// A token's rank tells for every size whether the head contains it, whichever size was used. Old
+/// rounds lose weight, so the estimate follows changes in the text.
 ///
 /// \par Complexity  O(sizes) for a token, O(sizes x levels) to choose
-/// \par Threads     any number at once
-/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 2: what a round takes, and
-///                  table 1: what is lost with the rows
+/// \par Threads     thread-safe
+/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 2 for the time of a round,
+///                  table 1 for the acceptance lost with the rows
 class CoverageEstimate {
  public:
-  static constexpr std::size_t always = 0;  ///< the rank of a token that any size has
+  static constexpr std::size_t always = 0;  ///< the rank of a token that every size contains
   static constexpr std::size_t never  = static_cast<std::size_t>(-1);
 
   explicit CoverageEstimate(HeadCosts costs) : costs_(std::move(costs)), sizes_(costs_.size()) {}
 
   [[nodiscard]] const HeadCosts& costs() const noexcept { return costs_; }
 
-  /// Whether a head of a size has a token, where so many tokens are allowed: all of them, if they
-  /// are fewer than its rows.
+  /// Whether a head of a size contains a token of this rank, where `allowed` tokens are allowed. If
+  /// they are fewer than its rows, it contains all of them.
   [[nodiscard]] bool has(std::size_t size, std::size_t rank, std::size_t allowed) const noexcept;
 
-  /// An emitted token of a rank, at a place where so many tokens were allowed.
+  /// Counts an emitted token of this rank at a place where `allowed` tokens were allowed.
   void count_token(std::size_t rank, std::size_t allowed);
-  /// A level, the first being 1, whose token the head had.
+  /// Counts a level whose token the head contains; the first level is 1.
   void count_level(std::size_t depth, bool accepted) noexcept;
-  /// A round that drafted so many levels with a size and took so long, the target's pass included.
+  /// Counts a round that drafted `levels` levels with a size and took `seconds`, the target's pass
+  /// included.
   void count_round(std::size_t size, std::size_t levels, double seconds);
 
-  /// The share of emitted tokens that a head of a size has; 1 before any was counted.
+  /// The share of emitted tokens that a head of a size contains; 1 before any was counted.
   [[nodiscard]] double coverage(std::size_t size) const;
 
-  /// The size with which tokens come fastest; the largest until enough is known.
+  /// The size that gives the most tokens per second; the largest until enough is known.
   [[nodiscard]] std::size_t best() const;
 
  private:
-  static constexpr double window = 512;  // tokens, and rounds, behind which old ones count half
-  static constexpr double enough = 32;   // tokens
+  static constexpr double window = 512;  // tokens or rounds after which old ones count half
+  static constexpr double enough = 32;
 
   struct Size {
     double covered = 0;
-    double rows    = 0;  // that its products multiplied
+    double rows    = 0;  // multiplied by its products
   };
 
   [[nodiscard]] double covered(std::size_t size) const noexcept;
   [[nodiscard]] double level_seconds(std::size_t size) const noexcept;
-  // One, and those of the levels, as many of the last as there are on average.
+  // 1 plus the expected number of accepted levels, for the average number of levels.
   [[nodiscard]] double tokens_per_round(std::size_t size) const noexcept;
 
   HeadCosts costs_;
   AcceptanceEstimate acceptance_;
-  mutable std::mutex mutex_;  // of what is below
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<Size> sizes_;
   double tokens_ = 0, rounds_ = 0, levels_ = 0, rest_ = 0;
 };

@@ -1,5 +1,5 @@
 /// \file
-/// What coverage_estimate.hpp declares.
+/// Implements coverage_estimate.hpp.
 #pragma once
 
 #include <algorithm>

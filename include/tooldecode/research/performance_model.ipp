@@ -1,5 +1,5 @@
 /// \file
-/// What performance_model.hpp declares.
+/// Implements performance_model.hpp.
 #pragma once
 
 #include <algorithm>

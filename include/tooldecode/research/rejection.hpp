@@ -1,5 +1,5 @@
 /// \file
-/// Rejection sampling against the distribution that draft tokens were drawn from.
+/// Rejection sampling against the distribution that draft tokens were sampled from.
 #pragma once
 
 #include <algorithm>
@@ -16,22 +16,24 @@
 
 namespace tooldecode::verify {
 
-/// Chooses among drafts that were drawn one after another, without replacement, from a proposal q:
-/// each is accepted with probability p / q, and a rejected one leaves (p - q)+ as the distribution
-/// p that is still owed and q without it, both renormalised. Where none is accepted, what is owed
-/// is drawn.
+/// Chooses among drafts that were sampled one after another, without replacement, from a proposal
+/// q.
 ///
-/// A token that the distribution p forbids is never chosen. A draft that q does not hold breaks the
-/// precondition; without assertions all drafts are then ignored and p is drawn, which is right for
-/// whatever drafts. What rounding leaves of an empty debt is not drawn from either, but p.
+/// Each draft is accepted with probability p / q. A rejected draft replaces p by (p - q)+ and
+/// removes itself from q; both are renormalised. If no draft is accepted, samples from the
+/// remaining p.
 ///
-/// \param drafts  in the order of their draws
+/// A token that p forbids is never chosen. A draft outside q violates the precondition; without
+/// assertions all drafts are then ignored and the token is sampled from p, which is correct for any
+/// drafts. If only rounding errors remain of p, the token is also sampled from the original p.
+///
+/// \param drafts  in sampling order
 ///
 /// \par Shapes      distribution [V]; proposal and drafts of any length
 /// \par Complexity  O(V) for each rejected draft, and O(V) memory
-/// \par Threads     pure but for the noise
+/// \par Threads     pure, except for the noise
 /// \par Source      Leviathan et al., arXiv:2211.17192, section 2.3; Chen et al., arXiv:2302.01318;
-///                  without replacement Jeon et al., Recursive Speculative Decoding,
+///                  without replacement: Jeon et al., Recursive Speculative Decoding,
 ///                  arXiv:2402.14160, section 3
 template <class Noise>
 [[nodiscard]] std::optional<TokenId> choose_by_rejection(const TargetDistribution& distribution,

@@ -1,6 +1,6 @@
 /// \file
-/// SampledDrafter: draws its drafts from the draft's distribution, for rules that compare it with
-/// the target's.
+/// SampledDrafter: samples drafts from the draft model's distribution, for rules that compare it
+/// with the target's.
 #pragma once
 
 #include <algorithm>
@@ -33,36 +33,37 @@ namespace tooldecode {
 /// Settings of a SampledDrafter.
 struct SampledOptions {
   std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
-  float temperature              = 1;             ///< of the draft's distribution, greater than 0
-  /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
+  float temperature              = 1;             ///< of the draft's distribution; greater than 0
+  /// Vocabulary of the prompt. If set, the prompt's tokens are rows of the request's head too,
+  /// however rare they are.
   std::optional<Vocabulary> context = {};
 };
 
-/// The weights of some tokens as a distribution, of which some are drawn without replacement.
+/// Turns logits into a distribution and samples tokens from it without replacement.
 ///
-/// Draw i at a position takes number i of the draft's noise there: nodes of one depth share
-/// numbers, which no rule can notice, for it visits only one of them.
+/// Draw i at a position uses number i of the draft's noise there. Nodes of one depth share these
+/// numbers; this does not affect any rule, because a rule visits only one of them.
 ///
-/// \param drawn  receives the places in the distribution of what is drawn, in this order
-/// \return the distribution; empty where nothing can be drawn
+/// \param drawn  receives the indices of the sampled tokens in the distribution, in sampling order
+/// \return the distribution; empty if nothing can be sampled
 ///
-/// \par Shapes      logits [K], finite; those of -infinity or NaN are never drawn
+/// \par Shapes      logits [K]; -infinity and NaN are never sampled
 /// \par Complexity  O(K) for the distribution and for each draw
 [[nodiscard]] ProposalDistribution draw_drafts(draft::TokenLogits logits, float temperature,
                                                std::size_t count, NoiseKey key,
                                                std::vector<std::size_t>& drawn);
 
-/// Drafts a tree of fixed shape whose children are drawn without replacement from the draft
-/// model's distribution, which the tree records: what RecursiveRejection and ChainRejection need.
+/// Drafts a tree of fixed shape. Children are sampled without replacement from the draft model's
+/// distribution, which the tree records: RecursiveRejection and ChainRejection need this.
 ///
-/// The distribution is that of the tokens that the constraint allows after a node, so that no draw
-/// is dropped. How many children a node gets depends on its depth and its distribution, never on a
-/// draw for it.
+/// The distribution covers only the tokens that the constraint allows after a node, so no sample is
+/// dropped. How many children a node gets depends on its depth and its distribution, never on a
+/// sample.
 ///
-/// \par Shapes      at most 64 nodes are run per tree, those emitted without a pass included
-/// \par Complexity  a pass of the draft model per level and round, and O(K) per draw
+/// \par Shapes      at most 64 nodes are run per tree, tokens emitted without a pass included
+/// \par Complexity  a pass of the draft model per level and round, and O(K) per sample
 /// \par Threads     immutable; const members may run concurrently; refers to the model
-/// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
+/// \par Errors      constructor: Error{invalid_option}; none afterwards
 /// \par Source      Jeon et al., Recursive Speculative Decoding, arXiv:2402.14160, section 3.2
 template <class D, class H>
 class SampledDrafter {
@@ -73,7 +74,6 @@ class SampledDrafter {
   static constexpr bool reads_hidden                    = true;
   static constexpr bool preserves_proposal_distribution = true;
 
-  /// What a request keeps.
   struct Request {
     draft::DraftState<D> state;
     H head;
@@ -92,7 +92,6 @@ class SampledDrafter {
             options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
   }
 
-  /// The tree of one round.
   template <ConstraintPolicy C>
   [[nodiscard]] DraftTree draft(Request& request, const DraftContext<C>& context) const {
     const C& constraint     = context.constraint;
@@ -129,11 +128,10 @@ class SampledDrafter {
   }
 
  private:
-  // A node that may get children.
   template <class C>
   struct Open {
     std::size_t node;
-    std::size_t parent;  // its place in the level before
+    std::size_t parent;  // its index in the previous level
     typename C::State state;
   };
   template <class C>
@@ -143,7 +141,7 @@ class SampledDrafter {
     std::vector<std::uint64_t> ancestors;  // [n]
   };
 
-  // Guesses and ancestors of a level's nodes, in place of those of the level before.
+  // Computes guesses and ancestors of a level's nodes; replaces those of the level before.
   template <class C>
   void run(draft::DraftState<D>& state, const DraftTree& tree, Level<C>& level) const {
     level.nodes.resize(std::min(level.nodes.size(), state.room()));

@@ -1,5 +1,5 @@
 /// \file
-/// What sampled_drafter.hpp declares.
+/// Implements sampled_drafter.hpp.
 #pragma once
 
 #include <algorithm>

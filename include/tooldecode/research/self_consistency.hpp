@@ -1,5 +1,6 @@
 /// \file
-/// SelfConsistency: the strategy that draws several answers and returns the one most agree on.
+/// SelfConsistency: the strategy that samples several answers and returns the one that most agree
+/// on.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,9 @@
 
 namespace tooldecode {
 
-/// What an answer votes for: its calls in canonical form where the constraint can `parse` a text of
-/// its `vocabulary`, else its tokens. An answer without a call votes for making none; one that is
-/// no answer of the format has no vote.
+/// What an answer votes for: its calls in canonical form if the constraint has `parse` and
+/// `vocabulary`, else its tokens. An answer without a call votes for no call; a malformed answer
+/// has no vote.
 template <ConstraintPolicy C>
 [[nodiscard]] std::optional<std::string> find_vote(const C& constraint,
                                                    std::span<const TokenId> tokens) {
@@ -44,24 +45,24 @@ template <ConstraintPolicy C>
   return vote;
 }
 
-/// Draws `samples` answers and returns the one whose vote most of them share.
+/// Samples `samples` answers and returns the one whose vote is the most common.
 ///
-/// Sample i is what Sequential gives with seed `options.seed + i`, token for token. All share the
-/// prompt's pass by forks of its cache and then decode as one batch per step, which samples leave
-/// when they end. The winner is the sample with the most votes for its key; among equals the one of
-/// the greatest mean log-probability per token (an empty answer has the least), then the first. The
-/// listener hears the winner's tokens when all is drawn; `passes` and `times` are the whole run's.
+/// Sample i equals the output of Sequential with seed `options.seed + i`, token for token. All
+/// samples share the pass over the prompt through forks of its cache and then decode as one batch;
+/// a sample leaves the batch when it ends. The sample with the most votes wins; ties go to the
+/// greatest mean log-probability per token (an empty answer has the least), then to the first
+/// sample. The listener receives the winner's tokens when all samples are done; `passes` and
+/// `times` cover the whole run.
 ///
-/// \par Shapes      prompt [L]; rows of logits [samples, V] and `samples` forks of the cache are
-///                  kept
+/// \par Shapes      prompt [L]; keeps rows of logits [samples, V] and `samples` forks of the cache
 /// \par Complexity  at most max_tokens + 1 passes of a BatchModel
-/// \par Threads     a value; runs may be concurrent where `key` may be called so
-/// \par Errors      Error{invalid_option} for no samples, or for several at temperature 0, where
+/// \par Threads     a value; runs may be concurrent if `key` is thread-safe
+/// \par Errors      Error{invalid_option} for zero samples, or for several at temperature 0, where
 ///                  all would be equal; what `key` throws
 /// \par Source      Wang et al., Self-consistency, arXiv:2203.11171, section 2
 struct SelfConsistency {
-  std::size_t samples = 6;  ///< answers to draw
-  /// What an answer votes for, nothing where it has no vote; where it is empty, `find_vote`.
+  std::size_t samples = 6;
+  /// Maps an answer to its vote, or to nothing if it has no vote. Defaults to `find_vote`.
   std::function<std::optional<std::string>(std::span<const TokenId>)> key = {};
 
   template <Model M, ConstraintPolicy C>

@@ -1,5 +1,5 @@
 /// \file
-/// What self_consistency.hpp declares.
+/// Implements self_consistency.hpp.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TOOLDECODE_INLINE std::vector<decode::Sequence> draw_all(std::size_t samples, co
   for (std::size_t i = 0; i < samples; ++i) sequences.emplace_back(run, run.options.seed + i);
   std::vector<ModelRef::Cache> caches;
   std::vector<float> rows;                  // [B, V]
-  std::vector<std::size_t> asked(samples);  // [B]: the samples of the next pass
+  std::vector<std::size_t> asked(samples);  // [B], samples in the next pass
   std::iota(asked.begin(), asked.end(), std::size_t{0});
 
   for (;;) {
@@ -60,7 +60,7 @@ TOOLDECODE_INLINE std::vector<decode::Sequence> draw_all(std::size_t samples, co
 
     rows.resize(asked.size() * vocabulary);
     if (caches.empty()) {
-      // Nothing is drawn yet, so all samples have read the same tokens.
+      // Nothing has been sampled yet, so all samples have read the same tokens.
       caches.push_back(model.make_cache());
       const auto first = std::span(rows).first(vocabulary);
       model.forward(caches[0], sequences[0].unread(), first);

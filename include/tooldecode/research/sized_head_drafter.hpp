@@ -1,5 +1,5 @@
 /// \file
-/// SizedHeadDrafter: drafts with as many rows of its head as are worth the time.
+/// SizedHeadDrafter: drafts with only as many head rows as pay off.
 #pragma once
 
 #include <algorithm>
@@ -25,18 +25,18 @@
 
 namespace tooldecode {
 
-/// Chooses, before each round, how many rows of its head an EagleDrafter or a MedusaDrafter uses:
-/// those with which tokens come fastest, by what products of each size cost on this machine and by
-/// the ranks that the emitted tokens have had.
+/// Before each round, chooses how many head rows an EagleDrafter or a MedusaDrafter uses. It takes
+/// the size that gives the most tokens per second, from the cost of each size on this machine and
+/// the ranks of the emitted tokens.
 ///
-/// `SizedHeadDrafter{EagleDrafter{layer, head}, draft::HeadCosts::measure(head)}`. Which tokens are
-/// emitted does not depend on it, only how fast they come. Copies learn together.
+/// `SizedHeadDrafter{EagleDrafter{layer, head}, draft::HeadCosts::measure(head)}`. It affects only
+/// the speed, never the tokens. Copies learn together.
 ///
-/// \par Complexity  as the drafter, O(nodes log nodes), and a mask of each emitted token; 4 bytes a
+/// \par Complexity  as the drafter, O(nodes log nodes), and one mask per emitted token; 4 bytes per
 ///                  token of the vocabulary
 /// \par Threads     const members may run concurrently
-/// \par Errors      as the drafter; Error{invalid_option} from the constructor for costs of more rows
-///                  than the head has ranked
+/// \par Errors      those of the drafter; constructor: Error{invalid_option} if the costs have more
+///                  rows than the head has ranked
 /// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, whose size of the head is fixed
 template <class D>
 class SizedHeadDrafter {
@@ -51,26 +51,25 @@ class SizedHeadDrafter {
   static constexpr bool reads_hidden = D::reads_hidden;
   using Clock                        = std::chrono::steady_clock;
 
-  /// Of a constraint's state, of whatever type.
+  /// A constraint's state of any type.
   using StateBytes = std::array<std::byte, 16>;
 
-  /// What a request keeps.
   struct Request {
     typename D::Request inner;
-    Head whole;                     // with the rows of its own
-    std::vector<TokenId> own;       // those rows' tokens, ascending
-    std::optional<DraftTree> last;  // the tree of the round before
-    std::size_t length = 0;         // of prompt and answer when it was made
-    std::size_t size   = 0;         // that it was made with
-    std::size_t levels = 0;         // that were multiplied for it
+    Head whole;                     // with the request's added rows
+    std::vector<TokenId> own;       // tokens of the added rows, ascending
+    std::optional<DraftTree> last;  // tree of the previous round
+    std::size_t length = 0;         // prompt and answer when `last` was made
+    std::size_t size   = 0;         // head size that made `last`
+    std::size_t levels = 0;         // levels multiplied for `last`
     Clock::time_point start;        // when that round began
-    StateBytes state = {};          // of the constraint, then
+    StateBytes state = {};          // the constraint's state then
   };
 
   SizedHeadDrafter(D drafter, draft::HeadCosts costs)
       : SizedHeadDrafter(std::move(drafter),
                          std::make_shared<draft::CoverageEstimate>(std::move(costs))) {}
-  /// \param learnt  what requests before have taught about such a head; not null
+  /// \param learnt  estimate to share and update; not null
   SizedHeadDrafter(D drafter, std::shared_ptr<draft::CoverageEstimate> learnt)
       : drafter_(std::move(drafter)), learnt_(std::move(learnt)) {
     const Head head = drafter_.begin({}).head;
@@ -78,7 +77,7 @@ class SizedHeadDrafter {
     rows_ = head.size();
     std::vector<std::size_t> ranks(head.vocabulary_size(), draft::CoverageEstimate::never);
     for (std::size_t i = 0; i < head.size(); ++i) {
-      // Behind the ranked ones stand those that are rows whatever the size.
+      // Rows after the ranked ones exist at every size.
       ranks[static_cast<std::size_t>(head.token(i))] =
           i < head.ranked_size() ? i : draft::CoverageEstimate::always;
     }
@@ -95,7 +94,6 @@ class SizedHeadDrafter {
     std::ranges::sort(own);
     return {std::move(inner), std::move(whole), std::move(own), std::nullopt, 0, 0, 0, {}, {}};
   }
-  /// What has been learnt so far.
   [[nodiscard]] const draft::CoverageEstimate& coverage() const noexcept { return *learnt_; }
 
   template <ConstraintPolicy C>
@@ -119,7 +117,7 @@ class SizedHeadDrafter {
   }
 
  private:
-  // Follows the last tree along what was emitted since.
+  // Follows the last tree along the tokens emitted since.
   template <ConstraintPolicy C>
   void learn(Request& request, const DraftContext<C>& context, Clock::time_point now) const {
     if (!request.last) return;

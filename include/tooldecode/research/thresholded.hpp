@@ -1,5 +1,6 @@
 /// \file
-/// Thresholded: the acceptance rule with two thresholds that buy speed; changes the distribution.
+/// Thresholded: the acceptance rule with two thresholds that trades accuracy for speed; changes the
+/// distribution.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +15,13 @@
 
 namespace tooldecode {
 
-/// Accepts a child x where p(x) reaches one threshold, or else by a coin, as if the distribution's
-/// whole mass were the other; draws from p without the children where none is accepted.
+/// Accepts a child x if p(x) reaches `threshold_single`. Else tosses a coin as if the total mass of
+/// the distribution were `threshold_accumulated`. If no child is accepted, samples from p without
+/// the children.
 ///
-/// **The output does not have the target's distribution** unless both thresholds are 1, where it is
-/// Walk in distribution: below, children are taken more often than the target would.
+/// **The output does not have the target's distribution** unless both thresholds are 1, which is
+/// Walk in distribution: below 1, children are accepted more often than the target would choose
+/// them.
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable
@@ -28,9 +31,8 @@ struct Thresholded {
   static constexpr bool needs_proposal_distribution = false;
 
   double threshold_single      = 1;  ///< a child at least this likely is accepted, in (0, 1]
-  double threshold_accumulated = 1;  ///< children that hold this much are never all rejected, ditto
+  double threshold_accumulated = 1;  ///< children with this mass are never all rejected, in (0, 1]
 
-  /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,

@@ -1,5 +1,5 @@
 /// \file
-/// ToolDec: the strategy that masks inside calls only, after a transition token of the model's own.
+/// ToolDec: the strategy that masks inside calls only, after the model wrote a transition token.
 #pragma once
 
 #include <optional>
@@ -17,35 +17,36 @@
 
 namespace tooldecode {
 
-/// Decodes free text without a mask until the model itself writes the transition, and calls under
-/// the ToolCallFSM, one token after another.
+/// Decodes free text without a mask until the model writes the transition, and calls under the
+/// ToolCallFSM, one token after another.
 ///
-/// It differs from Sequential under the same ToolCallFSM in what it lets through: text may follow a
-/// call, and a trigger whose token goes on past it is text, so that only what stands between a
-/// transition and the end of its call is sure to conform. The paper's machine knows an argument's
-/// type and no more: that is this one over `with_types_only(tools)`. It walks a trie of the names'
-/// tokens: that is `names`, as in `ToolDec{.names = ToolNames{calls, sequences}}`; without, a name
-/// may be written in any tokens.
+/// Unlike Sequential under the same ToolCallFSM, text may follow a call, and a token that continues
+/// past the trigger is text. So only what stands between a transition and the end of its call is
+/// sure to conform. The paper's machine knows an argument's type and no more; use
+/// `with_types_only(tools)` for that. It also walks a trie of the tool names' tokens; set `names`
+/// for that, as in `ToolDec{.names = ToolNames{calls, sequences}}`. Without `names`, any tokens may
+/// write a name.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  as Sequential
 /// \par Threads     a value; runs may be concurrent
-/// \par Errors      Error{unknown_token} for a transition that is not in the vocabulary;
-///                  Error{shape_mismatch} for names over another number of tokens; where answers
-///                  must end, Error{invalid_option} or Error{limit_exceeded} for no room
+/// \par Errors      Error{unknown_token} for a transition outside the vocabulary;
+///                  Error{shape_mismatch} for names over another vocabulary size;
+///                  Error{invalid_option} or Error{limit_exceeded} if answers must end and there is
+///                  no room
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3; names, section 3.2
 struct ToolDec {
   std::optional<TokenId> transition = {};  ///< begins a call; by default the format's trigger does
-  std::optional<ToolNames> names    = {};  ///< of the tools; their tokens are the only ones
+  std::optional<ToolNames> names    = {};  ///< if set, names may use only these tokens
 
   [[nodiscard]] Output operator()(const ModelRef& model, const ToolCallFSM& calls,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const;
-  /// Throws where an answer that must end has no room for it, as Decoder::check does.
+  /// Throws if an answer that must end does not fit; see Decoder::check.
   void require_room(const ModelRef& model, const ToolCallFSM& calls,
                     std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                     const DecodeOptions& options) const;
-  /// The two modes; refers to the ToolCallFSM and to the names.
+  /// The machine of the two modes; refers to the ToolCallFSM and the names.
   [[nodiscard]] ToolDecMachine machine(const ToolCallFSM& calls) const;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_dec.hpp declares.
+/// Implements tool_dec.hpp.
 #pragma once
 
 #include <optional>

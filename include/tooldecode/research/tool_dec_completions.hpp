@@ -1,5 +1,5 @@
 /// \file
-/// ToolDecCompletions: which tokens leave room for the end of an answer that ToolDec decodes.
+/// ToolDecCompletions: which tokens leave room for the end of an answer under ToolDec.
 #pragma once
 
 #include <algorithm>
@@ -25,34 +25,34 @@
 
 namespace tooldecode {
 
-/// Completions of a ToolDecMachine: `narrow` takes those tokens out of a mask after which the answer
-/// no longer could end within its budget.
+/// Completions of a ToolDecMachine. `narrow` removes from a mask the tokens after which the answer
+/// could not end within its budget.
 ///
-/// In text mode an answer can end with the next token, so that only a transition needs more: it
-/// stays where the shortest call behind it has room. In tool mode the calls' own Completions say
-/// how far their end is, and text mode needs one token more. With ToolNames the shortest text of
-/// the calls is written with the names in their tokens, and where that is too long, tokens that the
-/// calls' Completions leave are tried, one behind the other.
+/// In text mode an answer can end with the next token, so only a transition needs more: it is
+/// allowed if the shortest call after it fits. In tool mode the Completions of the calls say how
+/// far their end is, and text mode needs one token more. With ToolNames the shortest call text is
+/// written with the names' tokens; if that is too long, the tokens that the calls' Completions
+/// allow are tried one after another.
 ///
-/// As there, what is left always has a token more, a search that visits `max_steps` tokens is given
-/// up and counted, and an object serves one answer.
+/// As in Completions, a token always remains, a search that visits `max_steps` tokens is given up
+/// and counted, and one object serves one answer.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
-/// \par Complexity  text mode O(1) far from the limit, near it one walk of the vocabulary's trie for
-///                  each state of the text; tool mode as Completions; with names O(V) for each
-///                  state near the limit, and at most `max_steps` more
-/// \par Threads     one thread at a time; others may use the machine
+/// \par Complexity  text mode: O(1) far from the limit, near it one walk of the vocabulary's trie
+///                  for each state of the text. Tool mode: as Completions. With names: O(V) for
+///                  each state near the limit, and at most `max_steps` more
+/// \par Threads     one thread at a time; other threads may use the machine
 class ToolDecCompletions {
  public:
   using State = ToolDecMachine::State;
 
   explicit ToolDecCompletions(const ToolDecMachine& machine, CompletionOptions options = {});
 
-  /// Tokens of the shortest completion of a state, as in Completions.
+  /// Tokens of the shortest completion of a state; see Completions.
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough = 0);
 
-  /// Takes out of a state's mask the tokens after which the answer cannot end within `remaining`
-  /// tokens, this one and the end token included; requires 1 or more of them.
+  /// Removes from a state's mask the tokens after which the answer cannot end within `remaining`
+  /// tokens, this one and the end token included. `remaining` must be at least 1.
   void narrow(State state, std::size_t remaining, MaskView words);
 
   [[nodiscard]] CompletionCounts counts() const noexcept;
@@ -62,14 +62,14 @@ class ToolDecCompletions {
   using NodeIndex = core::ByteTrie::NodeIndex;
 
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // Tokens that a search may go ahead: each is a call of a function within another.
+  // Depth limit of a search: each token ahead is one recursive call.
   static constexpr std::uint32_t max_ahead = 1000;
 
-  /// Of a state: how many tokens its shortest completion has, the end token included.
+  /// Bounds on a state's shortest completion in tokens, the end token included.
   struct Known {
     std::uint32_t lower = 1;
     std::uint32_t upper = none;
-    std::uint32_t worst = none;  // upper of the states that follow
+    std::uint32_t worst = none;  // upper bound of the states that follow
     bool is_bounded     = false;
   };
   struct Hash {
@@ -83,7 +83,7 @@ class ToolDecCompletions {
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept;
   [[nodiscard]] const core::ByteTrie& trie() const noexcept;
   [[nodiscard]] bool can_end_within(State state, std::size_t left);
-  // As Completions::is_far, where a name may be longer than the one that the shortest text has.
+  // As Completions::is_far, but allows for a name longer than the one in the shortest text.
   [[nodiscard]] bool is_far(State state, std::size_t remaining);
   void keep_ends(State state, MaskView words) const;
 
@@ -95,7 +95,7 @@ class ToolDecCompletions {
   [[nodiscard]] std::optional<std::size_t> shortest_behind_trigger(State state, std::size_t enough);
   void narrow_trigger(State state, std::size_t remaining, MaskView words);
 
-  // Calls `visit(length, next)` for each token that a text begins with and that may follow.
+  // Calls `visit(length, next)` for each allowed token that is a prefix of the text.
   template <class Visit>
   void each_step(State state, std::string_view text, Visit visit) const {
     NodeIndex node = 0;
@@ -110,30 +110,29 @@ class ToolDecCompletions {
     }
   }
 
-  // With names, all below.
+  // The functions below are used only with names.
 
   Known& look_up(State state);
 
-  // Bounds a state by its shortest text, or else, where that has another name, by what names and what
-  // is behind them can still be written.
+  // Bounds a state by its shortest text; if that contains another name, by the names that can still
+  // be written and what follows them.
   void bound(State state);
   void find_bound(State state, Known& known);
-  // Writes a text from a state on in the fewest tokens, which bounds all states on its way.
+  // Writes a text after a state in the fewest tokens, and so bounds all states on the way.
   void write(State state, std::string_view text);
 
   struct Next {
     State state;
-    bool may_fit;  // as far as the calls' Completions tell
+    bool may_fit;  // as far as the Completions of the calls know
   };
-  // The states behind a mask's tokens, each once.
+  // The distinct states after a mask's tokens.
   [[nodiscard]] std::vector<Next> follow(State state, const TokenMask& all,
                                          const TokenMask& narrowed);
 
-  // Whether a state can end within so many tokens, as far as is found.
+  // Whether a state can end within `left` tokens, as far as the search knows.
   bool ends_within(State state, std::uint32_t left, std::uint32_t ahead);
   void begin_search();
   void end_search();
-  // Tells how many tokens a state needs.
   void find_shortest(State state);
 
   void narrow_names(State state, std::size_t remaining, MaskView words);
@@ -147,11 +146,11 @@ class ToolDecCompletions {
   std::unordered_map<State, std::vector<Transition>, Hash> transitions_;
   std::unordered_map<State, Known, Hash> known_;
   CompletionCounts own_;
-  std::uint64_t steps_ = 0;  // of the search that is on
+  std::uint64_t steps_ = 0;
   bool is_given_up_    = false;
 };
 
-/// What Ending looks for in answers under a ToolDecMachine.
+/// The completions that Ending uses for answers under a ToolDecMachine.
 [[nodiscard]] ToolDecCompletions make_completions(const ToolDecMachine& machine,
                                                   CompletionOptions options);
 

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_dec_completions.hpp declares.
+/// Implements tool_dec_completions.hpp.
 #pragma once
 
 #include <algorithm>
@@ -201,7 +201,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::bound(State state) {
   known.is_bounded = true;
   try {
     find_bound(state, known);
-  } catch (...) {  // memory fails
+  } catch (...) {  // out of memory
     known.is_bounded = false;
     throw;
   }
@@ -227,11 +227,11 @@ TOOLDECODE_INLINE void ToolDecCompletions::find_bound(State state, Known& known)
 TOOLDECODE_INLINE void ToolDecCompletions::write(State state, std::string_view text) {
   struct Place {
     State state;
-    std::size_t before;  // the place one token before
+    std::size_t before;  // index of the place one token before
     std::uint32_t tokens;
   };
   std::vector<Place> places;
-  std::vector<std::vector<std::size_t>> at(text.size() + 1);  // places behind so many bytes
+  std::vector<std::vector<std::size_t>> at(text.size() + 1);  // places after this many bytes
   const auto reach = [&](std::size_t offset, const Place& place) {
     for (const std::size_t other : at[offset]) {
       if (places[other].state != place.state) continue;
@@ -329,7 +329,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::find_shortest(State state) {
 
 TOOLDECODE_INLINE void ToolDecCompletions::narrow_names(State state, std::size_t remaining,
                                                         MaskView words) {
-  const std::size_t distance = remaining - 1;  // that may be left behind a token
+  const std::size_t distance = remaining - 1;  // tokens that may remain after a token
   if (is_far(state, remaining)) return;
   if (distance == 0) return keep_ends(state, words);
   const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));

@@ -1,5 +1,5 @@
 /// \file
-/// ToolDecMachine: text without a mask and calls under the ToolCallFSM, in one constraint.
+/// ToolDecMachine: unmasked text and calls under the ToolCallFSM, as one constraint.
 #pragma once
 
 #include <algorithm>
@@ -23,37 +23,35 @@
 
 namespace tooldecode {
 
-/// The two modes of ToolDec over a ToolCallFSM, whose modes change between tokens only.
+/// The two modes of ToolDec over a ToolCallFSM. The mode changes only between tokens.
 ///
-/// Text mode allows every token, and an end token ends the answer. It ends with the transition:
-/// with a token that brings the ToolCallFSM from its text mode into a call by its last byte, or, if
-/// one is named, with that token alone; where it does not write the format's trigger itself, the
-/// trigger then is the first that tool mode allows. Tool mode allows what the ToolCallFSM allows
-/// inside a call and ends after the first token after which the calls may be complete; text mode
-/// begins anew. A token that holds the trigger and more is text, and the trigger is looked for
-/// behind it. Where the ToolCallFSM allows nothing but calls, all is tool mode and this machine is
-/// the ToolCallFSM; where it allows no call, all is text mode.
+/// Text mode allows every token, and an end token ends the answer. Text mode ends with the
+/// transition: a token whose last byte brings the ToolCallFSM from its text mode into a call, or
+/// exactly the transition token if you set one. If the transition token does not write the format's
+/// trigger, tool mode first allows only the trigger. Tool mode allows what the ToolCallFSM allows
+/// inside a call. It ends after the first token after which the calls may be complete; then text
+/// mode begins again. A token that holds the trigger and more is text, and the search for a trigger
+/// continues after it. If the ToolCallFSM allows only calls, everything is tool mode and this
+/// machine equals the ToolCallFSM; if it allows no call, everything is text mode.
 ///
-/// With ToolNames, tool mode allows a name in their tokens only: at a place where a name may begin
-/// or one is complete, what the ToolCallFSM allows short of other tokens for a name, and within a
-/// name the trie's next tokens.
+/// With ToolNames, tool mode allows names only in their own tokens. Where a name may begin or is
+/// complete, the mask is that of the ToolCallFSM without other tokens of a name; within a name it
+/// is the trie's next tokens.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
-/// \par Complexity  text mode O(V / 32), tool mode as ToolCallFSM; with names O(V / 32) more, and
-///                  as ToolNames for the tokens that may be part of one
-/// \par Threads     every const member may run concurrently; refers to the ToolCallFSM and to the
-///                  names
-/// \par Errors      from the constructor: Error{unknown_token} for a transition that does not exist,
-///                  Error{shape_mismatch} for names over another number of tokens
+/// \par Complexity  text mode O(V / 32), tool mode as ToolCallFSM; names add O(V / 32), and the
+///                  cost of ToolNames for tokens that may be part of a name
+/// \par Threads     const members may run concurrently; refers to the ToolCallFSM and the names
+/// \par Errors      constructor: Error{unknown_token} for a transition that does not exist,
+///                  Error{shape_mismatch} for names over another vocabulary size
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3; names, section 3.2
 class ToolDecMachine {
  public:
-  /// Where an answer stands.
   enum class Phase : std::uint8_t {
-    text,     ///< text mode
-    trigger,  ///< tool mode, the trigger is being written
-    calls,    ///< tool mode
-    name,     ///< tool mode with ToolNames, where a name may begin or has begun
+    text,
+    trigger,  ///< tool mode, while the trigger is written
+    calls,
+    name,  ///< tool mode with ToolNames, where a name may begin or has begun
   };
   /// The phase, the ToolCallFSM's state, and what is written: bytes of the trigger, or the node of
   /// a name.
@@ -64,8 +62,8 @@ class ToolDecMachine {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  /// \param names  made for a ToolCallFSM of these tools and this format; null: written in any
-  ///               tokens
+  /// \param names  made for a ToolCallFSM with the same tools and format; null: any tokens may
+  ///               write a name
   explicit ToolDecMachine(const ToolCallFSM& calls, std::optional<TokenId> transition = {},
                           const ToolNames* names = nullptr);
   explicit ToolDecMachine(const ToolCallFSM&&, std::optional<TokenId> = {},
@@ -73,7 +71,7 @@ class ToolDecMachine {
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_->vocabulary_size(); }
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return *calls_; }
-  /// Null where a name may be written in any tokens.
+  /// Null if any tokens may write a name.
   [[nodiscard]] const ToolNames* names() const noexcept { return names_; }
   [[nodiscard]] std::optional<TokenId> transition() const noexcept { return transition_; }
   [[nodiscard]] State initial() const noexcept { return initial_; }
@@ -84,14 +82,14 @@ class ToolDecMachine {
   [[nodiscard]] std::string forced(State state) const;
 
  private:
-  // The trigger is the least beginning of a written call that brings the machine into one.
+  // The trigger is the shortest prefix of a call that brings the machine into a call.
   void find_trigger();
 
   [[nodiscard]] static bool is_in_calls(State state) noexcept;
   [[nodiscard]] State in_calls(ToolCallFSM::State calls) const;
 
   [[nodiscard]] std::optional<ToolNames::Node> find_name_node(State state, TokenId token) const;
-  // Whether a token that the ToolCallFSM allows is the names' own, or no part of a name.
+  // Whether an allowed token belongs to the names' trie or to no name.
   [[nodiscard]] bool writes_names_well(State state, TokenId token) const;
   void erase_other_names(State state, MaskView words) const;
 
@@ -102,10 +100,10 @@ class ToolDecMachine {
   [[nodiscard]] std::optional<State> advance_trigger(State state, TokenId token) const;
 
   const ToolCallFSM* calls_;
-  const ToolNames* names_;  // or null
+  const ToolNames* names_;  // may be null
   std::optional<TokenId> transition_;
   bool only_calls_;
-  std::string trigger_;  // empty where no call is allowed
+  std::string trigger_;  // empty if no call is allowed
   ToolCallFSM::State behind_trigger_{};
   State initial_{};
 };

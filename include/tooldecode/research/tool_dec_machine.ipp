@@ -1,5 +1,5 @@
 /// \file
-/// What tool_dec_machine.hpp declares.
+/// Implements tool_dec_machine.hpp.
 #pragma once
 
 #include <algorithm>
@@ -164,7 +164,7 @@ TOOLDECODE_INLINE ToolDecMachine::State ToolDecMachine::advance_text(State state
   }
   const std::string_view bytes = vocabulary.bytes(token);
   if (bytes.empty()) return state;
-  if (vocabulary.grammar_bytes(token) != bytes) return initial();  // bytes that no text has
+  if (vocabulary.grammar_bytes(token) != bytes) return initial();  // not bytes of any text
   const auto before = calls_->advance_bytes(state.calls, bytes.substr(0, bytes.size() - 1));
   if (!before || calls_->mode(*before) == ToolCallFSM::Mode::tool) return initial();
   const auto next = calls_->advance_bytes(*before, bytes.substr(bytes.size() - 1));

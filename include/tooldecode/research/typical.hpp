@@ -1,5 +1,5 @@
 /// \file
-/// Typical: the acceptance rule that takes any draft the target finds plausible; changes the
+/// Typical: the acceptance rule that takes any draft that is plausible to the target; changes the
 /// distribution.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace tooldecode {
 
-/// Accepts the first child x with p(x) > min(epsilon, delta exp(-H(p))), H the entropy of p; draws
-/// from p where there is none.
+/// Accepts the first child x with p(x) > min(epsilon, delta exp(-H(p))), where H is the entropy of
+/// p; samples from p if there is none.
 ///
-/// **The output does not have the target's distribution**: a plausible draft is taken always, not
-/// as often as the target would, so that output leans to what the drafter likes. At temperature 0
-/// the output is the greedy one for epsilon and delta below 1.
+/// **The output does not have the target's distribution**: a plausible draft is always taken, not
+/// as often as the target would, so the output leans towards the drafter. At temperature 0 the
+/// output is the greedy one for epsilon and delta below 1.
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable
@@ -29,10 +29,9 @@ struct Typical {
   static constexpr bool is_lossless                 = false;
   static constexpr bool needs_proposal_distribution = false;
 
-  double epsilon = 0.3;   ///< what is always enough, in [0, 1)
-  double delta   = 0.09;  ///< a share of exp(-H), which is 1 / n for n equally likely tokens
+  double epsilon = 0.3;   ///< a probability that is always enough, in [0, 1)
+  double delta   = 0.09;  ///< factor of exp(-H), which is 1 / n for n equally likely tokens
 
-  /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
@@ -40,7 +39,7 @@ struct Typical {
     const std::vector<TokenId> children = tree.children(node);
     std::vector<double> p(distribution.logits.size());  // [V]
     if (children.empty() || !distribution.fill_probabilities(p)) return noise.draw(distribution);
-    // log(p) of a token is that of the likeliest and the difference of their logits.
+    // log(p) of a token is that of the most likely token plus the difference of their logits.
     const auto likeliest = std::max_element(p.begin(), p.end());
     const auto top =
         static_cast<double>(distribution.logits[static_cast<std::size_t>(likeliest - p.begin())]);

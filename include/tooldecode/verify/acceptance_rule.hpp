@@ -1,5 +1,5 @@
 /// \file
-/// What an acceptance rule must offer, and which drafters it may verify.
+/// AcceptanceRule: the concept of acceptance rules, and which drafters they may verify.
 #pragma once
 
 #include <concepts>
@@ -14,14 +14,13 @@
 
 namespace tooldecode {
 
-/// Decides what token follows one node of a draft tree.
+/// Chooses the token after one node of a draft tree.
 ///
-/// The token is a child's, and verification goes on there, or it is another, and ends with it;
-/// siblings hold different tokens, so a token says which. `choose` takes its randomness from the
-/// noise alone: `draw(distribution)`, `draw(weights)` and `accept(probability)`, as PositionNoise
-/// has them. `is_lossless` says that the token has the target's distribution;
-/// `needs_proposal_distribution` that this holds only if the children were drawn from
-/// `tree.proposal(node)`.
+/// If the token is a child's, verification continues there; otherwise it ends. Siblings hold
+/// different tokens, so the token identifies the child. `choose` takes its randomness only from the
+/// noise: `draw(distribution)`, `draw(weights)` and `accept(probability)` of PositionNoise.
+/// `is_lossless` says that the token has the target's distribution. `needs_proposal_distribution`
+/// says that this holds only if the children were sampled from `tree.proposal(node)`.
 template <class R>
 concept AcceptanceRule =
     requires(const R& rule, const verify::TargetDistribution& distribution, const DraftTree& tree,
@@ -31,8 +30,8 @@ concept AcceptanceRule =
       { rule.choose(distribution, tree, node, noise) } -> std::same_as<std::optional<TokenId>>;
     };
 
-/// A drafter that draws each node's children from the distribution that it says, and lets no drawn
-/// value change the tree's shape.
+/// A drafter that samples each node's children from the distribution that it records; no sampled
+/// value changes the tree's shape.
 template <class D>
 concept PreservesProposalDistribution = requires { requires D::preserves_proposal_distribution; };
 
@@ -40,7 +39,8 @@ concept PreservesProposalDistribution = requires { requires D::preserves_proposa
 
 namespace tooldecode::diagnose {
 
-/// True where R is an AcceptanceRule; otherwise a compile error that names what R lacks first.
+/// True if R is an AcceptanceRule; otherwise a compile error that names the first thing that R
+/// lacks.
 template <class R>
 consteval bool is_acceptance_rule() {
   if constexpr (AcceptanceRule<R>) {
@@ -64,8 +64,8 @@ consteval bool is_acceptance_rule() {
   return true;
 }
 
-/// True where a rule, or a verifier with it, keeps what it promises for a drafter's trees;
-/// otherwise a compile error that says what to take instead.
+/// True if a rule, or a verifier with it, is lossless for a drafter's trees as promised; otherwise
+/// a compile error that says what to use instead.
 template <class Drafter, class Rule>
 consteval bool is_rule_for() {
   if constexpr (Rule::needs_proposal_distribution && !PreservesProposalDistribution<Drafter>) {

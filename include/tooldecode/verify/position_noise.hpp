@@ -17,10 +17,10 @@
 
 namespace tooldecode::verify {
 
-/// Draws and coins for the token at one absolute position; a rule makes at most one draw there.
+/// Samples and coins for the token at one absolute position; a rule draws at most once there.
 ///
-/// A draw from the target's distribution is the one that plain decoding makes. Each coin is a
-/// number of its own, of a stream that no draw reads.
+/// A draw from the target's distribution equals that of plain decoding. Each coin is a separate
+/// number, from a stream that no draw reads.
 ///
 /// \par Shapes      weights [V]
 /// \par Complexity  a draw O(V), a coin O(1); no allocation
@@ -29,13 +29,13 @@ class PositionNoise {
  public:
   explicit PositionNoise(NoiseKey key) noexcept : key_(key) {}
 
-  /// A token of the distribution; nothing where none is possible.
+  /// A token of the distribution; empty if none is possible.
   [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) const noexcept;
 
-  /// A token with probability proportional to its weight; nothing where no weight is positive.
+  /// A token with probability proportional to its weight; empty if no weight is positive.
   [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) const noexcept;
 
-  /// The next coin: true with this probability, never at 0 or less, always at 1 or more.
+  /// Tosses the next coin: true with this probability, never at 0 or less, always at 1 or more.
   [[nodiscard]] bool accept(double probability) noexcept;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What position_noise.hpp declares.
+/// Implements position_noise.hpp.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TOOLDECODE_INLINE std::optional<TokenId> PositionNoise::draw(
 
 TOOLDECODE_INLINE std::optional<TokenId> PositionNoise::draw(
     std::span<const double> weights) const noexcept {
-  std::optional<TokenId> first;  // to arrive, of exponential clocks with these rates
+  std::optional<TokenId> first;  // the first of exponential clocks with these rates to ring
   double best = 0;
   for (std::size_t group = 0; group * 4 < weights.size(); ++group) {
     const std::size_t begin = group * 4;
@@ -35,7 +35,7 @@ TOOLDECODE_INLINE std::optional<TokenId> PositionNoise::draw(
     const auto words =
         core::noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
     for (std::size_t i = 0; i < four.size(); ++i) {
-      // -log(u) > 1 - u, and that above the inverse of this power of 2: few tokens need a
+      // -log(u) > 1 - u, which is above the inverse of this power of 2, so few tokens need a
       // logarithm.
       const auto bound = static_cast<double>(std::uint64_t{2} << std::countl_one(words[i]));
       if (four[i] * bound <= best) continue;

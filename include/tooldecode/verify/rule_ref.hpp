@@ -1,5 +1,5 @@
 /// \file
-/// RuleRef: any acceptance rule, for what is to be compiled once and not for each of them.
+/// RuleRef: a reference to an acceptance rule of any type, so that code is compiled once.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace tooldecode::verify {
 
-/// What chooses as an AcceptanceRule does.
+/// Has the `choose` of an AcceptanceRule.
 template <class R>
 concept Rule = requires(const R& rule, const TargetDistribution& distribution,
                         const DraftTree& tree, std::size_t node, PositionNoise& noise) {
@@ -22,11 +22,11 @@ concept Rule = requires(const R& rule, const TargetDistribution& distribution,
 
 /// Refers to an acceptance rule, or to a TreeVerifier with one, of any type.
 ///
-/// The rule outlives the reference; temporaries do not compile.
+/// The rule must outlive the reference; temporaries do not compile.
 ///
-/// \par Complexity  an indirect call
+/// \par Complexity  one indirect call
 /// \par Threads     a small value; as the rule
-/// \par Errors      as the rule's
+/// \par Errors      those of the rule
 class RuleRef {
  public:
   template <class R>
@@ -41,7 +41,6 @@ class RuleRef {
     requires(!std::same_as<R, RuleRef> && Rule<R>)
   RuleRef(const R&&) = delete;
 
-  /// The token after a node; nothing where the distribution allows none.
   [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
                                               PositionNoise& noise) const {

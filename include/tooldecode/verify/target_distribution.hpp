@@ -1,6 +1,5 @@
 /// \file
-/// TargetDistribution: the distribution that the next token must have, as a row of processed
-/// logits.
+/// TargetDistribution: the distribution of the next token, as a row of processed logits.
 #pragma once
 
 #include <algorithm>
@@ -16,27 +15,27 @@
 
 namespace tooldecode::verify {
 
-/// A row that a LogitsPipeline made, and how tokens are drawn from it: softmax of the logits, or,
-/// at temperature 0, the greatest of them alone.
+/// A row made by a LogitsPipeline, and how to sample from it: softmax of the logits, or only the
+/// greatest logit at temperature 0.
 ///
 /// \par Shapes      logits [V], finite or -infinity; probabilities [V]
 /// \par Complexity  O(V), no allocation; sums in double
 /// \par Errors      none; a token outside the row has probability 0
 struct TargetDistribution {
   std::span<const float> logits;  ///< [V], already divided by the temperature
-  float temperature;              ///< 0 means greedy; else it was applied and only says so
+  float temperature;              ///< 0 means greedy; any other has been applied already
 
   [[nodiscard]] double probability(TokenId token) const noexcept;
 
   /// Writes all probabilities.
   ///
-  /// \return false where no token is possible; they are then all 0
+  /// \return false if no token is possible; all are then 0
   bool fill_probabilities(std::span<double> probabilities) const noexcept;
 
  private:
   static constexpr float none = -std::numeric_limits<float>::infinity();
 
-  // Of a token whose probability is the share of its weight in the sum of all.
+  // Unnormalised probability of a token.
   [[nodiscard]] double weight(std::size_t t, float top) const noexcept;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What target_distribution.hpp declares.
+/// Implements target_distribution.hpp.
 #pragma once
 
 #include <algorithm>

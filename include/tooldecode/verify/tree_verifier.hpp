@@ -17,18 +17,17 @@
 
 namespace tooldecode {
 
-/// What verification makes of a draft tree.
+/// The result of verifying a draft tree.
 struct TreeVerdict {
   std::vector<std::size_t> path;  ///< accepted nodes, ascending, without the root
-  std::optional<TokenId>
-      token;  ///< the one after them; nothing where the distribution there allows none
+  std::optional<TokenId> token;   ///< the one after the path; empty if the distribution allows none
 };
 
 namespace verify {
 
-/// Goes down a draft tree from its root for as long as the token after a node is a child's.
+/// Walks down a draft tree from its root while the token after a node is a child's.
 ///
-/// \param token_after  token_after(node) gives the token after a node, or nothing where none follows
+/// \param token_after  token_after(node) returns the token after a node, or nothing
 ///
 /// \par Complexity  at most D + 1 tokens
 template <class TokenAfter>
@@ -45,11 +44,11 @@ template <class TokenAfter>
 
 }  // namespace verify
 
-/// Follows an acceptance rule from the root of a draft tree for as long as it chooses children.
+/// Follows an acceptance rule from the root of a draft tree while it chooses children.
 ///
 /// \par Shapes      a distribution [V] per visited node
-/// \par Complexity  the rule's choice at each of at most D + 1 nodes; other nodes' distributions
-///                  are not asked for
+/// \par Complexity  the rule's choice at each of at most D + 1 nodes; distributions of other nodes
+///                  are not requested
 /// \par Threads     immutable; const members may run concurrently
 template <class Rule = Walk>
 class TreeVerifier {
@@ -62,7 +61,7 @@ class TreeVerifier {
   explicit TreeVerifier(Rule rule) : rule_(rule) {}
   TreeVerifier() = default;
 
-  /// The token after one node; nothing where the distribution allows none.
+  /// The token after one node; empty if the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
@@ -72,10 +71,10 @@ class TreeVerifier {
 
   /// Verifies a whole tree.
   ///
-  /// \param distribution_of  distribution_of(node) gives the processed logits [V] of the token after
-  ///                         a node
-  /// \param key              of the token after the root; d nodes deeper its position is d greater
-  /// \param temperature      0 for greedy choice; the logits are divided by any other
+  /// \param distribution_of  distribution_of(node) returns the processed logits [V] of the token
+  ///                         after a node
+  /// \param key              of the token after the root; d levels deeper its position is d greater
+  /// \param temperature      0 for greedy choice; other temperatures are already in the logits
   template <class DistributionOf>
   [[nodiscard]] TreeVerdict operator()(const DraftTree& tree, DistributionOf distribution_of,
                                        NoiseKey key, float temperature) const {

@@ -1,5 +1,5 @@
 /// \file
-/// Walk: the acceptance rule that draws as plain decoding does and descends if a child agrees.
+/// Walk: the acceptance rule that samples as plain decoding does and continues if a child agrees.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace tooldecode {
 
-/// Draws from the target's distribution at a node, whatever the children are.
+/// Samples from the target's distribution at a node, whatever the children are.
 ///
-/// The distribution is kept for any tree that does not look at the target's noise: any pruning,
-/// ranking or draft vocabulary. With noise that belongs to positions the tokens themselves are
-/// those of plain decoding. A child is taken as often as the target's distribution holds it.
+/// The distribution is kept for any tree that does not depend on the target's noise: any pruning,
+/// ranking or draft vocabulary. The noise belongs to positions, so the tokens are exactly those of
+/// plain decoding. A child is accepted with its probability under the target.
 ///
 /// \par Complexity  one draw
 /// \par Threads     immutable
@@ -23,7 +23,6 @@ struct Walk {
   static constexpr bool is_lossless                 = true;
   static constexpr bool needs_proposal_distribution = false;
 
-  /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
   [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree&, std::size_t, Noise& noise) const {

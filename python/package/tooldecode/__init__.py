@@ -1,11 +1,11 @@
-"""Correct tool calls, fast: which tokens of a language model may follow, as masks.
+"""Correct tool calls from a language model: masks of the tokens that may follow.
 
     vocabulary = tooldecode.Vocabulary.load("tokenizer.json")
     calls = tooldecode.tool_calls(vocabulary, tools, "hermes")
     state = calls.initial()
     calls.fill_mask(state, mask)           # int32 or uint32, [ceil(V / 32)]
-    tooldecode.apply_mask(logits, mask)    # minus infinity where a token is not allowed
-    state = calls.advance(state, token)    # None where the token is not allowed
+    tooldecode.apply_mask(logits, mask)    # minus infinity for tokens that are not allowed
+    state = calls.advance(state, token)    # None if the token is not allowed
 """
 from ._core import (
     CallStream,

@@ -1,4 +1,4 @@
-"""Whole answers: what generated tokens say, and whether a budget leaves room for one."""
+"""Reads whole answers from generated tokens, and checks whether an answer fits a budget."""
 from __future__ import annotations
 
 import json
@@ -13,23 +13,25 @@ __all__ = ["Answer", "check_budget", "read_answer"]
 
 @dataclass
 class Answer:
-    """What a model has answered.
+    """A model's answer.
 
-    tokens: those generated, up to and without the one that ended them. is_whole: whether one ended them, so that nothing
-    was cut; a call that was cut is not among `calls`.
+    tokens: the generated tokens, without the end token. is_whole: whether an end token ended the answer, so nothing was
+    cut; `calls` does not contain a call that was cut.
 
-    trace: how it came about, of `generate_with_tools`; else None. It can be written as JSON, with the names of the
-    program's traces, as far as things are known here: `text`, `finish` ("end" or "length"), `tokens` and `totals`.
+    trace: how the answer came about, if `generate_with_tools` made it; else None. You can write it as JSON. It has the
+    names of the program's traces, as far as the values are known: `text`, `finish` ("end" or "length"), `tokens` and
+    `totals`.
 
-    Of each token, the one that ended the answer too (`end`): `id`, `text`, `bytes` and `name` where the text does not say
-    it, `allowed`, how many the mask left, `microseconds` since the token before, and its `kind`: "forced", the only one
-    allowed, "drafted", guessed and read in one pass with those before it, or "sampled". The engine's loop makes a pass
-    for forced tokens, too. Beam search has no times of tokens.
+    Each entry of `tokens`, including the end token (`end`), has `id` and `text`; `bytes` and `name` if the text does
+    not give them; `allowed`, the number of tokens in the mask; `microseconds` since the previous token; and `kind`:
+    "forced" (the only allowed token), "drafted" (guessed and read in one pass with the tokens before it) or "sampled".
+    The engine's loop makes a pass for forced tokens too. Beam search has no times of tokens.
 
-    Of `totals`: `tokens`, `forced_tokens`, `accepted_tokens`, which had been drafted, `passes`, and three times that are
+    `totals` has `tokens`, `forced_tokens`, `accepted_tokens` (drafted tokens), `passes`, and three times that add up to
     the whole: `prefill_microseconds` up to the first mask (with an assistant model: the first tokens),
-    `constraint_microseconds` of masks, and `model_microseconds` of the rest, passes, sampling and drafts.
-    Answers are equal whatever their traces.
+    `constraint_microseconds` for masks, and `model_microseconds` for the rest: passes, sampling and drafts.
+
+    Comparisons of answers ignore the trace.
     """
 
     text: str = ""
@@ -41,7 +43,7 @@ class Answer:
 
 
 def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:
-    """The answer that generated tokens are; Error malformed_call for what a `tool_calls` constraint does not allow."""
+    """Reads an answer from generated tokens. Error malformed_call for tokens that a `tool_calls` constraint forbids."""
     stream, state, answer = CallStream(constraint), constraint.initial(), Answer()
     events = []
     for token in tokens:
@@ -67,7 +69,7 @@ def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:
 
 
 def check_budget(completions: Completions, constraint: Constraint, tokens: int, option: str) -> None:
-    """Error invalid_option where so many tokens are less than the shortest answer."""
+    """Raises Error invalid_option if `tokens` are fewer than the shortest answer needs."""
     shortest = completions.shortest(constraint.initial(), tokens)
     if shortest is None or shortest > tokens:
         raise Error("invalid_option", option,

@@ -1,4 +1,4 @@
-"""What the backends of engines have in common: vocabularies, constraints by request, and where a request stands."""
+"""Shared by the backends for engines: vocabularies, constraints of requests, and the state of an answer."""
 from __future__ import annotations
 
 import json
@@ -11,10 +11,10 @@ __all__ = ["Answer", "array_of", "build", "vocabulary_of"]
 
 
 def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory_bytes: int = 0) -> Vocabulary:
-    """The vocabulary of an engine's tokenizer, with `size` ids at least and the ids that end a text.
+    """The vocabulary of an engine's tokenizer, with at least `size` ids and these end tokens.
 
-    Takes the fast tokenizers of transformers, those of mistral-common, those around a tiktoken encoding, and
-    SentencePiece's by their file; Error malformed_vocabulary for any other.
+    Accepts fast tokenizers of transformers, tokenizers of mistral-common, tokenizers with a tiktoken encoding, and
+    SentencePiece tokenizers with a file; Error malformed_vocabulary for any other.
     """
     ends = sorted(end_tokens)
 
@@ -23,7 +23,7 @@ def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory
 
     if hasattr(tokenizer, "backend_tokenizer"):
         return Vocabulary.from_huggingface(tokenizer, ends, **options(len(tokenizer)))
-    inner = getattr(tokenizer, "tokenizer", None)  # mistral-common's, in vLLM's
+    inner = getattr(tokenizer, "tokenizer", None)  # mistral-common's tokenizer inside vLLM's
     if hasattr(inner, "id_to_byte_piece") and hasattr(inner, "n_words"):
         control = [i for i in range(inner.n_words) if inner.is_special(i)]
         names = set(control)
@@ -41,7 +41,7 @@ def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory
 
 
 def _grammar(vocabulary: Vocabulary, text: str) -> Constraint:
-    # As vLLM tells the two languages apart.
+    # vLLM distinguishes the two languages in the same way.
     return ebnf(vocabulary, text) if "::=" in text else lark(vocabulary, text)
 
 
@@ -53,8 +53,8 @@ def _choice(vocabulary: Vocabulary, text: str) -> Constraint:
 
 
 def build(vocabulary: Vocabulary, kind: str, text: str, whitespace: int) -> Constraint:
-    """The constraint that a request asks for: kind json, regex, grammar, choice or structural_tag; Error, a ValueError,
-    for text that is none. whitespace: most bytes of optional white space in JSON."""
+    """The constraint of a request. kind: json, regex, grammar, choice or structural_tag. whitespace: most bytes of
+    optional white space in JSON. Error, which is a ValueError, for invalid text."""
     if kind == "json":
         return json_schema(vocabulary, text, whitespace=whitespace)
     if kind == "structural_tag":
@@ -66,25 +66,24 @@ _last: tuple[Any, Any] = (None, None)
 
 
 def array_of(tensor: Any) -> Any:
-    """A torch tensor's memory as NumPy has it, kept for the next call, as engines fill one tensor row by row; what is no
-    tensor of the CPU, as it is."""
+    """A NumPy view of a CPU tensor; anything else is returned unchanged. The last view is cached, because engines fill
+    one tensor row by row."""
     global _last
     known, array = _last
     if known is not tensor:
         try:
             array = tensor.numpy()
-        except (AttributeError, TypeError, RuntimeError):  # the last where torch has no NumPy
+        except (AttributeError, TypeError, RuntimeError):  # RuntimeError: torch without NumPy
             return tensor
         _last = tensor, array
     return array
 
 
 class Answer:
-    """Where one request's answer stands, and the states before that, so that it can go back.
+    """The state of one request's answer, and earlier states for rollback.
 
-    Only `most_kept` tokens back, so that what a long answer takes is bounded. end_tokens: the ids that end the answer,
-    where they are not those of the vocabulary: any of these is allowed where the answer may end and nowhere else, and
-    the vocabulary's others are not.
+    At least the last `most_kept` states are kept, so memory is bounded. end_tokens: replace the end tokens of the
+    vocabulary. They are allowed exactly where the answer may end; other end tokens of the vocabulary are not allowed.
     """
 
     __slots__ = ("_added", "_allow", "_constraint", "_dropped", "_end", "_ends", "_first", "_states", "is_terminated", "state")
@@ -110,12 +109,12 @@ class Answer:
         self.is_terminated = False
 
     def _next(self, state: State, token: int) -> State | None:
-        if token in self._added:  # which stands for the vocabulary's
+        if token in self._added:  # advances like the vocabulary's end token
             return self._constraint.advance(state, self._end) if self._end is not None else None
         return None if token in self._dropped else self._constraint.advance(state, token)
 
     def accept(self, token: int) -> bool:
-        """Goes on by a token, and says whether it was allowed. What comes behind an end changes nothing."""
+        """Advances by a token; False if it is not allowed. Tokens after the end are accepted and change nothing."""
         if self.is_terminated:
             self._states.append(self.state)
             return True
@@ -131,7 +130,7 @@ class Answer:
         return True
 
     def allowed(self, tokens: Sequence[int]) -> int:
-        """How many of a draft's tokens, from the first, are allowed, up to and with one that ends the answer."""
+        """How many of a draft's tokens, from the first, are allowed, up to and including an end token."""
         if self.is_terminated:
             return 0
         if not self._added and not self._dropped:
@@ -150,7 +149,7 @@ class Answer:
         return len(tokens)
 
     def rollback(self, count: int) -> None:
-        """Takes back the last tokens; Error invalid_option for more than there are or were kept."""
+        """Undoes the last tokens; Error invalid_option for more tokens than are kept."""
         if count <= 0:
             return
         if count > len(self._states):
@@ -160,7 +159,7 @@ class Answer:
         self.is_terminated = self._constraint.is_finished(self.state)
 
     def fill(self, array: Any, row: int) -> None:
-        """Writes the mask of what may come next into a row."""
+        """Writes the mask of the next token into a row."""
         self._constraint.fill_mask(self.state, array, row)
         if self._added or self._dropped:
             self.put_ends(array, row)
@@ -170,7 +169,7 @@ class Answer:
         return not self._added and not self._dropped
 
     def put_ends(self, array: Any, row: int) -> None:
-        """Puts the ends of this request into a row in place of the vocabulary's."""
+        """Replaces the vocabulary's end tokens in a row by those of this request."""
         words = array[row]
         may_end = self._constraint.is_accepting(self.state)
         is_signed = "uint" not in str(words.dtype)
@@ -184,5 +183,5 @@ class Answer:
         return self._constraint
 
     def forced(self) -> bytes:
-        """The bytes that every text goes on with."""
+        """The jump-forward string: the bytes that every continuation begins with."""
         return b"" if self.is_terminated else self._constraint.forced(self.state)

@@ -1,4 +1,4 @@
-"""Masks applied to logits."""
+"""Applies masks to logits."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ __all__ = ["apply_mask"]
 def apply_mask(logits: Any, mask: Any, rows: Sequence[int] | None = None) -> None:
     """Sets the logits of tokens that a mask does not allow to minus infinity, in place.
 
-    logits: [V] or [rows, V] of float16, float32, float64 or bfloat16 (an array of NumPy's: its view of uint16), each row
-    without gaps. mask: int32 or uint32, [rows, W] with a mask for each row of logits, or [W], one for all of them.
-    rows: the rows that masks are applied to, as fill_masks takes them (None: all). Others stay as they are.
+    logits: [V] or [rows, V] of float16, float32, float64 or bfloat16 (in NumPy: viewed as uint16); each row is
+    contiguous. mask: int32 or uint32, [rows, W] with one mask per row of logits, or [W] for all rows.
+    rows: the rows to change, as in fill_masks (None: all).
 
-    Logits past the words of a mask are not allowed; words past the logits are not read. Arrays of the CPU's memory, as
-    Constraint has them, are written to without a copy, while other threads run. Tensors of torch may be on any device,
-    which the mask is then brought to. Error before anything is written, as fill_mask has it.
+    Logits past the words of a mask are not allowed; words past the logits are not read. CPU arrays, of the kinds that
+    Constraint accepts, are changed without a copy and without the GIL. Torch tensors may be on any device; the mask is
+    copied there. Errors are those of fill_mask, and are raised before anything is written.
     """
     device = getattr(getattr(logits, "device", None), "type", "cpu")
     if device == "cpu" and not getattr(logits, "requires_grad", False):
@@ -29,7 +29,7 @@ def apply_mask(logits: Any, mask: Any, rows: Sequence[int] | None = None) -> Non
 
 
 def _tensor_of(mask: Any) -> Any:
-    """A copy of an array of words, as a tensor of torch."""
+    """Copies an array of words to a torch tensor."""
     import torch
 
     try:
@@ -43,7 +43,7 @@ def _tensor_of(mask: Any) -> Any:
 
 
 def _apply_on_device(logits: Any, mask: Any, rows: Sequence[int] | None) -> None:
-    """The same by torch, on whatever device."""
+    """apply_mask with torch, on any device."""
     import torch
 
     if not isinstance(logits, torch.Tensor):

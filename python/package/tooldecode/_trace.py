@@ -1,4 +1,4 @@
-"""How an answer came about, as far as the loop of an engine lets the package see."""
+"""Traces how an answer came about, as far as an engine's loop reveals it."""
 from __future__ import annotations
 
 import codecs
@@ -12,19 +12,19 @@ __all__ = ["Tracer"]
 
 
 class Tracer:
-    """Notes masks and tokens while an answer is generated, and writes them as the program's traces have them.
+    """Records masks and tokens during generation, and writes them in the form of the program's traces.
 
-    drafts_first: whether masks are asked for by an assistant, before the model has read the prompt.
+    drafts_first: whether an assistant model requests masks before the model has read the prompt.
     """
 
     def __init__(self, drafts_first: bool = False) -> None:
         self._begin = self._end = self.now()
         self._drafts_first = drafts_first
-        self._prompt: int | None = None  # what reading it took
+        self._prompt: int | None = None  # time to read it
         self._masking = 0
         self._masks = 0
-        self._allowed: dict[bytes, int] = {}  # by the tokens before
-        self._rounds: list[tuple[int, int]] = []  # tokens that a pass has brought, and when
+        self._allowed: dict[bytes, int] = {}  # by the previous tokens
+        self._rounds: list[tuple[int, int]] = []  # tokens of a pass, and its time
 
     @staticmethod
     def now() -> int:
@@ -32,18 +32,18 @@ class Tracer:
         return time.perf_counter_ns()
 
     def masked(self, begin: int) -> None:
-        """A mask, or those of a batch, took from then until now; the first one comes after the prompt."""
+        """Records that a mask, or those of a batch, took from `begin` until now. The first comes after the prompt."""
         if self._prompt is None and not self._drafts_first:
             self._prompt = begin - self._begin
         self._masking += self.now() - begin
         self._masks += 1
 
     def allow(self, before: bytes, words: Any) -> None:
-        """How many tokens a mask has allowed behind those that the answer had, each of 8 bytes."""
+        """Records how many tokens a mask allows. before: the answer's tokens, 8 bytes each."""
         self._allowed[before] = int.from_bytes(words, "little").bit_count()
 
     def came(self, count: int) -> None:
-        """A pass has brought so many tokens."""
+        """Records that a pass returned `count` tokens."""
         self._end = self.now()
         if self._prompt is None:
             self._prompt = self._end - self._begin - self._masking
@@ -54,7 +54,7 @@ class Tracer:
 
     def trace(self, tokens: Sequence[int], is_whole: bool, vocabulary: Vocabulary,
               name_of: Callable[[int], str]) -> dict[str, Any]:
-        """tokens: of the answer, with the one that ended it where `is_whole`."""
+        """tokens: of the answer, with the end token if `is_whole`."""
         kinds, times = ["sampled"] * len(tokens), None
         if sum(count for count, _ in self._rounds) >= len(tokens):
             times, last = [0.0] * len(tokens), self._begin

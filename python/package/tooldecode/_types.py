@@ -1,4 +1,4 @@
-"""The types of the package that are plain Python."""
+"""The pure Python types of the package."""
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
@@ -30,10 +30,10 @@ class ToolCall(NamedTuple):
 
 
 class StreamEvent(NamedTuple):
-    """What an answer has brought.
+    """An event of an answer.
 
-    call: which call of the answer, from 0; of the answer's end, how many there were.
-    text: of a call's beginning the tool's name, of arguments more of their JSON text.
+    call: index of the call, from 0; for "answer_end" the number of calls.
+    text: for "call_begin" the tool's name, for "arguments" more of their JSON text.
     """
 
     kind: Literal["text", "reasoning", "call_begin", "arguments", "call_end", "answer_end"]

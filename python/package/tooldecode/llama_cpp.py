@@ -1,4 +1,4 @@
-"""For `llama-cpp-python`: answers of a GGUF model that cannot hold a wrong call.
+"""For `llama-cpp-python`: answers of a GGUF model whose calls always conform.
 
 Needs llama-cpp-python: pip install tooldecode[llama_cpp]
 """
@@ -19,15 +19,15 @@ __all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "v
 
 
 class LogitsProcessor:
-    """Lets a `Llama` write only what a constraint allows, as one of its `logits_processor`.
+    """Lets a `Llama` write only what a constraint allows; pass it as a `logits_processor`.
 
-    One object serves one answer. Without a draft model: `Llama` shows a processor all of a draft's tokens at each of
-    them, so that it cannot know which of them it is asked for.
+    One object serves one answer. Do not use it with a draft model: `Llama` passes all of a draft's tokens for each
+    position, so a processor cannot know which position is meant.
 
     constraint: over the model's vocabulary.
-    prompt_length: tokens before the first that is generated.
-    max_tokens: where it is given, only what leaves room for the end of the answer is allowed, so that it is not cut;
-        Error invalid_option where that is less than the shortest answer.
+    prompt_length: number of tokens before the first generated one.
+    max_tokens: if given, only tokens that leave room for the end of the answer are allowed, so it is not cut; Error
+        invalid_option if the shortest answer is longer.
     """
 
     def __init__(self, constraint: Constraint, prompt_length: int, max_tokens: int | None = None) -> None:
@@ -43,7 +43,7 @@ class LogitsProcessor:
         self._tracer: Tracer | None = None
 
     def __call__(self, input_ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """scores [V] -> [V], minus infinity where a token is not allowed; as they are behind the answer's end."""
+        """scores [V] -> [V], minus infinity for tokens that are not allowed; unchanged after the answer's end."""
         begin = Tracer.now()
         masked = self._masked(input_ids, scores)
         if self._tracer is not None:
@@ -75,7 +75,7 @@ _vocabularies: dict[str, Vocabulary] = {}
 
 
 def vocabulary_of(llama: llama_cpp.Llama) -> Vocabulary:
-    """The vocabulary of the model's file, made once for each file."""
+    """The vocabulary of the model's file; cached per file."""
     if llama.model_path not in _vocabularies:
         _vocabularies[llama.model_path] = Vocabulary.from_gguf(llama.model_path)
     return _vocabularies[llama.model_path]
@@ -103,12 +103,12 @@ def generate_with_tools(
     constraint_options: dict[str, Any] | None = None,
     **generate_options: Any,
 ) -> Answer:
-    """Lets a model answer messages, and call tools if it likes: every call it makes conforms, and none is cut.
+    """Generates an answer to messages that may call tools. Every call conforms, and none is cut.
 
-    messages: as the model's own chat template takes them, with the tools; or a prompt's tokens. format: how the model
-    writes calls, one of tooldecode.formats(). choice, name, reasoning: as tool_calls has them, and constraint_options the
-    rest of what it takes; generate_options go to `Llama.generate` (temp, top_k, ...). Error invalid_option for a
-    `Llama` with a draft model, see LogitsProcessor.
+    messages: for the model's chat template, which also receives the tools; or a prompt's tokens. format: the model's
+    call format, one of tooldecode.formats(). choice, name, reasoning, constraint_options: arguments of tool_calls.
+    generate_options: arguments of `Llama.generate` (temp, top_k, ...). Error invalid_option for a `Llama` with a draft
+    model, see LogitsProcessor.
     """
     if llama.draft_model is not None:
         raise Error("invalid_option", "draft_model", "a Llama with a draft model shows its processors the wrong tokens")

@@ -2,8 +2,8 @@
 
     python -m sglang.launch_server --model-path MODEL --grammar-backend tooldecode
 
-SGLang finds `register` by its entry point in every process. Its own options for JSON's white space hold here too. The
-environment's TOOLDECODE_THREADS says how many threads write the masks of a batch (2).
+SGLang finds `register` through its entry point in every process. SGLang's options for white space in JSON apply. The
+environment variable TOOLDECODE_THREADS sets how many threads write the masks of a batch (2).
 """
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ NAME = "tooldecode"
 
 
 class _Masks:
-    """What SGLang does with masks, of a grammar and of a backend alike: int32 [B, ceil(V / 32)], 1 where allowed."""
+    """SGLang's operations on masks, for grammars and backends: int32 [B, ceil(V / 32)], 1 for allowed tokens."""
 
     @staticmethod
     def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-        """Rows that allow everything, in memory that copies to a GPU without waiting."""
+        """Rows that allow everything, in pinned memory for asynchronous copies to a GPU."""
         return torch.full((batch_size, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
 
     @staticmethod
@@ -49,7 +49,7 @@ class _Masks:
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """logits [B, V]: minus infinity where a token is not allowed."""
+        """logits [B, V]: set to minus infinity for tokens that are not allowed."""
         if logits.device.type in ("cuda", "xpu", "musa"):
             if torch.version.hip:
                 from sgl_kernel import apply_token_bitmask_inplace_cuda as apply
@@ -67,7 +67,7 @@ class _Masks:
 
 
 class ToolDecodeGrammar(_Masks, BaseGrammarObject):
-    """Where one request's answer stands."""
+    """The state of one request's answer."""
 
     def __init__(self, constraint: Constraint, backend: ToolDecodeBackend, key: tuple[str, str], stats: GrammarStats) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
         self.grammar_stats = stats
 
     def accept_token(self, token: int) -> None:
-        """ValueError for a token that is not allowed; what comes behind an end changes nothing."""
+        """ValueError for a token that is not allowed. Tokens after the end change nothing."""
         if not self._answer.accept(token):
             raise ValueError(f"Token {token} is not allowed by the {self._key[0]} {self._key[1][:200]!r}")
         self.current_token = token
@@ -89,7 +89,7 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
         return self._answer.is_terminated
 
     def copy(self) -> ToolDecodeGrammar:
-        """The same for another request, from the beginning."""
+        """A new answer under the same constraint, for another request."""
         stats = dataclasses.replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
         return ToolDecodeGrammar(self._answer.constraint, self._backend, self._key, stats)
 
@@ -98,7 +98,7 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
 
     @staticmethod
     def fill_vocab_mask_batched(entries: Sequence[GrammarRow], vocab_mask: torch.Tensor) -> None:
-        """The masks of a batch in one call, on several threads where it is a large one."""
+        """Writes the masks of a batch in one call, on several threads if the batch is large."""
         own = [entry for entry in entries if type(entry.grammar) is ToolDecodeGrammar]
         if own:
             answers = [entry.grammar._answer for entry in own]
@@ -106,13 +106,13 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
             pool = own[0].grammar._backend.pool if len(own) >= 64 else None
             fill_masks([answer.constraint for answer in answers], [answer.state for answer in answers], array,
                        [entry.row for entry in own], pool)
-        if len(own) < len(entries):  # such as those that wait for the end of reasoning
+        if len(own) < len(entries):  # such as requests in a reasoning block
             for entry in entries:
                 if type(entry.grammar) is not ToolDecodeGrammar:
                     entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The text that every answer goes on with, up to its last whole character."""
+        """The jump-forward string, up to its last complete character."""
         text = self._answer.forced().decode("utf-8", "ignore")
         return ([], text) if text else None
 
@@ -120,7 +120,7 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
         return helper[1], -1
 
     def jump_and_retokenize(self, old_output_ids: list[int], new_output_ids: list[int], next_state: int) -> None:
-        """Goes back to where the outputs part, and on by the new one; ValueError where that is not allowed."""
+        """Goes back to where the outputs differ, then accepts the new tokens; ValueError if one is not allowed."""
         same = 0
         while same < min(len(old_output_ids), len(new_output_ids)) and old_output_ids[same] == new_output_ids[same]:
             same += 1
@@ -133,7 +133,7 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
 
 
 def _with_schemas(tag: Any) -> Any:
-    """A structural tag where a schema that is null is any value, as SGLang's requests have it."""
+    """Replaces null schemas of a structural tag by schemas for any value, as SGLang interprets them."""
     if isinstance(tag, list):
         return [_with_schemas(one) for one in tag]
     if not isinstance(tag, dict):
@@ -146,9 +146,10 @@ def _with_schemas(tag: Any) -> Any:
 
 
 class ToolDecodeBackend(_Masks, BaseGrammarBackend):
-    """What a scheduler's requests share: the vocabulary, and the constraints that were asked for last.
+    """Shared by a scheduler's requests: the vocabulary and recent constraints.
 
-    whitespace: most bytes of optional white space in JSON. threads: how many write the masks of a large batch.
+    whitespace: most bytes of optional white space in JSON. threads: number of threads that write the masks of a large
+    batch.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, whitespace: int = 40, threads: int = 2) -> None:
@@ -160,7 +161,7 @@ class ToolDecodeBackend(_Masks, BaseGrammarBackend):
     def _dispatch(self, kind: str, text: str, name: str) -> BaseGrammarObject:
         try:
             constraint = build(self.vocabulary, kind, text, self._whitespace)
-        except ValueError as error:  # tooldecode.Error is one
+        except ValueError as error:  # includes tooldecode.Error
             return InvalidGrammarObject(str(error))
         return ToolDecodeGrammar(constraint, self, (kind, text), GrammarStats(dispatch_type=name))
 
@@ -187,7 +188,7 @@ class ToolDecodeBackend(_Masks, BaseGrammarBackend):
     @staticmethod
     def set_token_filter(vocab_mask: torch.Tensor, token_ids: Sequence[int], batch_idx: int, is_allowed: bool = True,
                          reset_vocab_mask: bool = True) -> None:
-        """Allows some tokens in a row, or forbids them; `reset_vocab_mask`: and nothing else, or nothing but them."""
+        """Allows or forbids tokens in a row. With `reset_vocab_mask` all other tokens get the opposite."""
         from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
         set_token_filter_torch(vocab_mask, list(token_ids), batch_idx, is_allowed=is_allowed,
@@ -195,7 +196,7 @@ class ToolDecodeBackend(_Masks, BaseGrammarBackend):
 
 
 def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Collection[int] | None) -> BaseGrammarBackend:
-    """The backend of a scheduler, within SGLang's own wrapper for reasoning where the server has a parser for it."""
+    """The backend of a scheduler, inside SGLang's wrapper for reasoning if the server has a reasoning parser."""
     from sglang.srt.runtime_context import get_serving
 
     serving = get_serving()
@@ -205,7 +206,7 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Col
     backend: BaseGrammarBackend = ToolDecodeBackend(
         vocabulary_of(tokenizer, vocab_size, ends), whitespace=whitespace,
         threads=int(os.environ.get("TOOLDECODE_THREADS", "2")))
-    # SGLang wraps only the backends that are its own.
+    # SGLang wraps only its own backends.
     if serving.reasoning_parser:
         from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
         from sglang.srt.parser.reasoning_parser import ReasoningParser
@@ -218,7 +219,7 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Col
 
 
 def register() -> None:
-    """Makes the backend known to the SGLang of this process; more than once does no more."""
+    """Registers the backend with SGLang in this process; further calls have no effect."""
     from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
 
     register_grammar_backend(NAME, create)

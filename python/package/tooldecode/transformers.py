@@ -1,4 +1,4 @@
-"""For Hugging Face `transformers`: generation that cannot write a wrong call.
+"""For Hugging Face `transformers`: generation whose calls always conform.
 
 Needs torch and transformers: pip install tooldecode[transformers]
 """
@@ -23,14 +23,14 @@ __all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "v
 class LogitsProcessor(transformers.LogitsProcessor):
     """Lets generation write only what a constraint allows.
 
-    A row's state is found by the tokens that the row holds behind the prompt, so beams may be reordered, and
-    drafts be tried and given up, in any order. Rows that hold what is not allowed, such as rejected drafts, stay as
-    they are. One object serves one call of `generate`, whose prompts, padded on the left, are all of one length.
+    The tokens after the prompt determine a row's state, so beams may be reordered, and drafts tried and rejected, in
+    any order. Rows with tokens that are not allowed, such as rejected drafts, are not masked. One object serves one
+    call of `generate`; its prompts are padded on the left to one length.
 
     constraint: over the model's vocabulary, whose end tokens end generation (`eos_token_id`).
-    prompt_length: tokens in `input_ids` before the first that is generated.
-    max_new_tokens: where it is given, only what leaves room for the end of the answer is allowed, so that none is
-        cut; Error invalid_option where that is less than the shortest answer.
+    prompt_length: number of tokens in `input_ids` before the first generated one.
+    max_new_tokens: if given, only tokens that leave room for the end of the answer are allowed, so no answer is cut;
+        Error invalid_option if the shortest answer is longer.
     """
 
     _most_known = 1024
@@ -48,7 +48,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._tracer: Tracer | None = None
 
     def state(self, tokens: torch.Tensor) -> State | None:
-        """The state behind generated tokens [L]; None where they are not allowed."""
+        """The state after generated tokens [L]; None if they are not allowed."""
         row = tokens.tolist()
         key = array.array("q", row).tobytes()
         if key in self._known:
@@ -67,7 +67,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         return state
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """scores [B, V] -> [B, V], minus infinity where a token is not allowed."""
+        """scores [B, V] -> [B, V], minus infinity for tokens that are not allowed."""
         begin = Tracer.now()
         generated = input_ids[:, self.prompt_length :].cpu()
         states = [self.state(row) for row in generated]
@@ -96,8 +96,8 @@ _vocabularies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def vocabulary_of(tokenizer: Any, model: Any = None, end_tokens: Sequence[int] | int | None = None) -> Vocabulary:
-    """The vocabulary of a tokenizer, made once for each: it ends with `end_tokens`, else where the model's
-    generation_config says, else where the tokenizer does, and has at least as many ids as the model has logits."""
+    """The vocabulary of a tokenizer; cached. Its end tokens are `end_tokens`, else those of the model's
+    generation_config, else the tokenizer's. It has at least as many ids as the model has logits."""
     if end_tokens is None and model is not None:
         end_tokens = model.generation_config.eos_token_id
     if end_tokens is None:
@@ -113,7 +113,7 @@ def vocabulary_of(tokenizer: Any, model: Any = None, end_tokens: Sequence[int] |
 
 
 class _Rounds:
-    """A streamer that notes how many tokens each pass has brought, and hands them on to another one."""
+    """A streamer that records how many tokens each pass returns, and forwards them to another streamer."""
 
     def __init__(self, tracer: Tracer, other: Any = None) -> None:
         self._tracer, self._other = tracer, other
@@ -145,13 +145,13 @@ def generate_with_tools(
     template_options: dict[str, Any] | None = None,
     **generate_arguments: Any,
 ) -> Answer:
-    """Lets a model answer messages, and call tools if it likes: every call it makes conforms.
+    """Generates an answer to messages that may call tools. Every call conforms.
 
-    tools: documents, or functions as apply_chat_template takes them. format: how the model writes calls, one of
-    tooldecode.formats(). choice, name, reasoning: as tool_calls has them, and constraint_options the rest of what it
-    takes. template_options go to apply_chat_template, generate_arguments to `generate`: no answer is cut by
-    `max_new_tokens`, which is 1024, or what the model's positions leave, where nothing is said. Greedy, sampling, beams,
-    prompt lookup and assisted generation are all right.
+    tools: documents, or functions that apply_chat_template accepts. format: the model's call format, one of
+    tooldecode.formats(). choice, name, reasoning, constraint_options: arguments of tool_calls. template_options:
+    arguments of apply_chat_template. generate_arguments: arguments of `generate`. No answer is cut by `max_new_tokens`;
+    without a limit it is 1024, or fewer if the model has fewer positions left. Greedy decoding, sampling, beams, prompt
+    lookup and assisted generation are supported.
     """
     documents = [tool if isinstance(tool, dict) else transformers.utils.get_json_schema(tool) for tool in tools]
     vocabulary = vocabulary_of(tokenizer, model, generate_arguments.get("eos_token_id"))
@@ -161,7 +161,7 @@ def generate_with_tools(
                                            return_dict=True, **(template_options or {})).to(model.device)
     length = prompt["input_ids"].shape[1]
     if not {"max_new_tokens", "max_length", "generation_config"} & generate_arguments.keys():
-        # transformers' own is 20 tokens, which cut most calls.
+        # The default of transformers is 20 tokens, which cuts most calls.
         usual = model.generation_config.max_new_tokens or _usual_tokens
         positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         if positions is not None and length >= positions:
@@ -176,7 +176,7 @@ def generate_with_tools(
     processor._tracer = tracer
     beams = generate_arguments.get("num_beams") or getattr(options, "num_beams", None) or 1
     is_paged = generate_arguments.get("cache_implementation") == "paged"
-    if beams == 1 and not is_paged and "custom_generate" not in generate_arguments:  # which take no streamer
+    if beams == 1 and not is_paged and "custom_generate" not in generate_arguments:  # these accept no streamer
         generate_arguments["streamer"] = _Rounds(tracer, generate_arguments.get("streamer"))
     processors = transformers.LogitsProcessorList([*generate_arguments.pop("logits_processor", ()), processor])
     generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)

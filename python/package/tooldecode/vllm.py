@@ -1,10 +1,10 @@
-"""For vLLM 0.33: structured outputs by tooldecode, as a backend of its own name.
+"""For vLLM 0.33: structured outputs with the backend `tooldecode`.
 
     vllm serve MODEL --structured-outputs-config.backend tooldecode
 
-vLLM finds `register` by its entry point in every process. Options, each with a default, are a dictionary under the key
+vLLM finds `register` through its entry point in every process. Optional settings are a dictionary under the key
 "tooldecode" of --additional-config: `whitespace`, most bytes of optional white space in JSON (40), and `memory_bytes`,
-which bounds what masks and states take (512 MiB).
+the memory limit of masks and states (512 MiB).
 """
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "ToolDecodeBackend", "ToolDecodeGrammar", "register"]
 
 NAME = "tooldecode"
-VERSIONS = ("0.33.",)  # those whose hooks are known
-_MOST_KNOWN = 256  # constraints, as requests often ask for the same
+VERSIONS = ("0.33.",)  # versions whose hooks are known
+_MOST_KNOWN = 256  # constraints; requests often repeat them
 
 logger = logging.getLogger("vllm.tooldecode")
 
@@ -46,14 +46,14 @@ _KINDS = {
 
 
 class ToolDecodeGrammar(StructuredOutputGrammar):
-    """Where one request's answer stands."""
+    """The state of one request's answer."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Goes on by all of the tokens, or, where one is not allowed, stays and says False. Those behind an end are
-        let pass."""
+        """Advances by all tokens. If one is not allowed, the state does not change and the result is False. Tokens
+        after an end are accepted."""
         answer = self._answer
         for i, token in enumerate(tokens):
             if not answer.accept(token):
@@ -80,7 +80,7 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
 
 @dataclass
 class ToolDecodeBackend(StructuredOutputBackend):
-    """What an engine's requests share: the vocabulary, and the constraints that were asked for last."""
+    """Shared by an engine's requests: the vocabulary and recent constraints."""
 
     def __post_init__(self) -> None:
         config = getattr(self.vllm_config, "additional_config", None)
@@ -92,10 +92,10 @@ class ToolDecodeBackend(StructuredOutputBackend):
                              "the options are whitespace and memory_bytes")
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
         self._known: collections.OrderedDict[tuple[str, str], Constraint] = collections.OrderedDict()
-        self._lock = threading.Lock()  # as several threads compile
+        self._lock = threading.Lock()  # several threads compile
 
     def _end_tokens(self) -> set[int]:
-        # As SamplingParams.all_stop_token_ids has them for a request that adds none.
+        # The same as SamplingParams.all_stop_token_ids of a request that adds none.
         ends = {self.tokenizer.eos_token_id}
         more = self.vllm_config.model_config.try_get_generation_config().get("eos_token_id")
         ends.update([more] if isinstance(more, int) else more or ())
@@ -103,7 +103,7 @@ class ToolDecodeBackend(StructuredOutputBackend):
 
     def compile_grammar(self, request_type: StructuredOutputOptions, grammar_spec: str,
                         stop_token_ids: set[int] | None = None) -> ToolDecodeGrammar:
-        """Error, a ValueError, for what is no constraint; vLLM then fails this request."""
+        """Error, which is a ValueError, for an invalid specification; vLLM then fails this request."""
         if request_type is StructuredOutputOptions.JSON_OBJECT:
             grammar_spec = '{"type": "object"}'
         key = _KINDS[request_type], grammar_spec
@@ -132,7 +132,7 @@ class ToolDecodeBackend(StructuredOutputBackend):
 
 
 def _hook(owner: type, name: str) -> Any:
-    """Replaces a method by a function of the one before and its arguments, once."""
+    """Replaces a method by a function that receives the original method and its arguments; only once."""
     def replace(function):
         before = getattr(owner, name)
         if not hasattr(before, "_tooldecode"):
@@ -146,7 +146,7 @@ def _hook(owner: type, name: str) -> Any:
 
 
 def _accept_name() -> None:
-    """`StructuredOutputsConfig.backend` takes the name."""
+    """Makes `StructuredOutputsConfig.backend` accept the name."""
     import typing
 
     from pydantic.dataclasses import rebuild_dataclass
@@ -165,7 +165,7 @@ def _accept_name() -> None:
 
 
 def _hook_requests() -> None:
-    """A front end gives its requests the name, after the checks that vLLM makes for every backend."""
+    """Makes a front end assign the backend to its requests, after the checks that vLLM makes for every backend."""
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams, check_json_nesting
 
@@ -198,7 +198,7 @@ def _hook_requests() -> None:
 
 
 def _hook_engine() -> None:
-    """The engine's manager, and offline beam search, make this backend where a request has the name."""
+    """Makes the engine's manager and offline beam search use this backend for requests with its name."""
     from vllm.entrypoints.generate.beam_search.offline import BeamSearchOfflineMixin
     from vllm.v1.structured_output import StructuredOutputManager
     from vllm.v1.structured_output.request import get_structured_output_key
@@ -222,9 +222,9 @@ def _hook_engine() -> None:
 
 
 def register() -> None:
-    """Makes the backend known to the vLLM of this process; more than once does no more.
+    """Registers the backend with vLLM in this process; further calls have no effect.
 
-    Under a version of vLLM that it does not know it says so in an error of the log, and leaves vLLM as it is.
+    Under an unknown version of vLLM it logs an error and changes nothing.
     """
     from vllm.version import __version__ as version
 
