@@ -9,6 +9,7 @@
 #   OUT=FOLDER bash benchmarks/cuda/run.sh [--limit SECONDS]
 #                                         there; 570 seconds for everything unless given, of which each step may
 #                                         take its share (on two processors the build alone wants --limit 3600)
+#   COMMIT=NAME   where the files there are not those of what git there names
 #   bash benchmarks/cuda/run.sh --help
 #
 # Results are in benchmarks/results, below FOLDER where OUT names one: cuda_steps.json, what was done and how it
@@ -138,7 +139,7 @@ if [ -z "$nvcc" ]; then
 fi
 toolkit=$(timeout 20 "$nvcc" --version | sed -n 's/^Cuda compilation tools, //p')
 compiler=$(timeout 20 g++ --version 2> /dev/null | head -n 1)
-commit=$(git describe --always --dirty 2> /dev/null || cat "$packed/commit" 2> /dev/null)
+commit=${COMMIT:-$(git describe --always --dirty 2> /dev/null || cat "$packed/commit" 2> /dev/null)}
 commit=${commit:-unknown}
 python=$(command -v python3)
 
