@@ -416,9 +416,55 @@ def engines_table() -> str:
                  rows, left=3)
 
 
+CUDA_ROWS = {
+    "pruned head, logits": ("K = 32768, n = 10", "K = 131072, n = 60"),
+    "pruned head, top 10": ("K = 32768, n = 1", "K = 32768, n = 10", "K = 32768, n = 60", "K = 131072, n = 1", "K = 131072, n = 10"),
+    "pruned head, masked top 10": ("K = 32768, n = 10",),
+    "pruned head, rows by index, top 10": ("K = 32768, n = 10",),
+    "masked softmax": ("V = 128256, B = 1", "V = 128256, B = 64", "V = 128256, B = 256"),
+    "masked arg-max": ("V = 128256, B = 64",),
+    "masked draw, by Gumbel noise": ("V = 128256, B = 64",),
+    "masked draw, top k = 50": ("V = 128256, B = 1", "V = 128256, B = 64"),
+    "masked draw, top p = 0.9": ("V = 128256, B = 64",),
+    "tree attention": ("L = 1024, N = 60", "L = 8192, N = 60", "L = 16384, N = 60", "L = 32768, N = 60"),
+    "tree attention, pages of 16": ("L = 8192, N = 60", "L = 32768, N = 60"),
+    "draft trees, 6 levels, 60 nodes": ("B = 1", "B = 16"),
+    "verification of 60 nodes": ("B = 16",),
+    "compaction, 32 layers": ("B = 16",),
+    "round of these three": ("B = 1", "B = 16"),
+}
+
+
+def cuda_table() -> str:
+    """Some of the kernels' sizes; all are in the file."""
+    found = results("cuda")
+    torch = {}
+    for row in found["pytorch"]["results"]:
+        torch[row["operation"], row["size"]] = row["ratio"]
+    rows = []
+    for kernel, sizes in CUDA_ROWS.items():
+        for row in found["results"]:
+            if row["kernel"] != kernel or row["size"] not in sizes or row["numbers"] == "F16":
+                continue
+            names = {(kernel, row["size"]), (f"{kernel}, {row['numbers']}", row["size"])}
+            ratios = {"PyTorch": torch[name] for name in names if name in torch}
+            ratios |= {name: peer / row["microseconds"] for name, peer in row["peer_microseconds"].items()}
+            rows.append([kernel, row["numbers"], row["size"], f"{row['microseconds']:.1f}",
+                         percent(row["share_of_floor"], 0) if row["floor_microseconds"] else "",
+                         ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())])
+    return table(["kernel", "numbers", "size", "us", "floor's share of it", "times as fast as"], rows, left=3)
+
+
+def cuda_sentences() -> list[str]:
+    found = results("cuda")
+    return [f"{verdict['goal']}: {'holds' if verdict['holds'] else 'missed'}, least {percent(verdict['least_share'])}"
+            for verdict in found["verdicts"]] + [
+        f"{found['copy_gigabytes_per_second'] / 1000:.2f} TB/s copied", f"{found['read_gigabytes_per_second'] / 1000:.2f} TB/s read"]
+
+
 TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_sampled": fr_spec_sampled,
           "fr_spec_rounds": fr_spec_rounds,
-          "fr_spec_coverage": fr_spec_coverage, "required": required_table, "compile_time": compile_time_table, "engines": engines_table,
+          "fr_spec_coverage": fr_spec_coverage, "required": required_table, "compile_time": compile_time_table, "cuda": cuda_table, "engines": engines_table,
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table,
@@ -793,7 +839,7 @@ def main() -> int:
     flat = " ".join(texts["benchmarks/README.md"].split())
     for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, constraint_sentences,
-                 llama_cpp_sentences):
+                 llama_cpp_sentences, cuda_sentences):
         for sentence in make():
             if sentence not in flat:
                 wrong += 1

@@ -3,7 +3,7 @@
 // timed. run.sh builds it, runs it with the tests and compares with PyTorch as well.
 //
 //   benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] [--date TEXT] [--command TEXT]
-//   [--small]
+//   [--made-by JSON] [--small]
 //
 // FILE is written anew after each kernel, so that a run that ends early leaves what it had
 // measured.
@@ -30,7 +30,8 @@ struct Options {
   std::string driver;
   std::string date;
   std::string command = "benchmark_cuda";
-  bool is_small       = false;
+  std::string made_by;
+  bool is_small = false;
 };
 
 Options parse(int count, char** arguments) {
@@ -42,6 +43,7 @@ Options parse(int count, char** arguments) {
                                   : flag == "--driver"  ? &options.driver
                                   : flag == "--date"    ? &options.date
                                   : flag == "--command" ? &options.command
+                                  : flag == "--made-by" ? &options.made_by
                                                         : nullptr;
     if (flag == "--small") {
       options.is_small = true;
@@ -50,7 +52,7 @@ Options parse(int count, char** arguments) {
     } else {
       std::fprintf(stderr,
                    "usage: benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] "
-                   "[--date TEXT] [--command TEXT] [--small]\n");
+                   "[--date TEXT] [--command TEXT] [--made-by JSON] [--small]\n");
       std::exit(2);
     }
   }
@@ -74,7 +76,8 @@ int run(const Options& options) {
                               .cub     = CubSort::version(),
                               .date    = options.date,
                               .commit  = options.commit,
-                              .command = options.command};
+                              .command = options.command,
+                              .made_by = options.made_by};
 
   Setup setup{.cache_bytes = static_cast<std::size_t>(device.l2CacheSize),
               .is_small    = options.is_small};

@@ -139,6 +139,7 @@ void Report::write(const std::string& path, const Origin& origin) const {
   std::ofstream(unfinished)
       << "{\n"
       << " \"question\": \"CUDA kernels against the memory they read and against libraries\",\n"
+      << " \"made_by\": " << (origin.made_by.empty() ? "null" : origin.made_by) << ",\n"
       << " \"machine\": " << quoted(origin.machine) << ",\n"
       << " \"cuda\": " << quoted(origin.cuda) << ",\n"
       << " \"driver\": " << quoted(origin.driver) << ",\n"

@@ -45,6 +45,7 @@ class Report {
 
   struct Origin {
     std::string machine, cuda, driver, cublas, cub, date, commit, command;
+    std::string made_by;  // JSON
   };
   void write(const std::string& path, const Origin& origin) const;
 

@@ -9,6 +9,7 @@
 #   OUT=FOLDER bash benchmarks/cuda/run.sh [--limit SECONDS]
 #                                         there; 570 seconds for everything unless given, of which each step may
 #                                         take its share (on two processors the build alone wants --limit 3600)
+#   COMMIT=NAME   where the files there are not those of what git there names
 #   bash benchmarks/cuda/run.sh --help
 #
 # Results are in benchmarks/results, below FOLDER where OUT names one: cuda_steps.json, what was done and how it
@@ -62,11 +63,27 @@ machine="" driver="" toolkit="" compiler="" commit="" is_complete=false
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 
 quoted() { local text=${1//\\/\\\\}; text=${text//\"/\\\"}; printf '"%s"' "${text//[[:cntrl:]]/ }"; }
+version() { sed -n 's/.*string_view version.*"\([0-9.]*\)".*/\1/p' include/tooldecode/version.hpp; }
+made_by() {  # as all results say it
+  local processor memory system
+  processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2> /dev/null | head -n 1)
+  memory=$(awk '/^MemTotal/ {printf "%.1f", $2 / 1048576}' /proc/meminfo 2> /dev/null)
+  system="$(uname -sr) $(uname -m), $(. /etc/os-release 2> /dev/null && echo "$PRETTY_NAME")"
+  printf '{"commit": %s, "date": %s, "compiler": %s, "flags": %s, "tooldecode": %s, "command": %s, ' \
+    "$(quoted "${commit/%-dirty/+changes}")" "$(quoted "$date")" \
+    "$(quoted "g++ $(g++ -dumpfullversion 2> /dev/null), nvcc $toolkit")" \
+    "$(quoted "-std=c++20 -O3 -arch=sm_${capability:-}")" "$(quoted "$(version)")" \
+    '"bash benchmarks/cuda/run.sh"'
+  printf '"machine": {"processor": %s, "cores": %d, "memory_gib": %s, "system": %s, "gpu": %s, "driver": %s}}' \
+    "$(quoted "${processor:-$(uname -m)}")" "$(nproc)" "${memory:-0}" "$(quoted "$system")" "$(quoted "$machine")" \
+    "$(quoted "$driver")"
+}
 write_steps() {
   local i comma=""
   {
     echo '{'
     echo ' "question": "What a run of all that concerns the CUDA kernels did, step by step",'
+    printf ' "made_by": %s,\n' "$(made_by)"
     for i in date commit machine driver toolkit compiler; do printf ' "%s": %s,\n' "$i" "$(quoted "${!i}")"; done
     printf ' "command": "bash benchmarks/cuda/run.sh",\n "limit_seconds": %d,\n' "$limit"
     printf ' "is_complete": %s,\n "steps": [' "$is_complete"
@@ -138,7 +155,7 @@ if [ -z "$nvcc" ]; then
 fi
 toolkit=$(timeout 20 "$nvcc" --version | sed -n 's/^Cuda compilation tools, //p')
 compiler=$(timeout 20 g++ --version 2> /dev/null | head -n 1)
-commit=$(git describe --always --dirty 2> /dev/null || cat "$packed/commit" 2> /dev/null)
+commit=${COMMIT:-$(git describe --always --dirty 2> /dev/null || cat "$packed/commit" 2> /dev/null)}
 commit=${commit:-unknown}
 python=$(command -v python3)
 
@@ -305,11 +322,12 @@ else
   note "tests" "NOT RUN, they are not built"
 fi
 
-export commit driver date python
+export commit driver date python made
+made=$(made_by)
 if [ -x "$build/benchmark_cuda" ]; then
   measure() {
     lines "$build/benchmark_cuda" --json "$results/cuda.json" --commit "$commit" --driver "$driver" --date "$date" \
-      --command "bash benchmarks/cuda/run.sh"
+      --command "bash benchmarks/cuda/run.sh" --made-by "$made"
   }
   export -f measure
   step "benchmark" 170 measure

@@ -20,8 +20,9 @@ constexpr int groups  = 3;
 
 enum class Wait { all, all_but_one, none };
 
-/// Every thread copies four numbers per group and writes what its neighbour's copies brought.
-__global__ void copy_groups(const float* from, int there, float* to, Wait wait) {
+/// Every thread copies four numbers per group and writes what its neighbour's copies brought, of the
+/// first `read` groups.
+__global__ void copy_groups(const float* from, int there, float* to, Wait wait, int read) {
   float* const memory = &shared<float>();
   const int t = static_cast<int>(threadIdx.x), next = (t + 1) % threads;
   for (int group = 0; group < groups; ++group) {
@@ -32,7 +33,7 @@ __global__ void copy_groups(const float* from, int there, float* to, Wait wait) 
   if (wait == Wait::all) wait_for_copies<0>();
   if (wait == Wait::all_but_one) wait_for_copies<1>();
   __syncthreads();
-  for (int group = 0; group < groups; ++group) {
+  for (int group = 0; group < read; ++group) {
     for (int i = 0; i < 4; ++i) {
       to[4 * (threads * group + t) + i] = memory[4 * (threads * group + next) + i];
     }
@@ -41,10 +42,11 @@ __global__ void copy_groups(const float* from, int there, float* to, Wait wait) 
   wait_for_copies<0>();  // shared memory stays until the last has come
 }
 
-std::vector<float> copied(const std::vector<float>& numbers, int there, Wait wait) {
+std::vector<float> copied(const std::vector<float>& numbers, int there, Wait wait,
+                          int read = groups) {
   const DeviceBuffer<float> from(numbers), to(numbers.size());
   launch(copy_groups, {.grid = 1, .block = threads, .shared_bytes = numbers.size() * sizeof(float)},
-         nullptr, from.data(), there, to.data(), wait);
+         nullptr, from.data(), there, to.data(), wait, read);
   return to.download();
 }
 
@@ -79,11 +81,13 @@ TEST_CASE("Copies arrive, and zeros where nothing is to be read") {
 TEST_CASE("Groups arrive in order, those waited for") {
   test::on_device([] {
     const std::vector<float> values = numbers();
-    const std::vector<float> got    = copied(values, threads, Wait::all_but_one);
+    const std::vector<float> got    = copied(values, threads, Wait::all_but_one, groups - 1);
     for (std::size_t i = 0; i < 4 * threads * (groups - 1); ++i) REQUIRE_FALSE(std::isnan(got[i]));
-#if defined(TOOLDECODE_SIMT)
-    for (std::size_t i = 4 * threads * (groups - 1); i < got.size(); ++i) {
-      REQUIRE(std::isnan(got[i]));
+#if defined( \
+    TOOLDECODE_SIMT)  // which says what a device leaves open: when what is read is not there
+    const std::vector<float> all = copied(values, threads, Wait::all_but_one);
+    for (std::size_t i = 4 * threads * (groups - 1); i < all.size(); ++i) {
+      REQUIRE(std::isnan(all[i]));
     }
     for (const float number : copied(values, threads, Wait::none)) REQUIRE(std::isnan(number));
 #endif

@@ -77,6 +77,28 @@ TEST_CASE("Parts are merged by their weight, empty ones not read") {
   });
 }
 
+TEST_CASE("What is no number stays none as parts are merged") {
+  test::on_device([] {
+    std::vector<float> outputs(3 * 64, 1.0F);
+    outputs[64 + 5] = std::numeric_limits<float>::quiet_NaN();
+    for (const float log_sum : {0.0F, std::numeric_limits<float>::quiet_NaN()}) {
+      const DeviceBuffer<float> parts(outputs);
+      const DeviceBuffer<float> log_sums(std::vector<float>{1, log_sum, -INFINITY});
+      const DeviceBuffer<__half> out(64);
+      merge_attention({.outputs   = parts.data(),
+                       .log_sums  = log_sums.data(),
+                       .rows      = 1,
+                       .splits    = 3,
+                       .head_size = 64},
+                      out.data(), nullptr);
+      const std::vector<__half> got = out.download();
+      for (std::size_t d = 0; d < 64; ++d) {
+        CHECK(std::isnan(to_float(got[d])) == (d == 5 || std::isnan(log_sum)));
+      }
+    }
+  });
+}
+
 TEST_CASE("Parts lie in a workspace one after the other") {
   AttentionParts parts{.rows = 3, .splits = 5, .head_size = 64};
   WorkspaceLayout measured;

@@ -51,14 +51,14 @@ __global__ void attend(const __half* queries, const __half* keys, const __half* 
     }
   };
   copy(memory, queries);
-  Rows state;
+  Rows state(scale);
   for (int tile = 0; tile < tiles; ++tile) {
     __syncthreads();
     copy(memory + numbers, keys + tile * numbers);
     copy(memory + 2 * numbers, values + tile * numbers);
     __syncthreads();
     Rows::Scores scores = {};
-    Rows::multiply_keys(scores, memory, memory + numbers, scale);
+    state.multiply_keys(scores, memory, memory + numbers);
     for (int b = 0; b < Tile::blocks; ++b) {
       for (int n = 0; n < Tile::slots / 8; ++n) {
         for (int i = 0; i < 4; ++i) {

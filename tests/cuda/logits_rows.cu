@@ -36,13 +36,13 @@ __global__ void copy_kept_rows(LogitsRows<T> rows, float temperature, int splits
   const int split = static_cast<int>(blockIdx.x) % splits;
   const tooldecode::cuda::detail::MaskedRow<T> from(rows, row, temperature, cut);
   auto* const kept = &shared<Pack<T>>();
-  from.for_each_pack_kept_in(kept, split, splits, [&](const auto& tokens) {
+  const auto bits  = from.for_each_pack_kept_in(kept, split, splits, [&](const auto& tokens) {
     for (int i = 0; i < tokens.count; ++i) {
       const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
       if ((tokens.allowed >> i & 1) != 0) out[at] = 2 * tokens.logits[i];
     }
   });
-  from.for_each_kept_pack(kept, split, splits, [&](const auto& tokens) {
+  from.for_each_kept_pack(kept, bits, split, splits, [&](const auto& tokens) {
     for (int i = 0; i < tokens.count; ++i) {
       const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
       atomicAdd(&visits[at], 1);

@@ -110,7 +110,30 @@ void packs_are_loaded() {
   CHECK(sizeof(Pack<T>) == 16);
 }
 
+__global__ void raise(const float* from, float* twos, float* exponentials) {
+  twos[threadIdx.x]         = fast_exp2(from[threadIdx.x]);
+  exponentials[threadIdx.x] = fast_exp(from[threadIdx.x]);
+}
+
 }  // namespace
+
+TEST_CASE("Powers in one instruction are close, and nothing far below") {
+  test::on_device([] {
+    const std::vector<float> numbers{0, -1, -0.5F, -3.3F, -17.25F, -80.1F, -200, -INFINITY};
+    const DeviceBuffer<float> from(numbers), twos(numbers.size()), exponentials(numbers.size());
+    launch(raise, {.grid = 1, .block = static_cast<unsigned>(numbers.size())}, nullptr, from.data(),
+           twos.data(), exponentials.data());
+    const std::vector<float> got_twos = twos.download(), got = exponentials.download();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto x = static_cast<double>(numbers[i]);
+      INFO("x " << x);
+      CHECK(std::abs(static_cast<double>(got_twos[i]) - std::exp2(x)) <=
+            3e-7 * std::exp2(x) + 1e-37);
+      CHECK(std::abs(static_cast<double>(got[i]) - std::exp(x)) <=
+            (3e-7 + 1e-7 * std::min(200.0, -x)) * std::exp(x) + 1e-37);
+    }
+  });
+}
 
 TEST_CASE("Conversions round to the nearest number, ties to even") {
   test::on_device([] {

@@ -167,6 +167,9 @@ def main():
                 record["driver"] == "580.1.2" and "13.0.88" in record["toolkit"] and "g++" in record["compiler"] and
                 re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+Z", record["date"]) and record["is_complete"],
                 "a record that does not say whence it is")
+    made_by = record["made_by"]
+    good.expect(made_by["commit"] == "abc1234+changes" and made_by["tooldecode"] and made_by["machine"]["gpu"] ==
+                record["machine"] and made_by["machine"]["memory_gib"] > 0, f"made by {made_by}")
     good.expect(good.files == [f"benchmarks/results/cuda{end}" for end in (".json", ".log", "_steps.json")],
                 f"results in {good.files}")
     good.expect(len(good.of("nvcc", "tests/cuda/")) == len(list((ROOT / "tests/cuda").glob("*.cu"))) - 1,
@@ -179,7 +182,7 @@ def main():
     # Each step's outcome is on record before the next begins.
     measured = good.of("benchmark_cuda", "--json")[0]
     good.expect(int(measured[1]) == names.index("benchmark"), "steps are not written as they end")
-    for part in ("--commit abc1234-dirty", "--driver 580.1.2", f"--date {record['date']}"):
+    for part in ("--commit abc1234-dirty", "--driver 580.1.2", f"--date {record['date']}", "--made-by {"):
         good.expect(part in measured[3], f"the benchmark is not told {part}")
 
     device.expect_outcomes(1, the_device="NOT FINISHED in 2 s")

@@ -11,6 +11,7 @@
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 
@@ -33,41 +34,61 @@ struct AttentionParts {
 namespace detail {
 
 inline constexpr int merge_threads = 128;
+inline constexpr int merge_quads   = 8;  // groups of four numbers that a warp merges
+inline constexpr int merge_at_once = warp_size / merge_quads;  // parts that it reads together
 
-/// A thread merges four numbers of a row, so that all multiprocessors share the work even where few
-/// blocks had it; the parts are still in the L2 cache.
+/// Warps that merge a row.
+__host__ __device__ constexpr int merge_warps(int head_size) {
+  return (head_size / 4 + merge_quads - 1) / merge_quads;
+}
+
+/// A warp merges 32 numbers of a row and reads four parts of them together: many short loads, so
+/// that all multiprocessors share the work; the parts are still in the L2 cache.
 template <class T>
 __global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts parts, T* out) {
-  const int quads           = parts.head_size / 4;
-  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * merge_threads + threadIdx.x;
-  const std::int64_t row    = thread / quads;
+  const int quads = parts.head_size / 4;
+  const int warps = merge_warps(parts.head_size);
+  const std::int64_t warp =
+      static_cast<std::int64_t>(blockIdx.x) * (merge_threads / warp_size) + warp_index();
+  const std::int64_t row = warp / warps;
   if (row >= parts.rows) return;
+  const int part = lane_index() / merge_quads;
+  const int quad = static_cast<int>(warp % warps) * merge_quads + lane_index() % merge_quads;
 
   const float* const log_sums = parts.log_sums + row * parts.splits;
   float greatest              = -INFINITY;
-  for (int split = 0; split < parts.splits; ++split) greatest = fmaxf(greatest, log_sums[split]);
+  for (int split = lane_index(); split < parts.splits; split += warp_size) {
+    greatest = fmaxf(greatest, log_sums[split]);
+  }
+  greatest = warp_greatest(greatest);
 
-  const auto* from =
-      reinterpret_cast<const float4*>(parts.outputs) + row * parts.splits * quads + thread % quads;
+  const auto* from = reinterpret_cast<const float4*>(parts.outputs) + row * parts.splits * quads +
+                     (quad < quads ? quad : 0);
   float sum = 0, merged[4] = {};
-  for (int split = 0; split < parts.splits; ++split) {
+  for (int split = part; split < parts.splits; split += merge_at_once) {
     if (log_sums[split] == -INFINITY) continue;
     const float weight = exp2f(log_sums[split] - greatest);
-    const float4 part  = from[static_cast<std::int64_t>(split) * quads];
+    const float4 four  = from[static_cast<std::int64_t>(split) * quads];
     sum += weight;
-    merged[0] = fmaf(weight, part.x, merged[0]);
-    merged[1] = fmaf(weight, part.y, merged[1]);
-    merged[2] = fmaf(weight, part.z, merged[2]);
-    merged[3] = fmaf(weight, part.w, merged[3]);
+    merged[0] = fmaf(weight, four.x, merged[0]);
+    merged[1] = fmaf(weight, four.y, merged[1]);
+    merged[2] = fmaf(weight, four.z, merged[2]);
+    merged[3] = fmaf(weight, four.w, merged[3]);
   }
-  const float share = sum > 0 ? 1 / sum : 0;
-  for (int i = 0; i < 4; ++i) out[4 * thread + i] = from_float<T>(share * merged[i]);
+  for (int lanes = merge_quads; lanes < warp_size; lanes *= 2) {
+    sum += __shfl_xor_sync(whole_warp, sum, lanes);
+    for (float& number : merged) number += __shfl_xor_sync(whole_warp, number, lanes);
+  }
+  if (part != 0 || quad >= quads) return;
+  const float share = sum == 0 ? 0 : 1 / sum;  // NaN stays NaN
+  T* const to       = out + row * parts.head_size + 4 * quad;
+  for (int i = 0; i < 4; ++i) to[i] = from_float<T>(share * merged[i]);
 }
 
 }  // namespace detail
 
 /// Averages the parts of each row, weighted; a row whose parts are all empty becomes zeros. Parts
-/// are added in the order of their splits, so results do not vary.
+/// are added in an order that follows from their number alone, so results do not vary.
 ///
 /// \par Shapes      parts [rows, splits, D], log sums [rows, splits] -> out [rows, D]
 /// \par Complexity  one launch; 4 rows splits D bytes are read
@@ -76,7 +97,7 @@ __global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts part
 template <HalfNumber T>
 void merge_attention(const AttentionParts& parts, T* out, cudaStream_t stream) {
   if (parts.rows == 0) return;
-  const std::int64_t threads = parts.rows * (parts.head_size / 4);
+  const std::int64_t threads = parts.rows * detail::merge_warps(parts.head_size) * warp_size;
   launch(detail::merge_parts<T>,
          {.grid  = static_cast<unsigned>(divide_up(threads, detail::merge_threads)),
           .block = detail::merge_threads},

@@ -22,9 +22,11 @@ struct AttentionTile {
   static constexpr int packs  = head_size / 8;  // of a row
 
   /// Where a row's pack lies in a tile: eight rows' packs of one column are in different banks.
-  static __device__ int place(int row, int pack) {
-    const int mix = head_size % 64 == 0 ? row & 7 : row >> 1 & 3;
-    return head_size * row + 8 * (pack ^ mix);
+  static __device__ int place(int row, int pack) { return head_size * row + column(row, pack); }
+  /// Where it lies in its row: the same in each sixteenth row, and for the packs p and p + 1 with p
+  /// even, 8 p apart by exclusive or from packs 0 and 1.
+  static __device__ int column(int row, int pack) {
+    return 8 * (pack ^ (head_size % 64 == 0 ? row & 7 : row >> 1 & 3));
   }
 };
 
@@ -46,9 +48,10 @@ struct AttentionRows {
   // Of rows 16 block + g and 16 block + g + 8, as multiply_add has them.
   float sums[blocks][head_size / 8][4] = {};  // of values by weight
   float weights[blocks][2]             = {};  // this lane's share of their sum
-  float greatest[blocks][2];                  // what weights are relative to, the scores' log2
+  float greatest[blocks][2];                  // what weights are relative to, their log2
+  float scale;                                // that scores are multiplied by: a weight's log2
 
-  __device__ AttentionRows() {
+  __device__ explicit AttentionRows(float log2_scale) : scale(log2_scale) {
     for (auto& pair : greatest) pair[0] = pair[1] = -INFINITY;
   }
 
@@ -56,25 +59,27 @@ struct AttentionRows {
   using Scores = float[blocks][Tile::slots / 8][4];
 
   /// \param queries  the warp's
-  static __device__ void multiply_keys(Scores& scores, const T* queries, const T* keys,
-                                       float scale) {
-    const int lane = lane_index();
+  __device__ void multiply_keys(Scores& scores, const T* queries, const T* keys) const {
+    const int lane = lane_index(), row = lane % 16, slot = lane / 16 * 8 + lane % 8;
+    const int row_column  = Tile::column(row, lane / 16);
+    const int slot_column = Tile::column(slot, lane / 8 % 2);
     for (int k = 0; k < head_size / 16; ++k) {
+      const T* const rows_at  = queries + head_size * row + (row_column ^ 16 * k);
+      const T* const slots_at = keys + head_size * slot + (slot_column ^ 16 * k);
       std::uint32_t rows[blocks][4];
       for (int block = 0; block < blocks; ++block) {
-        load_matrices(rows[block],
-                      queries + Tile::place(16 * block + lane % 16, 2 * k + lane / 16));
+        load_matrices(rows[block], rows_at + 16 * head_size * block);
       }
       for (int pair = 0; pair < Tile::slots / 16; ++pair) {
         std::uint32_t slots[4];
-        load_matrices(
-            slots, keys + Tile::place(16 * pair + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+        load_matrices(slots, slots_at + 16 * head_size * pair);
         for (int block = 0; block < blocks; ++block) {
           multiply_add<T>(scores[block][2 * pair], rows[block], {slots[0], slots[1]});
           multiply_add<T>(scores[block][2 * pair + 1], rows[block], {slots[2], slots[3]});
         }
       }
     }
+    if (scale > 0) return;  // they are scaled as they are weighed
     for (auto& block : scores) {
       for (auto& four : block) {
         for (float& score : four) score *= scale;
@@ -82,9 +87,10 @@ struct AttentionRows {
     }
   }
 
-  /// Turns scores into weights. What they are relative to follows the greatest score only where it
-  /// grows by more than 2^8, which F16 still holds: sums are seldom multiplied.
+  /// Turns scores into weights. What a row's are relative to follows its greatest score only where
+  /// that grows by more than 2^8, which F16 still holds: sums are seldom multiplied.
   __device__ void weigh(Scores& scores) {
+    const float factor_of_score = scale > 0 ? scale : 1;
     float seen[blocks][2];
     bool grows = false;
     for (int block = 0; block < blocks; ++block) {
@@ -93,8 +99,9 @@ struct AttentionRows {
         for (auto& score : scores[block]) {
           maximum = fmaxf(maximum, fmaxf(score[2 * half], score[2 * half + 1]));
         }
-        maximum           = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 1));
-        maximum           = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 2));
+        maximum = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 1));
+        maximum = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 2));
+        maximum *= factor_of_score;
         seen[block][half] = maximum;
         grows             = grows || maximum > greatest[block][half] + 8;
       }
@@ -102,7 +109,8 @@ struct AttentionRows {
     if (__any_sync(whole_warp, grows) != 0) {
       for (int block = 0; block < blocks; ++block) {
         for (int half = 0; half < 2; ++half) {
-          const float maximum   = fmaxf(greatest[block][half], seen[block][half]);
+          const bool follows    = seen[block][half] > greatest[block][half] + 8;
+          const float maximum   = follows ? seen[block][half] : greatest[block][half];
           const float factor    = maximum == -INFINITY ? 0 : exp2f(greatest[block][half] - maximum);
           greatest[block][half] = maximum;
           weights[block][half] *= factor;
@@ -118,7 +126,7 @@ struct AttentionRows {
         const float maximum = greatest[block][half] == -INFINITY ? 0 : greatest[block][half];
         for (auto& score : scores[block]) {
           for (int i = 2 * half; i < 2 * half + 2; ++i) {
-            score[i] = exp2f(score[i] - maximum);
+            score[i] = fast_exp2(fmaf(score[i], factor_of_score, -maximum));
             weights[block][half] += score[i];
           }
         }
@@ -128,7 +136,9 @@ struct AttentionRows {
 
   /// The products of a weighed tile: two tiles of sums are one of factors.
   __device__ void add_values(const Scores& scores, const T* values) {
-    const int lane = lane_index();
+    const int lane = lane_index(), slot = lane % 16;
+    const T* const slots_at = values + head_size * slot;
+    const int slot_column   = Tile::column(slot, lane / 16);
     for (int pair = 0; pair < Tile::slots / 16; ++pair) {
       std::uint32_t rows[blocks][4];
       for (int block = 0; block < blocks; ++block) {
@@ -140,7 +150,7 @@ struct AttentionRows {
       for (int n = 0; n < head_size / 16; ++n) {
         std::uint32_t columns[4];
         load_transposed_matrices(columns,
-                                 values + Tile::place(16 * pair + lane % 16, 2 * n + lane / 16));
+                                 slots_at + 16 * head_size * pair + (slot_column ^ 16 * n));
         for (int block = 0; block < blocks; ++block) {
           multiply_add<T>(sums[block][2 * n], rows[block], {columns[0], columns[1]});
           multiply_add<T>(sums[block][2 * n + 1], rows[block], {columns[2], columns[3]});
@@ -160,7 +170,7 @@ struct AttentionRows {
     auto* const to    = reinterpret_cast<std::uint32_t*>(row) + lane_index() % 4;
     const float sum   = weights[block][half];
     const float share = 1 / sum;
-    is_there          = is_there && sum > 0;
+    is_there          = is_there && sum != 0;  // NaN stays NaN
     for (int n = 0; n < head_size / 8; ++n) {
       const float first  = is_there ? share * sums[block][n][2 * half] : 0;
       const float second = is_there ? share * sums[block][n][2 * half + 1] : 0;
@@ -173,7 +183,7 @@ struct AttentionRows {
     const int t     = lane_index() % 4;
     auto* const to  = reinterpret_cast<float2*>(row) + t;
     const float sum = weights[block][half];
-    is_there        = is_there && sum > 0;
+    is_there        = is_there && sum != 0;
     if (t == 0) *log_sum = is_there ? greatest[block][half] + log2f(sum) : -INFINITY;
     if (!is_there) return;
     const float share = 1 / sum;

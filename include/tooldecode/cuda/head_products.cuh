@@ -66,6 +66,7 @@ namespace detail {
 inline constexpr int head_threads    = 512;
 inline constexpr int head_warps      = head_threads / warp_size;
 inline constexpr int max_head_states = 64;
+inline constexpr int most_head_lists = 1024;  // of a state, each from a block
 
 /// What a warp knows of one state's logits.
 struct HeadTop {
@@ -419,7 +420,8 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
 [[nodiscard]] inline int max_head_lists(int rows, const DeviceTraits& device) {
   const auto tiles = static_cast<int>(divide_up(rows, 16));  // a block has one at least
   const int blocks = device.multiprocessors * head_blocks_per_multiprocessor;
-  return tiles < blocks ? tiles : blocks;
+  const int most   = blocks < detail::most_head_lists ? blocks : detail::most_head_lists;
+  return tiles < most ? tiles : most;
 }
 
 /// Multiplies n > 0 states by K > 0 rows and does with the logits what `out` says.
@@ -438,6 +440,7 @@ void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& ou
   const HeadPolicy policy = head_policy(code_capability(detail::multiply_tiles<T, 8>));
   const auto start        = [&](auto kernel, std::int64_t tiles, int blocks, std::int64_t passes,
                          std::size_t shared_bytes, auto... more) {
+    if (blocks > detail::most_head_lists) blocks = detail::most_head_lists;
     out.lists = static_cast<int>(tiles < blocks ? tiles : blocks);
     launch(kernel,
                   {.grid         = dim3(static_cast<unsigned>(out.lists), static_cast<unsigned>(passes)),

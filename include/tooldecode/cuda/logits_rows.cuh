@@ -84,6 +84,11 @@ struct TokenPack {
   float logits[n];   ///< tamed and divided by the temperature; unspecified where not allowed
 };
 
+/// Which tokens a thread may draw of the first packs that are kept; of others it looks again.
+struct KeptBits {
+  std::uint64_t first = 0, second = 0;  ///< of a batch each
+};
+
 /// One row, as the threads of a block read it.
 template <Number T>
 class MaskedRow {
@@ -139,33 +144,14 @@ class MaskedRow {
   /// Reads one of `splits` parts into shared memory, `part_bytes` of it, and calls `visit(Tokens)`
   /// as packs come; a thread meets its tokens in ascending order.
   template <class Visit>
-  __device__ void for_each_pack_kept_in(Pack<T>* kept, int split, int splits, Visit visit) const {
+  __device__ KeptBits for_each_pack_kept_in(Pack<T>* kept, int split, int splits,
+                                            Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
     const int begin   = begin_of(split, splits);
     const int end     = begin_of(split + 1, splits);
     const int mine    = begin + static_cast<int>(threadIdx.x);
-    // Of as many packs at once the mask is awaited before the packs are asked for; and so many
-    // times as many are on their way while some are looked at.
-    constexpr int batch = 8, ahead = 2;
-    const int step   = batch * threads;
-    const auto fetch = [&](int first) {
-      std::uint64_t allowed = 0;
-      if (first < end) {
-        std::uint32_t words[batch];
-        if (mask_ == nullptr) {
-          for (int i = 0; i < batch; ++i) words[i] = ~0U;
-        } else {
-          for (int i = 0; i < batch; ++i) {
-            const int index = first + i * threads;
-            words[i]        = mask_word(index < end ? index : first);
-          }
-        }
-        for (int i = 0; i < batch; ++i) {
-          const int index     = first + i * threads;
-          const unsigned bits = index < end ? allowed_bits_in(words[i], index) : 0;
-          allowed |= static_cast<std::uint64_t>(bits) << i * pack;
-        }
-      }
+    const int step    = batch * threads;
+    const auto fetch  = [&](int first, std::uint64_t allowed) {
       for (int index = first; allowed != 0; index += threads) {
         const auto bits = static_cast<unsigned>(allowed) & ((1U << pack) - 1);
         if (bits != 0) fetch_pack(index, bits, kept + (index - begin));
@@ -173,39 +159,79 @@ class MaskedRow {
       }
       commit_copies();
     };
-    for (int i = 0; i < ahead; ++i) fetch(mine + i * step);
+    const KeptBits bits{.first  = bits_of_batch(mine, end),
+                        .second = bits_of_batch(mine + step, end)};
+    fetch(mine, bits.first);
+    fetch(mine + step, bits.second);
+    std::uint64_t now = bits.first, next = bits.second;
     for (int first = mine; first < end; first += step) {
-      fetch(first + ahead * step);
-      wait_for_copies<ahead>();
-      const int last = first + step < end ? first + step : end;
-      for (int index = first; index < last; index += threads) {
-        visit(tokens_of(index, end, allowed_bits(index, end), kept[index - begin]));
-      }
+      const std::uint64_t then = bits_of_batch(first + 2 * step, end);
+      fetch(first + 2 * step, then);
+      wait_for_copies<2>();
+      visit_batch(kept, begin, first, end, now, visit);
+      now  = next;
+      next = then;
     }
+    return bits;
   }
 
   /// Calls `visit(Tokens)` in each thread for the packs that it visited while they were kept.
   template <class Visit>
-  __device__ void for_each_kept_pack(const Pack<T>* kept, int split, int splits,
-                                     Visit visit) const {
+  __device__ void for_each_kept_pack(const Pack<T>* kept, const KeptBits& bits, int split,
+                                     int splits, Visit visit) const {
     const int begin = begin_of(split, splits);
     const int end   = begin_of(split + 1, splits);
-    for (int index = begin + static_cast<int>(threadIdx.x); index < end;
-         index += static_cast<int>(blockDim.x)) {
-      visit(tokens_of(index, end, allowed_bits(index, end), kept[index - begin]));
+    const int step  = batch * static_cast<int>(blockDim.x);
+    int first       = begin + static_cast<int>(threadIdx.x);
+    visit_batch(kept, begin, first, end, bits.first, visit);
+    first += step;
+    visit_batch(kept, begin, first, end, bits.second, visit);
+    for (first += step; first < end; first += step) {
+      visit_batch(kept, begin, first, end, bits_of_batch(first, end), visit);
     }
   }
 
  private:
+  /// Packs of a thread whose mask is awaited before they are asked for; twice as many are on their
+  /// way while some are looked at.
+  static constexpr int batch = 8;
+
+  /// Of the packs first, first + threads, ... before `end`, the first's lowest.
+  [[nodiscard]] __device__ std::uint64_t bits_of_batch(int first, int end) const {
+    if (first >= end) return 0;
+    const int threads     = static_cast<int>(blockDim.x);
+    std::uint64_t allowed = 0;
+    std::uint32_t words[batch];
+    if (mask_ == nullptr) {
+      for (int i = 0; i < batch; ++i) words[i] = ~0U;
+    } else {
+      for (int i = 0; i < batch; ++i) {
+        const int index = first + i * threads;
+        words[i]        = mask_word(index < end ? index : first);
+      }
+    }
+    for (int i = 0; i < batch; ++i) {
+      const int index     = first + i * threads;
+      const unsigned bits = index < end ? allowed_bits_in(words[i], index) : 0;
+      allowed |= static_cast<std::uint64_t>(bits) << i * pack;
+    }
+    return allowed;
+  }
+  template <class Visit>
+  __device__ void visit_batch(const Pack<T>* kept, int begin, int first, int end,
+                              std::uint64_t allowed, Visit visit) const {
+    const int threads = static_cast<int>(blockDim.x);
+    const int last    = first + batch * threads < end ? first + batch * threads : end;
+    for (int index = first; index < last; index += threads) {
+      const auto bits = static_cast<unsigned>(allowed) & ((1U << pack) - 1);
+      visit(tokens_of(index, end, bits, kept[index - begin]));
+      allowed >>= pack;
+    }
+  }
+
   /// The first pack of a part.
   [[nodiscard]] __device__ int begin_of(int split, int splits) const {
     return static_cast<int>(divide_up(vocabulary_, pack) * split / splits);
-  }
-
-  /// As LogitsPipeline does it, to the last bit.
-  __device__ float logit_of(T raw) const {
-    const float tame = fminf(fmaxf(to_float(raw), -logit_limit), logit_limit);  // NaN is lost here
-    return temperature_ == 1 ? tame : __fdiv_rn(tame, temperature_);
   }
 
   __device__ Tokens tokens_of(int index, int end, unsigned allowed, const Pack<T>& values) const {
@@ -213,7 +239,13 @@ class MaskedRow {
     const int left  = index < end ? vocabulary_ - first : 0;
     Tokens tokens{first, left < pack ? left : pack, allowed, {}};
     if (allowed == 0) return tokens;
-    for (int i = 0; i < pack; ++i) tokens.logits[i] = logit_of(values.values[i]);
+    for (int i = 0; i < pack;
+         ++i) {  // as LogitsPipeline does it, to the last bit; NaN is lost here
+      tokens.logits[i] = fminf(fmaxf(to_float(values.values[i]), -logit_limit), logit_limit);
+    }
+    if (temperature_ != 1) {
+      for (int i = 0; i < pack; ++i) tokens.logits[i] = __fdiv_rn(tokens.logits[i], temperature_);
+    }
     if (cut_ == 0) return tokens;
     for (int i = 0; i < pack; ++i) {
       const bool is_kept =

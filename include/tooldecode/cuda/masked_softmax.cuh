@@ -389,7 +389,8 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
   return layout.bytes();
 }
 
-/// Writes softmax(logits / temperature) over the tokens that mask and cuts leave, 0 elsewhere.
+/// Writes softmax(logits / temperature) over the tokens that mask and cuts leave, 0 elsewhere; 0 too
+/// for what is below 2^-126.
 ///
 /// As for LogitsPipeline, logits may be anything: NaN and -infinity are very small numbers and
 /// +infinity a very large one, so that only the mask forbids. A row without an allowed token is all

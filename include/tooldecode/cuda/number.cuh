@@ -3,6 +3,7 @@
 /// them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -69,6 +70,21 @@ template <Number T>
   Pack<T> pack;
   *reinterpret_cast<uint4*>(&pack) = *reinterpret_cast<const uint4*>(from);
   return pack;
+}
+
+/// 2^x in one instruction: off by 2^-22 of it, 0 below 2^-126.
+[[nodiscard]] __device__ inline float fast_exp2(float x) {
+#if defined(__CUDA_ARCH__)
+  float power = 0;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
+  return power;
+#else
+  return exp2f(x);
+#endif
+}
+/// e^x for x <= 0, off by 2^-22 and |x| 2^-24 of it.
+[[nodiscard]] __device__ inline float fast_exp(float x) {
+  return fast_exp2(x * 1.44269504F);
 }
 
 /// A word that compares as the float does, -0 below 0.

@@ -30,35 +30,97 @@ struct TopTokensView {
 
 namespace detail {
 
-/// Merges the lists of one state per block. A kernel of its own, since a last block would merge
-/// them state by state, which takes longer than a launch from two states on.
-template <int warps>
-__global__ void __launch_bounds__(warps* warp_size)
-    merge_head_lists(HeadOutput out, TopTokensView to) {
+// A thread for each list.
+inline constexpr int merge_lists_threads = most_head_lists;
+
+struct MergeListsShared {
+  std::uint64_t firsts[most_head_lists];  // of lists, the greatest of each
+  int greater[most_head_lists];           // firsts than each
+  std::uint64_t
+      above[WarpTopK::capacity * WarpTopK::capacity];  // keys above the least that is kept
+  LogSumExp sums[merge_lists_threads / warp_size];
+  unsigned long long least;  // as atomics have it
+  int count;                 // of those above
+};
+
+/// How many of the keys first, ..., last - 1 are greater than one.
+__device__ inline int count_greater(const std::uint64_t* keys, int first, int last,
+                                    std::uint64_t than) {
+  int count = 0;
+#pragma unroll 8
+  for (int i = first; i < last; ++i) count += static_cast<int>(keys[i] > than);
+  return count;
+}
+
+/// Merges the lists of one state per block. The k-th greatest of the lists' firsts bounds what can
+/// be kept: above it are keys of less than k lists, few enough to be ranked by counting, and what
+/// is then left of the k places is filled with it. A kernel of its own, since a last block would
+/// merge them state by state, which takes longer than a launch from two states on.
+template <int threads>
+__global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopTokensView to) {
   constexpr int batch = 4;  // loads under way
-  const int state = static_cast<int>(blockIdx.x), lane = lane_index();
-  const std::int64_t first = static_cast<std::int64_t>(state) * out.lists;
-  WarpTopK top;
+  auto& memory        = shared<MergeListsShared>();
+  const int state = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  const std::int64_t first        = static_cast<std::int64_t>(state) * out.lists;
+  const std::uint64_t* const keys = out.keys + first * out.k;
+  const int count                 = out.lists * out.k;
+  std::uint64_t mine[batch];
+  for (int i = 0; i < batch; ++i) {
+    const int at = thread + i * threads;
+    mine[i]      = at < count ? keys[at] : 0;
+  }
   LogSumExp sum;
-  for (int list = warp_index(); list < out.lists; list += batch * warps) {
-    std::uint64_t keys[batch];
-    for (int i = 0; i < batch; ++i) {
-      const int at = list + i * warps;
-      keys[i]      = at < out.lists && lane < out.k ? out.keys[(first + at) * out.k + lane] : 0;
+  if (thread < out.lists) {
+    sum                   = out.sums[first + thread];
+    memory.firsts[thread] = keys[thread * out.k];
+  }
+  memory.greater[thread] = 0;
+  if (thread == 0) {
+    memory.least = out.lists < out.k ? 0 : ~std::uint64_t{0};
+    memory.count = 0;
+  }
+  sum.warp_merge();
+  if (lane_index() == 0) memory.sums[warp_index()] = sum;
+  __syncthreads();
+  if (out.lists >= out.k) {  // several threads compare a list's first with their share of all
+    const int shares = threads / out.lists, list = thread % out.lists, share = thread / out.lists;
+    if (share < shares) {
+      const int greater = count_greater(memory.firsts, out.lists * share / shares,
+                                        out.lists * (share + 1) / shares, memory.firsts[list]);
+      atomicAdd(&memory.greater[list], greater);
     }
-    for (int i = 0; i < batch; ++i) top.merge(keys[i]);
   }
-  for (int list = static_cast<int>(threadIdx.x); list < out.lists; list += warps * warp_size) {
-    sum.merge(out.sums[first + list]);
+  __syncthreads();
+  if (thread < out.lists && memory.greater[thread] < out.k) {
+    atomicMin(&memory.least, memory.firsts[thread]);
   }
-  BlockTopK<warps>::merge(shared<typename BlockTopK<warps>::Storage>(), top, sum);
-  if (warp_index() != 0) return;
-  if (lane < out.k) {
-    const std::uint64_t key         = top.key();
-    to.tokens[state * out.k + lane] = key == 0 ? -1 : static_cast<TokenId>(index_of(key));
-    to.logits[state * out.k + lane] = key == 0 ? -INFINITY : score_of(key);
+  __syncthreads();
+  const std::uint64_t least = memory.least;
+  for (int i = 0; i < batch; ++i) {
+    if (mine[i] > least) memory.above[atomicAdd(&memory.count, 1)] = mine[i];
   }
-  if (lane == 0) to.log_sum_exp[state] = sum.value();
+  for (int at = thread + batch * threads; at < count; at += threads) {
+    if (keys[at] > least) memory.above[atomicAdd(&memory.count, 1)] = keys[at];
+  }
+  __syncthreads();
+  const auto write = [&](int place, std::uint64_t key) {
+    to.tokens[state * out.k + place] = key == 0 ? -1 : static_cast<TokenId>(index_of(key));
+    to.logits[state * out.k + place] = key == 0 ? -INFINITY : score_of(key);
+  };
+  const int above = memory.count;
+  if (thread < above) {
+    const std::uint64_t key = memory.above[thread];
+    int place               = count_greater(memory.above, 0, above, key);
+    for (int i = 0; i < thread; ++i) place += static_cast<int>(memory.above[i] == key);
+    if (place < out.k) write(place, key);
+  } else if (thread < out.k) {
+    write(thread, least);
+  }
+  if (warp_index() == 0) {
+    LogSumExp all = memory.sums[lane_index()];
+    all.warp_merge();
+    if (lane_index() == 0) to.log_sum_exp[state] = all.value();
+  }
 }
 
 }  // namespace detail
@@ -116,11 +178,10 @@ void project_topk(const HeadRows<T>& rows, const T* hidden, int states, const st
   out.keys = layout.take<std::uint64_t>(lists * static_cast<std::size_t>(k));
   out.sums = layout.take<LogSumExp>(lists);
   if (rows.rows > 0) multiply_head(rows, hidden, states, out, device, stream);
-  constexpr int warps = 32;
-  launch(detail::merge_head_lists<warps>,
+  launch(detail::merge_head_lists<detail::merge_lists_threads>,
          {.grid         = static_cast<unsigned>(states),
-          .block        = warps * warp_size,
-          .shared_bytes = sizeof(BlockTopK<warps>::Storage)},
+          .block        = detail::merge_lists_threads,
+          .shared_bytes = sizeof(detail::MergeListsShared)},
          stream, out, to);
 }
 

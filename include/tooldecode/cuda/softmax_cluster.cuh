@@ -37,18 +37,17 @@ struct ExpSum {
   template <int n>
   __device__ void add(const TokenPack<n>& tokens) {
     if (tokens.allowed == 0) return;
-    float greatest = top;
+    float logits[n], greatest = top;
     for (int i = 0; i < n; ++i) {
-      if ((tokens.allowed >> i & 1) != 0) greatest = fmaxf(greatest, tokens.logits[i]);
+      logits[i] = (tokens.allowed >> i & 1) != 0 ? tokens.logits[i] : -INFINITY;
+      greatest  = fmaxf(greatest, logits[i]);
     }
     if (greatest > top) {
       sum *= static_cast<double>(expf(top - greatest));
       top = greatest;
     }
     float added = 0;
-    for (int i = 0; i < n; ++i) {
-      if ((tokens.allowed >> i & 1) != 0) added += expf(tokens.logits[i] - top);
-    }
+    for (int i = 0; i < n; ++i) added += fast_exp(logits[i] - top);
     sum += static_cast<double>(added);
     count += __popc(tokens.allowed);
   }
@@ -76,7 +75,7 @@ struct SoftmaxScale {
     float values[n];
     for (int i = 0; i < n; ++i) {
       const float distance = tokens.logits[i] - top;
-      const float value    = is_log ? distance - scale : expf(distance) * scale;
+      const float value    = is_log ? distance - scale : fast_exp(distance) * scale;
       values[i]            = (tokens.allowed >> i & 1) != 0 ? value : is_log ? -INFINITY : 0.0F;
     }
     if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && tokens.count == n) {
@@ -97,7 +96,7 @@ inline constexpr int softmax_cluster_threads = 320;
 
 /// Before the packs that a block keeps.
 struct alignas(16) SoftmaxClusterShared {
-  BlockFold<ExpSum, softmax_cluster_threads>::Storage fold;
+  ExpSum warps[softmax_cluster_threads / warp_size];
   ExpSum part;
   SoftmaxScale scale;
 };
@@ -118,10 +117,17 @@ __global__ void __launch_bounds__(softmax_cluster_threads, 3)
   auto* const packs = reinterpret_cast<Pack<T>*>(&memory + 1);
   const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
   ExpSum mine;
-  from.for_each_pack_kept_in(packs, rank, blocks, [&](const auto& tokens) { mine.add(tokens); });
-  const ExpSum part = BlockFold<ExpSum, softmax_cluster_threads>::all(
-      memory.fold, mine, [](const ExpSum& a, const ExpSum& b) { return a + b; });
-  if (threadIdx.x == 0) memory.part = part;
+  const KeptBits bits = from.for_each_pack_kept_in(packs, rank, blocks,
+                                                   [&](const auto& tokens) { mine.add(tokens); });
+  mine                = mine.of_warp();
+  if (lane_index() == 0) memory.warps[warp_index()] = mine;
+  __syncthreads();
+  if (warp_index() == 0) {
+    ExpSum all;
+    if (lane_index() < softmax_cluster_threads / warp_size) all = memory.warps[lane_index()];
+    all = all.of_warp();
+    if (lane_index() == 0) memory.part = all;
+  }
   cluster_barrier();
   if (warp_index() == 0) {
     ExpSum all;
@@ -135,7 +141,7 @@ __global__ void __launch_bounds__(softmax_cluster_threads, 3)
   cluster_barrier();  // behind which a block may end: no other looks into its memory any more
   const SoftmaxScale scale = memory.scale;
   float* const to          = out + static_cast<std::int64_t>(row) * rows.vocabulary;
-  from.for_each_kept_pack(packs, rank, blocks,
+  from.for_each_kept_pack(packs, bits, rank, blocks,
                           [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
 }
 

@@ -45,14 +45,10 @@ struct LogSumExp {
   }
   /// Merges the lanes' in a fixed order.
   __device__ void warp_merge() {
-    for (int bit = warp_size / 2; bit > 0; bit /= 2) {
-      LogSumExp other;
-      other.greatest = __shfl_down_sync(whole_warp, greatest, static_cast<unsigned>(bit));
-      other.sum      = __shfl_down_sync(whole_warp, sum, static_cast<unsigned>(bit));
-      merge(other);
-    }
-    greatest = __shfl_sync(whole_warp, greatest, 0);
-    sum      = __shfl_sync(whole_warp, sum, 0);
+    const float top = warp_greatest(greatest);
+
+    sum      = warp_sum(sum == 0 ? 0 : sum * expf(greatest - top));
+    greatest = top;
   }
   /// -infinity of nothing.
   [[nodiscard]] __device__ float value() const {

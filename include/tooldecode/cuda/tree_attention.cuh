@@ -129,9 +129,12 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     if (node >= 0 && (node >= trees.nodes || ancestors[node] == 0)) return -1;
     return task.cache.offset(sequence, slot, head);
   };
+  constexpr int stage_size = 2 * Tile::slots * head_size;
+  const auto after         = [&](int stage) { return stage + 1 == task.stages ? 0 : stage + 1; };
+  int filled = 0, read = 0;  // stages, in turn
   const auto start_tile = [&](int tile, std::int64_t slot_offset) {
     if (tile < end) {
-      T* const keys   = ring + tile % task.stages * (2 * Tile::slots * head_size);
+      T* const keys   = ring + filled * stage_size;
       T* const values = keys + Tile::slots * head_size;
       for (int i = static_cast<int>(threadIdx.x); i < Tile::slots * Tile::packs;
            i += static_cast<int>(blockDim.x)) {
@@ -144,15 +147,20 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
       }
     }
     commit_copies();
+    filled = after(filled);
   };
 
   if (begin < end) {
-    for (int i = static_cast<int>(threadIdx.x); i < block_rows * Tile::packs;
-         i += static_cast<int>(blockDim.x)) {
+    // A lane knows where the row of its index begins, or -1: rows of padding are not read.
+    const int mine = first_row + warp * Tile::rows + lane;
+    const std::int64_t row_offset =
+        lane < Tile::rows && ancestors_of(mine) != 0 ? output_row(mine) * head_size : -1;
+    for (int i = lane; i < Tile::rows * Tile::packs; i += warp_size) {
       const int row = i / Tile::packs, pack = i % Tile::packs;
-      const bool is_there     = ancestors_of(first_row + row) != 0;
-      const std::int64_t from = is_there ? output_row(first_row + row) * head_size + 8 * pack : 0;
-      copy_async(queries + Tile::place(row, pack), trees.queries + from, is_there);
+      const std::int64_t offset = __shfl_sync(whole_warp, row_offset, row);
+      const std::int64_t from   = offset < 0 ? 0 : offset + 8 * pack;
+      copy_async(queries + Tile::place(warp * Tile::rows + row, pack), trees.queries + from,
+                 offset >= 0);
     }
   }
   for (int tile = begin; tile < begin + task.stages - 1; ++tile) {
@@ -160,8 +168,8 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   }
   std::int64_t upcoming = find_slot(begin + task.stages - 1);
 
-  AttentionRows<T, head_size> state;
-  const float scale = heads.scale * 1.44269504F;  // log2(e): weights are powers of two
+  AttentionRows<T, head_size> state(heads.scale *
+                                    1.44269504F);  // log2(e): weights are powers of two
   for (int tile = begin; tile < end; ++tile) {
     if (task.stages > 2) {
       wait_for_copies<1>();
@@ -172,9 +180,10 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     start_tile(tile + task.stages - 1, upcoming);
     upcoming = find_slot(tile + task.stages);
 
-    const T* const keys = ring + tile % task.stages * (2 * Tile::slots * head_size);
+    const T* const keys                                 = ring + read * stage_size;
+    read                                                = after(read);
     typename AttentionRows<T, head_size>::Scores scores = {};
-    state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys, scale);
+    state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys);
     if ((tile + 1) * Tile::slots > length) {
       for (int b = 0; b < Tile::blocks; ++b) {
         for (int half = 0; half < 2; ++half) {
