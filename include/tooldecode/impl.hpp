@@ -147,6 +147,7 @@
 #include <tooldecode/schema/grammar_builder.ipp>
 #include <tooldecode/schema/item_counts.ipp>
 #include <tooldecode/schema/json_schema.ipp>
+#include <tooldecode/schema/key_conditions.ipp>
 #include <tooldecode/schema/keywords.ipp>
 #include <tooldecode/schema/member_index.ipp>
 #include <tooldecode/schema/numbers.ipp>

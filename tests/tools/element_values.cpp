@@ -201,14 +201,77 @@ TEST_CASE("ElementValues accept identifiers as keys that the schema does not lis
   CHECK_FALSE(counted.accepts(element("c", "1") + element("a", "1") + element("b", "1")));
 }
 
+TEST_CASE("ElementValues accept further keys that are identifiers and match the pattern") {
+  const auto element = [](const char* key, const char* value) {
+    return std::string("<parameter=") + key + ">" + value + "</parameter>";
+  };
+  const Elements listed("qwen_xml", R"({"properties": {"a0": {"type": "null"}},
+      "patternProperties": {"^a": {"type": ["integer", "null"]}, "^b": {"type": "boolean"}},
+      "additionalProperties": false})");
+  CHECK(listed.accepts(element("a1", "3") + element("b", "true") + element("a0", "null")));
+  for (const char* other : {"c", "a ", "", "A"}) CHECK_FALSE(listed.accepts(element(other, "3")));
+  CHECK_FALSE(listed.accepts(element("a0", "3")));
+  CHECK_FALSE(listed.accepts(element("b", "3")));
+  const Elements named("qwen_xml", R"({"propertyNames": {"pattern": "^a"}})");
+  CHECK(named.accepts(element("a", "3")));
+  CHECK_FALSE(named.accepts(element("b", "3")));
+  CHECK(error_of("qwen_xml",
+                 R"({"patternProperties": {"^ a$": {}}, "additionalProperties": false})") ==
+        "none");
+}
+
+TEST_CASE("ElementValues enforce dependences and combinations, in nested objects too") {
+  const std::string conditions = R"("properties": {"a": {}, "b": {}, "c": {}},
+      "additionalProperties": false, "dependentRequired": {"a": ["b"]})";
+  const auto element           = [](const std::string& key) {
+    return "<cofl:value name=\"" + key + "\" type=\"json\">1</cofl:value>";
+  };
+  const auto check = [&](const Elements& elements, const std::string& before,
+                         const std::string& after) {
+    const auto accepts = [&](const std::vector<const char*>& names) {
+      std::string text = before;
+      for (const char* key : names) text += element(key);
+      return elements.accepts(text + after);
+    };
+    CHECK(accepts({}));
+    CHECK(accepts({"c", "b"}));
+    CHECK(accepts({"a", "c", "b"}));
+    CHECK(accepts({"b", "a"}));
+    CHECK_FALSE(accepts({"a"}));
+    CHECK_FALSE(accepts({"a", "c"}));
+  };
+  check(Elements("cohere_xml", ('{' + conditions + '}').c_str()), "", "");
+  check(Elements("cohere_xml",
+                 (R"({"properties": {"o": {"type": "object", )" + conditions + "}}}").c_str()),
+        "<cofl:value name=\"o\" type=\"dict\">", "</cofl:value>");
+  const Elements one("cohere_xml",
+                     R"({"properties": {"a": {}, "b": {}}, "additionalProperties": false,
+      "oneOf": [{"required": ["a"]}, {"required": ["b"]}]})");
+  CHECK(one.accepts(element("a")));
+  CHECK(one.accepts(element("b")));
+  CHECK_FALSE(one.accepts(element("a") + element("b")));
+  CHECK_FALSE(one.accepts(""));
+}
+
+TEST_CASE("ElementValues never write a key without a value, and refuse a required one") {
+  for (const char* value : {"false", R"({"enum": []})", R"({"not": {}})",
+                            R"({"type": "string", "pattern": "^abc$", "maxLength": 2})"}) {
+    CAPTURE(value);
+    const std::string properties = R"({"type": "object", "properties": {"a": )" +
+                                   std::string(value) +
+                                   R"(, "b": {"type": "integer"}}, "additionalProperties": false)";
+    const Elements optional("qwen_xml", (properties + '}').c_str());
+    CHECK(optional.accepts("<parameter=b>1</parameter>"));
+    for (const char* text : {"", "1", "abc", "ab"}) {
+      CHECK_FALSE(optional.accepts("<parameter=a>" + std::string(text) + "</parameter>"));
+    }
+    CHECK(error_of("qwen_xml", (properties + R"(, "required": ["a"]})").c_str()) ==
+          "unsatisfiable_schema");
+  }
+}
+
 TEST_CASE("ElementValues refuse a schema that elements cannot express") {
   CHECK(error_of("qwen_xml", R"({"type": "string"})") == "unsupported_keyword");
-  CHECK(error_of("qwen_xml", R"({"patternProperties": {"^a": {"type": "integer"}}})") ==
-        "unsupported_keyword");
-  CHECK(error_of("qwen_xml", R"({"propertyNames": {"pattern": "^a"}})") == "unsupported_keyword");
-  CHECK(error_of("qwen_xml",
-                 R"({"properties": {"a": {}, "b": {}}, "dependentRequired": {"a": ["b"]}})") ==
-        "unsupported_keyword");
   CHECK(error_of("qwen_xml", R"({"properties": {"a>b": {}}})") == "unsupported_name");
   CHECK(error_of("cohere_xml", R"({"properties": {"a>b": {}}})") == "none");
   CHECK(error_of("cohere_xml", R"({"properties": {"a": {"uniqueItems": true}}})") ==

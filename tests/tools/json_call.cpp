@@ -122,6 +122,40 @@ TEST_CASE("JsonCall::llama in loose form needs no mark where an answer begins wi
   CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == 0);
 }
 
+TEST_CASE("JsonCall::llama reads and constrains calls that begin with their type") {
+  const JsonCall llama     = JsonCall::llama();
+  const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"type": {"type": "string"}}}}])");
+  const std::string typed  = R"({"type": "function", "name": "f", "parameters": {"type": "x"}})";
+  const std::string marked = "<|python_tag|>" + typed;
+  const ToolCall one{"f", {{"type", "x"}}};
+  for (const std::string& text :
+       {typed, marked, "So. " + marked, typed + "; " + llama.write(std::vector{one}).substr(14),
+        std::string(R"({"type":"function","name":"f","parameters":{"type":"x"}})"),
+        std::string(
+            "{\"type\": \"function\",\n \"name\": \"f\", \"parameters\": {\"type\": \"x\"}}")}) {
+    CAPTURE(text);
+    for (const ToolCall& read : llama.parse(text, tools)) CHECK(read == one);
+    CHECK(llama.parse(text, tools).size() == (text.find(';') == std::string::npos ? 1 : 2));
+    CHECK(test::refused(llama, tools, text) == -1);
+    const auto required = test::loose({.choice = ToolChoice::required});
+    CHECK((test::refused(llama, tools, text, required) == -1) == !text.starts_with("So"));
+  }
+  CHECK(llama.write(std::vector{one}) ==
+        R"(<|python_tag|>{"name": "f", "parameters": {"type": "x"}})");
+  // As any other layout than the format's own, where it is the only one.
+  CHECK(test::refused(llama, tools, marked, {.choice = ToolChoice::required}) == 16);
+  CHECK(test::refused(llama, tools, R"({"type": "tool)") == 10);
+  CHECK(test::refused(llama, tools, R"({"type": "function", "parameters")") == 22);
+  for (const char* other : {R"({"type": "tool", "name": "f", "parameters": {}})",
+                            R"({"type": 1, "name": "f", "parameters": {}})"}) {
+    CHECK_THROWS_AS(llama.parse(other, tools), Error);
+  }
+  CHECK_THROWS_AS(
+      JsonCall::bare().parse(R"({"type": "function", "name": "f", "arguments": {}})", tools),
+      Error);
+}
+
 TEST_CASE(
     "JsonCall::qwen_2_5 reads a fence or object as a call where it begins with a tool's name") {
   const JsonCall format = JsonCall::qwen_2_5();

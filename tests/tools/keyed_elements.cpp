@@ -1,6 +1,7 @@
 #include <string>
 
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/keyed_elements.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -32,4 +33,23 @@ TEST_CASE("KeyedElements accept members of a set in every spelling of their deli
   CHECK_FALSE(accepts("<k>a=3;"));
   CHECK_FALSE(accepts("<k>a=1;<k>a=1;"));
   CHECK_FALSE(accepts("<k>a=1;<k>1=3;"));
+}
+
+TEST_CASE("Elements of other keys: those identifiers that an automaton accepts") {
+  Grammar grammar;
+  KeyedSet set{.members = {}, .others = {}, .separator = grammar.empty()};
+  tools::KeyedElements elements(set, "<k>", "=>");
+  elements.add_others(grammar.literal("1;"), tooldecode::text::compile_pattern("^a|c$"));
+  elements.add_others(grammar.literal("2;"), tooldecode::text::compile_pattern("^ b$"));
+  CHECK(set.others.size() == 2);  // no identifier has a space
+  const grammar::Automaton machine(grammar, grammar.keyed_set(set));
+  const auto accepts = [&](const std::string& text) {
+    const auto state = machine.advance(machine.initial(), text);
+    return state && machine.is_accepting(*state);
+  };
+  CHECK(accepts("<k>a=>1;<k>bc=>1;<k>a_2=>1;"));
+  for (const char* text : {"<k>b=>1;", "<k>=>1;", "<k>a=1;", "<k>a =>1;", "<k> b=>2;", "a=>1;"}) {
+    CAPTURE(text);
+    CHECK_FALSE(accepts(text));
+  }
 }

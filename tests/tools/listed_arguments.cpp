@@ -1,6 +1,9 @@
 #include <string>
 
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/json_value.hpp>
+#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 
 #include <support/catch.hpp>
@@ -23,23 +26,76 @@ TEST_CASE("argument_schema is the property's schema, or that of other properties
   CHECK(*argument_schema(tools[1], "c").schema == false);
 }
 
-TEST_CASE("check_listed_arguments refuses keywords about all arguments together") {
-  const auto code = [](const std::string& more) {
-    const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
-      "properties": {"a": {"type": "integer"}})" +
-                                         more + "}}]");
-    Grammar grammar;
-    SchemaCompiler compiler(grammar, tools[0].parameters);
+namespace {
+
+ToolSet tool_with(const std::string& parameters) {
+  return ToolSet::parse(R"([{"name": "f", "parameters": )" + parameters + "}]");
+}
+
+}  // namespace
+
+TEST_CASE("are_listed is false if a keyword depends on several properties") {
+  const std::string listed = R"({"type": "object", "properties": {"a": {"anyOf": [{}]}},
+    "required": ["a"], "description": "d")";
+  CHECK(are_listed(tool_with(listed + "}")[0]));
+  for (const char* more : {R"("not": {"required": ["b"]})", R"("anyOf": [{}])",
+                           R"("minProperties": 1)", R"("dependentRequired": {"a": ["b"]})"}) {
+    CHECK_FALSE(are_listed(tool_with(listed + ", " + more + "}")[0]));
+  }
+}
+
+TEST_CASE("ListedArguments give each alternative all keys that it may have as members") {
+  const ToolSet tools = tool_with(R"({"type": "object", "properties": {"b": {}, "a": {}}, "anyOf": [
+      {"properties": {"x": {"type": "string"}}, "required": ["x"], "additionalProperties": true},
+      {"properties": {"y": {"type": "integer"}}, "required": ["y"],
+       "additionalProperties": {"type": "string"}}]})");
+  schema::Reader reader(tools[0].parameters, parameter_rules(tools[0]));
+  const ListedArguments listed(tools[0], reader);
+  REQUIRE(listed.objects().size() == 2);
+  for (const schema::ObjectForm& object : listed.objects()) {
+    std::string names;
+    for (const auto& member : object.members) names += member.name;
+    CHECK(names == "baxy");
+  }
+}
+
+TEST_CASE("find_argument_form gives one form for all alternatives") {
+  const ToolSet tools = tool_with(R"({"type": "object", "oneOf": [
+      {"properties": {"text": {"const": "x"}, "mixed": {"type": "string"}, "null": {"type": "string"},
+                      "data": {"type": "integer"}, "one": {"type": "string"}}, "required": ["one"]},
+      {"properties": {"text": {"type": "string"}, "mixed": {"type": "integer"},
+                      "null": {"type": "null"}, "data": {"type": "boolean"}, "two": {}},
+       "required": ["two"]}]})");
+  const auto form     = [&](const char* key) { return find_argument_form(tools[0], key); };
+  CHECK(form("text") == PlainForm::text);
+  CHECK(form("one") == PlainForm::text);
+  CHECK(form("mixed") == PlainForm::mixed);
+  CHECK(form("two") == PlainForm::mixed);
+  CHECK(form("null") == PlainForm::nullable);
+  CHECK(form("data") == PlainForm::json);
+  CHECK_FALSE(find_argument_form(tool_with(R"({"type": "object", "anyOf": 3})")[0], "a"));
+}
+
+TEST_CASE("ListedArguments::plain_form refuses further keys with and without strings") {
+  const auto error = [](const std::string& parameters) {
+    const ToolSet tools = tool_with(parameters);
+    schema::Reader reader(tools[0].parameters, parameter_rules(tools[0]));
+    const ListedArguments listed(tools[0], reader);
     try {
-      check_listed_arguments(compiler, tools[0]);
+      for (const schema::ObjectForm& object : listed.objects()) {
+        for (const auto& others : object.others) (void)listed.plain_form(others);
+      }
     } catch (const Error& e) {
       return std::string(name(e.code())) + " " + e.where();
     }
     return std::string("none");
   };
-  CHECK(code("") == "none");
-  CHECK(code(R"(, "enum": [{"a": 1}])").starts_with("unsupported_keyword #/0/parameters"));
-  CHECK(code(R"(, "not": {"required": ["a"]})") == "unsupported_keyword #/0/parameters/not");
+  CHECK(error(R"({"type": "object", "patternProperties": {"^a": {"type": "string"},
+                  "^b": {"type": "integer"}}})") == "none");
+  CHECK(error(R"({"type": "object", "patternProperties": {"^a": {}}, "anyOf": [
+                  {"minProperties": 2, "additionalProperties": {"type": "string"}},
+                  {"maxProperties": 1, "additionalProperties": {"type": "integer"}}]})") ==
+        "unsupported_keyword #/0/parameters/patternProperties");
 }
 
 TEST_CASE(

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/plain_text.hpp>
@@ -126,4 +128,28 @@ TEST_CASE("PlainText of a schema without a text that avoids the mark throws") {
   CHECK(error_of(R"({"enum": ["a", "b</p>"]})") == "unsupported_keyword #");
   CHECK(error_of(R"({"type": "string", "pattern": "^x</p>$"})") == "unsatisfiable_schema #");
   CHECK(error_of(R"({"type": "string", "pattern": "x"})") == "none");
+}
+
+TEST_CASE(
+    "Where no value is in a form, no text is: an error only of what the delimiter rules out") {
+  const auto made = [](const char* text) -> std::string {
+    const Json schema = tooldecode::text::parse_json(text);
+    Grammar grammar;
+    PlainText plain(grammar, closing);
+    Reader reader(schema);
+    Spellings spellings(grammar, ValueSyntax::json);
+    GrammarBuilder json(grammar, reader, spellings, false);
+    try {
+      const NodeId node = plain.value_or_nothing(reader, reader.form(schema, "#"), "#", json);
+      return grammar.satisfiable()[node.index()] ? "some" : "nothing";
+    } catch (const Error& e) {
+      return std::string(name(e.code())) + " " + e.where();
+    }
+  };
+  CHECK(made("false") == "nothing");
+  CHECK(made(R"({"enum": []})") == "nothing");
+  CHECK(made(R"({"type": "string", "pattern": "^abc$", "maxLength": 2})") == "nothing");
+  CHECK(made(R"({"type": "string", "pattern": "^abc$"})") == "some");
+  CHECK(made(R"({"type": "string", "pattern": "^x</p>$"})") == "unsatisfiable_schema #");
+  CHECK(made(R"({"enum": ["b</p>"]})") == "unsupported_keyword #");
 }

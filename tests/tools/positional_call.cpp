@@ -94,6 +94,54 @@ TEST_CASE("PositionalCall accepts leading keys only where they are the first par
   CHECK_THROWS_AS(refused(toolken, "", options({"digits"})), Error);
 }
 
+TEST_CASE("PositionalCall allows as many arguments as combinations and conditions do") {
+  const auto machine = [](const std::string& parameters) {
+    return ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", )" + parameters +
+                          "}}]");
+  };
+  const std::string three = R"("properties": {"a": {"type": "integer"}, "b": {"type": "string"},
+      "c": {"type": "boolean"}})";
+  const auto lengths      = [&](const std::string& more) {
+    const ToolSet tools = machine(three + more);
+    std::string taken;
+    for (const char* list : {"", "1", "1, \"x\"", "1, \"x\", true"}) {
+      const std::string text = "<T>f(" + std::string(list) + ")";
+      taken +=
+          test::refused(tool_dec, tools, text, {.choice = ToolChoice::required}) == -1 ? '1' : '0';
+    }
+    return taken;
+  };
+  CHECK(lengths("") == "1111");
+  CHECK(lengths(R"(, "required": ["b"])") == "0011");
+  CHECK(lengths(R"(, "minProperties": 1, "maxProperties": 2)") == "0110");
+  CHECK(lengths(R"(, "dependentRequired": {"a": ["c"]})") == "1001");
+  CHECK(lengths(R"(, "oneOf": [{"required": ["a"]}, {"required": ["b"]}])") == "0100");
+  CHECK(lengths(R"(, "if": {"required": ["b"]}, "then": {"required": ["c"]})") == "1101");
+  CHECK(lengths(R"(, "anyOf": [{"properties": {"a": {"minimum": 2}}}, {"required": ["c"]}])") ==
+        "1001");
+}
+
+TEST_CASE("PositionalCall writes no argument after one without a value") {
+  const auto tools = [](const std::string& required) {
+    return ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", "properties":
+      {"a": {"type": "integer"}, "b": {"enum": []}, "c": {}}, "required": [)" +
+                          required + "]}}]");
+  };
+  for (const char* required : {"", R"("a")"}) {
+    CHECK(test::refused(tool_dec, tools(required), "<T>f(1)") == -1);
+    CHECK(test::refused(tool_dec, tools(required), "<T>f(1, 2)") >= 0);
+  }
+  for (const char* required : {R"("b")", R"("c")"}) {
+    try {
+      static_cast<void>(test::refused(tool_dec, tools(required), ""));
+      FAIL("must throw");
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::unsatisfiable_schema);
+      CHECK(error.where() == "#/0/parameters");
+    }
+  }
+}
+
 TEST_CASE("PositionalCall::parse of a broken call throws with its byte") {
   const std::map<std::string, std::string> cases = {
       {"<T>cube(3)", "byte 3"},      {"<T>square(", "byte 10"},    {"<T>square(1", "byte 11"},

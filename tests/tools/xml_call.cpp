@@ -390,3 +390,101 @@ TEST_CASE("XmlCall::parse of a broken call throws with its byte") {
     CHECK(error_of(qwen, text) == "malformed_call " + where);
   }
 }
+
+TEST_CASE("Arguments in elements: alternatives, each with the values that it has") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"kind": {"enum": ["text", "number"]}}, "required": ["kind"], "oneOf": [
+      {"properties": {"kind": {"const": "text"}, "value": {"type": "string"}}, "required": ["value"]},
+      {"properties": {"kind": {"const": "number"}, "value": {"type": "integer"}}}]}}])");
+  const auto call     = [](const char* kind, const std::string& value) {
+    std::string text =
+        std::string("<tool_call>\n<function=f>\n<parameter=kind>\n") + kind + "\n</parameter>\n";
+    if (!value.empty()) text += "<parameter=value>\n" + value + "\n</parameter>\n";
+    return text + "</function>\n</tool_call>";
+  };
+  const auto accepts = [&](const std::string& text, ChoiceOptions options = {}) {
+    options.choice = ToolChoice::required;
+    return test::refused(qwen, tools, text, options) == -1;
+  };
+  // The value may be a string or not, so that a string has its quotes.
+  CHECK(accepts(call("text", "\"a\"")));
+  CHECK(accepts(call("number", "3")));
+  CHECK(accepts(call("number", "")));
+  CHECK_FALSE(accepts(call("text", "3")));
+  CHECK_FALSE(accepts(call("text", "a")));
+  CHECK_FALSE(accepts(call("number", "\"a\"")));
+  CHECK_FALSE(accepts(call("text", "")));
+  for (const Json& value : {Json("a"), Json(3)}) {
+    const std::vector<ToolCall> calls{
+        {"f", {{"kind", value.is_string() ? "text" : "number"}, {"value", value}}}};
+    CHECK(qwen.parse(qwen.write(calls, tools), tools) == calls);
+    CHECK(accepts(qwen.write(calls, tools), {.documented_order = true}));
+  }
+}
+
+TEST_CASE("Arguments in elements: a leading key is one that some alternative has") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "dependentRequired": {"b": ["a"]}, "anyOf": [{"properties": {"c": {"type": "integer"}},
+    "required": ["c"]}, {"required": ["a"]}]}}])");
+  const auto options  = [](const char* key) {
+    return ChoiceOptions{.choice = ToolChoice::named, .name = "f", .leading_keys = {key}};
+  };
+  const auto call = [](const std::vector<std::string>& keys) {
+    std::string text = "<tool_call>\n<function=f>\n";
+    for (const std::string& key : keys) text += "<parameter=" + key + ">\n1\n</parameter>\n";
+    return text + "</function>\n</tool_call>";
+  };
+  CHECK(test::refused(qwen, tools, call({"b", "a"}), options("b")) == -1);
+  CHECK(test::refused(qwen, tools, call({"a", "b"}), options("b")) >= 0);
+  CHECK(test::refused(qwen, tools, call({"b", "c"}), options("b")) >= 0);
+  CHECK(test::refused(qwen, tools, call({"c"}), options("c")) == -1);
+  try {
+    static_cast<void>(test::refused(qwen, tools, "", options("d")));
+    FAIL("must throw");
+  } catch (const Error& e) {
+    CHECK(e.code() == Errc::invalid_option);
+    CHECK(e.where() == "d");
+  }
+}
+
+TEST_CASE("Arguments in elements: where null may stand in one alternative, no string is its word") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", "oneOf": [
+      {"properties": {"v": {"type": "string"}, "a": {"const": 1}}, "required": ["a"]},
+      {"properties": {"v": {"type": "null"}, "b": {"const": 1}}, "required": ["b"]}]}}])");
+  const auto accepts = [&](const char* key, const char* value) {
+    const std::string text = std::string("<tool_call>\n<function=f>\n<parameter=v>\n") + value +
+                             "\n</parameter>\n<parameter=" + key +
+                             ">\n1\n</parameter>\n</function>\n</tool_call>";
+    return test::refused(qwen, tools, text, {.choice = ToolChoice::required}) == -1;
+  };
+  CHECK(accepts("a", "x"));
+  CHECK(accepts("a", "nulls"));
+  CHECK_FALSE(accepts("a", "null"));
+  CHECK(accepts("b", "null"));
+  CHECK_FALSE(accepts("b", "x"));
+}
+
+TEST_CASE("Arguments in elements: what the format cannot write is an error with its place") {
+  const auto error = [](const std::string& parameters) {
+    const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": )" + parameters + "}]");
+    try {
+      static_cast<void>(test::refused(qwen, tools, ""));
+    } catch (const Error& e) {
+      return std::string(name(e.code())) + " " + e.where();
+    }
+    return std::string("none");
+  };
+  CHECK(error(R"({"type": "object", "properties": {"a": false, "b": {}}})") == "none");
+  CHECK(error(R"({"type": "object", "properties": {"a": false}, "required": ["a"]})") ==
+        "unsatisfiable_schema #/0/parameters");
+  CHECK(error(R"({"type": "object", "properties": {"a": {}}, "not": {}})") ==
+        "unsatisfiable_schema #/0/parameters");
+  CHECK(error(R"({"type": "object", "properties": {"a": {"enum": ["</parameter>"]}}})") ==
+        "unsupported_keyword #/0/parameters/properties/a");
+  CHECK(error(R"({"type": "object", "anyOf": [{"properties": {" a": {}}}]})") ==
+        "unsupported_name #/0/parameters");
+  CHECK(
+      error(R"({"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}})") ==
+      "unsupported_keyword #/0/parameters/properties/a/uniqueItems");
+}

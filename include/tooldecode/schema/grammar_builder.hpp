@@ -17,9 +17,8 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/item_counts.hpp>
-#include <tooldecode/schema/member_index.hpp>
+#include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/numbers.hpp>
-#include <tooldecode/schema/object_keys.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -65,16 +64,8 @@ class GrammarBuilder {
 
   NodeId end() { return text_.end(); }
 
-  // Joins conditions that share keys. Returns false if a keyed set cannot express them: too many
-  // keys, or other demands on which members are present.
-  static bool join_conditions(ObjectForm& form, const Members& written);
-  static std::size_t count_shared(const std::vector<std::string>& a,
-                                  const std::vector<std::string>& b);
-  // Splits into the alternatives of the first remaining condition.
-  NodeId by_condition(ObjectForm form, const Members& written);
-  // A condition with places instead of keys, ascending.
-  static KeyedSet::Together with_places(const ObjectForm::Together& together,
-                                        std::vector<std::pair<std::uint32_t, std::size_t>> keys);
+  // The members of an object whose conditions a set keeps.
+  NodeId member_set(ObjectForm form, const Members& written);
 
   NodeId content(const Form& form, const Members& written);
 

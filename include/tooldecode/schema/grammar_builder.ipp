@@ -20,9 +20,8 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/item_counts.hpp>
-#include <tooldecode/schema/member_index.hpp>
+#include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/numbers.hpp>
-#include <tooldecode/schema/object_keys.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
@@ -73,16 +72,15 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id, const Members& written
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members& written) {
-  if (!join_conditions(form, written)) return by_condition(std::move(form), written);
-  MemberIndex index(form);
-  for (const auto& [name, needed] : form.dependent) {
-    for (const std::string& one : {name, needed}) {
-      (void)member_of(form, index, one, reader_.forms);
-    }
-  }
-  for (const ObjectForm::Together& together : form.together) {
-    for (const std::string& one : together.keys) (void)member_of(form, index, one, reader_.forms);
-  }
+  const bool is_fixed = written.documented_order || !written.leading_keys.empty();
+  std::vector<NodeId> choices;
+  visit_by_conditions(
+      std::move(form), reader_.forms, is_fixed ? MemberOrder::fixed : MemberOrder::any,
+      [&](ObjectForm one) { choices.push_back(member_set(std::move(one), written)); });
+  return choices.size() == 1 ? choices[0] : one_of(std::move(choices));
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Members& written) {
   std::size_t leading = 0;
   std::vector<std::uint32_t> documented(form.members.size());
   for (std::uint32_t i = 0; i < documented.size(); ++i) documented[i] = i;
@@ -120,17 +118,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members&
     auto spellings = written.plain ? std::vector{name} : text_.key(name);
     set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
   }
-  const MemberIndex places(form);  // leading keys have moved
-  for (const auto& [name, needed] : form.dependent) {
-    set.dependent.emplace_back(*places.find(name), *places.find(needed));
-  }
-  for (const ObjectForm::Together& together : form.together) {
-    std::vector<std::pair<std::uint32_t, std::size_t>> keys;
-    for (std::size_t i = 0; i < together.keys.size(); ++i) {
-      keys.emplace_back(*places.find(together.keys[i]), i);
-    }
-    set.together.push_back(with_places(together, std::move(keys)));
-  }
+  add_conditions(set, form);  // leading keys have moved
   for (const ObjectForm::Others& other : form.others) {
     NodeId any = value(other.value);
     if (written.every_mark) any = grammar_.tagged(*written.every_mark, any);
@@ -140,74 +128,6 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members&
     }
   }
   return shared_set(set);
-}
-
-TOOLDECODE_INLINE bool GrammarBuilder::join_conditions(ObjectForm& form, const Members& written) {
-  if (form.together.empty()) return true;
-  if (form.count != text::Occurrences{} || !form.dependent.empty() || written.documented_order ||
-      !written.leading_keys.empty()) {
-    return false;
-  }
-  auto& all = form.together;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    for (std::size_t j = i + 1; j < all.size();) {
-      BuildBudget::spend(20);
-      const std::size_t shared = count_shared(all[i].keys, all[j].keys);
-      if (shared == 0) {
-        ++j;
-        continue;
-      }
-      if (all[i].keys.size() + all[j].keys.size() - shared > ObjectForm::Together::max_keys) {
-        return false;
-      }
-      all[i] = ObjectForm::Together::joined(all[i], all[j]);
-      all.erase(all.begin() + static_cast<std::ptrdiff_t>(j));
-      j = i + 1;
-    }
-  }
-  return true;
-}
-
-TOOLDECODE_INLINE std::size_t GrammarBuilder::count_shared(const std::vector<std::string>& a,
-                                                           const std::vector<std::string>& b) {
-  return static_cast<std::size_t>(std::count_if(a.begin(), a.end(), [&](const std::string& one) {
-    return std::find(b.begin(), b.end(), one) != b.end();
-  }));
-}
-
-TOOLDECODE_INLINE NodeId GrammarBuilder::by_condition(ObjectForm form, const Members& written) {
-  const ObjectForm::Together together = std::move(form.together.back());
-  form.together.pop_back();
-  std::vector<NodeId> choices;
-  for (std::uint32_t set = 0; set < 1U << together.keys.size(); ++set) {
-    if (!together.allows(set)) continue;
-    BuildBudget::spend(50 + 5 * form.members.size());
-    ObjectForm one = form;
-    MemberIndex index(one);
-    for (std::size_t i = 0; i < together.keys.size(); ++i) {
-      ObjectForm::Member& member = member_of(one, index, together.keys[i], reader_.forms);
-      if ((set >> i & 1) != 0) {
-        member.required = true;
-      } else {
-        member.value = nothing_form;
-      }
-    }
-    if (settle(one)) choices.push_back(members(std::move(one), written));
-  }
-  return one_of(std::move(choices));
-}
-
-TOOLDECODE_INLINE KeyedSet::Together GrammarBuilder::with_places(
-    const ObjectForm::Together& together, std::vector<std::pair<std::uint32_t, std::size_t>> keys) {
-  std::sort(keys.begin(), keys.end());
-  KeyedSet::Together result;
-  for (const auto& [place, key] : keys) result.keys.push_back(place);
-  for (std::uint32_t set = 0; set < 1U << keys.size(); ++set) {
-    std::uint32_t own = 0;
-    for (std::size_t i = 0; i < keys.size(); ++i) own |= (set >> i & 1) << keys[i].second;
-    result.allowed |= std::uint64_t{together.allows(own)} << set;
-  }
-  return result;
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::content(const Form& form, const Members& written) {

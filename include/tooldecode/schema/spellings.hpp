@@ -73,6 +73,9 @@ class Spellings {
   [[nodiscard]] static text::Dfa identifiers(const text::TextDfa& text);
 
   [[nodiscard]] static text::DfaPointer identifier(std::string_view before, std::string_view after);
+  /// The same of identifiers that an automaton accepts, whose bytes `after` does not begin with.
+  [[nodiscard]] static text::DfaPointer identifier(std::string_view before, const text::Dfa& words,
+                                                   std::string_view after);
 
  private:
   NodeId separator(char mark);

@@ -184,6 +184,41 @@ TOOLDECODE_INLINE text::DfaPointer Spellings::identifier(std::string_view before
   return std::make_shared<const text::Dfa>(std::move(rows));
 }
 
+TOOLDECODE_INLINE text::DfaPointer Spellings::identifier(std::string_view before,
+                                                         const text::Dfa& words,
+                                                         std::string_view after) {
+  if (words.empty()) return std::make_shared<const text::Dfa>(words);
+  const std::size_t inside = before.size(), behind = inside + words.size();
+  std::vector<text::Dfa::Row> rows(behind + after.size());
+  const auto spell = [&](std::size_t from, std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      rows[from + i].next[static_cast<unsigned char>(text[i])] =
+          static_cast<text::Dfa::State>(from + i + 1);
+    }
+  };
+  spell(0, before);
+  for (std::size_t s = 0; s < words.size(); ++s) {
+    const auto state = static_cast<text::Dfa::State>(s);
+    for (unsigned b = 0; b < 256; ++b) {
+      const text::Dfa::State next = words.next(state, static_cast<std::uint8_t>(b));
+      if (next != text::Dfa::dead) {
+        rows[inside + s].next[b] = static_cast<text::Dfa::State>(inside + next);
+      }
+    }
+    if (words.accepting(state) && !after.empty()) {
+      rows[inside + s].next[static_cast<unsigned char>(after[0])] =
+          static_cast<text::Dfa::State>(behind);
+    } else {
+      rows[inside + s].accepting = words.accepting(state);
+    }
+  }
+  if (!after.empty()) {
+    spell(behind, after.substr(1));
+    rows.back().accepting = true;
+  }
+  return std::make_shared<const text::Dfa>(std::move(rows));
+}
+
 TOOLDECODE_INLINE NodeId Spellings::separator(char mark) {
   if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
   return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});

@@ -26,13 +26,12 @@ namespace tooldecode::tools {
 /// Strings are written as they are, up to the delimiter that closes them, any other value as JSON,
 /// and where a value may be either, both are texts of it; in styles that nest, lists and objects are
 /// elements again. A key that the schema does not name is an identifier, in a style with entities
-/// any text; in one that repeats the key behind the value there is none.
+/// any text if no pattern tells it; in one that repeats the key behind the value there is none.
 ///
 /// \par Complexity  as SchemaCompiler
 /// \par Threads     one at a time per Grammar
 /// \par Errors      those of Reader and GrammarBuilder; Error{unsupported_keyword} for a schema that
-///                  has no object, for keywords that make members depend on each other or on the
-///                  texts of their keys, and for values that the style cannot tell;
+///                  has no object and for values that the style cannot tell;
 ///                  Error{unsupported_name}; Error{unsatisfiable_schema}
 /// \par Source      see element_styles
 class ElementValues {
@@ -48,11 +47,15 @@ class ElementValues {
 
   /// What follows the key of a value of a schema in the document, up to what closes the element.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
+  /// The same of a form of its reader.
+  [[nodiscard]] NodeId value(schema::FormId id) { return content(id); }
+  /// What reads the document.
+  [[nodiscard]] schema::Reader& reader() noexcept { return reader_; }
 
  private:
   [[nodiscard]] NodeId elements(const std::vector<schema::ObjectForm>& objects,
                                 const std::string& place);
-  [[nodiscard]] NodeId elements(const schema::ObjectForm& object, const std::string& place);
+  [[nodiscard]] NodeId element_set(const schema::ObjectForm& object, const std::string& place);
   void add_others(KeyedSet& set, KeyedElements& elements, const schema::ObjectForm& object,
                   const std::string& place);
   // A key as it is written.

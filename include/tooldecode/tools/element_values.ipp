@@ -16,6 +16,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/number_bounds.hpp>
@@ -45,12 +46,13 @@ TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& sch
       plain_(grammar, style.text_end(), style.ends_of_values()) {}
 
 TOOLDECODE_INLINE NodeId ElementValues::objects() {
-  const schema::FormId id = reader_.form(schema_, "#");
-  const auto objects      = reader_.written(id).objects;
-  if (objects.empty()) {
+  const schema::FormId id  = reader_.form(schema_, "#");
+  const schema::Form& form = reader_.written(id);
+  if (form.objects.empty() && !form.empty()) {
     throw Error(Errc::unsupported_keyword, "#", "elements are written of objects alone");
   }
-  const NodeId node = elements(objects, "#");
+  const auto objects = form.objects;
+  const NodeId node  = elements(objects, "#");
   if (grammar_.satisfiable(first_)[node.index()]) return node;
   throw Error(Errc::unsatisfiable_schema, "#", "no object conforms to this schema");
 }
@@ -64,16 +66,17 @@ TOOLDECODE_INLINE NodeId ElementValues::value(const Json& schema, const std::str
 TOOLDECODE_INLINE NodeId ElementValues::elements(const std::vector<schema::ObjectForm>& objects,
                                                  const std::string& place) {
   std::vector<NodeId> all;
-  for (const schema::ObjectForm& object : objects) all.push_back(elements(object, place));
+  const auto order = documented_order_ ? schema::MemberOrder::fixed : schema::MemberOrder::any;
+  for (const schema::ObjectForm& object : objects) {
+    schema::visit_by_conditions(object, reader_.forms, order, [&](const schema::ObjectForm& one) {
+      all.push_back(element_set(one, place));
+    });
+  }
   return grammar_.choice(std::move(all));
 }
 
-TOOLDECODE_INLINE NodeId ElementValues::elements(const schema::ObjectForm& object,
-                                                 const std::string& place) {
-  if (!object.dependent.empty() || !object.together.empty()) {
-    throw Error(Errc::unsupported_keyword, place,
-                "elements that depend on each other are not supported");
-  }
+TOOLDECODE_INLINE NodeId ElementValues::element_set(const schema::ObjectForm& object,
+                                                    const std::string& place) {
   KeyedSet set{.members          = {},
                .others           = {},
                .separator        = separator(),
@@ -87,6 +90,7 @@ TOOLDECODE_INLINE NodeId ElementValues::elements(const schema::ObjectForm& objec
     value.push_back(spellings_.space());
     elements.add(written, grammar_.sequence(std::move(value)), member.required);
   }
+  schema::add_conditions(set, object);
   add_others(set, elements, object, place);
   return grammar_.sequence({spellings_.space(), grammar_.keyed_set(set)});
 }
@@ -96,10 +100,6 @@ TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& e
                                                  const std::string& place) {
   for (const schema::ObjectForm::Others& others : object.others) {
     if (others.value == schema::nothing_form) continue;
-    if (!others.keys.empty()) {
-      throw Error(Errc::unsupported_keyword, place,
-                  "keys of elements are listed or any, and no pattern's");
-    }
     if (style_.repeats_key()) {
       // What is said of no key in particular does not ask for one.
       if (others.value == schema::any_form) continue;
@@ -108,6 +108,10 @@ TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& e
     }
     const NodeId value = grammar_.sequence(
         {content(others.value), delimiter(grammar_, style_.after_value), spellings_.space()});
+    if (!others.keys.empty()) {
+      elements.add_others(value, reader_.forms.texts.texts(others.keys));
+      continue;
+    }
     if (!style_.escapes) {
       elements.add_others(value);
       continue;
@@ -225,11 +229,11 @@ TOOLDECODE_INLINE NodeId ElementValues::text(const schema::Form& form, const std
   const bool is_open =
       std::find(form.texts.begin(), form.texts.end(), schema::StringForm{}) != form.texts.end();
   schema::Form texts;
-  texts.texts = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
-  const NodeId node =
-      grammar_.sequence({delimiter(grammar_, style_.before_text),
-                         plain_.value(reader_, reader_.forms.add(std::move(texts)), place),
-                         delimiter(grammar_, style_.after_text)});
+  texts.texts             = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
+  const schema::FormId id = reader_.forms.add(std::move(texts));
+  const NodeId node       = grammar_.sequence({delimiter(grammar_, style_.before_text),
+                                               plain_.value_or_nothing(reader_, id, place, json_),
+                                               delimiter(grammar_, style_.after_text)});
   return is_open || style_.padding != ElementPadding::any ? node : padded(node);
 }
 

@@ -64,6 +64,9 @@ struct JsonCall {
   /// what stands behind one is a call where it is an object that begins with a tool's name, in one of
   /// the usual layouts, and text otherwise. Without a begin, only the answer's first object.
   std::vector<tools::CallFence> fences{};
+  /// What the key `type` says of a call, where models write one before the name; it is not kept.
+  /// Empty: a call has none.
+  std::string call_type{};
 
   /// What values are written in.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
@@ -75,7 +78,7 @@ struct JsonCall {
   /// that of Qwen2.5.
   [[nodiscard]] static JsonCall qwen_2_5();
   /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`, the tag not needed where the answer
-  /// begins with a call.
+  /// begins with a call. `"type": "function"` may precede the name, as the models often have it.
   [[nodiscard]] static JsonCall llama();
   /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`; a call may have an `"id"`, too.
   [[nodiscard]] static JsonCall mistral();

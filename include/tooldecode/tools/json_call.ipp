@@ -36,7 +36,9 @@ TOOLDECODE_INLINE JsonCall JsonCall::qwen_2_5() {
 }
 
 TOOLDECODE_INLINE JsonCall JsonCall::llama() {
-  return {"<|python_tag|>", "", "", "parameters", "; ", false, true};
+  JsonCall format{"<|python_tag|>", "", "", "parameters", "; ", false, true};
+  format.call_type = "function";
+  return format;
 }
 
 TOOLDECODE_INLINE JsonCall JsonCall::mistral() {
@@ -336,6 +338,12 @@ TOOLDECODE_INLINE NodeId JsonCall::before_name(Grammar& grammar,
                                                const ChoiceOptions& options) const {
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   NodeId counted = grammar.empty();
+  if (!call_type.empty() && options.whitespace != 0) {
+    std::string spelled;
+    text::append_json_string(spelled, call_type);
+    counted = grammar.optional(grammar.sequence(
+        {grammar.literal("\"type\""), text.colon(), grammar.literal(spelled), text.comma()}));
+  }
   if (!number.empty()) {
     counted =
         grammar.sequence({grammar.literal('"' + number + '"'), text.colon(), grammar.literal("\""),
@@ -354,6 +362,10 @@ TOOLDECODE_INLINE ToolCall JsonCall::parse_call(text::ValueReader& reader) const
     if (!key.empty() && object.is_object() && object.contains(key) && object[key].is_string()) {
       object.erase(key);
     }
+  }
+  if (!call_type.empty() && object.is_object() && object.contains("type") &&
+      object["type"] == call_type) {
+    object.erase("type");
   }
   if (name.empty()) {
     const bool is_named = object.is_object() && object.size() == 1 && object.begin()->is_object();

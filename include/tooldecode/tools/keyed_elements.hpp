@@ -9,6 +9,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 
 namespace tooldecode::tools {
@@ -27,6 +28,8 @@ class KeyedElements {
   void add(const std::string& key, NodeId value, bool required);
   /// Members of any other key that is an identifier.
   void add_others(NodeId value);
+  /// The same of a text that an automaton accepts.
+  void add_others(NodeId value, const text::TextDfa& keys);
 
  private:
   KeyedSet& set_;

@@ -35,4 +35,14 @@ TOOLDECODE_INLINE void KeyedElements::add_others(NodeId value) {
   }
 }
 
+TOOLDECODE_INLINE void KeyedElements::add_others(NodeId value, const text::TextDfa& keys) {
+  const text::Dfa words = schema::Spellings::identifiers(keys);
+  if (words.empty()) return;
+  for (const std::string& before : before_) {
+    for (const std::string& after : after_) {
+      set_.others.push_back({schema::Spellings::identifier(before, words, after), value});
+    }
+  }
+}
+
 }  // namespace tooldecode::tools

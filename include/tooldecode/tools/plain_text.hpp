@@ -12,6 +12,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
@@ -52,6 +53,11 @@ class PlainText {
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
   [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id, const std::string& pointer);
+  /// The same, and nothing where no value is in the form, however it is written.
+  ///
+  /// \param json  of the same grammar and reader
+  [[nodiscard]] NodeId value_or_nothing(schema::Reader& reader, schema::FormId id,
+                                        const std::string& pointer, schema::GrammarBuilder& json);
 
  private:
   static std::string pattern_of(const std::string& delimiter,

@@ -14,6 +14,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
@@ -78,6 +79,20 @@ TOOLDECODE_INLINE NodeId PlainText::value(schema::Reader& reader, schema::FormId
   const NodeId node = grammar_.choice(std::move(choices));
   if (grammar_.satisfiable(first)[node.index()]) return node;
   throw Error(Errc::unsatisfiable_schema, pointer, "no text without its closing mark conforms");
+}
+
+TOOLDECODE_INLINE NodeId PlainText::value_or_nothing(schema::Reader& reader, schema::FormId id,
+                                                     const std::string& pointer,
+                                                     schema::GrammarBuilder& json) {
+  if (reader.forms[id].empty()) return grammar_.nothing();
+  try {
+    return value(reader, id, pointer);
+  } catch (const Error& error) {
+    if (error.code() != Errc::unsatisfiable_schema) throw;
+    const NodeId any = json.value(id);
+    if (grammar_.satisfiable()[any.index()]) throw;
+    return grammar_.nothing();
+  }
 }
 
 TOOLDECODE_INLINE std::string PlainText::pattern_of(const std::string& delimiter,

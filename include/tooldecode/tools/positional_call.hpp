@@ -19,6 +19,12 @@
 
 namespace tooldecode {
 
+namespace schema {
+class GrammarBuilder;
+class Reader;
+class Spellings;
+}  // namespace schema
+
 /// One call at the end of an answer's text, its arguments JSON values in the documented order.
 ///
 /// Only the last arguments can be left out, and only documented ones can be given. The text goes on
@@ -27,8 +33,8 @@ namespace tooldecode {
 /// \par Complexity  write O(length of the text); parse O(length x tools)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for calls
 ///                  that the format cannot write; Error{invalid_option} for leading keys out of
-///                  order; Error{unsupported_keyword} for parameters that are not listed as
-///                  properties; Error{unsupported_name} for a name that holds a delimiter
+///                  order; Error{unsatisfiable_schema} where no call conforms that leaves out the
+///                  last arguments only; Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      Hao et al., ToolkenGPT, arXiv:2305.11554; Zhang et al., ToolDec,
 ///                  arXiv:2310.07075
 struct PositionalCall {
@@ -65,8 +71,9 @@ struct PositionalCall {
                                                   const ChoiceOptions& options) const;
 
  private:
-  static NodeId arguments(Grammar& grammar, SchemaCompiler& compiler, const Tool& tool,
-                          const std::vector<std::string>& leading);
+  static NodeId arguments(Grammar& grammar, const schema::Spellings& text, const Tool& tool,
+                          const ChoiceOptions& options, schema::Reader& reader,
+                          schema::GrammarBuilder& values);
 };
 static_assert(CallFormat<PositionalCall>);
 

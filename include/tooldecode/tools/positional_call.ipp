@@ -11,9 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -26,6 +31,33 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
+
+namespace detail {
+
+// Whether an object of a form may have these keys and no others.
+TOOLDECODE_INLINE bool is_whole(const schema::ObjectForm& object,
+                                std::span<const std::string> keys) {
+  const auto has = [&](const std::string& key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  if (keys.size() < object.count.min || keys.size() > object.count.max) return false;
+  for (const schema::ObjectForm::Member& member : object.members) {
+    if (member.required && !has(member.name)) return false;
+  }
+  for (const auto& [name, needed] : object.dependent) {
+    if (has(name) && !has(needed)) return false;
+  }
+  for (const schema::ObjectForm::Together& together : object.together) {
+    std::uint32_t set = 0;
+    for (std::size_t i = 0; i < together.keys.size(); ++i) {
+      set |= std::uint32_t{has(together.keys[i])} << i;
+    }
+    if (!together.allows(set)) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
 
 TOOLDECODE_INLINE std::string PositionalCall::write(std::span<const ToolCall> calls,
                                                     const ToolSet& tools) const {
@@ -105,12 +137,13 @@ TOOLDECODE_INLINE std::vector<CallOpening> PositionalCall::openings(
     tools::refuse_tool(tools[i],
                        tools::why_not_carried(tools[i].name, std::span(&delimiter, 1), middle));
     const auto call = [&](Grammar& part) {
-      SchemaOptions written = tools::parameter_options(tools[i], options);
-      written.leading_keys.clear();
-      SchemaCompiler compiler(part, tools[i].parameters, std::move(written));
-      const NodeId space = compiler.whitespace();
-      const NodeId list =
-          part.sequence({space, arguments(part, compiler, tools[i], options.leading_keys), space});
+      const SchemaOptions written = tools::parameter_options(tools[i], options);
+      schema::Reader reader(tools[i].parameters, written.rules);
+      schema::Spellings text(part, written.syntax, written.whitespace);
+      schema::GrammarBuilder values(part, reader, text, written.documented_order,
+                                    written.numbers.as_written());
+      const NodeId list = part.sequence(
+          {text.space(), arguments(part, text, tools[i], options, reader, values), text.space()});
       return options.open_ended ? part.sequence({list, part.lexeme(tools::any_text())})
                                 : part.sequence({list, tools::delimiter(part, end)});
     };
@@ -123,33 +156,48 @@ TOOLDECODE_INLINE std::vector<CallOpening> PositionalCall::openings(
   return {std::move(opening)};
 }
 
-TOOLDECODE_INLINE NodeId PositionalCall::arguments(Grammar& grammar, SchemaCompiler& compiler,
-                                                   const Tool& tool,
-                                                   const std::vector<std::string>& leading) {
-  tools::check_listed_arguments(compiler, tool);
+TOOLDECODE_INLINE NodeId PositionalCall::arguments(Grammar& grammar, const schema::Spellings& text,
+                                                   const Tool& tool, const ChoiceOptions& options,
+                                                   schema::Reader& reader,
+                                                   schema::GrammarBuilder& values) {
+  const BuildBudget budget(options.limits);
+  const NodeId first(static_cast<std::uint32_t>(grammar.size()));
   const auto names    = argument_names(tool);
-  const auto required = required_names(tool);
+  const auto& leading = options.leading_keys;
   for (std::size_t i = 0; i < leading.size(); ++i) {
     if (i < names.size() && names[i] == leading[i]) continue;
     throw Error(Errc::invalid_option, leading[i],
                 "must be the next argument: those without keys keep their order");
   }
-  // From the last argument to the first: what may follow once those before are written.
-  NodeId tail   = grammar.empty();
-  bool optional = true;
-  for (std::size_t i = names.size(); i-- > 0;) {
-    const auto [schema, pointer] = tools::argument_schema(tool, names[i]);
-    const bool is_required       = i < leading.size() || std::find(required.begin(), required.end(),
-                                                                   names[i]) != required.end();
-    const NodeId value           = grammar.tagged(tools::mark::argument,
-                                                  grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),
-                                                                 compiler.value(*schema, pointer)));
-    const NodeId here =
-        grammar.sequence({i == 0 ? grammar.empty() : compiler.comma(), value, tail});
-    optional = optional && !is_required;
-    tail     = optional ? grammar.optional(here) : here;
+  try {
+    const tools::ListedArguments listed(tool, reader);
+    std::vector<NodeId> choices;
+    for (const schema::ObjectForm& object : listed.objects()) {
+      // From the last argument to the first: what may follow once those before are written.
+      NodeId tail = grammar.nothing();
+      for (std::size_t i = names.size() + 1; i-- > 0;) {
+        BuildBudget::spend(steps_of(object));
+        const bool may_end =
+            i >= leading.size() && detail::is_whole(object, std::span(names).first(i));
+        const NodeId here = may_end ? grammar.optional(tail) : tail;
+        if (i == 0) {
+          choices.push_back(here);
+          break;
+        }
+        const NodeId value = grammar.tagged(
+            tools::mark::argument,
+            grammar.tagged(argument_tag + static_cast<std::uint32_t>(i - 1),
+                           values.value(reader.forms.value_of(object, names[i - 1]))));
+        tail = grammar.sequence({i == 1 ? grammar.empty() : text.comma(), value, here});
+      }
+    }
+    const NodeId all = choices.size() == 1 ? choices[0] : grammar.choice(std::move(choices));
+    if (grammar.satisfiable(first)[all.index()]) return all;
+    listed.refuse(
+        "no arguments conform of which only the last are left out: list those that are needed first");
+  } catch (const Error& error) {
+    throw error.under(tool.parameters_pointer);
   }
-  return tail;
 }
 
 }  // namespace tooldecode

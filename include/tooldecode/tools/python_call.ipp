@@ -16,7 +16,6 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
@@ -179,14 +178,7 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
       tools::refuse_argument(tool, name, "another differs in white space only");
     }
   }
-  const auto says_more = [](const auto& member) {
-    const auto keyword = schema::find_keyword(member.first);
-    return keyword && keyword->shape != schema::KeywordShape::annotation &&
-           !tools::says_nothing_of_all(member.first);
-  };
-  bool is_listed = true;
-  for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
-  if (is_listed) return;
+  if (tools::are_listed(tool)) return;
   // Names that are documented elsewhere are read as any other is.
   schema::Reader reader(tool.parameters, tools::parameter_rules(tool));
   const schema::FormId form = reader.form(tool.parameters, tool.parameters_pointer);

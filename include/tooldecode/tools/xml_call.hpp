@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -24,8 +27,14 @@ namespace tooldecode {
 
 namespace tools {
 enum class PlainForm : std::uint8_t;
-class PlainText;
+class ListedArguments;
 }  // namespace tools
+
+namespace detail {
+/// Makes the values of an argument that are in a form.
+using MakeValue =
+    std::function<NodeId(tools::PlainForm form, const std::string& key, schema::FormId id)>;
+}  // namespace detail
 
 /// A call as an element with one inside for each argument; text may precede the first call. The
 /// delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
@@ -39,7 +48,8 @@ class PlainText;
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for strings that the format cannot hold;
-///                  Error{unsupported_keyword} for parameters that are not listed as properties;
+///                  Error{unsupported_keyword} for keys that are not listed where some have strings
+///                  without quotes and others have not;
 ///                  Error{unsupported_name} for a name that holds a delimiter, or white space that
 ///                  the format does not tell from its own
 /// \par Source      chat templates of Qwen3-Coder (and Qwen3.5, MiMo, Nemotron 3 Nano), GLM-4.5 to
@@ -167,8 +177,14 @@ struct XmlCall {
   [[nodiscard]] Json json(text::ValueReader& reader) const;
   [[nodiscard]] Json close(text::ValueReader& reader, Json result) const;
 
-  NodeId arguments(Grammar& grammar, tools::PlainText& plain, const Tool& tool, NodeId between,
+  NodeId arguments(Grammar& grammar, const Tool& tool, NodeId between,
                    const ChoiceOptions& options) const;
+  // The arguments that are one of the objects, whose leading keys come first.
+  [[nodiscard]] NodeId argument_set(Grammar& grammar, const Tool& tool,
+                                    const tools::ListedArguments& listed,
+                                    const schema::ObjectForm& object, schema::StringSets& texts,
+                                    const detail::MakeValue& value, NodeId between,
+                                    const ChoiceOptions& options) const;
 };
 static_assert(CallFormat<XmlCall>);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,10 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/form_algebra.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
@@ -57,6 +62,64 @@ std::string name_up_to(text::ValueReader& reader, const std::vector<std::string_
   }
   reader.skip(length);
   return exact;
+}
+
+// The values of arguments where strings go without quotes, and others are JSON.
+class PlainValues {
+ public:
+  PlainValues(Grammar& grammar, const Tool& tool, const SchemaOptions& options,
+              const std::string& after_value, const std::vector<std::string>& ends)
+      : reader_(tool.parameters, options.rules),
+        spellings_(grammar, options.syntax, options.whitespace, options.every_spelling,
+                   options.excluded),
+        json_(grammar, reader_, spellings_, options.documented_order, options.numbers.as_written()),
+        plain_(grammar, after_value, ends) {}
+
+  [[nodiscard]] schema::Reader& reader() noexcept { return reader_; }
+
+  /// \param form  how all values of the argument are written, and those of the id among them
+  [[nodiscard]] NodeId value(tools::PlainForm form, const std::string& pointer, schema::FormId id) {
+    if (form != tools::PlainForm::text && form != tools::PlainForm::nullable) {
+      return json_.value(id);
+    }
+    // A text that is read as null is no string, also where null may not stand.
+    const bool reads_null      = form == tools::PlainForm::nullable;
+    const auto [known, is_new] = made_.try_emplace({id, reads_null});
+    if (is_new) {
+      const schema::FormId written = reads_null ? without_null_text(id) : id;
+      known->second                = plain_.value_or_nothing(reader_, written, pointer, json_);
+    }
+    return known->second;
+  }
+
+ private:
+  [[nodiscard]] schema::FormId without_null_text(schema::FormId id) {
+    schema::Form form = reader_.forms[id];
+    if (form.null || form.texts.empty()) return id;
+    schema::Form word;
+    word.texts = {{.values = std::vector<std::string>{"null"}}};
+    return reader_.forms.add(reader_.forms.difference(form, word));
+  }
+
+  schema::Reader reader_;
+  schema::Spellings spellings_;
+  schema::GrammarBuilder json_;
+  tools::PlainText plain_;
+  std::map<std::pair<schema::FormId, bool>, NodeId> made_;
+};
+
+// Puts the members of some keys first; gives the key that none has.
+TOOLDECODE_INLINE std::optional<std::string> lead(schema::ObjectForm& object,
+                                                  const std::vector<std::string>& keys) {
+  auto from = object.members.begin();
+  for (const std::string& key : keys) {
+    const auto at = std::find_if(from, object.members.end(),
+                                 [&](const auto& member) { return member.name == key; });
+    if (at == object.members.end()) return key;
+    std::rotate(from, at, at + 1);
+    ++from;
+  }
+  return std::nullopt;
 }
 
 }  // namespace detail
@@ -268,11 +331,10 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
       tools::refuse_tool(tool, "white space stands around it");
     }
     const auto content = [&](Grammar& part) {
-      tools::PlainText plain(part, after_value, ends_of_values());
       const NodeId space = gap_in(part, gap, options);
       const NodeId close =
           options.open_ended ? part.empty() : tools::delimiter(part, after_arguments());
-      return part.sequence({space, arguments(part, plain, tool, space, options), close});
+      return part.sequence({space, arguments(part, tool, space, options), close});
     };
     NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
     if (!number_first) after_tool = grammar.sequence({number(grammar), after_tool});
@@ -311,7 +373,7 @@ TOOLDECODE_INLINE const Tool* XmlCall::find(const ToolSet& tools, std::string_vi
 TOOLDECODE_INLINE std::optional<tools::PlainForm> XmlCall::form_of(const Tool* tool,
                                                                    const std::string& key) {
   if (tool == nullptr) return std::nullopt;
-  return tools::find_plain_form(*tools::plain_argument_schema(*tool, key).schema, tool->parameters);
+  return tools::find_argument_form(*tool, key);
 }
 
 TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& value,
@@ -382,24 +444,71 @@ TOOLDECODE_INLINE std::optional<std::string> XmlCall::why_not_key(const std::str
   return tools::why_not_carried(style ? style->written_key(key) : key, delimiters(), after_key);
 }
 
-TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& plain,
-                                            const Tool& tool, NodeId between,
+TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, const Tool& tool, NodeId between,
                                             const ChoiceOptions& options) const {
-  const Json& root = tool.parameters;
-  SchemaOptions written =
-      tools::parameter_options(tool, options, text::ValueSyntax::json, ends_of_values());
-  written.leading_keys.clear();
-  SchemaCompiler compiler(grammar, root, written);
-  tools::check_listed_arguments(compiler, tool);
-  const auto required = required_names(tool);
+  const BuildBudget budget(options.limits);
+  try {
+    SchemaOptions written =
+        tools::parameter_options(tool, options, text::ValueSyntax::json, ends_of_values());
+    written.leading_keys.clear();
+    const NodeId first(static_cast<std::uint32_t>(grammar.size()));
+    const std::optional<tools::ElementStyle> whole =
+        style ? std::optional(whole_style()) : std::nullopt;
+    std::optional<tools::ElementValues> styled;
+    std::optional<detail::PlainValues> plain;
+    if (whole) {
+      styled.emplace(grammar, tool.parameters, *whole, written);
+    } else {
+      plain.emplace(grammar, tool, written, after_value, ends_of_values());
+    }
+    const tools::ListedArguments listed(tool, styled ? styled->reader() : plain->reader());
+    const detail::MakeValue value = [&](tools::PlainForm form, const std::string& key,
+                                        schema::FormId id) {
+      return styled ? styled->value(id) : plain->value(form, listed.pointer(key, id), id);
+    };
+    schema::FormAlgebra& forms = (styled ? styled->reader() : plain->reader()).forms;
+    const auto order           = options.documented_order || !options.leading_keys.empty()
+                                     ? schema::MemberOrder::fixed
+                                     : schema::MemberOrder::any;
+    std::vector<NodeId> choices;
+    std::optional<std::string> missing;
+    for (const schema::ObjectForm& object : listed.objects()) {
+      schema::visit_by_conditions(object, forms, order, [&](schema::ObjectForm one) {
+        auto lacks = detail::lead(one, options.leading_keys);
+        if (!lacks) {
+          choices.push_back(
+              argument_set(grammar, tool, listed, one, forms.texts, value, between, options));
+        } else if (!missing) {
+          missing = std::move(lacks);
+        }
+      });
+    }
+    if (choices.empty() && missing) {
+      throw Error(Errc::invalid_option, *missing, "must be a property, and lead once");
+    }
+    const NodeId all = choices.size() == 1 ? choices[0] : grammar.choice(std::move(choices));
+    if (grammar.satisfiable(first)[all.index()]) return all;
+    listed.refuse("no value conforms to this schema");
+  } catch (const Error& error) {
+    throw error.under(tool.parameters_pointer);
+  }
+}
+
+TOOLDECODE_INLINE NodeId XmlCall::argument_set(Grammar& grammar, const Tool& tool,
+                                               const tools::ListedArguments& listed,
+                                               const schema::ObjectForm& object,
+                                               schema::StringSets& texts,
+                                               const detail::MakeValue& value, NodeId between,
+                                               const ChoiceOptions& options) const {
   const NodeId pad    = grammar.literal(padding);
   const NodeId assign = before_value.empty()
                             ? grammar.empty()
                             : grammar.sequence({between, tools::delimiter(grammar, before_value)});
   const NodeId close  = tools::delimiter(grammar, after_value);
-  const auto element  = [&](NodeId value) {
+  const auto element  = [&](NodeId content) {
     return grammar.sequence(
-        {assign, grammar.tagged(tools::mark::argument, grammar.sequence({pad, value, pad, close})),
+        {assign,
+         grammar.tagged(tools::mark::argument, grammar.sequence({pad, content, pad, close})),
          between});
   };
   const std::string separator = style ? style->separator : "";
@@ -408,41 +517,35 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
                .separator        = separator.empty()
                                        ? grammar.empty()
                                        : grammar.sequence({grammar.literal(separator), between}),
-               .documented_order = options.documented_order};
+               .count            = object.count,
+               .documented_order = options.documented_order,
+               .leading          = options.leading_keys.size()};
   tools::KeyedElements elements(set, before_key, after_key);
-  schema::Reader reader(root);
-  std::optional<tools::ElementValues> styled;
-  const std::optional<tools::ElementStyle> whole =
-      style ? std::optional(whole_style()) : std::nullopt;
-  if (whole) styled.emplace(grammar, root, *whole, written);
-  const auto value_of = [&](const std::string& key) {
-    const auto [schema, pointer] = tools::plain_argument_schema(tool, key);
-    if (styled) return styled->value(*schema, pointer);
-    const schema::FormId id     = reader.form(*schema, pointer);
-    const tools::PlainForm form = tools::plain_form(reader.forms[id]);
-    return form == tools::PlainForm::text || form == tools::PlainForm::nullable
-               ? plain.value(reader, id, pointer)
-               : compiler.value(*schema, pointer);
-  };
-  std::vector<std::string> keys = argument_names(tool);
-  for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    tools::refuse_argument(tool, keys[i], why_not_key(keys[i]));
-    const bool is_required = std::find(required.begin(), required.end(), keys[i]) != required.end();
-    const NodeId value     = grammar.tagged(argument_tag + i, value_of(keys[i]));
-    elements.add(style ? style->written_key(keys[i]) : keys[i], element(value), is_required);
+  const std::vector<std::string> documented = argument_names(tool);
+  for (const auto& [key, id, is_required] : object.members) {
+    const auto place = std::find(documented.begin(), documented.end(), key) - documented.begin();
+    const bool is_documented = static_cast<std::size_t>(place) < documented.size();
+    tools::refuse_argument(tool, key, why_not_key(key));
+    if (!is_documented && (tools::has_outer_space(key) || !tools::is_name(key))) {
+      tools::refuse_name(tool.parameters_pointer, key, "it is not documented");
+    }
+    const auto form = style ? tools::PlainForm::json : listed.plain_form(key);
+    NodeId content  = value(form, key, id);
+    if (is_documented) {
+      content = grammar.tagged(argument_tag + static_cast<std::uint32_t>(place), content);
+    }
+    elements.add(style ? style->written_key(key) : key, element(content), is_required);
   }
-  if (root.value("additionalProperties", Json(true)) != false) {
-    elements.add_others(element(value_of("")));
-  }
-  for (const std::string& name : options.leading_keys) {
-    const auto from = static_cast<std::ptrdiff_t>(set.leading);
-    const auto at   = std::find(keys.begin() + from, keys.end(), name);
-    if (at == keys.end())
-      throw Error(Errc::invalid_option, name, "must be a property, and lead once");
-    const auto member = set.members.begin() + (at - keys.begin());
-    std::rotate(set.members.begin() + from, member, member + 1);
-    std::rotate(keys.begin() + from, at, at + 1);
-    ++set.leading;
+  schema::add_conditions(set, object);
+  for (const schema::ObjectForm::Others& others : object.others) {
+    if (others.value == schema::nothing_form) continue;
+    const auto form      = style ? tools::PlainForm::json : listed.plain_form(others);
+    const NodeId content = element(value(form, "", others.value));
+    if (others.keys.empty()) {
+      elements.add_others(content);
+    } else {
+      elements.add_others(content, texts.texts(others.keys));
+    }
   }
   return grammar.keyed_set(set);
 }
