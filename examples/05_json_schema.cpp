@@ -1,6 +1,6 @@
 // Decodes a value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
 //
-// Adds: Constraint, used like any other constraint; ForcedTokens, which need no model; explain,
+// Adds: Constraint, used like any other constraint; FastForwardTokens, which need no model; explain,
 // which says what was expected where a text breaks off; errors that name their place.
 #include <algorithm>
 #include <cstddef>
@@ -66,13 +66,13 @@ void run(const std::filesystem::path& directory) {
   std::cout << tokenizer.decode(output.tokens) << "\n\n";
 
   // Which of these tokens need no model pass.
-  const td::ForcedTokens forced{index,
-                                [&](std::string_view text) { return tokenizer.encode(text); }};
+  const td::FastForwardTokens forced{index,
+                                     [&](std::string_view text) { return tokenizer.encode(text); }};
   std::string written;
   std::size_t spared = 0;
   auto state         = constraint.initial();
   for (std::size_t i = 0, known = 0; i < output.tokens.size(); ++i) {
-    known = std::max(known, i + forced(constraint, state, written).size());
+    known = std::max(known, i + jump_forward(constraint, state, written).size());
     if (i < known) ++spared;
     written += tokenizer.vocabulary().bytes(output.tokens[i]);
     state = constraint.advance(state, output.tokens[i]).value_or(state);

@@ -28,8 +28,8 @@
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
@@ -224,7 +224,7 @@ class Equality {
   td::EagleModel eagle_;
   Head head_;
   td::PromptLookupDrafter lookup_;
-  td::ForcedDrafter forced_;
+  td::JumpForwardDrafter forced_;
   std::map<std::string, Compared> domains_;
   Way plain_, drafted_;
 };

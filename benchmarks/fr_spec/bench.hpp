@@ -24,8 +24,8 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
@@ -209,7 +209,7 @@ class Bench {
     td::Output output;
     const auto decode = [&](const auto& drafter) {
       output = td::Decoder{prefilled_, constraint,
-                           td::TreeSpeculation{drafter, td::TreeVerifier{td::Walk{}}}}(
+                           td::TreeSpeculation{drafter, td::TreeVerifier{td::GumbelCoupling{}}}}(
           prompt.tokens, settings);
     };
     const auto start = std::chrono::steady_clock::now();
@@ -322,7 +322,7 @@ class Bench {
   std::optional<td::MappedHead> own_head_;
   std::optional<td::MedusaModel> medusa_;
   td::PromptLookupDrafter lookup_;
-  td::ForcedDrafter forced_;
+  td::JumpForwardDrafter forced_;
   td::TreeCosts costs_;
   std::vector<Way> replayed_ways_, timed_ways_;
   std::optional<Head> target_head_;

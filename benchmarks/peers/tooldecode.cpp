@@ -22,7 +22,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
@@ -140,9 +140,9 @@ std::vector<std::int64_t> chains(const C& constraint, const std::vector<Text>& t
 }
 
 template <class C>
-Json forced(const C& constraint, const std::vector<Text>& texts, const Tokenizer& tokenizer) {
-  const ForcedTokens find(constraint.vocabulary_index(),
-                          [&](std::string_view text) { return tokenizer.encode(text); });
+Json jump_forward(const C& constraint, const std::vector<Text>& texts, const Tokenizer& tokenizer) {
+  const FastForwardTokens find(constraint.vocabulary_index(),
+                               [&](std::string_view text) { return tokenizer.encode(text); });
   std::int64_t asked = 0, right = 0, wrong = 0;
   for (const Text& text : texts) {
     auto state = constraint.initial();
@@ -228,7 +228,7 @@ Json measure(const Json& row, const Engine& engine, Build build) {
               {"memory_bytes", std::max(std::int64_t{0}, resident_bytes() - memory)}};
   if (engine.chained) {
     result["chain_ns"] = chains(build(*engine.chained), conforming);
-    result["forced"]   = forced(machine, conforming, tokenizer);
+    result["forced"]   = jump_forward(machine, conforming, tokenizer);
   }
   return result;
 }

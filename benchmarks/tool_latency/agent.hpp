@@ -172,7 +172,7 @@ class Agent {
     auto models = added.model.models();
     models.main = [this, ask = std::move(models.main)](
                       const Json& request, std::stop_token stop,
-                      const tooldecode::Residence<Json>& residence) {
+                      const tooldecode::EngineCallbacks<Json>& residence) {
       pad();
       return ask(request, std::move(stop), residence);
     };

@@ -84,7 +84,7 @@ class ServerModel {
     tooldecode::ClientModels<Json> models;
     if (policy_ == Policy::engine) {
       models.main = [this](const Json& request, std::stop_token stop,
-                           const tooldecode::Residence<Json>& residence) {
+                           const tooldecode::EngineCallbacks<Json>& residence) {
         return follow(request, stop, residence);
       };
       models.submit = [this](const Json& request, const tooldecode::ToolCall& call,
@@ -119,7 +119,7 @@ class ServerModel {
 
  private:
   tooldecode::Reply follow(const Json& request, const std::stop_token& stop,
-                           const tooldecode::Residence<Json>& residence) {
+                           const tooldecode::EngineCallbacks<Json>& residence) {
     answered_.clear();
     last_ = {};
     std::optional<SteadyClock::time_point> asked;
@@ -136,13 +136,13 @@ class ServerModel {
               asked.reset();
               Json next = request;
               for (const Json& message : messages) next["messages"].push_back(message);
-              residence.went_on(std::move(next), calls);
+              residence.on_continue(std::move(next), calls);
               if (answered_.size() == max_calls_) enough.request_stop();
             },
         .on_pending =
             [&](const std::vector<tooldecode::ToolCall>& calls) {
               asked = SteadyClock::now();
-              return residence.waits_for(calls);
+              return residence.on_wait(calls);
             }};
     try {
       last_ = endpoint_->client.follow(request, listener, enough.get_token());

@@ -31,9 +31,9 @@ double microseconds(Clock::time_point since) {
 }
 
 constexpr std::size_t rounds     = 16;
-constexpr std::size_t path_nodes = 4;  // of each tree that Walk accepts
+constexpr std::size_t path_nodes = 4;  // of each tree that GumbelCoupling accepts
 
-// The distributions of 64 nodes, and trees of which Walk accepts a known path.
+// The distributions of 64 nodes, and trees of which GumbelCoupling accepts a known path.
 struct World {
   explicit World(std::size_t vocabulary) : v(vocabulary), logits(DraftTree::max_nodes * v) {
     std::mt19937 random{1};
@@ -74,7 +74,7 @@ struct World {
     for (std::size_t round = 0; round < rounds; ++round) {
       const auto verdict = verify(TreeVerifier{}, round, 1);
       if (verdict.path != std::vector<std::size_t>{1, 2, 3, 4}) {
-        std::fprintf(stderr, "Walk leaves the path\n"), std::exit(1);
+        std::fprintf(stderr, "GumbelCoupling leaves the path\n"), std::exit(1);
       }
     }
   }
@@ -134,8 +134,8 @@ void verify(benchmark::State& state, Rule rule, float temperature) {
 void sizes(benchmark::internal::Benchmark* b) {
   b->Arg(32'000)->Arg(151'936)->Unit(benchmark::kMillisecond);
 }
-BENCHMARK_CAPTURE(verify, walk_greedy, Walk{}, 0.0F)->Apply(sizes);
-BENCHMARK_CAPTURE(verify, walk_sampled, Walk{}, 1.0F)->Apply(sizes);
+BENCHMARK_CAPTURE(verify, walk_greedy, GumbelCoupling{}, 0.0F)->Apply(sizes);
+BENCHMARK_CAPTURE(verify, walk_sampled, GumbelCoupling{}, 1.0F)->Apply(sizes);
 BENCHMARK_CAPTURE(verify, chain_rejection, ChainRejection{}, 1.0F)->Apply(sizes);
 BENCHMARK_CAPTURE(verify, recursive_rejection, RecursiveRejection{}, 1.0F)->Apply(sizes);
 BENCHMARK_CAPTURE(verify, typical, Typical{}, 1.0F)->Apply(sizes);

@@ -218,19 +218,19 @@ void run_agent(const AgentOptions& options) {
                                     trace.speculators(make_speculators(options, tools, key))};
   if (options.engine_cache) {
     models.main = [&](const Json& body, const std::stop_token& stop,
-                      const td::Residence<Json>& residence) {
+                      const td::EngineCallbacks<Json>& residence) {
       const StreamListener listener{
           .on_id =
               [&, begun = false](const std::string&) mutable {
-                if (std::exchange(begun, true)) residence.began_anew();
+                if (std::exchange(begun, true)) residence.on_restart();
               },
           .on_cached =
               [&](const Json& messages, const std::vector<td::ToolCall>& calls) {
                 Json next = body;
                 for (const Json& message : messages) next["messages"].push_back(message);
-                residence.went_on(std::move(next), calls);
+                residence.on_continue(std::move(next), calls);
               },
-          .on_pending = residence.waits_for};
+          .on_pending = residence.on_wait};
       last = trace.model([&] { return engines.follow(body, listener, stop); });
       return td::Reply{last.text, last.calls};
     };

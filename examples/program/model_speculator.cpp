@@ -68,7 +68,7 @@ tooldecode::Output ModelSpeculator::decode(std::vector<tooldecode::TokenId> prom
               .constraint = calls_,
               .options    = std::move(options),
               .drafter    = Drafter{tooldecode::PromptLookupDrafter{assistant_->masks},
-                                 tooldecode::ForcedDrafter{[this](std::string_view text) {
+                                 tooldecode::JumpForwardDrafter{[this](std::string_view text) {
                                    return assistant_->tokenizer.encode(text);
                                  }}},
               .on_end     = [&](const tooldecode::Output& done) {

@@ -20,8 +20,8 @@
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/model/eagle_model.hpp>
@@ -47,8 +47,8 @@ tooldecode::Output decode_with(const M& model, const C& constraint, const D& dra
                                std::span<const tooldecode::TokenId> prompt,
                                const tooldecode::DecodeOptions& options) {
   using namespace tooldecode;
-  return Decoder{model, constraint, TreeSpeculation{drafter, TreeVerifier{Walk{}}}}(prompt,
-                                                                                    options);
+  return Decoder{model, constraint, TreeSpeculation{drafter, TreeVerifier{GumbelCoupling{}}}}(
+      prompt, options);
 }
 
 struct TextDrafters {
@@ -74,7 +74,7 @@ struct TextDrafters {
   }
 
   tooldecode::PromptLookupDrafter lookup;
-  tooldecode::ForcedDrafter forced;
+  tooldecode::JumpForwardDrafter forced;
 };
 
 /// The draft models of a model, with its head in BF16, in which it is stored.

@@ -13,8 +13,9 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/dlpack_mask.hpp>
 #include <tooldecode/constraint/explain.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/fill_masks.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/old_names.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>

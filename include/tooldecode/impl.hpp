@@ -26,9 +26,9 @@
 #include <tooldecode/constraint/constraint_ref.ipp>
 #include <tooldecode/constraint/expectations.ipp>
 #include <tooldecode/constraint/explain.ipp>
-#include <tooldecode/constraint/forced_text.ipp>
-#include <tooldecode/constraint/forced_tokens.ipp>
+#include <tooldecode/constraint/fast_forward_tokens.ipp>
 #include <tooldecode/constraint/joint_walk.ipp>
+#include <tooldecode/constraint/jump_forward_text.ipp>
 #include <tooldecode/constraint/lexeme_slice.ipp>
 #include <tooldecode/constraint/mask_builder.ipp>
 #include <tooldecode/constraint/mask_parts.ipp>
@@ -64,8 +64,8 @@
 #include <tooldecode/decode/unconstrained.ipp>
 #include <tooldecode/draft/acceptance_estimate.ipp>
 #include <tooldecode/draft/draft_tree.ipp>
-#include <tooldecode/draft/forced_drafter.ipp>
 #include <tooldecode/draft/frequency_ranked_head.ipp>
+#include <tooldecode/draft/jump_forward_drafter.ipp>
 #include <tooldecode/draft/mapped_head.ipp>
 #include <tooldecode/draft/prompt_lookup_drafter.ipp>
 #include <tooldecode/draft/tool_cache_drafter.ipp>

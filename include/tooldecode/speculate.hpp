@@ -15,8 +15,8 @@
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
@@ -28,7 +28,7 @@
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>

@@ -318,7 +318,7 @@ void bind_constraint(nb::module_& module) {
       .def(
           "forced",
           [](const ConstraintHandle& self, const StateHandle& state) {
-            const std::string bytes = self.constraint().constraint().forced(self.take(state));
+            const std::string bytes = self.constraint().constraint().jump_forward(self.take(state));
             return nb::bytes(bytes.data(), bytes.size());
           },
           "state"_a, "The bytes that every text goes on with, 256 at most.")

@@ -18,7 +18,7 @@
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -342,11 +342,11 @@ TEST_CASE("td_fill_mask and td_advance for every kind of constraint equal the li
         CHECK(flag == (kind.expected.is_accepting(expected) ? 1 : 0));
         REQUIRE(td_is_finished(made.get(), &state, &flag, nullptr) == TD_OK);
         CHECK(flag == (kind.expected.is_finished(expected) ? 1 : 0));
-        std::string forced(256, '\0');
+        std::string jump_forward(256, '\0');
         std::size_t count = 0;
         REQUIRE(td_forced_bytes(made.get(), &state, forced.data(), forced.size(), &count,
                                 nullptr) == TD_OK);
-        CHECK(forced.substr(0, count) == kind.expected.forced(expected));
+        CHECK(forced.substr(0, count) == kind.expected.jump_forward(expected));
         if (flag == 1) break;
         for (int i = 0; i < 10; ++i) {  // tokens past both ends among them
           const auto token = static_cast<std::int32_t>(random() % (tokens.size() + 20)) - 10;
@@ -410,14 +410,14 @@ TEST_CASE(
   REQUIRE(td_vocabulary_load(path.c_str(), nullptr, &raw, nullptr) == TD_OK);
   const Vocabulary loaded(raw);
   const td::VocabularyIndex index(tokenizer.vocabulary());
-  const td::ForcedTokens forced(index, [&](std::string_view from) {
+  const td::FastForwardTokens jump_forward(index, [&](std::string_view from) {
     return tokenizer.encode(from, {.parse_special = true});
   });
   const std::string_view sentence = "(What is the weather in Bern\\?)|(What is the time)";
   const td::Constraint expected(index, td::Grammar::regex(sentence));
   const Constraint made = make_constraint(raw, specification_of(TD_REGEX, sentence));
   const td_state begin  = initial(made.get());
-  const auto tokens     = forced(expected, expected.initial(), "");
+  const auto tokens     = jump_forward(expected, expected.initial(), "");
   REQUIRE(!tokens.empty());
   std::vector<std::int32_t> given(100);
   std::size_t count = 0;

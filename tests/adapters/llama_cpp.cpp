@@ -10,7 +10,7 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -100,11 +100,12 @@ TEST_CASE("LlamaCppModel with SmolLM2 gives the same calls speculatively, except
                                 td::ChoiceOptions{.choice = td::ToolChoice::required});
     const td::DecodeOptions options{.max_tokens = 48};
     const td::Decoder plain{model, calls};
-    const td::DrafterGroup drafters{
-        td::PromptLookupDrafter{masks},
-        td::ForcedDrafter{[](std::string_view text) { return world()->tokenizer.encode(text); }}};
-    const td::Decoder speculative{model, calls,
-                                  td::TreeSpeculation{drafters, td::TreeVerifier{td::Walk{}}}};
+    const td::DrafterGroup drafters{td::PromptLookupDrafter{masks},
+                                    td::JumpForwardDrafter{[](std::string_view text) {
+                                      return world()->tokenizer.encode(text);
+                                    }}};
+    const td::Decoder speculative{
+        model, calls, td::TreeSpeculation{drafters, td::TreeVerifier{td::GumbelCoupling{}}}};
     const auto expected = plain(prompt, options);
     const auto output   = speculative(prompt, options);
     passes += output.passes;

@@ -26,7 +26,7 @@ struct MyConstraint {
   void fill_mask(State, tooldecode::MaskView) const {}
   bool is_accepting(State) const { return true; }
   bool is_finished(State) const { return false; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 };
 
 static_assert(sizeof(tooldecode::Decoder<MyModel, MyConstraint>) > 0);

@@ -24,7 +24,7 @@ struct MyConstraint {
   void fill_mask(State, tooldecode::MaskView) const {}
   bool is_accepting(State) const { return true; }
   bool is_finished(State) const { return false; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 };
 
 void decode() {

@@ -1,4 +1,4 @@
-// expected-error: Rule: needs the distribution that drafts were drawn from.*take Walk, or
+// expected-error: Rule: needs the distribution that drafts were drawn from.*take GumbelCoupling, or
 #include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>

@@ -39,7 +39,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
                            std::vector<TokenId> history, std::size_t max) {
   const Vocabulary& vocabulary = call.vocabulary();
   const ByteTrie trie          = make_trie(vocabulary);
-  const ForcedText forced_text(trie);
+  const JumpForwardText forced_text(trie);
   std::vector<TokenId> tokens;
   const auto state_of = [&](const std::string& more) {
     return *call.advance_bytes(call.initial(), text + more);
@@ -55,7 +55,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
     return true;
   };
   while (tokens.size() < max) {
-    std::string forced = call.forced(state_of(""));
+    std::string forced = call.jump_forward(state_of(""));
     bool closes        = false;
     for (std::size_t n = 1; n <= forced.size() && !closes; ++n) {
       if (call.find_tool(state_of(forced.substr(0, n)))) continue;
@@ -120,7 +120,7 @@ TEST_CASE("OrderBatch gives each branch what its order gives alone") {
     const LogitsPipeline pipeline{{.temperature = 0}};
     const DecodeOptions options{.max_tokens = 80};
     const std::vector<TokenId> prompt{3, 4};
-    const ForcedText text(trie);
+    const JumpForwardText text(trie);
     const std::vector<TokenId> generated = text.encode(opening);
 
     std::vector<OrderBranch> branches;

@@ -43,15 +43,15 @@ TEST_CASE("ToolOrders of a tool begin where its arguments begin") {
   CHECK(python.required() == std::vector<std::string>{"a", "c"});
   const auto branches = python.begin("", 0, calls().initial());
   REQUIRE(branches.size() == 2);
-  CHECK(branches[0].calls.forced(branches[0].state).starts_with("a="));
-  CHECK(branches[1].calls.forced(branches[1].state).starts_with("c="));
+  CHECK(branches[0].calls.jump_forward(branches[0].state).starts_with("a="));
+  CHECK(branches[1].calls.jump_forward(branches[1].state).starts_with("c="));
   CHECK(ToolOrders(calls(), 0, 1, 0).size() == 1);
   CHECK(ToolOrders(calls(), 1, 12, 0).size() == 1);
   for (const std::size_t order : {0U, 1U, 2U, 3U}) {
     const ToolOrders one(calls(), 0, 12, 0, order);
     REQUIRE(one.size() == 1);
     const auto branch = one.begin("", 0, calls().initial()).at(0);
-    CHECK(branch.calls.forced(branch.state).starts_with(order % 2 == 0 ? "a=" : "c="));
+    CHECK(branch.calls.jump_forward(branch.state).starts_with(order % 2 == 0 ? "a=" : "c="));
   }
   const ToolOrders hermes(calls(true), 0, 12, 0);
   CHECK(hermes.opening() == "<tool_call>\n{\"name\": \"f0\"");

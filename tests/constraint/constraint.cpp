@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -151,7 +151,7 @@ TEST_CASE("Constraint::compact replaces states by equal ones that allow the same
         compacted.fill_mask(live[i], same.words());
         REQUIRE(mask == same);
         REQUIRE(constraint.is_accepting(states[i]) == compacted.is_accepting(live[i]));
-        REQUIRE(constraint.forced(states[i]) == compacted.forced(live[i]));
+        REQUIRE(constraint.jump_forward(states[i]) == compacted.jump_forward(live[i]));
       }
       if (step % 25 == 24) {
         const std::size_t before = compacted.automaton().size();
@@ -178,7 +178,7 @@ TEST_CASE(
   CHECK(error_of([&] { return constraint.advance(held, 256); }) == Errc::unknown_state);
   CHECK(error_of([&] { return constraint.advance_bytes(held, "1"); }) == Errc::unknown_state);
   CHECK(error_of([&] { return constraint.is_accepting(held); }) == Errc::unknown_state);
-  CHECK(error_of([&] { return constraint.forced(held); }) == Errc::unknown_state);
+  CHECK(error_of([&] { return constraint.jump_forward(held); }) == Errc::unknown_state);
   CHECK(error_of([&] { return constraint.fill_mask(held, mask.words()), 0; }) ==
         Errc::unknown_state);
   live = {held};
@@ -211,7 +211,7 @@ TEST_CASE("Constraint that is renewed or compacted in time keeps to its memory b
     INFO("seed " << seed);
     std::mt19937 random(seed);
     Constraint text = constraint;
-    text.renew();
+    text.reset();
     auto state = text.initial();
     memories += state.memory != last;
     last = state.memory;
@@ -288,7 +288,7 @@ TEST_CASE("Constraint::fill_mask over random grammars allows exactly what the au
           forced.push_back(static_cast<char>(referee.allowed(at).front()));
           at = *referee.step(at, referee.allowed(at).front());
         }
-        REQUIRE(constraint.forced(state) == forced);
+        REQUIRE(constraint.jump_forward(state) == forced);
         const TokenId token = allowed[random() % allowed.size()];
         state               = *constraint.advance(state, token);
         if (vocabulary.is_end(token)) {
@@ -297,7 +297,7 @@ TEST_CASE("Constraint::fill_mask over random grammars allows exactly what the au
           REQUIRE(mask.count() == 2);
           REQUIRE(mask.contains(0));
           REQUIRE(mask.contains(1));
-          REQUIRE(constraint.forced(state).empty());
+          REQUIRE(constraint.jump_forward(state).empty());
           break;
         }
         for (const char c : vocabulary.bytes(token))

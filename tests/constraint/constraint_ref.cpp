@@ -38,7 +38,7 @@ void follow(const C& constraint, std::mt19937& random) {
     REQUIRE(erased.template as<typename C::State>() == state);
     REQUIRE(any.is_accepting(erased) == constraint.is_accepting(state));
     REQUIRE(any.is_finished(erased) == constraint.is_finished(state));
-    REQUIRE(any.forced(erased) == std::string(constraint.forced(state)));
+    REQUIRE(any.jump_forward(erased) == std::string(constraint.jump_forward(state)));
     td::TokenMask mask(count), expected(count);
     any.fill_mask(erased, mask.words());
     constraint.fill_mask(state, expected.words());

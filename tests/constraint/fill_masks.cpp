@@ -42,7 +42,7 @@ struct Thirds {
   }
   bool is_accepting(State) const { return false; }
   bool is_finished(State) const { return false; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 };
 static_assert(ConstraintPolicy<Thirds>);
 using State = Thirds::State;

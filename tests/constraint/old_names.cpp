@@ -37,6 +37,11 @@ TEST_CASE("Constraint types of version 0.2 accept the same texts as Grammar's") 
   CHECK(slow::accepts(JsonSchemaConstraint::parse(index, schema), "1"));
   CHECK(slow::accepts(JsonSchemaConstraint(index, text::parse_exact_json(schema)), "1"));
 
+  Constraint texts(index, Grammar::regex("ab(1|2)"));
+  texts.renew();
+  CHECK(texts.forced(texts.initial()) == texts.jump_forward(texts.initial()));
+  CHECK(texts.forced(texts.initial()) == "ab");
+
   std::vector<std::uint32_t> mask{5};
   CHECK(is_allowed(mask, 2));
   CHECK(count_allowed(mask) == 2);

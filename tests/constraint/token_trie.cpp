@@ -54,7 +54,7 @@ TEST_CASE("TokenTrie allows a token exactly where some name continues with it") 
     }
   }
   const std::vector<std::vector<TokenId>> one{{0, 1, 2}};
-  CHECK(TokenTrie(vocabulary, one).forced({}) == "abc");
+  CHECK(TokenTrie(vocabulary, one).jump_forward({}) == "abc");
   const std::vector<std::vector<TokenId>> wrong{{0, 9}};
   CHECK_THROWS_WITH(
       TokenTrie(vocabulary, wrong),

@@ -100,9 +100,9 @@ TEST_CASE("ToolCallFSM::mode and find_tool follow the text, and parse reads the 
   CHECK_FALSE(calls.find_tool(at(begin)));
   CHECK(calls.find_tool(at(begin + "\", \"arguments\": {")) == std::optional<std::size_t>(0));
   CHECK(calls.find_tool(at(begin + "_time\", ")) == std::optional<std::size_t>(1));
-  CHECK(calls.forced(at(begin + "_")) == "time\", \"arguments\": {}}\n</tool_call>");
+  CHECK(calls.jump_forward(at(begin + "_")) == "time\", \"arguments\": {}}\n</tool_call>");
   const ToolCallFSM loose{bytes(), documents(), JsonCall::hermes(), {.whitespace = 40}};
-  CHECK(loose.forced(*loose.advance_bytes(loose.initial(), begin + "_")) == "time\"");
+  CHECK(loose.jump_forward(*loose.advance_bytes(loose.initial(), begin + "_")) == "time\"");
   const auto read = calls.parse(begin + "\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>");
   REQUIRE(read.size() == 1);
   CHECK(read[0] == ToolCall{"get", {{"city", "Oslo"}}});
@@ -140,8 +140,8 @@ TEST_CASE("ToolCallFSM::single_call forces the leading keys in order, then allow
   const auto at           = [&](const std::string& text) {
     return *calls.advance_bytes(calls.initial(), text);
   };
-  CHECK(calls.forced(at("[")) == "f(b=");
-  CHECK(calls.forced(at("[f(b=5,")) == " a=");
+  CHECK(calls.jump_forward(at("[")) == "f(b=");
+  CHECK(calls.jump_forward(at("[f(b=5,")) == " a=");
   CHECK_FALSE(calls.find_argument(at("[f(")));
   CHECK(calls.find_argument(at("[f(b=")) == std::optional<std::size_t>(1));
   CHECK(calls.find_argument(at("[f(b=5")) == std::optional<std::size_t>(1));
@@ -159,7 +159,7 @@ TEST_CASE("ToolCallFSM::single_call forces the leading keys in order, then allow
   const ToolCallFSM json = ToolCallFSM(bytes(), one, JsonCall::hermes()).single_call(0, {"b", "a"});
   const auto start       = *json.advance_bytes(json.initial(), "<tool_call>\n{\"name\": \"f\"");
   CHECK(json.find_tool(start) == std::optional<std::size_t>(0));
-  CHECK(json.forced(start) == ", \"arguments\": {\"b\": ");
+  CHECK(json.jump_forward(start) == ", \"arguments\": {\"b\": ");
 }
 
 TEST_CASE("ToolCallFSM::structural_tokens are those of a call without its string values") {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/tools/json_call.hpp>
@@ -41,7 +41,7 @@ void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937&
     REQUIRE(machine.mode(state) == plain.mode(plain_state));
     REQUIRE(machine.find_tool(state) == plain.find_tool(plain_state));
     REQUIRE(machine.find_argument(state) == plain.find_argument(plain_state));
-    REQUIRE(machine.forced(state) == plain.forced(plain_state));
+    REQUIRE(machine.jump_forward(state) == plain.jump_forward(plain_state));
     if (machine.is_finished(state)) return;
     std::vector<TokenId> allowed, syntax;
     for (std::size_t i = 0; i < all_tokens().size(); ++i) {

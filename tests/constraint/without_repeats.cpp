@@ -299,9 +299,9 @@ TEST_CASE("WithoutRepeats after renew refuses states from before it") {
       ToolCallFSM(test::byte_vocabulary(), tools, PythonCall{}, {.choice = ToolChoice::required}));
   const auto before = *constraint.advance(constraint.initial(), '[');
   CHECK(constraint.advance(constraint.initial(), '[') == before);
-  CHECK(constraint.forced(before) == "f(a=");
+  CHECK(constraint.jump_forward(before) == "f(a=");
   const WithoutRepeats copy = constraint;
-  constraint.renew();
+  constraint.reset();
   CHECK(copy.advance(before, 'f'));
   TokenMask mask(constraint.vocabulary_size());
   REQUIRE_THROWS_AS(constraint.advance(before, 'f'), Error);

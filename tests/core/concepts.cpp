@@ -24,7 +24,7 @@ struct Toy {
   void fill_mask(State s, MaskView words) const { words[0] = 1U << std::min(s.read, 2); }
   [[nodiscard]] bool is_accepting(State s) const { return s.read >= 2; }
   [[nodiscard]] bool is_finished(State s) const { return s.read >= 3; }
-  [[nodiscard]] std::string forced(State) const { return {}; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
 };
 struct Heavy : Toy {
   struct State {

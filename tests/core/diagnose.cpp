@@ -39,7 +39,7 @@ struct AnyText {
   void fill_mask(State, td::MaskView) const {}
   bool is_accepting(State) const { return true; }
   bool is_finished(State) const { return false; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 };
 
 struct UnforkableModel : LinearModel {

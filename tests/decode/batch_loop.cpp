@@ -37,7 +37,7 @@ TEST_CASE("BatchLoop with sequences of several types gives each the answer that 
     loop.add({.prompt     = Tokens{1, static_cast<td::TokenId>(i)},
               .owner      = nullptr,
               .constraint = i % 2 == 0 ? td::ConstraintRef(any) : td::ConstraintRef(fewer),
-              .renew      = [&] { ++renewed; },
+              .reset      = [&] { ++renewed; },
               .drafter    = none,
               .options    = {.max_tokens = 5 + i},
               .on_end     = [&outputs, i](const td::Output& output) -> td::AfterTurn {
@@ -64,7 +64,7 @@ TEST_CASE("BatchLoop refuses a drafter that reads hidden states which the model 
   CHECK_THROWS_AS(loop.add({.prompt     = Tokens{1},
                             .owner      = nullptr,
                             .constraint = any,
-                            .renew      = {},
+                            .reset      = {},
                             .drafter    = drafter}),
                   td::Error);
 }

@@ -18,8 +18,8 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
@@ -288,7 +288,7 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
     const auto& eagle  = given.eagle;
     const auto& medusa = given.medusa;
     const td::DrafterGroup group{eagle, td::PromptLookupDrafter{masks},
-                                 td::ForcedDrafter{masks.trie()}};
+                                 td::JumpForwardDrafter{masks.trie()}};
     const td::SizedDrafter sized{
         group, td::TreeCosts(std::vector<std::pair<std::size_t, double>>{{1, 1.0}, {64, 2.0}})};
     std::vector<Script> fresh;
@@ -402,7 +402,7 @@ TEST_CASE("ContinuousBatch after a cached prefix drafts like a request that has 
     const td::DecodeOptions options{.max_tokens = 10};
     const td::LogitsPipeline pipeline{options.logits()};
     const td::decode::Run run{any, prompt, pipeline, options};
-    const td::TreeVerifier verifier{td::Walk{}};
+    const td::TreeVerifier verifier{td::GumbelCoupling{}};
     td::decode::SpeculativeSequence sequence{model, run, eagle, verifier,
                                              prefixes.find(prompt).value()};
     REQUIRE_FALSE(sequence.take_forced());
@@ -540,7 +540,7 @@ struct FailingTable {
   }
   bool is_accepting(State state) const { return table.is_accepting(state.at); }
   bool is_finished(State state) const { return table.is_finished(state.at); }
-  std::string forced(State state) const { return table.forced(state.at); }
+  std::string jump_forward(State state) const { return table.jump_forward(state.at); }
 };
 static_assert(td::ConstraintPolicy<FailingTable>);
 

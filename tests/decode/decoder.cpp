@@ -115,7 +115,7 @@ namespace {
 struct Renewable : td::Unconstrained {
   using td::Unconstrained::Unconstrained;
   int renewals = 0;
-  void renew() { ++renewals; }
+  void reset() { ++renewals; }
 };
 struct TellRenewals {
   td::Output operator()(const RandomModel&, const Renewable& constraint,

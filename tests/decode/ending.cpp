@@ -15,7 +15,7 @@
 #include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/research/beam_search.hpp>
@@ -154,7 +154,7 @@ TEST_CASE("Ending with drafts gives the answer without drafts") {
     INFO("seed " << seed);
     const ToolCase c(seed);
     const td::Output plain = td::Decoder{c.model, c.calls}(prompt, c.options);
-    const td::DrafterGroup drafters{td::ForcedDrafter{call_tokens().trie()},
+    const td::DrafterGroup drafters{td::JumpForwardDrafter{call_tokens().trie()},
                                     td::PromptLookupDrafter{call_tokens()}};
     const td::Output drafted =
         td::Decoder{c.model, c.calls, td::TreeSpeculation{drafters}}(prompt, c.options);

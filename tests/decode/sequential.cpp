@@ -60,7 +60,7 @@ class Table {
   }
   bool is_accepting(State state) const { return is_finished(state) || accepting_[index(state)]; }
   bool is_finished(State state) const { return state == State{-1}; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 
  private:
   static std::size_t index(State state) { return static_cast<std::size_t>(state.row); }
@@ -218,7 +218,7 @@ TEST_CASE("Sequential decoding ignores an end token of the options where the tex
     }
     bool is_accepting(State) const { return false; }
     bool is_finished(State) const { return false; }
-    std::string forced(State) const { return {}; }
+    std::string jump_forward(State) const { return {}; }
   };
   const RandomModel model{size};
   const auto out = decoded(model, Alternating{}, {9}, {.max_tokens = 5, .end_tokens = {2}});
@@ -242,7 +242,7 @@ TEST_CASE("Sequential decoding allows an end token of the options exactly where 
     }
     bool is_accepting(State state) const { return state == 3; }
     bool is_finished(State) const { return false; }
-    std::string forced(State) const { return {}; }
+    std::string jump_forward(State) const { return {}; }
   };
   const RandomModel model{size};
   for (const td::TokenId stop : {td::TokenId{7}, td::TokenId{1}}) {

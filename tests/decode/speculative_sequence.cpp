@@ -7,8 +7,8 @@
 
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
@@ -69,7 +69,7 @@ TEST_CASE(
     const td::LogitsPipeline pipeline{options.logits()};
     const td::decode::Run run{table, prompt, pipeline, options};
     const Guesses drafter{seed};
-    const td::TreeVerifier verifier{td::Walk{}};
+    const td::TreeVerifier verifier{td::GumbelCoupling{}};
     td::decode::SpeculativeSequence sequence{model, run, drafter, verifier,
                                              td::CachedPrefix{td::ModelRef::Cache(earlier)}};
     std::vector<float> row(size);

@@ -14,7 +14,7 @@
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -209,7 +209,8 @@ TEST_CASE("Trace says how each token came about and changes no token") {
     REQUIRE(count(plain.trace, td::TokenOrigin::drafted) == 0);
 
     const td::PromptLookupDrafter lookup{masks()};
-    const td::TreeSpeculation guessing{td::DrafterGroup{lookup, td::ForcedDrafter{masks().trie()}}};
+    const td::TreeSpeculation guessing{
+        td::DrafterGroup{lookup, td::JumpForwardDrafter{masks().trie()}}};
     const td::Output fast = traced(td::Decoder{model, calls, guessing}, prompt, options);
     REQUIRE(fast.tokens == plain.tokens);
     for (std::size_t i = 0; i < fast.trace.tokens.size(); ++i) {

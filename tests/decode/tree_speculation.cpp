@@ -13,7 +13,7 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/dfa.hpp>
@@ -108,7 +108,7 @@ td::Output compare(const M& model, const C& constraint, const Tokens& prompt,
                   .nodes      = random() % 64};
     heard.clear();
     const td::Decoder decode{model, constraint,
-                             td::TreeSpeculation{oracle, td::TreeVerifier<td::Walk>{}}};
+                             td::TreeSpeculation{oracle, td::TreeVerifier<td::GumbelCoupling>{}}};
     const td::Output drafted = decode(prompt, options);
     require_equal(drafted, plain);
     REQUIRE(heard == plain.tokens);
@@ -159,12 +159,12 @@ TEST_CASE(
     const td::ToolCallFSM calls{
         masks, tools, td::PythonCall{}, {.choice = td::ToolChoice::required}};
     const Tokens prompt =
-        td::constraint::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
+        td::constraint::JumpForwardText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
     auto options     = random_options(random);
     const auto plain = compare(model, calls, prompt, options, random);
-    const td::ForcedDrafter forced{masks.trie()};
+    const td::JumpForwardDrafter forced{masks.trie()};
     const td::PromptLookupDrafter lookup{masks};
-    const td::TreeVerifier verifier{td::Walk{}};
+    const td::TreeVerifier verifier{td::GumbelCoupling{}};
     const auto check = [&](const auto& drafter) {
       const td::Decoder decode{model, calls, td::TreeSpeculation{drafter, verifier}};
       require_equal(decode(prompt, options), plain);
@@ -182,7 +182,8 @@ TEST_CASE("TreeSpeculation accepts a correct draft in full") {
   const td::DecodeOptions options{.max_tokens = 21};
   const auto plain = td::Decoder{model, any}({{1}}, options);
   const Oracle oracle{.answer = plain.tokens, .vocabulary = 50, .errors = 0, .length = 4};
-  const td::Decoder decode{model, any, td::TreeSpeculation{oracle, td::TreeVerifier{td::Walk{}}}};
+  const td::Decoder decode{model, any,
+                           td::TreeSpeculation{oracle, td::TreeVerifier{td::GumbelCoupling{}}}};
   const auto out = decode({{1}}, options);
   CHECK(out.tokens == plain.tokens);
   CHECK(out.passes == 5);  // the prompt's, then five tokens each
@@ -195,7 +196,7 @@ TEST_CASE("TreeSpeculation ends the answer where an accepted path reaches its en
   const RandomModel model{50, {.seed = 8}};
   const auto plain = td::Decoder{model, td::Unconstrained{50}}({{1, 2}}, {.max_tokens = 30});
   const Oracle oracle{.answer = plain.tokens, .vocabulary = 50, .errors = 0, .length = 10};
-  const td::TreeSpeculation speculation{oracle, td::TreeVerifier{td::Walk{}}};
+  const td::TreeSpeculation speculation{oracle, td::TreeVerifier{td::GumbelCoupling{}}};
 
   SECTION("max_tokens") {
     for (std::size_t max = 0; max < 25; ++max) {
@@ -234,7 +235,8 @@ TEST_CASE("TreeSpeculation ends the answer where an accepted path reaches its en
                        .vocabulary = config.vocabulary_size,
                        .errors     = 0,
                        .length     = 10};
-    const td::Decoder decode{llama, any, td::TreeSpeculation{right, td::TreeVerifier{td::Walk{}}}};
+    const td::Decoder decode{llama, any,
+                             td::TreeSpeculation{right, td::TreeVerifier{td::GumbelCoupling{}}}};
     require_equal(decode({{1, 2, 3}}, {.max_tokens = 30}), short_plain);
   }
 }
@@ -262,7 +264,7 @@ TEST_CASE("TreeSpeculation accepts a draft across the edges of reasoning and cal
     const Oracle oracle{
         .answer = plain.tokens, .vocabulary = vocabulary.size(), .errors = 0, .length = 40};
     const td::Decoder decode{model, constraint,
-                             td::TreeSpeculation{oracle, td::TreeVerifier{td::Walk{}}}};
+                             td::TreeSpeculation{oracle, td::TreeVerifier{td::GumbelCoupling{}}}};
     const auto out = decode(prompt, options);
     require_equal(out, plain);
     CHECK(out.passes <= plain.passes);
@@ -288,7 +290,7 @@ TEST_CASE("TreeSpeculation without a draft or with only forbidden ones decodes p
   const auto plain   = td::Decoder{model, thirds}({{1}}, options);
   const auto drafted = [&](const Oracle& oracle) {
     const td::Decoder decode{model, thirds,
-                             td::TreeSpeculation{oracle, td::TreeVerifier{td::Walk{}}}};
+                             td::TreeSpeculation{oracle, td::TreeVerifier{td::GumbelCoupling{}}}};
     return decode({{1}}, options);
   };
   const auto forbidden = drafted({.answer = Tokens(12, 1), .vocabulary = 2, .errors = 0});

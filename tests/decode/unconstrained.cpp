@@ -19,7 +19,7 @@ TEST_CASE("Unconstrained::fill_mask allows exactly the tokens that advance accep
         CHECK(allowed == any.advance(state, static_cast<td::TokenId>(t)).has_value());
       }
       CHECK(any.is_accepting(state));
-      CHECK(any.forced(state).empty());
+      CHECK(any.jump_forward(state).empty());
     }
   }
 }

@@ -10,7 +10,7 @@
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
@@ -67,7 +67,7 @@ TEST_CASE("AnyDrafter drafts as the drafter that it holds") {
       for (const std::size_t count : held.drafts.accepted) accepted += count;
     };
     const td::PromptLookupDrafter lookup{masks};
-    const td::DrafterGroup text{lookup, td::ForcedDrafter{masks.trie()}};
+    const td::DrafterGroup text{lookup, td::JumpForwardDrafter{masks.trie()}};
     const td::DrafterGroup group{given.eagle, lookup};
     check(Text(text), text);
     check(Hidden(text), text);

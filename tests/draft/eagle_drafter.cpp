@@ -13,8 +13,8 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
@@ -228,7 +228,7 @@ TEST_CASE(
     const td::ToolSet tools = td::test::random_tools(random);
     const auto ranks        = random_ranks(vocabulary.size(), random);
     const Tokens prompt =
-        td::constraint::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
+        td::constraint::JumpForwardText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
     const auto compare = [&](const auto& constraint) {
       for (const float temperature : {0.0F, 0.7F, 1.0F}) {
         const bool is_all = random() % 2 == 0;
@@ -239,8 +239,9 @@ TEST_CASE(
                                            ranks.first(vocabulary.size() / (is_all ? 1 : 4))};
         const auto plain = td::Decoder{target, constraint}(prompt, options);
         const auto check = [&](const auto& model, const auto& drafter) {
-          const td::Decoder decode{model, constraint,
-                                   td::TreeSpeculation{drafter, td::TreeVerifier{td::Walk{}}}};
+          const td::Decoder decode{
+              model, constraint,
+              td::TreeSpeculation{drafter, td::TreeVerifier{td::GumbelCoupling{}}}};
           const auto drafted = decode(prompt, options);
           REQUIRE(drafted.tokens == plain.tokens);
           REQUIRE(drafted.log_probabilities == plain.log_probabilities);
@@ -259,7 +260,7 @@ TEST_CASE(
         // All models read the same states.
         check(features, td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
                                          td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
-                                         third, td::ForcedDrafter{masks.trie()}});
+                                         third, td::JumpForwardDrafter{masks.trie()}});
       }
     };
     const td::ChoiceOptions choice{.choice = td::ToolChoice::required, .whitespace = seed % 2};

@@ -205,7 +205,7 @@ struct DeadEnd {
   }
   bool is_accepting(State) const { return false; }
   bool is_finished(State) const { return false; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 };
 
 }  // namespace

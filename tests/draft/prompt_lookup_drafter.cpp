@@ -35,7 +35,7 @@ const td::VocabularyIndex& masks() {
 }
 
 Tokens encoded(std::string_view text) {
-  return td::constraint::ForcedText(masks().trie()).encode(text);
+  return td::constraint::JumpForwardText(masks().trie()).encode(text);
 }
 
 /// What follows two texts is drafted; the texts of all leaves, in the order in which they came.

@@ -102,8 +102,9 @@ td::TreeCosts costs_of(double first, double last) {
 
 template <class D>
 td::Output decode(const D& drafter, const td::DecodeOptions& options) {
-  return td::Decoder{model, any, td::TreeSpeculation{drafter, td::TreeVerifier<td::Walk>{}}}(
-      prompt, options);
+  return td::Decoder{model, any,
+                     td::TreeSpeculation{drafter, td::TreeVerifier<td::GumbelCoupling>{}}}(prompt,
+                                                                                           options);
 }
 
 }  // namespace

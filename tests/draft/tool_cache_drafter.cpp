@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
@@ -45,7 +45,7 @@ std::vector<std::string> drafts(const td::ToolCallFSM& calls, std::vector<td::To
       },
       options};
   const std::vector<td::TokenId> prompt{0};
-  const auto written = td::constraint::ForcedText(masks().trie()).encode(text);
+  const auto written = td::constraint::JumpForwardText(masks().trie()).encode(text);
   const auto state   = calls.advance_bytes(calls.initial(), text);
   REQUIRE(state);
   auto request = drafter.begin(prompt);

@@ -10,11 +10,11 @@ using namespace tooldecode;
 
 TEST_CASE("MainModel holds a function of the context, with or without a residence") {
   std::vector<std::string> told;
-  const Residence<int> residence{
-      .went_on    = [&](int next,
-                     const std::vector<ToolCall>&) { told.push_back(std::to_string(next)); },
-      .waits_for  = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
-      .began_anew = [&] { told.emplace_back("anew"); }};
+  const EngineCallbacks<int> residence{
+      .on_continue = [&](int next,
+                         const std::vector<ToolCall>&) { told.push_back(std::to_string(next)); },
+      .on_wait   = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
+      .on_restart  = [&] { told.emplace_back("anew"); }};
   const ClientModel<int> plain = [](const int& context, std::stop_token stop) {
     return Reply{std::to_string(context) + (stop.stop_requested() ? " stopped" : "")};
   };
@@ -22,10 +22,10 @@ TEST_CASE("MainModel holds a function of the context, with or without a residenc
   source.request_stop();
   CHECK(MainModel<int>(plain)(3, source.get_token(), residence).text == "3 stopped");
   const MainModel<int> engine = [](const int& context, std::stop_token,
-                                   const Residence<int>& tell) {
-    tell.went_on(context + 1, {});
-    tell.began_anew();
-    return Reply{tell.waits_for({}) ? "waits" : "ends"};
+                                   const EngineCallbacks<int>& tell) {
+    tell.on_continue(context + 1, {});
+    tell.on_restart();
+    return Reply{tell.on_wait({}) ? "waits" : "ends"};
   };
   CHECK(engine(3, {}, residence).text == "waits");
   CHECK(told == std::vector<std::string>{"4", "anew"});

@@ -428,10 +428,11 @@ TEST_CASE(
   const auto guess = [](const int& context, std::stop_token) {
     return Reply{"", {call("fail", context), call("get", context)}};
   };
-  const auto main = [&](const int& context, std::stop_token, const Residence<int>& residence) {
+  const auto main = [&](const int& context, std::stop_token,
+                        const EngineCallbacks<int>& residence) {
     for (int turn = context; turn < context + 3; ++turn) {
       cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
-      residence.went_on(turn + 1, {call("get", turn)});
+      residence.on_continue(turn + 1, {call("get", turn)});
     }
     return Reply{"done", {call("get", 5), call("put", 9)}};
   };
@@ -470,15 +471,15 @@ TEST_CASE("ClientSpeculator with an engine that waits gives it the results of it
       },
       documents());
   bool waits = false, has_effects_waits = true, cannot_be_written_waits = true;
-  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
     guessed.wait();
     const std::vector<ToolCall> calls{call("fail", 1), call("get", 2), call("get", 2)};
-    waits                   = residence.waits_for(calls);
-    has_effects_waits       = residence.waits_for({call("get", 3), call("put", 1)});
-    cannot_be_written_waits = residence.waits_for({{"get", Json{{"a", "\xff"}}}});
+    waits                   = residence.on_wait(calls);
+    has_effects_waits       = residence.on_wait({call("get", 3), call("put", 1)});
+    cannot_be_written_waits = residence.on_wait({{"get", Json{{"a", "\xff"}}}});
     cache.wait_for("fail1=failure");
     cache.wait_for("get2=2");
-    residence.went_on(1, calls);
+    residence.on_continue(1, calls);
     return Reply{"", {}};
   };
   std::map<std::string, Observation> seen;
@@ -515,12 +516,12 @@ TEST_CASE("ClientSpeculator counts a reply that starts again once, and reuses it
   const auto guess = [](const int& context, std::stop_token) {
     return Reply{"", {call("get", context)}};
   };
-  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
     for (int attempt = 0; attempt < 2; ++attempt) {
-      residence.began_anew();
+      residence.on_restart();
       for (int turn = 0; turn < 2; ++turn) {
         cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
-        residence.went_on(turn + 1, {call("get", turn)});
+        residence.on_continue(turn + 1, {call("get", turn)});
       }
     }
     return Reply{"", {call("get", 1)}};
@@ -538,8 +539,8 @@ TEST_CASE("ClientSpeculator counts a reply that starts again once, and reuses it
 TEST_CASE("ClientSpeculator without submission says that no engine has a cache") {
   ToolExecutor executor(answer, documents());
   bool waits      = true;
-  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
-    waits = residence.waits_for({call("get", 1)});
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
+    waits = residence.on_wait({call("get", 1)});
     return Reply{"", {call("get", 1)}};
   };
   Speculator speculator({main}, executor, {SpeculationPolicy(documents())});
@@ -602,8 +603,8 @@ TEST_CASE("ClientSpeculator in a stopped turn stops the speculators of the engin
     }
     return Reply{};
   };
-  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
-    residence.went_on(1, {});
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
+    residence.on_continue(1, {});
     second.wait();
     source.request_stop();
     return Reply{"", {call("get", 1)}};

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
@@ -59,7 +59,7 @@ Tokens render(std::span<const td::ToolCall> calls, std::span<const td::ToolResul
   for (std::size_t i = 0; i < calls.size(); ++i) {
     text += calls[i].name + ' ' + std::string(name(results[i].status)) + ' ' + results[i].output;
   }
-  return td::constraint::ForcedText(masks().trie()).encode(text + "\n");
+  return td::constraint::JumpForwardText(masks().trie()).encode(text + "\n");
 }
 
 /// A conversation between a model and tools, by itself and with one answer after another.

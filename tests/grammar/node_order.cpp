@@ -19,7 +19,7 @@ namespace {
 
 std::vector<StoredId> parts_of(const NodeStore::Node& node) {
   std::vector<StoredId> parts = node.children;
-  for (const NodeStore::Others& others : node.others) parts.push_back(others.value);
+  for (const NodeStore::OtherKeys& others : node.others) parts.push_back(others.value);
   if (node.kind == Grammar::Kind::repeat || node.kind == Grammar::Kind::keyed_set)
     parts.push_back(node.separator);
   return parts;

@@ -49,11 +49,11 @@ bool link() {
          !takes(request, "third");
 }
 
-bool renew() {
+bool reset() {
   const td::ToolCallFSM calls{bytes(), some_tools(), td::PythonCall{}};
   //! [memory]
   td::ToolCallFSM text = calls;  // per text: shares what is built
-  text.renew();  // new memory, once the old is over the budget of its VocabularyIndex
+  text.reset();  // new memory, once the old is over the budget of its VocabularyIndex
   std::vector<td::ToolCallFSM::State> live{text.initial()};
   text.compact(live);  // or within texts: these states move to new memory, all others are given up
   //! [memory]
@@ -105,7 +105,7 @@ bool batch() {
 
 int main() {
   std::cout << "tooldecode " << tooldecode::version << '\n';
-  return ::address_seen_by_second() == &tooldecode::version && link() && renew() && stream() &&
+  return ::address_seen_by_second() == &tooldecode::version && link() && reset() && stream() &&
                  batch()
              ? 0
              : 1;

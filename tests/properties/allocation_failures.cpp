@@ -21,7 +21,7 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
@@ -146,7 +146,7 @@ std::string walk(const C& constraint, std::span<const TokenId> tokens, FailingMe
   for (std::size_t i = 0;; ++i) {
     memory.attempt([&] { constraint.fill_mask(state, mask.words()); });
     for (const std::uint32_t word : mask.words()) seen += std::to_string(word) + ' ';
-    seen += memory.attempt([&] { return constraint.forced(state); });
+    seen += memory.attempt([&] { return constraint.jump_forward(state); });
     seen += memory.attempt([&] { return constraint.is_accepting(state); }) ? "\n" : ".\n";
     if (i == tokens.size()) return seen;
     const auto next = memory.attempt([&] { return constraint.advance(state, tokens[i]); });
@@ -359,19 +359,19 @@ TEST_CASE("ForcedTokens repeat their tokens after any failed allocation") {
   const ToolSet tools = ToolSet::parse(tool_documents);
   struct Objects {
     ToolCallFSM calls;
-    ForcedTokens forced;
+    FastForwardTokens forced;
   };
   const auto make = [&] {
     const VocabularyIndex index(pieces());
     return Objects{ToolCallFSM(index, tools, PythonCall{}, {.choice = ToolChoice::required}),
-                   ForcedTokens(index, [](std::string_view text) { return tokens_of(text); })};
+                   FastForwardTokens(index, [](std::string_view text) { return tokens_of(text); })};
   };
   fail_in_turn("forced tokens", make, [&](const Objects& objects, FailingMemory& memory) {
     std::string seen, before;
     auto state = objects.calls.initial();
     for (const TokenId token : tokens_of("[f0(a='blue', c={\"x\": 1})]")) {
       for (const TokenId one :
-           memory.attempt([&] { return objects.forced(objects.calls, state, before); })) {
+           memory.attempt([&] { return objects.jump_forward(objects.calls, state, before); })) {
         seen += std::to_string(one) + ' ';
       }
       seen += '\n';

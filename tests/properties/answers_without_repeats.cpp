@@ -8,13 +8,13 @@
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
@@ -96,9 +96,9 @@ TEST_CASE(
       DecodeOptions greedy = options;
       greedy.temperature   = 0;
       judge(Decoder{model, constraint, BeamSearch{.width = 3}}(prompt, greedy), greedy);
-      const ForcedDrafter forced{cache.trie()};
+      const JumpForwardDrafter forced{cache.trie()};
       const PromptLookupDrafter lookup{cache};
-      const TreeVerifier verifier{Walk{}};
+      const TreeVerifier verifier{GumbelCoupling{}};
       REQUIRE(
           Decoder{model, constraint, TreeSpeculation{forced, verifier}}(prompt, options).tokens ==
           plain.tokens);

@@ -28,7 +28,7 @@ std::string trace(const ToolCallFSM& calls, unsigned seed) {
   TokenMask mask(calls.vocabulary_size());
   auto state = calls.initial();
   for (int step = 0; step < 40 && !calls.is_finished(state); ++step) {
-    seen << calls.forced(state) << '|' << calls.is_accepting(state)
+    seen << calls.jump_forward(state) << '|' << calls.is_accepting(state)
          << static_cast<int>(calls.mode(state)) << calls.find_tool(state).value_or(99)
          << calls.find_argument(state).value_or(99);
     calls.fill_mask(state, mask.words());

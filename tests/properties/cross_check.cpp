@@ -73,7 +73,7 @@ struct Faulty {
   }
   [[nodiscard]] bool is_accepting(State state) const { return schema.is_accepting(state); }
   [[nodiscard]] bool is_finished(State state) const { return schema.is_finished(state); }
-  [[nodiscard]] std::string forced(State state) const { return schema.forced(state); }
+  [[nodiscard]] std::string jump_forward(State state) const { return schema.jump_forward(state); }
 };
 static_assert(ConstraintPolicy<Faulty>);
 

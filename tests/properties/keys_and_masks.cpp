@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/grammar/automaton.hpp>

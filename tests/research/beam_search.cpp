@@ -67,7 +67,7 @@ class Machine {
   }
   bool is_accepting(State state) const { return is_finished(state) || accepting_[index(state)]; }
   bool is_finished(State state) const { return state == State{0}; }
-  std::string forced(State) const { return {}; }
+  std::string jump_forward(State) const { return {}; }
 
  private:
   static std::size_t index(State state) { return static_cast<std::size_t>(state.row); }

@@ -86,7 +86,7 @@ TEST_CASE("ToolDecMachine with a transition token enters a call anywhere by that
   CHECK_FALSE(phase(marked, {mark, end}));
   CHECK_FALSE(phase(marked, {mark, id("[g")}));
   CHECK(phase(marked, {mark, id("[")}) == calls);
-  CHECK(marked.forced(*marked.advance(marked.initial(), mark)) == "[");
+  CHECK(marked.jump_forward(*marked.advance(marked.initial(), mark)) == "[");
 
   // After a token that is the trigger, no second trigger follows.
   const Machine bracket{python, id("[")};
@@ -138,7 +138,7 @@ TEST_CASE("ToolDecMachine::fill_mask allows exactly the tokens that advance take
         REQUIRE(allowed == accepted);
         REQUIRE_FALSE(allowed.empty());
         REQUIRE(machine.is_accepting(state) == mask.contains(end));
-        const std::string forced = machine.forced(state);
+        const std::string forced = machine.jump_forward(state);
         REQUIRE(std::all_of(allowed.begin(), allowed.end(), [&](td::TokenId token) {
           return forced.empty() || vocabulary().bytes(token).starts_with(forced) ||
                  forced.starts_with(vocabulary().bytes(token));
@@ -188,7 +188,7 @@ std::set<Tokens> answers(const Machine& machine, const td::ToolCallFSM& calls, T
     work.pop_back();
     machine.fill_mask(at, mask.words());
     calls.fill_mask(at.calls, under.words());
-    const std::string forced = machine.forced(at);
+    const std::string forced = machine.jump_forward(at);
     bool agree               = (mask.count() == 0) == (under.count() == 0);
     for (std::size_t t = 0; t < machine.vocabulary_size(); ++t) {
       const auto token = static_cast<td::TokenId>(t);

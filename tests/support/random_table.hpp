@@ -54,7 +54,7 @@ class RandomTable {
     return is_finished(state) || accepting_[index(state)];
   }
   [[nodiscard]] bool is_finished(State state) const { return state == State{-1}; }
-  [[nodiscard]] std::string forced(State) const { return {}; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
 
  private:
   static std::size_t index(State state) { return static_cast<std::size_t>(state.row); }

@@ -355,7 +355,7 @@ class Matcher {
   // Another member's key, which is no literal, then its value: by the name of each key that may end
   // within the text. The result without a name says whether a longer one may.
   std::vector<std::pair<std::string, Result>> other(const Grammar::Node& node,
-                                                    const KeyedSet::Others& others,
+                                                    const KeyedSet::OtherKeys& others,
                                                     std::size_t start,
                                                     const std::set<std::string>& written) {
     std::vector<std::pair<std::string, Result>> results;
@@ -465,7 +465,7 @@ class Matcher {
       return result;
     };
     const bool open =
-        std::any_of(node.others.begin(), node.others.end(), [&](const KeyedSet::Others& others) {
+        std::any_of(node.others.begin(), node.others.end(), [&](const KeyedSet::OtherKeys& others) {
           if (others.key->empty() || !live_[others.value.index()]) return false;
           std::set<std::string> shadows;
           for (const auto& [text, i] : keys) shadows.insert(name_of(node, text).text);
@@ -521,7 +521,7 @@ class Matcher {
             visit_ends(then, from, member(node, text, node.children[i], from));
           }
           if (which >= 0) continue;
-          for (const KeyedSet::Others& others : node.others) {
+          for (const KeyedSet::OtherKeys& others : node.others) {
             const bool counts = owes(set);
             for (const auto& [name, one] :
                  other(node, others, from, counts ? set.others : std::set<std::string>())) {

@@ -12,7 +12,7 @@ using namespace tooldecode::text;
 
 namespace {
 
-bool accepts(const MagnitudeRows::Wanted& wanted, std::string_view text) {
+bool accepts(const MagnitudeRows::Requirements& wanted, std::string_view text) {
   const NumberLimits limits;
   std::vector<Dfa::SparseRow> rows(1);
   ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
@@ -24,7 +24,7 @@ bool accepts(const MagnitudeRows::Wanted& wanted, std::string_view text) {
 }  // namespace
 
 TEST_CASE("MagnitudeRows accepts the numbers between its bounds with and without an exponent") {
-  MagnitudeRows::Wanted some{
+  MagnitudeRows::Requirements some{
       .max = {Decimal::parse("120.5"), false}, .zero = false, .kinds = NumberKinds::any};
   some.min = {Decimal::parse("0.25"), true};
   for (const char* text : {"0.26", "0.2500001", "1", "120.5", "1.205e2", "2.6e-1", "9e1", "120"}) {
@@ -38,7 +38,7 @@ TEST_CASE("MagnitudeRows accepts the numbers between its bounds with and without
 }
 
 TEST_CASE("MagnitudeRows with a divisor accepts its multiples and throws on a large divisor") {
-  MagnitudeRows::Wanted fives{.max   = {Decimal::parse("1e9"), false},
+  MagnitudeRows::Requirements fives{.max   = {Decimal::parse("1e9"), false},
                               .kinds = NumberKinds::integers};
   fives.divisor = Divisor{5, 0};
   for (const char* text : {"0", "5", "15", "1e1", "1.5e1", "1.25e3", "5.0", "2E6"}) {

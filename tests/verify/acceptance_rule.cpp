@@ -6,8 +6,8 @@
 #include <tooldecode/research/thresholded.hpp>
 #include <tooldecode/research/typical.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>
 
@@ -34,7 +34,7 @@ struct RuleWithoutClaim {
 }  // namespace
 
 TEST_CASE("AcceptanceRule is met by every rule of the library and by a TreeVerifier of one") {
-  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Walk>());
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::GumbelCoupling>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::ChainRejection>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::RecursiveRejection>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Typical>());
@@ -49,7 +49,7 @@ TEST_CASE(
   STATIC_REQUIRE(td::PreservesProposalDistribution<DrawingDrafter>);
   STATIC_REQUIRE_FALSE(td::PreservesProposalDistribution<RankingDrafter>);
   STATIC_REQUIRE_FALSE(td::PreservesProposalDistribution<PruningDrafter>);
-  STATIC_REQUIRE(td::diagnose::is_rule_for<RankingDrafter, td::Walk>());
+  STATIC_REQUIRE(td::diagnose::is_rule_for<RankingDrafter, td::GumbelCoupling>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<PruningDrafter, td::TreeVerifier<td::Typical>>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::RecursiveRejection>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::TreeVerifier<td::ChainRejection>>());

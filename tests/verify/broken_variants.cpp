@@ -16,9 +16,9 @@
 #include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/research/thresholded.hpp>
 #include <tooldecode/research/typical.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>
 #include <support/rule_checks.hpp>
@@ -201,7 +201,7 @@ TEST_CASE("enumerate finds a mask that is applied after truncation") {
     td::DraftTree tree(0);
     tree.add(0, 2);
     return td::test::enumerate(row.size(), [&](BranchNoise& noise) {
-      return td::Walk{}.choose({row, 1}, tree, 0, noise);
+      return td::GumbelCoupling{}.choose({row, 1}, tree, 0, noise);
     });
   };
 
@@ -262,14 +262,14 @@ TEST_CASE("p_value of three tokens' joint distribution finds faults between node
               key);
     });
   };
-  CHECK(pruned(td::Walk{}) > limit);
+  CHECK(pruned(td::GumbelCoupling{}) > limit);
   CHECK(drawn(td::RecursiveRejection{}) > limit);
 
-  CHECK(pruned(td::Walk{}, Bonus::of_the_parent) < limit);
+  CHECK(pruned(td::GumbelCoupling{}, Bonus::of_the_parent) < limit);
   CHECK(pruned(td::Thresholded{.threshold_single = 0.3}) < limit);
   CHECK(pruned(td::Thresholded{.threshold_accumulated = 0.9}) < limit);
   CHECK(drawn(BrokenRejection{BrokenRejection::Fault::no_residual}) < limit);
-  // Drafts that depend on the noise of the next draw; only Walk allows that.
+  // Drafts that depend on the noise of the next draw; only GumbelCoupling allows that.
   CHECK(drawn(td::RecursiveRejection{}, td::core::NoiseStream::target) < limit);
-  CHECK(drawn(td::Walk{}, td::core::NoiseStream::target) > limit);
+  CHECK(drawn(td::GumbelCoupling{}, td::core::NoiseStream::target) > limit);
 }

@@ -3,19 +3,19 @@
 
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/research/typical.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 #include <support/catch.hpp>
 
 namespace td = tooldecode;
 using td::verify::RuleRef;
 
-static_assert(std::is_convertible_v<const td::TreeVerifier<td::Walk>&, RuleRef>);
+static_assert(std::is_convertible_v<const td::TreeVerifier<td::GumbelCoupling>&, RuleRef>);
 static_assert(std::is_convertible_v<const td::Typical&, RuleRef>);
-static_assert(!std::is_constructible_v<RuleRef, td::Walk>);  // a temporary
+static_assert(!std::is_constructible_v<RuleRef, td::GumbelCoupling>);  // a temporary
 static_assert(!std::is_convertible_v<int, RuleRef>);
 
 TEST_CASE("RuleRef chooses as its rule does with the same noise") {
@@ -23,7 +23,7 @@ TEST_CASE("RuleRef chooses as its rule does with the same noise") {
   td::DraftTree tree(0);
   tree.add(0, 3, -0.5F);
   tree.add(0, 1, -0.75F);
-  const td::TreeVerifier walk{td::Walk{}};
+  const td::TreeVerifier walk{td::GumbelCoupling{}};
   const td::Typical typical{.epsilon = 0.1, .delta = 0.2};
   for (unsigned position = 0; position < 200; ++position) {
     const td::verify::TargetDistribution distribution{logits, 1};

@@ -46,10 +46,11 @@ td::DraftTree random_tree(td::TokenId root, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("TreeVerifier uses Walk unless another rule is given") {
-  STATIC_REQUIRE(std::is_same_v<decltype(td::TreeVerifier{}), td::TreeVerifier<td::Walk>>);
+TEST_CASE("TreeVerifier uses GumbelCoupling unless another rule is given") {
   STATIC_REQUIRE(
-      std::is_same_v<decltype(td::TreeVerifier{td::Walk{}}), td::TreeVerifier<td::Walk>>);
+      std::is_same_v<decltype(td::TreeVerifier{}), td::TreeVerifier<td::GumbelCoupling>>);
+  STATIC_REQUIRE(std::is_same_v<decltype(td::TreeVerifier{td::GumbelCoupling{}}),
+                                td::TreeVerifier<td::GumbelCoupling>>);
   STATIC_REQUIRE(td::TreeVerifier<td::RecursiveRejection>::needs_proposal_distribution);
   STATIC_REQUIRE(td::TreeVerifier<>::is_lossless);
 }
@@ -93,7 +94,7 @@ TEST_CASE("TreeVerifier's verdict is the accepted path and the token after it") 
   CHECK_FALSE(verdict.token);
 }
 
-TEST_CASE("TreeVerifier with Walk over random trees gives the tokens of plain decoding") {
+TEST_CASE("TreeVerifier with GumbelCoupling over random trees gives the tokens of plain decoding") {
   constexpr std::size_t length = 42;
   for (const float temperature : {0.0F, 0.7F, 1.0F}) {
     std::mt19937 random{51};
@@ -128,7 +129,7 @@ TEST_CASE("TreeVerifier with Walk over random trees gives the tokens of plain de
 TEST_CASE("TreeVerifier keeps the target's joint distribution of three tokens, by chi-squared") {
   constexpr std::uint64_t samples = 200'000;
   const ToyTarget target(3);
-  SECTION("Walk over the most probable nodes") {
+  SECTION("GumbelCoupling over the most probable nodes") {
     std::vector<td::DraftTree> trees;  // by the last two tokens
     for (td::TokenId a = 0; a < 6; ++a) {
       for (td::TokenId b = 0; b < 6; ++b) trees.push_back(td::test::pruned_tree(target, {a, b}));

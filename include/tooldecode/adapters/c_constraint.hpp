@@ -18,7 +18,7 @@
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -57,7 +57,7 @@ struct Tokens {
 
   VocabularyIndex index;
   std::optional<Tokenizer> tokenizer{};
-  std::optional<ForcedTokens> forced{};
+  std::optional<FastForwardTokens> forced{};
 };
 
 /// Makes a vocabulary with the caller's options.
@@ -240,11 +240,11 @@ class Constrained {
   [[nodiscard]] Constrained renewed() const {
     if (calls_) {
       ToolCallFSM copy = *calls_;
-      copy.renew();
+      copy.reset();
       return {tokens_, {copy.grammar(), std::move(copy)}};
     }
     Constraint copy = constraint_;
-    copy.renew();
+    copy.reset();
     return {tokens_, {std::move(copy)}};
   }
 

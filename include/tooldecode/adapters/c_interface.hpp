@@ -264,7 +264,7 @@ td_code td_forced_bytes(const td_constraint* constraint, const td_state* state, 
   using namespace tooldecode::c_interface;
   return call(error, [&] {
     const Constrained& shared = shared_of(constraint);
-    const std::string forced  = shared.constraint().forced(state_of(shared, state));
+    const std::string forced  = shared.constraint().jump_forward(state_of(shared, state));
     return give_all(std::span<const char>(forced), bytes, capacity, count);
   });
 }

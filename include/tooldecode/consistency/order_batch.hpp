@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_branch.hpp>
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
@@ -45,7 +45,7 @@ class OrderBatch {
     const DecodeOptions& options;
     std::span<const TokenId> prompt;
     std::span<const TokenId> generated;
-    constraint::ForcedText text;
+    constraint::JumpForwardText text;
     /// Encodes a text; returns nothing if the text is empty or cannot be written.
     std::function<std::vector<TokenId>(std::string_view)> encode;
     decode::Ending* ending = nullptr;  ///< makes the answer end in time; may be null

@@ -1,5 +1,5 @@
 /// \file
-/// Implements order_batch.hpp.
+/// Definitions of order_batch.hpp.
 #pragma once
 
 #include <algorithm>
@@ -121,7 +121,7 @@ TOOLDECODE_INLINE void OrderBatch::supply(OrderBranch& branch, std::size_t index
 
 TOOLDECODE_INLINE std::pair<std::string, bool> OrderBatch::forced_arguments(
     const OrderBranch& branch) {
-  std::string text = branch.calls.forced(branch.state);
+  std::string text = branch.calls.jump_forward(branch.state);
   auto state       = branch.state;
   for (std::size_t i = 0; i < text.size(); ++i) {
     state = *branch.calls.advance_bytes(state, std::string_view(text).substr(i, 1));

@@ -1,5 +1,5 @@
 /// \file
-/// Implements order_branch.hpp.
+/// Definitions of order_branch.hpp.
 #pragma once
 
 #include <algorithm>

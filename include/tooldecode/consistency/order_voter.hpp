@@ -16,7 +16,7 @@
 
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -78,7 +78,7 @@ class OrderVoter {
  private:
   using State = ToolCallFSM::State;
 
-  struct Known {
+  struct OrderCache {
     std::mutex mutex;
     std::unordered_map<std::size_t, std::unique_ptr<const ToolOrders>> orders;  // by tool
   };
@@ -95,8 +95,8 @@ class OrderVoter {
   ModelRef model_;
   const ToolCallFSM* calls_;
   OrderConsistencyOptions options_;
-  constraint::ForcedText text_;
-  std::unique_ptr<Known> known_;
+  constraint::JumpForwardText text_;
+  std::unique_ptr<OrderCache> known_;
 };
 
 }  // namespace consistency

@@ -1,5 +1,5 @@
 /// \file
-/// Implements order_voter.hpp.
+/// Definitions of order_voter.hpp.
 #pragma once
 
 #include <algorithm>
@@ -329,7 +329,7 @@ TOOLDECODE_INLINE OrderVoter::OrderVoter(ModelRef model, const ToolCallFSM& call
       calls_(&calls),
       options_(std::move(options)),
       text_(calls.vocabulary_index().trie()),
-      known_(std::make_unique<Known>()) {
+      known_(std::make_unique<OrderCache>()) {
   if (options_.max_orders == 0) {
     throw Error(Errc::invalid_option, "max_orders", options_.max_orders, "must be 1 or more");
   }

@@ -1,5 +1,5 @@
 /// \file
-/// Implements parameter_orders.hpp.
+/// Definitions of parameter_orders.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_orders.hpp.
+/// Definitions of tool_orders.hpp.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
   };
   if (branch.is_complete) {
     std::string text = opening_ + branch.text;
-    text += whole_.forced(*whole_.advance_bytes(whole_.initial(), text));
+    text += whole_.jump_forward(*whole_.advance_bytes(whole_.initial(), text));
     const auto calls = whole_.parse(text);
     for (const auto& [key, value] : calls.front().arguments.items()) note(key, value);
     return result;

@@ -1,5 +1,5 @@
 /// \file
-/// Implements votes.hpp.
+/// Definitions of votes.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for call_stream.hpp.
+/// Definitions of call_stream.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for completions.hpp.
+/// Definitions of completions.hpp.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Completions::Search {
     if (constraint_.is_finished(state)) return 0;
     const BuildBudget budget = constraint_.vocabulary_index().mask_budget();
     const Number id          = constraint_.automaton_state(state);
-    Known& known             = look_up(id);
+    CompletionBounds& known  = look_up(id);
     find_text(id);
     if (known.upper > enough && known.lower < known.upper) find_shortest(id);
     return known.upper == none ? std::nullopt : std::optional<std::size_t>(known.upper);
@@ -66,13 +66,13 @@ class Completions::Search {
     if (is_far(id, distance)) return;
     const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));
     if (left == 0) return keep(id, left, words);
-    Known& known = look_up(id);
+    CompletionBounds& known = look_up(id);
     if (known.worst <= left) return;
     expand(id);
     for (const Number next : known.next) find_text(next);
     std::vector<Number> open;
     for (const Number next : known.next) {
-      const Known& after = look_up(next);
+      const CompletionBounds& after = look_up(next);
       if (after.upper > left && after.lower <= left) open.push_back(next);
     }
     if (!open.empty()) search(open, left);
@@ -122,7 +122,7 @@ class Completions::Search {
   static constexpr std::size_t max_positions = 20'000;
 
   /// Bounds for the tokens of a state's shortest completion, end token included.
-  struct Known {
+  struct CompletionBounds {
     std::uint32_t lower = 1;
     std::uint32_t upper = none;
     std::uint32_t worst = none;  // greatest upper bound of the next states
@@ -136,7 +136,7 @@ class Completions::Search {
     return constraint_.vocabulary_index().trie();
   }
 
-  Known& look_up(Number id) {
+  CompletionBounds& look_up(Number id) {
     const auto [at, is_new] = known_.try_emplace(id);
     if (!is_new) return at->second;
     const bool ends   = constraint_.automaton().is_accepting(id) && can_end_;
@@ -157,7 +157,7 @@ class Completions::Search {
     }
     if (far_->bytes >= grammar::TextLengths::none || distance <= far_->bytes) return false;
     if (far_->nested == 0) return true;
-    Known& known = look_up(id);
+    CompletionBounds& known = look_up(id);
     if (known.rest == 0) known.rest = 1 + bytes_left(id);
     return distance > std::size_t{far_->bytes} + known.rest + trie().longest() * far_->nested;
   }
@@ -273,7 +273,7 @@ class Completions::Search {
   }
 
   std::uint64_t expand(Number id) {
-    Known& known = look_up(id);
+    CompletionBounds& known = look_up(id);
     if (known.is_expanded) return 0;
     ++counts_.walks;
     std::vector<Number> all;
@@ -305,7 +305,7 @@ class Completions::Search {
   // The shortest text that completes a state, cut into the fewest tokens, bounds all states on its
   // way.
   void find_text(Number id) {
-    Known& known = look_up(id);
+    CompletionBounds& known = look_up(id);
     if (known.has_text || known.upper == 1 || !can_end_) return;
     const std::optional<std::string> text = shortest_text(id);
     const std::vector<std::size_t> ends   = text ? cut(*text) : std::vector<std::size_t>();
@@ -323,7 +323,7 @@ class Completions::Search {
   }
 
   [[nodiscard]] std::optional<std::string> shortest_text(Number id) const {
-    struct Place {
+    struct TextPosition {
       grammar::StackFrame frame;
       std::size_t before;
       char byte;
@@ -345,10 +345,10 @@ class Completions::Search {
       }
     };
     Automaton::Cursor walk(constraint_.automaton());
-    std::vector<Place> places;
+    std::vector<TextPosition> places;
     std::unordered_map<grammar::StackFrame, std::uint32_t, Hash> reached;
     std::priority_queue<Open> open;
-    const auto reach = [&](const Place& place) {
+    const auto reach = [&](const TextPosition& place) {
       const auto [at, is_new] = reached.try_emplace(place.frame, place.length);
       if (!is_new && at->second <= place.length) return;
       at->second               = place.length;
@@ -363,7 +363,7 @@ class Completions::Search {
     while (!open.empty() && places.size() < max_positions) {
       const std::size_t at = open.top().place;
       open.pop();
-      const Place place = places[at];
+      const TextPosition place = places[at];
       if (place.frame.node == grammar::Positions::text_end) {
         std::string text;
         for (std::size_t i = at; places[i].before != nowhere; i = places[i].before) {
@@ -429,8 +429,8 @@ class Completions::Search {
     ++counts_.searches;
     std::uint64_t steps = 0;
     for (std::size_t i = 0; i < visits.all.size(); ++i) {
-      const auto [id, depth] = visits.all[i];
-      const Known& known     = look_up(id);
+      const auto [id, depth]        = visits.all[i];
+      const CompletionBounds& known = look_up(id);
       if (is_done(known, depth) || known.lower == known.upper) continue;
       if (steps >= options_.max_steps) {
         ++counts_.searches_given_up;
@@ -446,7 +446,7 @@ class Completions::Search {
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t i = visits.all.size(); i-- > 0;) {
-        Known& known = look_up(visits.all[i].id);
+        CompletionBounds& known = look_up(visits.all[i].id);
         for (const Number next : known.next) {
           const std::uint32_t upper = look_up(next).upper;
           if (upper == none || upper + 1 >= known.upper) continue;
@@ -461,27 +461,28 @@ class Completions::Search {
   void search(const std::vector<Number>& from, std::uint32_t left) {
     Visits visits;
     for (const Number id : from) visits.add(id, 0);
-    const bool is_whole = visit(visits, [left](const Known& known, std::uint32_t depth) {
+    const bool is_whole = visit(visits, [left](const CompletionBounds& known, std::uint32_t depth) {
       return depth + known.lower > left;
     });
     relax(visits);
     if (!is_whole) return;
     for (const auto& [id, depth] : visits.all) {
-      Known& known = look_up(id);
-      known.lower  = std::max(known.lower, std::min(known.upper, left - std::min(left, depth) + 1));
+      CompletionBounds& known = look_up(id);
+      known.lower = std::max(known.lower, std::min(known.upper, left - std::min(left, depth) + 1));
     }
   }
   // Finds how many tokens a state needs.
   void find_shortest(Number id) {
     Visits visits;
     visits.add(id, 0);
-    std::uint32_t best  = look_up(id).upper;
-    const bool is_whole = visit(visits, [&best](const Known& known, std::uint32_t depth) {
-      if (known.upper != none) best = std::min(best, depth + known.upper);
-      return depth + known.lower >= best;
-    });
+    std::uint32_t best = look_up(id).upper;
+    const bool is_whole =
+        visit(visits, [&best](const CompletionBounds& known, std::uint32_t depth) {
+          if (known.upper != none) best = std::min(best, depth + known.upper);
+          return depth + known.lower >= best;
+        });
     relax(visits);
-    Known& known = look_up(id);
+    CompletionBounds& known = look_up(id);
     if (is_whole) known.lower = known.upper;
   }
 
@@ -490,7 +491,7 @@ class Completions::Search {
   TokenMask banned_;
   bool can_end_ = false;
   std::optional<grammar::TextLengths::Worst> far_;
-  std::unordered_map<Number, Known> known_;
+  std::unordered_map<Number, CompletionBounds> known_;
   CompletionCounts counts_;
 };
 

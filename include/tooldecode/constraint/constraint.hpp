@@ -21,7 +21,7 @@ namespace tooldecode {
 
 namespace constraint {
 class SharedStates;
-class StatesRenewal;
+class StatesReset;
 }  // namespace constraint
 namespace grammar {
 class Automaton;
@@ -32,7 +32,7 @@ class Automaton;
 /// A token is allowed if the automaton can read all of its bytes; an end token is allowed if the
 /// text may end. States, and masks that were computed, are cached in memory that is shared with
 /// copies and with every other constraint of the VocabularyIndex. It grows with the states that
-/// texts visit. For many texts, take a copy for each text and call `renew` on it, as Decoder does;
+/// texts visit. For many texts, take a copy for each text and call `reset` on it, as Decoder does;
 /// for a text of millions of tokens, call `compact`. Memory then stays within the cache's budget
 /// plus what the texts in progress need.
 ///
@@ -40,7 +40,7 @@ class Automaton;
 /// \par Complexity  advance O(1) for a cached transition, else O(bytes of the token); copying a
 ///                  cached mask O(V / 32); computing a new one see MaskBuilder
 /// \par Threads     const members may run concurrently, without a lock for cached states; states
-///                  are values; call `renew` and `compact` from one thread per object, whatever its
+///                  are values; call `reset` and `compact` from one thread per object, whatever its
 ///                  copies do
 /// \par Errors      from the constructor, as Automaton, under the limits in the grammar's options;
 ///                  Error{invalid_option} for a grammar without a root; Error{unknown_state} for a
@@ -66,7 +66,8 @@ class Constraint {
   /// Call it before a new text: if the memory has grown past the cache's budget, switches to new
   /// memory, or to that of another renewed copy. Earlier states are then unknown to this object;
   /// copies made before still know them.
-  void renew();
+  void reset();
+  [[deprecated("use reset")]] void renew() { reset(); }
   /// Switches to new memory during texts and moves what the `live` states need there; each of them
   /// is replaced by its equal in the new memory.
   void compact(std::span<State> live);
@@ -101,7 +102,10 @@ class Constraint {
 
   /// The jump-forward string, 256 bytes at most. It ignores control tokens that may follow, because
   /// the text of their names may follow too.
-  [[nodiscard]] std::string forced(State state) const;
+  [[nodiscard]] std::string jump_forward(State state) const;
+  [[deprecated("use jump_forward")]] std::string forced(State state) const {
+    return jump_forward(state);
+  }
 
  private:
   static constexpr State finished{~std::uint32_t{0}, 0};
@@ -114,7 +118,7 @@ class Constraint {
   std::shared_ptr<constraint::SharedStates> states_;
   grammar::StoredId root_;
   State initial_;
-  std::shared_ptr<constraint::StatesRenewal> renewal_;
+  std::shared_ptr<constraint::StatesReset> renewal_;
 };
 static_assert(ConstraintPolicy<Constraint>);
 

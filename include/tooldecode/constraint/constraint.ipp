@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for constraint.hpp.
+/// Definitions of constraint.hpp.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TOOLDECODE_INLINE grammar::StoredId Constraint::compile(constraint::SharedStates
   }
 }
 
-TOOLDECODE_INLINE void Constraint::renew() {
+TOOLDECODE_INLINE void Constraint::reset() {
   if (bytes() > cache_.budget()) use(renewal_->states(*states_, cache_.budget()));
 }
 
@@ -93,8 +93,9 @@ TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance_bytes(
 
 TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const {
   if (words.size() != mask_word_count(vocabulary_size())) {
-    throw Error(Errc::invalid_option, "words", words.size(),
-                "must be ceil(V / 32) words: " + std::to_string(mask_word_count(vocabulary_size())));
+    throw Error(
+        Errc::invalid_option, "words", words.size(),
+        "must be ceil(V / 32) words: " + std::to_string(mask_word_count(vocabulary_size())));
   }
   if (state == finished) {
     words.clear();
@@ -122,7 +123,7 @@ TOOLDECODE_INLINE std::uint32_t Constraint::automaton_state(State state) const {
   return state.id;
 }
 
-TOOLDECODE_INLINE std::string Constraint::forced(State state) const {
+TOOLDECODE_INLINE std::string Constraint::jump_forward(State state) const {
   std::string bytes;
   if (is_accepting(state)) return bytes;
   const BuildBudget budget = cache_.mask_budget();

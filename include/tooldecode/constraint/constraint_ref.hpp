@@ -86,7 +86,9 @@ class ConstraintRef {
     return table_->is_accepting(object_, state);
   }
   [[nodiscard]] bool is_finished(State state) const { return table_->is_finished(object_, state); }
-  [[nodiscard]] std::string forced(State state) const { return table_->forced(object_, state); }
+  [[nodiscard]] std::string jump_forward(State state) const {
+    return table_->jump_forward(object_, state);
+  }
 
   /// The constraint's completions, or null if it has none. A constraint has them if it is or holds
   /// a Constraint, or if there is a function `make_completions(constraint, CompletionOptions)`.
@@ -110,7 +112,7 @@ class ConstraintRef {
     void (*fill_mask)(const void*, State, MaskView);
     bool (*is_accepting)(const void*, State);
     bool (*is_finished)(const void*, State);
-    std::string (*forced)(const void*, State);
+    std::string (*jump_forward)(const void*, State);
     const Constraint& (*grammar)(const void*);                            // null: not a grammar
     std::unique_ptr<Endings> (*endings)(const void*, CompletionOptions);  // null: no completions
   };
@@ -181,8 +183,8 @@ struct ConstraintRef::Functions {
         .is_finished = [](const void* c, State state) -> bool {
           return own(c).is_finished(state.as<Own>());
         },
-        .forced = [](const void* c, State state) -> std::string {
-          return own(c).forced(state.as<Own>());
+        .jump_forward = [](const void* c, State state) -> std::string {
+          return own(c).jump_forward(state.as<Own>());
         },
         .grammar = nullptr,
         .endings = nullptr};

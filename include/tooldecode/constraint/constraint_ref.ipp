@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for constraint_ref.hpp.
+/// Definitions of constraint_ref.hpp.
 #pragma once
 
 #include <cstddef>

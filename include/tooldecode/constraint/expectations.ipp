@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for expectations.hpp.
+/// Definitions of expectations.hpp.
 #pragma once
 
 #include <algorithm>
@@ -189,7 +189,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Nod
   }
   const text::ByteSet all = allowed(node, position);
   if (keys.seen().may_add(node, position.seen())) {
-    for (const grammar::NodeStore::Others& other : node.others) {
+    for (const grammar::NodeStore::OtherKeys& other : node.others) {
       const text::Dfa::State state = other.state[position.key()];
       if (state == text::Dfa::dead) continue;
       const text::Dfa& key = *automaton_.nodes()[other.key].dfa;

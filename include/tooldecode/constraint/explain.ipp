@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for explain.hpp.
+/// Definitions of explain.hpp.
 #pragma once
 
 #include <string>

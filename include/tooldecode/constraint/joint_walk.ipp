@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for joint_walk.hpp.
+/// Definitions of joint_walk.hpp.
 #pragma once
 
 #include <algorithm>

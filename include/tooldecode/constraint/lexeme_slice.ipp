@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lexeme_slice.hpp.
+/// Definitions of lexeme_slice.hpp.
 #pragma once
 
 #include <algorithm>

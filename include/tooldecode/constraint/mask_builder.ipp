@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for mask_builder.hpp.
+/// Definitions of mask_builder.hpp.
 #pragma once
 
 #include <algorithm>

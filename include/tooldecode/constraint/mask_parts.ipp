@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for mask_parts.hpp.
+/// Definitions of mask_parts.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for named_format.hpp.
+/// Definitions of named_format.hpp.
 #pragma once
 
 #include <cstddef>

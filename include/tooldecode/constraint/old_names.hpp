@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -82,6 +83,9 @@ struct [[deprecated("use Constraint and Grammar::choice")]] ChoiceConstraint : C
   ChoiceConstraint(VocabularyIndex index, const std::vector<std::string>& texts)
       : Constraint(std::move(index), Grammar::choice(texts)) {}
 };
+
+/// Now FastForwardTokens.
+using ForcedTokens [[deprecated("use FastForwardTokens")]] = FastForwardTokens;
 
 /// Use ConstMaskView::contains.
 [[nodiscard, deprecated("use ConstMaskView::contains")]] inline bool is_allowed(

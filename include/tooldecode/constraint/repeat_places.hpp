@@ -100,7 +100,7 @@ class RepeatPlaces {
   /// Calls `visit(node, next, ends_call)` for each trie node where a token ends that may follow.
   template <class Visit>
   void walk(Number id, const Visit& visit) {
-    std::vector<Found> found;
+    std::vector<ReachedNode> found;
     Walk(*this, found)(id);
     for (const auto& [node, next, ends] : found) visit(node, next, ends);
   }
@@ -112,7 +112,7 @@ class RepeatPlaces {
   using Span      = Automaton::Cursor::Span;
 
   enum class Inside : std::uint8_t { nothing, call, unknown };
-  struct Place {
+  struct StateFacts {
     Inside inside;
     std::optional<bool> can_end{};
     std::optional<std::optional<std::string>> text{};  // the shortest completion
@@ -131,13 +131,13 @@ class RepeatPlaces {
     std::unordered_set<Number> seen{};
     std::vector<std::uint8_t> bytes{};  // of the first branch; still to be tried, from the back
   };
-  struct Found {
+  struct ReachedNode {
     NodeIndex node;
     Number next;
     bool ends_call;
   };
 
-  Place& place(Number id);
+  StateFacts& place(Number id);
   const std::optional<std::string>& shortest(Number id);
 
   // Whether positions are inside a call; sets tool_ to its tool.
@@ -161,7 +161,7 @@ class RepeatPlaces {
   // Follows all tokens. Inside a lexeme most lead to few states, and no call ends there.
   class Walk {
    public:
-    Walk(RepeatPlaces& places, std::vector<Found>& found);
+    Walk(RepeatPlaces& places, std::vector<ReachedNode>& found);
 
     void operator()(Number id);
 
@@ -179,7 +179,7 @@ class RepeatPlaces {
     RepeatPlaces& places_;
     const core::ByteTrie& trie_;
     Automaton::Cursor walk_;
-    std::vector<Found>& found_;
+    std::vector<ReachedNode>& found_;
   };
 
   // Completions to try for a pair of two calls.
@@ -190,7 +190,7 @@ class RepeatPlaces {
   ToolOf tool_of_;
   std::size_t max_texts_;
   std::size_t tool_ = 0;  // set by `inside`
-  std::unordered_map<Number, Place> places_;
+  std::unordered_map<Number, StateFacts> places_;
   std::unordered_map<Number, Texts> texts_;
   std::unordered_map<Number, std::optional<Pair>> pairs_;
   std::unordered_map<Number, Tokens> tokens_;

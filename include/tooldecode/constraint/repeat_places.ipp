@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for repeat_places.hpp.
+/// Definitions of repeat_places.hpp.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TOOLDECODE_INLINE const core::ByteTrie& RepeatPlaces::trie() const noexcept {
 }
 
 TOOLDECODE_INLINE bool RepeatPlaces::can_end(Number id) {
-  Place& known = place(id);
+  StateFacts& known = place(id);
   if (!known.can_end) known.can_end = find_whether_it_can_end(id);
   return *known.can_end;
 }
@@ -90,14 +90,14 @@ TOOLDECODE_INLINE std::size_t RepeatPlaces::bytes() const {
   return all;
 }
 
-TOOLDECODE_INLINE RepeatPlaces::Place& RepeatPlaces::place(Number id) {
+TOOLDECODE_INLINE RepeatPlaces::StateFacts& RepeatPlaces::place(Number id) {
   const auto known = places_.find(id);
   if (known != places_.end()) return known->second;
-  return places_.emplace(id, Place{inside(grammar_.automaton().positions(id))}).first->second;
+  return places_.emplace(id, StateFacts{inside(grammar_.automaton().positions(id))}).first->second;
 }
 
 TOOLDECODE_INLINE const std::optional<std::string>& RepeatPlaces::shortest(Number id) {
-  Place& known = place(id);
+  StateFacts& known = place(id);
   if (!known.text) known.text = completions_.find_text({id, grammar_.initial().memory});
   return *known.text;
 }
@@ -236,7 +236,7 @@ TOOLDECODE_INLINE bool RepeatPlaces::tells_apart(std::string_view one, std::stri
          of_numbers.find(*b) == std::string_view::npos && lower(*a) != lower(*b);
 }
 
-TOOLDECODE_INLINE RepeatPlaces::Walk::Walk(RepeatPlaces& places, std::vector<Found>& found)
+TOOLDECODE_INLINE RepeatPlaces::Walk::Walk(RepeatPlaces& places, std::vector<ReachedNode>& found)
     : places_(places), trie_(places.trie()), walk_(places.grammar_.automaton()), found_(found) {}
 
 TOOLDECODE_INLINE void RepeatPlaces::Walk::operator()(Number id) {

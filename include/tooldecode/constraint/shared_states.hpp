@@ -36,13 +36,13 @@ struct MaskEntry {
   void fill(MaskView words) const noexcept;
 };
 
-class StatesRenewal;
+class StatesReset;
 
 /// An automaton with the masks of its states, shared by constraints: what one request has computed
 /// is ready for the next, whatever its schema.
 ///
 /// It only grows. To bound memory, start a new one, either empty (VocabularyIndex) or with the same
-/// grammars (StatesRenewal); constraints keep the old one alive as long as they use it.
+/// grammars (StatesReset); constraints keep the old one alive as long as they use it.
 ///
 /// \par Complexity  a slice is built after a few requests for it
 /// \par Threads     every member may run concurrently
@@ -55,7 +55,7 @@ class SharedStates {
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
 
-  [[nodiscard]] std::shared_ptr<StatesRenewal> renewal() const;
+  [[nodiscard]] std::shared_ptr<StatesReset> renewal() const;
 
   /// Unique id of this object; never 0.
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
@@ -124,11 +124,11 @@ class SharedStates {
       slices_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
-  mutable std::weak_ptr<StatesRenewal> renewal_;
+  mutable std::weak_ptr<StatesReset> renewal_;
 };
 
 /// The latest states of some grammars, for texts that begin; constraints hold it.
-class StatesRenewal {
+class StatesReset {
  public:
   /// States for the grammars of `from` that take at most `max_bytes`: the latest, or new ones if
   /// those have grown past it.

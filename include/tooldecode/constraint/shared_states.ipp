@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for shared_states.hpp.
+/// Definitions of shared_states.hpp.
 #pragma once
 
 #include <algorithm>
@@ -105,8 +105,8 @@ TOOLDECODE_INLINE std::size_t SharedStates::number(const text::DfaPointer& dfa) 
   return fresh;
 }
 
-TOOLDECODE_INLINE std::shared_ptr<SharedStates> StatesRenewal::states(const SharedStates& from,
-                                                                      std::size_t max_bytes) {
+TOOLDECODE_INLINE std::shared_ptr<SharedStates> StatesReset::states(const SharedStates& from,
+                                                                    std::size_t max_bytes) {
   const std::lock_guard lock(mutex_);
   if (!latest_ || latest_->bytes() > max_bytes) {
     latest_ = std::make_shared<SharedStates>(from);
@@ -114,10 +114,10 @@ TOOLDECODE_INLINE std::shared_ptr<SharedStates> StatesRenewal::states(const Shar
   return latest_;
 }
 
-TOOLDECODE_INLINE std::shared_ptr<StatesRenewal> SharedStates::renewal() const {
+TOOLDECODE_INLINE std::shared_ptr<StatesReset> SharedStates::renewal() const {
   const std::lock_guard lock(mutex_);
   auto known = renewal_.lock();
-  if (!known) renewal_ = known = std::make_shared<StatesRenewal>();
+  if (!known) renewal_ = known = std::make_shared<StatesReset>();
   return known;
 }
 

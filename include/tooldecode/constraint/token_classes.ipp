@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for token_classes.hpp.
+/// Definitions of token_classes.hpp.
 #pragma once
 
 #include <algorithm>

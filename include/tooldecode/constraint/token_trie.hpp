@@ -48,7 +48,7 @@ class TokenTrie {
   void fill_mask(State state, MaskView words) const;
   [[nodiscard]] bool is_accepting(State state) const noexcept;
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
-  [[nodiscard]] std::string forced(State state) const;
+  [[nodiscard]] std::string jump_forward(State state) const;
   /// The tokens of names that may follow, ascending.
   [[nodiscard]] std::vector<TokenId> next(State state) const;
   /// The index of the name that is complete at a state.

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for token_trie.hpp.
+/// Definitions of token_trie.hpp.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TOOLDECODE_INLINE bool TokenTrie::is_accepting(State state) const noexcept {
   return state == finished || nodes_[state.node].name;
 }
 
-TOOLDECODE_INLINE std::string TokenTrie::forced(State state) const {
+TOOLDECODE_INLINE std::string TokenTrie::jump_forward(State state) const {
   std::string bytes;
   while (!is_accepting(state) && nodes_[state.node].next.size() == 1) {
     const auto& [token, child] = *nodes_[state.node].next.begin();

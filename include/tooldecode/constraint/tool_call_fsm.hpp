@@ -89,10 +89,16 @@ class ToolCallFSM {
   [[nodiscard]] bool is_finished(State state) const noexcept {
     return constraint_.is_finished(state);
   }
-  [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
+  [[deprecated("use jump_forward")]] std::string forced(State state) const {
+    return jump_forward(state);
+  }
+  [[nodiscard]] std::string jump_forward(State state) const {
+    return constraint_.jump_forward(state);
+  }
 
-  /// `renew`, `compact` and `bytes` are those of Constraint; copies are not affected.
-  void renew() { constraint_.renew(); }
+  /// `reset`, `compact` and `bytes` are those of Constraint; copies are not affected.
+  void reset() { constraint_.reset(); }
+  [[deprecated("use reset")]] void renew() { reset(); }
   void compact(std::span<State> live) { constraint_.compact(live); }
   [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
 

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for tool_call_fsm.hpp.
+/// Definitions of tool_call_fsm.hpp.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
@@ -118,7 +118,7 @@ TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::single_call(std::size_t tool,
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
-  const constraint::ForcedText text{vocabulary_index().trie()};
+  const constraint::JumpForwardText text{vocabulary_index().trie()};
   std::vector<TokenId> tokens;
   for (const char byte : std::string_view("\"'[]{}(),:-.0123456789")) {
     const auto single = text.encode(std::string_view(&byte, 1));

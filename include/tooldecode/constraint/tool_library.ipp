@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for tool_library.hpp.
+/// Definitions of tool_library.hpp.
 #pragma once
 
 #include <algorithm>

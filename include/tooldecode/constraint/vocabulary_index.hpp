@@ -23,7 +23,7 @@ class ByteTrie;
 ///
 /// A budget bounds the memory. When the shared states have grown past it, new constraints start
 /// with empty states; existing constraints keep theirs, which stay valid until you call
-/// Constraint::renew.
+/// Constraint::reset.
 ///
 /// \par Complexity  construction O(bytes of the vocabulary)
 /// \par Threads     const members may run concurrently

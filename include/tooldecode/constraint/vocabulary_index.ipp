@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for vocabulary_index.hpp.
+/// Definitions of vocabulary_index.hpp.
 #pragma once
 
 #include <cstddef>

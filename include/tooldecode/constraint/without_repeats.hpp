@@ -43,14 +43,14 @@ class RepeatCompletions;
 /// to be copied in which each character may be escaped. Each allowed token has a completion that
 /// was found and is remembered, so an answer cannot get stuck.
 ///
-/// A state knows the text before it. The data for this is kept until `renew`, a few hundred bytes
+/// A state knows the text before it. The data for this is kept until `reset`, a few hundred bytes
 /// per token.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  as ToolCallFSM; for each new state of it also one walk of the vocabulary's trie
 ///                  and the completions of the next states; then O(tight tokens x length of the
 ///                  answer), which is zero without tight tokens (see RepeatPlaces)
-/// \par Threads     const members may be called concurrently, and run one after another; `renew`
+/// \par Threads     const members may be called concurrently, and run one after another; `reset`
 ///                  changes one object only, not its copies; call it from one thread
 /// \par Errors      Error{unknown_state} for a state of another constraint
 class WithoutRepeats {
@@ -76,10 +76,12 @@ class WithoutRepeats {
   void fill_mask(State state, MaskView words) const;
   [[nodiscard]] bool is_accepting(State state) const;
   [[nodiscard]] bool is_finished(State state) const noexcept;
-  [[nodiscard]] std::string forced(State state) const { return calls_.forced(state.at); }
+  [[nodiscard]] std::string jump_forward(State state) const {
+    return calls_.jump_forward(state.at);
+  }
 
   /// Begins a new text; earlier states are then unknown to this object.
-  void renew();
+  void reset();
   /// Approximate bytes kept for states, masks and texts.
   [[nodiscard]] std::size_t bytes() const;
 

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for without_repeats.hpp.
+/// Definitions of without_repeats.hpp.
 #pragma once
 
 #include <algorithm>
@@ -236,8 +236,8 @@ TOOLDECODE_INLINE WithoutRepeats::WithoutRepeats(ToolCallFSM calls, RepeatOption
       places_(std::make_shared<Places>(calls_, options_.max_texts)),
       texts_(std::make_shared<Texts>(calls_, *places_)) {}
 
-TOOLDECODE_INLINE void WithoutRepeats::renew() {
-  calls_.renew();
+TOOLDECODE_INLINE void WithoutRepeats::reset() {
+  calls_.reset();
   if (calls_.initial().memory != places_->grammar().initial().memory) {
     places_ = std::make_shared<Places>(calls_, options_.max_texts);
   }

@@ -41,7 +41,7 @@ concept ConstraintPolicy =
       { c.fill_mask(s, words) };
       { c.is_accepting(s) } -> std::convertible_to<bool>;
       { c.is_finished(s) } -> std::convertible_to<bool>;
-      { c.forced(s) } -> std::convertible_to<std::string>;
+      { c.jump_forward(s) } -> std::convertible_to<std::string>;
     };
 
 /// A language model that runs one linear sequence at a time over a cache that the caller owns.

@@ -255,7 +255,7 @@ consteval bool is_constraint() {
   } else {
     static_assert(
         detail::never<C>,
-        "ConstraintPolicy: add 'std::string forced(State) const;', the bytes that must follow");
+        "ConstraintPolicy: add 'std::string jump_forward(State) const;', the bytes that must follow");
   }
   return true;
 }

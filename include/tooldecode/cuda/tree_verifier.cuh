@@ -84,7 +84,7 @@ __global__ void verify_trees_kernel(DraftTreeView tree, const TokenId* choices,
 }  // namespace detail
 
 /// Follows, in each tree, the tokens drawn after its nodes for as long as children hold them: the
-/// host's `TreeVerifier<Walk>`.
+/// host's `TreeVerifier<GumbelCoupling>`.
 ///
 /// \param choices  the token drawn after each node, at the node's position + 1; -1 where nothing is
 ///                 allowed; not read past a tree's size

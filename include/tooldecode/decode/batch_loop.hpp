@@ -25,8 +25,8 @@
 #include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/draft/drafter_ref.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 namespace tooldecode {
 
@@ -65,7 +65,7 @@ struct BatchItem {
   std::vector<TokenId> prompt;        ///< [L]
   std::shared_ptr<const void> owner;  ///< owns what the next three members refer to
   ConstraintRef constraint;
-  std::function<void()> renew;  ///< renews the constraint before each answer; may be empty
+  std::function<void()> reset;  ///< renews the constraint before each answer; may be empty
   DrafterRef drafter;
   DecodeOptions options                          = {};
   std::function<AfterTurn(const Output&)> on_end = {};
@@ -151,7 +151,7 @@ class BatchLoop {
   BatchOptions options_;
   PrefixCache prefixes_;
   BatchPass pass_;
-  TreeVerifier<Walk> verifier_;
+  TreeVerifier<GumbelCoupling> verifier_;
   std::deque<std::unique_ptr<Slot>> arrived_;
   std::vector<std::unique_ptr<Slot>> present_;
   BatchCounts counts_;

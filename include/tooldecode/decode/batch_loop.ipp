@@ -1,5 +1,5 @@
 /// \file
-/// Implements batch_loop.hpp.
+/// Definitions of batch_loop.hpp.
 #pragma once
 
 #include <algorithm>
@@ -112,7 +112,7 @@ TOOLDECODE_INLINE bool BatchLoop::with_room(const std::function<void()>& work) {
 }
 
 TOOLDECODE_INLINE void BatchLoop::begin(Slot& slot, CachedPrefix read) {
-  if (slot.item.renew) slot.item.renew();
+  if (slot.item.reset) slot.item.reset();
   slot.run.emplace(Run{slot.item.constraint, slot.tokens, slot.pipeline, slot.item.options,
                        model_.context_length()});
   slot.now.emplace(model_, *slot.run, slot.item.drafter, verify::RuleRef(verifier_),

@@ -1,5 +1,5 @@
 /// \file
-/// Implements batch_pass.hpp.
+/// Definitions of batch_pass.hpp.
 #pragma once
 
 #include <cstddef>

@@ -87,14 +87,14 @@ class ContinuousBatch {
     };
     const auto held =
         std::make_shared<Held>(Held{std::move(request.constraint), std::move(request.drafter)});
-    std::function<void()> renew;
-    if constexpr (requires(C& constraint) { constraint.renew(); }) {
-      renew = [one = &held->constraint] { one->renew(); };
+    std::function<void()> reset;
+    if constexpr (requires(C& constraint) { constraint.reset(); }) {
+      reset = [one = &held->constraint] { one->reset(); };
     }
     return loop_.add({.prompt     = std::move(request.prompt),
                       .owner      = held,
                       .constraint = held->constraint,
-                      .renew      = std::move(renew),
+                      .reset      = std::move(reset),
                       .drafter    = DrafterRef::under<C>(held->drafter),
                       .options    = std::move(request.options),
                       .on_end     = std::move(request.on_end),

@@ -1,5 +1,5 @@
 /// \file
-/// Implements decode_options.hpp.
+/// Definitions of decode_options.hpp.
 #pragma once
 
 #include <cstddef>

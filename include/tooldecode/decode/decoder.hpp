@@ -37,7 +37,7 @@ void require_room(const ModelRef& model, const ConstraintRef& constraint,
 ///
 /// The decoder refers to the model and the constraint, which must outlive it; temporaries do not
 /// compile. The strategy decides how tokens are found (one after another, or by speculation), never
-/// which. If a constraint has `renew`, each prompt uses a renewed copy, so memory does not grow
+/// which. If a constraint has `reset`, each prompt uses a renewed copy, so memory does not grow
 /// with the number of answers.
 ///
 /// \par Shapes      prompt [L] with 1 <= L <= the model's context length
@@ -90,9 +90,9 @@ class Decoder {
                                   const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
     check(prompt, options);
-    if constexpr (requires(C one) { one.renew(); }) {
+    if constexpr (requires(C one) { one.reset(); }) {
       C of_this_text = constraint();
-      of_this_text.renew();
+      of_this_text.reset();
       return strategy_(model(), of_this_text, prompt, pipeline, options);
     } else {
       return strategy_(model(), constraint(), prompt, pipeline, options);

@@ -1,5 +1,5 @@
 /// \file
-/// Implements decoder.hpp.
+/// Definitions of decoder.hpp.
 #pragma once
 
 #include <cstddef>

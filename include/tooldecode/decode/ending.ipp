@@ -1,5 +1,5 @@
 /// \file
-/// Implements ending.hpp.
+/// Definitions of ending.hpp.
 #pragma once
 
 #include <cstddef>

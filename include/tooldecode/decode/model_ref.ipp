@@ -1,5 +1,5 @@
 /// \file
-/// Implements model_ref.hpp.
+/// Definitions of model_ref.hpp.
 #pragma once
 
 #include <cstddef>

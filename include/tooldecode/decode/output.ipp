@@ -1,5 +1,5 @@
 /// \file
-/// Implements output.hpp.
+/// Definitions of output.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements prefix_cache.hpp.
+/// Definitions of prefix_cache.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements sequence.hpp.
+/// Definitions of sequence.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements sequential.hpp.
+/// Definitions of sequential.hpp.
 #pragma once
 
 #include <optional>

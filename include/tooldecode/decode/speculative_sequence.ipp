@@ -1,5 +1,5 @@
 /// \file
-/// Implements speculative_sequence.hpp.
+/// Definitions of speculative_sequence.hpp.
 #pragma once
 
 #include <algorithm>

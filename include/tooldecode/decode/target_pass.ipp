@@ -1,5 +1,5 @@
 /// \file
-/// Implements target_pass.hpp.
+/// Definitions of target_pass.hpp.
 #pragma once
 
 #include <algorithm>

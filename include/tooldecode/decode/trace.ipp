@@ -1,5 +1,5 @@
 /// \file
-/// Implements trace.hpp.
+/// Definitions of trace.hpp.
 #pragma once
 
 #include <algorithm>

@@ -15,9 +15,9 @@
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/drafter_ref.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 namespace tooldecode {
 
@@ -35,7 +35,7 @@ namespace decode {
 /// Decodes several tokens per forward pass: a drafter guesses a tree of tokens, the model reads the
 /// tree in one pass, and the verifier's rule chooses a token at each node that it reaches.
 ///
-/// With the rule `Walk` the output equals that of Sequential, token for token, at any temperature
+/// With the rule `GumbelCoupling` the output equals that of Sequential, token for token, at any temperature
 /// and with the same seed, whatever the drafter guesses. Each node has the same distribution as in
 /// Sequential, with the penalties and the mask of the path to it, and the same noise. The other
 /// lossless rules keep the distribution of outputs. Only emitted tokens advance the constraint, so
@@ -51,7 +51,7 @@ namespace decode {
 /// \par Errors      none; Decoder has checked prompt and options
 /// \par Source      Miao et al., SpecInfer, arXiv:2305.09781, section 4; Zhao et al., FR-Spec,
 ///                  arXiv:2502.14856, section 3
-template <class D, class V = TreeVerifier<Walk>>
+template <class D, class V = TreeVerifier<GumbelCoupling>>
 class TreeSpeculation {
   static_assert(diagnose::is_rule_for<D, V>());
 

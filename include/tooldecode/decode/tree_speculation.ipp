@@ -1,5 +1,5 @@
 /// \file
-/// Implements tree_speculation.hpp.
+/// Definitions of tree_speculation.hpp.
 #pragma once
 
 #include <span>

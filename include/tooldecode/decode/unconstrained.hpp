@@ -39,7 +39,7 @@ class Unconstrained {
   void fill_mask(State state, MaskView words) const noexcept;
   [[nodiscard]] bool is_accepting(State) const noexcept { return true; }
   [[nodiscard]] bool is_finished(State state) const noexcept { return state.finished; }
-  [[nodiscard]] std::string forced(State) const { return {}; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
 
  private:
   std::size_t vocabulary_size_;

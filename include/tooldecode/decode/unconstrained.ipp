@@ -1,5 +1,5 @@
 /// \file
-/// Implements unconstrained.hpp.
+/// Definitions of unconstrained.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements acceptance_estimate.hpp.
+/// Definitions of acceptance_estimate.hpp.
 #pragma once
 
 #include <algorithm>

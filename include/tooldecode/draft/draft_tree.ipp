@@ -1,5 +1,5 @@
 /// \file
-/// Implements draft_tree.hpp.
+/// Definitions of draft_tree.hpp.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ struct DrafterGroupOptions {
 /// Lets each drafter add its guesses, in the given order, and verifies the most likely ones.
 ///
 /// A token that two drafters guess is one node. A later drafter sees what earlier ones added; a
-/// ForcedDrafter at the end continues below all leaves.
+/// JumpForwardDrafter at the end continues below all leaves.
 ///
 /// \par Complexity  the sum of the drafters' costs
 /// \par Threads     immutable; const members may run concurrently

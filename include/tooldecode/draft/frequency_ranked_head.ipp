@@ -1,5 +1,5 @@
 /// \file
-/// Implements frequency_ranked_head.hpp.
+/// Definitions of frequency_ranked_head.hpp.
 #pragma once
 
 #include <cstddef>

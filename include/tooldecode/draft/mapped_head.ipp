@@ -1,5 +1,5 @@
 /// \file
-/// Implements mapped_head.hpp.
+/// Definitions of mapped_head.hpp.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
@@ -70,7 +70,7 @@ class PromptLookupDrafter {
       const auto follow = std::string_view(request.text).substr(match.end, 16 * options_.length);
       std::optional<std::size_t> node = 0;
       std::size_t count               = 0;
-      for (const TokenId token : constraint::ForcedText(cache_.trie()).encode(follow)) {
+      for (const TokenId token : constraint::JumpForwardText(cache_.trie()).encode(follow)) {
         node = candidates.add(*node, token, step);
         if (!node || ++count == options_.length) break;
       }

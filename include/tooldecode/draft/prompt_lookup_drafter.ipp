@@ -1,5 +1,5 @@
 /// \file
-/// Implements prompt_lookup_drafter.hpp.
+/// Definitions of prompt_lookup_drafter.hpp.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>

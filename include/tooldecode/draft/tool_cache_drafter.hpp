@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>

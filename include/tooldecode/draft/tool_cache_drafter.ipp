@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_cache_drafter.hpp.
+/// Definitions of tool_cache_drafter.hpp.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
@@ -32,7 +32,7 @@ TOOLDECODE_INLINE void ToolCacheDrafter::propose(Request& request,
     request.text += vocabulary.bytes(context.generated[request.tokens]);
   }
   if (calls.mode(context.state) != ToolCallFSM::Mode::tool) return;
-  const constraint::ForcedText tokens{calls.vocabulary_index().trie()};
+  const constraint::JumpForwardText tokens{calls.vocabulary_index().trie()};
   const auto tool      = calls.find_tool(context.state);
   std::size_t branches = 0;
   for (const ToolCall& call : cached(calls, tool)) {

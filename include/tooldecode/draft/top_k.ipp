@@ -1,5 +1,5 @@
 /// \file
-/// Implements top_k.hpp.
+/// Definitions of top_k.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements tree_costs.hpp.
+/// Definitions of tree_costs.hpp.
 #pragma once
 
 #include <algorithm>

@@ -53,7 +53,7 @@ class LeftCornerTransform {
     more_items  // one or more items of a repetition after the first
   };
   using Key = std::array<std::uint32_t, 3>;
-  struct Made {
+  struct NodeEntry {
     NodeId node{};
     bool is_open  = false;
     bool is_known = false;  // `node` may be referenced
@@ -105,7 +105,7 @@ class LeftCornerTransform {
   std::vector<std::vector<std::pair<Id, Edge>>> begins_;  // [components]: edges that leave them
   std::vector<char> recursive_;                           // [components]
   std::map<std::uint32_t, Id> first_of_class_;
-  std::map<Key, Made> made_;
+  std::map<Key, NodeEntry> made_;
   std::vector<Key> pending_;
   std::size_t depth_ = 0;
   Grammar grammar_;

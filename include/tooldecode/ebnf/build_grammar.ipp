@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for build_grammar.hpp.
+/// Definitions of build_grammar.hpp.
 #pragma once
 
 #include <algorithm>
@@ -108,7 +108,7 @@ TOOLDECODE_INLINE NodeId LeftCornerTransform::make(Key key) {
   if (key[0] == Part::nonempty && recursive_[component_[key[1]]]) {
     key[1] = first_of_class_.emplace(class_[key[1]], key[1]).first->second;
   }
-  Made& made = made_[key];
+  NodeEntry& made = made_[key];
   if (made.is_done) return made.node;
   if (made.is_open || depth_ >= max_deep) {
     if (!made.is_known) {

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for grammar_text.hpp.
+/// Definitions of grammar_text.hpp.
 #pragma once
 
 #include <cstddef>

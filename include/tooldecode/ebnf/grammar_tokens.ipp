@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for grammar_tokens.hpp.
+/// Definitions of grammar_tokens.hpp.
 #pragma once
 
 #include <cstddef>

@@ -50,7 +50,7 @@ class LarkRules {
     bool is_ignored                                        = false;
     friend bool operator==(const Between&, const Between&) = default;
   };
-  using Made                                = std::optional<Id>;
+  using OptionalId                          = std::optional<Id>;
   static constexpr std::size_t max_classes  = 32;
   static constexpr std::uint32_t max_nested = 400;
 
@@ -64,22 +64,22 @@ class LarkRules {
   [[nodiscard]] std::uint32_t reached_from(Node id, Class from);
 
   // The texts of a node between two classes; nullopt if there are none.
-  Made make(Node id, bool goes_on, Class from, Class to);
-  Made any(std::vector<Id> all);
-  static bool has_value(const Made& made) { return made.has_value(); }
+  OptionalId make(Node id, bool goes_on, Class from, Class to);
+  OptionalId any(std::vector<Id> all);
+  static bool has_value(const OptionalId& made) { return made.has_value(); }
   Id both(Id first, Id second) { return rules_.sequence({first, second}); }
 
-  Made make_sequence(const LarkGraph::Node& node, bool goes_on, Class from, Class to);
+  OptionalId make_sequence(const LarkGraph::Node& node, bool goes_on, Class from, Class to);
 
-  Made make_repeat(const LarkGraph::Node& node, bool goes_on, Class from, Class to);
+  OptionalId make_repeat(const LarkGraph::Node& node, bool goes_on, Class from, Class to);
   // `count` items; if `goes_on`, something follows each of them.
-  Made run(Node item, bool goes_on, Class from, Class to, text::Occurrences count);
-  Made open_run(Node item, Class from, Class to, std::uint32_t min);
+  OptionalId run(Node item, bool goes_on, Class from, Class to, text::Occurrences count);
+  OptionalId open_run(Node item, Class from, Class to, std::uint32_t min);
 
-  Made make_lexeme(Node id, bool goes_on, Class from, Class to);
+  OptionalId make_lexeme(Node id, bool goes_on, Class from, Class to);
   [[nodiscard]] std::optional<text::DfaPointer> begun(const text::DfaPointer& dfa,
                                                       Class from) const;
-  Made ignored_run(Class from, Class to);
+  OptionalId ignored_run(Class from, Class to);
 
   const LarkGraph& graph_;
   const LarkLexer& lexer_;
@@ -91,8 +91,8 @@ class LarkRules {
   std::vector<std::vector<std::uint32_t>> reached_;  // [nodes, classes]
   Rules rules_;
   std::uint32_t depth_ = 0;
-  std::map<std::tuple<Node, bool, Class, Class>, Made> known_;
-  std::map<std::pair<Class, Class>, Made> ignored_runs_;
+  std::map<std::tuple<Node, bool, Class, Class>, OptionalId> known_;
+  std::map<std::pair<Class, Class>, OptionalId> ignored_runs_;
 };
 
 }  // namespace detail

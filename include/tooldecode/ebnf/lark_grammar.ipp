@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_grammar.hpp.
+/// Definitions of lark_grammar.hpp.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +63,8 @@ TOOLDECODE_INLINE std::pair<Rules, LarkRules::Id> LarkRules::build(bool may_begi
     if (const auto one = make(graph_.start(), false, 0, to)) all.push_back(*one);
     if (!may_begin_ignored || !has_ignored_) continue;
     for (Class via = 0; via < classes_.size(); ++via) {
-      const Made some = ignored_run(0, via);
-      const Made one  = some ? make(graph_.start(), false, via, to) : std::nullopt;
+      const OptionalId some = ignored_run(0, via);
+      const OptionalId one  = some ? make(graph_.start(), false, via, to) : std::nullopt;
       if (one) all.push_back(both(*some, *one));
     }
   }
@@ -147,7 +147,8 @@ TOOLDECODE_INLINE std::uint32_t LarkRules::reached_from(Node id, Class from) {
   }
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::make(Node id, bool goes_on, Class from, Class to) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::make(Node id, bool goes_on, Class from,
+                                                        Class to) {
   if ((reached_[id][from] >> to & 1) == 0) return std::nullopt;
   const LarkGraph::Node& node = graph_[id];
   switch (node.kind) {
@@ -158,7 +159,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make(Node id, bool goes_on, Class f
     case Kind::choice: {
       std::vector<Id> all;
       for (const Node part : node.parts) {
-        if (const Made one = make(part, goes_on, from, to)) all.push_back(*one);
+        if (const OptionalId one = make(part, goes_on, from, to)) all.push_back(*one);
       }
       return any(std::move(all));
     }
@@ -167,31 +168,33 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make(Node id, bool goes_on, Class f
     default: {
       // If nothing is ignored, it does not matter whether more follows.
       const auto [known, fresh] =
-          known_.try_emplace({id, goes_on && has_ignored_, from, to}, Made{});
+          known_.try_emplace({id, goes_on && has_ignored_, from, to}, OptionalId{});
       if (!fresh) return known->second;
       const Id made = rules_.reserve();
       known->second = made;
       if (++depth_ > max_nested) {
         throw Error(Errc::limit_exceeded, "", "rules nested too deeply");
       }
-      if (const Made body = make(node.parts[0], goes_on, from, to)) rules_.define(made, *body);
+      if (const OptionalId body = make(node.parts[0], goes_on, from, to))
+        rules_.define(made, *body);
       --depth_;
       return made;
     }
   }
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::any(std::vector<Id> all) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::any(std::vector<Id> all) {
   if (all.empty()) return std::nullopt;
   return rules_.choice(std::move(all));
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::make_sequence(const LarkGraph::Node& node,
-                                                           bool goes_on, Class from, Class to) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::make_sequence(const LarkGraph::Node& node,
+                                                                 bool goes_on, Class from,
+                                                                 Class to) {
   if (classes_.size() == 1) {
     std::vector<Id> all(node.parts.size());
     for (std::size_t i = node.parts.size(); i-- > 0;) {
-      const Made one = make(node.parts[i], goes_on, from, to);
+      const OptionalId one = make(node.parts[i], goes_on, from, to);
       if (!one) return std::nullopt;
       all[i]  = *one;
       goes_on = goes_on || places_.has_text(node.parts[i]);
@@ -199,16 +202,16 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make_sequence(const LarkGraph::Node
     return rules_.sequence(all);
   }
   // From right to left: rest[c] is the rest of the sequence from class c.
-  std::vector<Made> rest(classes_.size());
+  std::vector<OptionalId> rest(classes_.size());
   rest[to] = rules_.text("");
   for (std::size_t i = node.parts.size(); i-- > 0;) {
-    std::vector<Made> longer(classes_.size());
+    std::vector<OptionalId> longer(classes_.size());
     for (Class c = 0; c < classes_.size(); ++c) {
       if (i == 0 && c != from) continue;
       std::vector<Id> all;
       for (Class via = 0; via < classes_.size(); ++via) {
         if (!rest[via]) continue;
-        if (const Made one = make(node.parts[i], goes_on, c, via)) {
+        if (const OptionalId one = make(node.parts[i], goes_on, c, via)) {
           all.push_back(both(*one, *rest[via]));
         }
       }
@@ -220,29 +223,30 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::make_sequence(const LarkGraph::Node
   return rest[from];
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::make_repeat(const LarkGraph::Node& node, bool goes_on,
-                                                         Class from, Class to) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::make_repeat(const LarkGraph::Node& node,
+                                                               bool goes_on, Class from, Class to) {
   const text::Occurrences count = node.count;
   const Node item               = node.parts[0];
-  if (count.max == 0) return from == to ? Made(rules_.text("")) : std::nullopt;
+  if (count.max == 0) return from == to ? OptionalId(rules_.text("")) : std::nullopt;
   if (count.max == text::Occurrences::unbounded) return run(item, true, from, to, count);
   if (goes_on || !has_ignored_) return run(item, goes_on, from, to, count);
   // Nothing follows the last item that is allowed.
   std::vector<Id> all;
   const std::uint32_t before = count.max - 1;
   if (count.min <= before) {
-    if (const Made some = run(item, true, from, to, {count.min, before})) all.push_back(*some);
+    if (const OptionalId some = run(item, true, from, to, {count.min, before}))
+      all.push_back(*some);
   }
   for (Class via = 0; via < classes_.size(); ++via) {
-    const Made some = run(item, true, from, via, {before, before});
-    const Made last = some ? make(item, false, via, to) : std::nullopt;
+    const OptionalId some = run(item, true, from, via, {before, before});
+    const OptionalId last = some ? make(item, false, via, to) : std::nullopt;
     if (last) all.push_back(both(*some, *last));
   }
   return any(std::move(all));
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::run(Node item, bool goes_on, Class from, Class to,
-                                                 text::Occurrences count) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::run(Node item, bool goes_on, Class from,
+                                                       Class to, text::Occurrences count) {
   std::vector<Id> all;
   if (count.min == 0 && from == to) all.push_back(rules_.text(""));
   if (count.max == 0) return any(std::move(all));
@@ -252,7 +256,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::run(Node item, bool goes_on, Class 
     reached |= through(item, reached);
   }
   if (reached == std::uint32_t{1} << to) {  // all items after the first are alike
-    const Made first = make(item, goes_on, from, to), next = make(item, goes_on, to, to);
+    const OptionalId first = make(item, goes_on, from, to), next = make(item, goes_on, to, to);
     const bool is_open = count.max == text::Occurrences::unbounded;
     const text::Occurrences more{count.min == 0 ? 0 : count.min - 1,
                                  is_open ? count.max : count.max - 1};
@@ -263,17 +267,18 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::run(Node item, bool goes_on, Class 
   }
   if (count.max == text::Occurrences::unbounded) return open_run(item, from, to, count.min);
   // For each number of remaining items, the rest from each class.
-  std::vector<Made> rest(classes_.size());
+  std::vector<OptionalId> rest(classes_.size());
   rest[to] = rules_.text("");
   for (std::uint32_t left = 1; left <= count.max; ++left) {
     BuildBudget::spend(classes_.size() * classes_.size());
-    std::vector<Made> longer(classes_.size());
+    std::vector<OptionalId> longer(classes_.size());
     for (Class c = 0; c < classes_.size(); ++c) {
       std::vector<Id> ways;
       if (c == to && count.max - left >= count.min) ways.push_back(rules_.text(""));
       for (Class via = 0; via < classes_.size(); ++via) {
         if (!rest[via]) continue;
-        if (const Made one = make(item, goes_on, c, via)) ways.push_back(both(*one, *rest[via]));
+        if (const OptionalId one = make(item, goes_on, c, via))
+          ways.push_back(both(*one, *rest[via]));
       }
       longer[c] = any(std::move(ways));
     }
@@ -283,26 +288,26 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::run(Node item, bool goes_on, Class 
   return rest[from];
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::open_run(Node item, Class from, Class to,
-                                                      std::uint32_t min) {
-  std::vector<Made> rest(classes_.size());
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::open_run(Node item, Class from, Class to,
+                                                            std::uint32_t min) {
+  std::vector<OptionalId> rest(classes_.size());
   for (Class c = 0; c < classes_.size(); ++c) rest[c] = rules_.reserve();
   const auto step = [&](Class c) {
     std::vector<Id> ways;
     for (Class via = 0; via < classes_.size(); ++via) {
       if (!rest[via]) continue;
-      if (const Made one = make(item, true, c, via)) ways.push_back(both(*one, *rest[via]));
+      if (const OptionalId one = make(item, true, c, via)) ways.push_back(both(*one, *rest[via]));
     }
     return ways;
   };
   for (Class c = 0; c < classes_.size(); ++c) {
     std::vector<Id> ways = step(c);
     if (c == to) ways.push_back(rules_.text(""));
-    if (const Made body = any(std::move(ways))) rules_.define(*rest[c], *body);
+    if (const OptionalId body = any(std::move(ways))) rules_.define(*rest[c], *body);
   }
   for (; min > 0; --min) {
     BuildBudget::spend(classes_.size() * classes_.size());
-    std::vector<Made> longer(classes_.size());
+    std::vector<OptionalId> longer(classes_.size());
     for (Class c = 0; c < classes_.size(); ++c) longer[c] = any(step(c));
     rest = std::move(longer);
     if (std::none_of(rest.begin(), rest.end(), has_value)) break;
@@ -310,13 +315,13 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::open_run(Node item, Class from, Cla
   return rest[from];
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::make_lexeme(Node id, bool goes_on, Class from,
-                                                         Class to) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::make_lexeme(Node id, bool goes_on, Class from,
+                                                               Class to) {
   const LarkLexeme& lexeme = graph_.lexemes()[graph_[id].lexeme];
   const auto& variants     = lexer_.variants(places_.place(id));
   std::vector<Id> all;
   const auto add = [&](Id text, Class behind) {
-    const Made ignored = goes_on ? ignored_run(behind, to) : std::nullopt;
+    const OptionalId ignored = goes_on ? ignored_run(behind, to) : std::nullopt;
     if (behind == to) {
       all.push_back(ignored ? both(text, rules_.repeat(*ignored, {0, 1})) : text);
     } else if (ignored) {
@@ -355,9 +360,9 @@ TOOLDECODE_INLINE std::optional<text::DfaPointer> LarkRules::begun(const text::D
   return rest;
 }
 
-TOOLDECODE_INLINE LarkRules::Made LarkRules::ignored_run(Class from, Class to) {
+TOOLDECODE_INLINE LarkRules::OptionalId LarkRules::ignored_run(Class from, Class to) {
   if ((ignored_to_[from] >> to & 1) == 0) return std::nullopt;
-  const auto [known, fresh] = ignored_runs_.try_emplace({from, to}, Made{});
+  const auto [known, fresh] = ignored_runs_.try_emplace({from, to}, OptionalId{});
   if (!fresh) return known->second;
   const Id made = rules_.reserve();
   known->second = made;
@@ -374,7 +379,7 @@ TOOLDECODE_INLINE LarkRules::Made LarkRules::ignored_run(Class from, Class to) {
     } else if (behind == to) {
       all.push_back(text);
     }
-    if (const Made more = ignored_run(behind, to)) all.push_back(both(text, *more));
+    if (const OptionalId more = ignored_run(behind, to)) all.push_back(both(text, *more));
   }
   rules_.define(made, rules_.choice(std::move(all)));
   return made;

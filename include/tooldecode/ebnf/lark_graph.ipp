@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_graph.hpp.
+/// Definitions of lark_graph.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_lexemes.hpp.
+/// Definitions of lark_lexemes.hpp.
 #pragma once
 
 #include <algorithm>

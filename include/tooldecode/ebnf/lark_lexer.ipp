@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_lexer.hpp.
+/// Definitions of lark_lexer.hpp.
 #pragma once
 
 #include <cstddef>

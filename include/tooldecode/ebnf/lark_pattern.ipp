@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_pattern.hpp.
+/// Definitions of lark_pattern.hpp.
 #pragma once
 
 #include <algorithm>

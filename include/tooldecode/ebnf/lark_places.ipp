@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_places.hpp.
+/// Definitions of lark_places.hpp.
 #pragma once
 
 #include <bit>

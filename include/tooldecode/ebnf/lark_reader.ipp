@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_reader.hpp.
+/// Definitions of lark_reader.hpp.
 #pragma once
 
 #include <cstddef>

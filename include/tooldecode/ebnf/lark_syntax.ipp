@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_syntax.hpp.
+/// Definitions of lark_syntax.hpp.
 #pragma once
 
 #include <cstddef>

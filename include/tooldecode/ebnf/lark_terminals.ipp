@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for lark_terminals.hpp.
+/// Definitions of lark_terminals.hpp.
 #pragma once
 
 #include <array>

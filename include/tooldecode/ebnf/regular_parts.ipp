@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for regular_parts.hpp.
+/// Definitions of regular_parts.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for rule_loops.hpp.
+/// Definitions of rule_loops.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for rules.hpp.
+/// Definitions of rules.hpp.
 #pragma once
 
 #include <algorithm>

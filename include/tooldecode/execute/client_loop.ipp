@@ -1,5 +1,5 @@
 /// \file
-/// Implements client_loop.hpp.
+/// Definitions of client_loop.hpp.
 #pragma once
 
 #include <algorithm>
@@ -55,16 +55,16 @@ TOOLDECODE_INLINE ClientTurn ClientLoop::run_turn(const Context& context, std::s
   const auto turn = std::make_shared<Turn>(context);
   const std::stop_callback forward(stop, [&] { stop_stage(); });
   std::shared_ptr<Stage> stage = open(turn, turn->context, turn->begin, stop);
-  const Residence<Context> residence{
-      .went_on =
+  const EngineCallbacks<Context> residence{
+      .on_continue =
           [&](Context next, const std::vector<ToolCall>& calls) {
             close(*stage);
             count_residents(*turn, calls, Clock::now() - stage->begin);
             stage =
                 open(turn, std::make_shared<const Context>(std::move(next)), Clock::now(), stop);
           },
-      .waits_for = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); },
-      .began_anew =
+      .on_wait = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); },
+      .on_restart =
           [&] {
             if (stage->context == turn->context) return;
             close(*stage);

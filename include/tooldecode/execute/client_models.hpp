@@ -29,18 +29,18 @@ using ClientModel = std::function<Reply(const Context&, std::stop_token)>;
 /// Callbacks by which the main model reports, on its own thread, that an engine continues after
 /// calls instead of replying with them. The engine must own the tool cache.
 template <class Context>
-struct Residence {
+struct EngineCallbacks {
   /// The engine has read the results of these calls and is in the next turn: speculators now guess
   /// what follows `next`.
-  std::function<void(Context next, const std::vector<ToolCall>& calls)> went_on;
+  std::function<void(Context next, const std::vector<ToolCall>& calls)> on_continue;
   /// The sequence keeps its place until the results of these calls are in the cache. Returns true
   /// if they will be submitted; otherwise the reply should end with these calls.
-  std::function<bool(const std::vector<ToolCall>& calls)> waits_for;
+  std::function<bool(const std::vector<ToolCall>& calls)> on_wait;
   /// The reply starts again, perhaps on another engine: earlier reports are void.
-  std::function<void()> began_anew;
+  std::function<void()> on_restart;
 };
 
-/// The model whose replies count: a ClientModel, or a function that also takes a Residence.
+/// The model whose replies count: a ClientModel, or a function that also takes a EngineCallbacks.
 ///
 /// \par Complexity  O(1) besides the function
 /// \par Threads     as the function
@@ -56,24 +56,24 @@ class MainModel {
       if (!model) return;
     }
     ask_ = [model = std::move(model)](const Context& context, std::stop_token stop,
-                                      const Residence<Context>&) mutable {
+                                      const EngineCallbacks<Context>&) mutable {
       return model(context, std::move(stop));
     };
   }
   template <class F>
     requires(!std::same_as<F, MainModel> &&
              std::is_invocable_r_v<Reply, F&, const Context&, std::stop_token,
-                                   const Residence<Context>&>)
+                                   const EngineCallbacks<Context>&>)
   MainModel(F model) : ask_(std::move(model)) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return ask_ != nullptr; }
   Reply operator()(const Context& context, std::stop_token stop,
-                   const Residence<Context>& residence) const {
+                   const EngineCallbacks<Context>& residence) const {
     return ask_(context, std::move(stop), residence);
   }
 
  private:
-  std::function<Reply(const Context&, std::stop_token, const Residence<Context>&)> ask_;
+  std::function<Reply(const Context&, std::stop_token, const EngineCallbacks<Context>&)> ask_;
 };
 
 /// The main model, the speculators that guess its replies, and where results go. Each speculator

@@ -71,15 +71,15 @@ class ClientSpeculator {
     ClientModels<Any> all;
     if (generators.main) {
       all.main = [main = std::move(generators.main)](const Any& context, std::stop_token stop,
-                                                     const Residence<Any>& residence) {
+                                                     const EngineCallbacks<Any>& residence) {
         return main(own(context), std::move(stop),
-                    {.went_on =
+                    {.on_continue =
                          [&](Context next, const std::vector<ToolCall>& calls) {
-                           residence.went_on(std::make_shared<const Context>(std::move(next)),
-                                             calls);
+                           residence.on_continue(std::make_shared<const Context>(std::move(next)),
+                                                 calls);
                          },
-                     .waits_for  = residence.waits_for,
-                     .began_anew = residence.began_anew});
+                     .on_wait  = residence.on_wait,
+                     .on_restart = residence.on_restart});
       };
     }
     for (ClientModel<Context>& speculator : generators.speculators) {

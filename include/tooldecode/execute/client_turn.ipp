@@ -1,5 +1,5 @@
 /// \file
-/// Implements client_turn.hpp.
+/// Definitions of client_turn.hpp.
 #pragma once
 
 #include <algorithm>

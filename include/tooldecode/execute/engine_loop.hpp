@@ -127,7 +127,7 @@ class EngineLoop {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct Asked {
+  struct PendingRequest {
     EngineRequest request;
     EngineListener listener;
   };
@@ -150,7 +150,7 @@ class EngineLoop {
 
   bool read_inbox();
 
-  void begin(Asked asked);
+  void begin(PendingRequest asked);
 
   [[nodiscard]] MadeDrafter drafter_of(const Active& active) const;
 
@@ -182,7 +182,7 @@ class EngineLoop {
 
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable_any wake_;
-  std::vector<std::variant<Asked, std::string>> inbox_;
+  std::vector<std::variant<PendingRequest, std::string>> inbox_;
   std::set<std::string, std::less<>> ids_;
   int waiting_ = 0;
   EngineCounts told_counts_;

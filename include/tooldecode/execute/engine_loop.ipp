@@ -1,5 +1,5 @@
 /// \file
-/// Implements engine_loop.hpp.
+/// Definitions of engine_loop.hpp.
 #pragma once
 
 #include <chrono>
@@ -55,7 +55,7 @@ TOOLDECODE_INLINE void EngineLoop::submit(EngineRequest request, EngineListener 
   if (!ids_.insert(request.id).second) {
     throw Error(Errc::invalid_option, request.id, "must be of no response that is under way");
   }
-  inbox_.push_back(Asked{std::move(request), std::move(listener)});
+  inbox_.push_back(PendingRequest{std::move(request), std::move(listener)});
   wake_.notify_all();
 }
 
@@ -98,13 +98,13 @@ TOOLDECODE_INLINE EngineCounts EngineLoop::counts() const {
 }
 
 TOOLDECODE_INLINE bool EngineLoop::read_inbox() {
-  std::vector<std::variant<Asked, std::string>> inbox;
+  std::vector<std::variant<PendingRequest, std::string>> inbox;
   {
     const std::lock_guard lock(mutex_);
     inbox.swap(inbox_);
   }
   for (auto& message : inbox) {
-    if (auto* asked = std::get_if<Asked>(&message)) {
+    if (auto* asked = std::get_if<PendingRequest>(&message)) {
       begin(std::move(*asked));
     } else if (const auto found = active_.find(std::get<std::string>(message));
                found != active_.end() && !found->second->replied) {
@@ -118,7 +118,7 @@ TOOLDECODE_INLINE bool EngineLoop::read_inbox() {
   return !inbox.empty();
 }
 
-TOOLDECODE_INLINE void EngineLoop::begin(Asked asked) {
+TOOLDECODE_INLINE void EngineLoop::begin(PendingRequest asked) {
   auto owned =
       std::make_unique<Active>(Active{std::move(asked.request), std::move(asked.listener)});
   Active& active = *owned;
@@ -138,7 +138,7 @@ TOOLDECODE_INLINE void EngineLoop::begin(Asked asked) {
       {.prompt     = std::move(active.request.prompt),
           .owner      = held,
           .constraint = held->calls,
-          .renew      = [calls = &held->calls] { calls->renew(); },
+          .reset      = [calls = &held->calls] { calls->reset(); },
           .drafter    = held->made.drafter,
           .options    = std::move(options),
           .on_end     = [this, &active](const Output& output) { return end_turn(active, output); },

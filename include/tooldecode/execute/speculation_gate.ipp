@@ -1,5 +1,5 @@
 /// \file
-/// Implements speculation_gate.hpp.
+/// Definitions of speculation_gate.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements speculation_policy.hpp.
+/// Definitions of speculation_policy.hpp.
 #pragma once
 
 #include <cstddef>

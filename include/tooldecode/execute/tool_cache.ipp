@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_cache.hpp.
+/// Definitions of tool_cache.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_executor.hpp.
+/// Definitions of tool_executor.hpp.
 #pragma once
 
 #include <algorithm>

@@ -45,18 +45,18 @@ struct SubmissionCounts {
 template <class Context>
 class ToolSubmitter {
  public:
-  struct Letter {
+  struct Delivery {
     std::shared_ptr<const Context> context;
     ToolCall call;
     ToolResult result;
     std::shared_ptr<const std::atomic<bool>> is_over;  ///< the reply has come
   };
   /// The queue of results; its holders may outlive the submitter.
-  class Outbox {
+  class DeliveryQueue {
    public:
-    void put(Letter letter) {
+    void put(Delivery delivery) {
       const std::lock_guard lock(mutex_);
-      letters_.push_back(std::move(letter));
+      deliveries_.push_back(std::move(delivery));
       changed_.notify_all();
     }
 
@@ -64,7 +64,7 @@ class ToolSubmitter {
     friend class ToolSubmitter;
     std::mutex mutex_;  // guards the members below
     std::condition_variable_any changed_;
-    std::deque<Letter> letters_;
+    std::deque<Delivery> deliveries_;
     bool is_busy_ = false;
     SubmissionCounts counts_;
   };
@@ -73,7 +73,7 @@ class ToolSubmitter {
       : submit_(std::move(submit)),
         thread_([this](const std::stop_token& quit) { deliver(quit); }) {}
 
-  [[nodiscard]] const std::shared_ptr<Outbox>& outbox() const noexcept { return outbox_; }
+  [[nodiscard]] const std::shared_ptr<DeliveryQueue>& outbox() const noexcept { return outbox_; }
   /// Counts of submissions so far; waits for the one in progress.
   [[nodiscard]] SubmissionCounts counts() const {
     std::unique_lock lock(outbox_->mutex_);
@@ -83,17 +83,17 @@ class ToolSubmitter {
 
  private:
   void deliver(const std::stop_token& quit) {
-    Outbox& box = *outbox_;
+    DeliveryQueue& box = *outbox_;
     for (std::unique_lock lock(box.mutex_);;) {
-      box.changed_.wait(lock, quit, [&] { return !box.letters_.empty(); });
+      box.changed_.wait(lock, quit, [&] { return !box.deliveries_.empty(); });
       if (quit.stop_requested()) return;
-      const Letter letter = std::move(box.letters_.front());
-      box.letters_.pop_front();
-      if (*letter.is_over) continue;
+      const Delivery delivery = std::move(box.deliveries_.front());
+      box.deliveries_.pop_front();
+      if (*delivery.is_over) continue;
       box.is_busy_ = true;
       lock.unlock();
       std::optional<std::string> error;
-      const bool is_told = post(letter, quit, error);
+      const bool is_told = post(delivery, quit, error);
       lock.lock();
       box.is_busy_             = false;
       SubmissionCounts& counts = box.counts_;
@@ -102,10 +102,10 @@ class ToolSubmitter {
       box.changed_.notify_all();
     }
   }
-  bool post(const Letter& letter, const std::stop_token& quit,
+  bool post(const Delivery& delivery, const std::stop_token& quit,
             std::optional<std::string>& error) const {
     try {
-      return submit_(*letter.context, letter.call, letter.result, quit);
+      return submit_(*delivery.context, delivery.call, delivery.result, quit);
     } catch (const std::exception& thrown) {
       error = thrown.what();
     } catch (...) {
@@ -115,7 +115,7 @@ class ToolSubmitter {
   }
 
   ToolSubmission<Context> submit_;
-  std::shared_ptr<Outbox> outbox_ = std::make_shared<Outbox>();
+  std::shared_ptr<DeliveryQueue> outbox_ = std::make_shared<DeliveryQueue>();
   std::jthread thread_;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What turn_times.hpp declares.
+/// Definitions of turn_times.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for automaton.hpp.
+/// Definitions of automaton.hpp.
 #pragma once
 
 #include <algorithm>

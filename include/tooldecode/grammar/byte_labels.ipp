@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for byte_labels.hpp.
+/// Definitions of byte_labels.hpp.
 #pragma once
 
 #include <algorithm>

@@ -58,16 +58,16 @@ struct KeyedSet {
     bool required = false;
   };
   /// Other members: those whose key a lexeme accepts.
-  struct Others {
+  struct OtherKeys {
     text::DfaPointer key;  ///< with quotes
     NodeId value{};
-    friend bool operator==(const Others&, const Others&) = default;
+    friend bool operator==(const OtherKeys&, const OtherKeys&) = default;
   };
   /// If the first member is present, the second must be too; by index.
   using Dependence = std::pair<std::uint32_t, std::uint32_t>;
 
   std::vector<Member> members;
-  std::vector<Others> others;  ///< their lexemes must not overlap
+  std::vector<OtherKeys> others;  ///< their lexemes must not overlap
   NodeId separator{};
   text::Occurrences count{};  ///< total number of members
   std::vector<Dependence> dependent{};
@@ -120,7 +120,7 @@ struct KeyRules {
 };
 
 /// A node of one Grammar, or of a NodeStore, which numbers nodes across grammars.
-template <class Id, class Others>
+template <class Id, class OtherKeys>
 struct BasicNode {
   NodeKind kind = NodeKind::nothing;
   std::vector<Id> children{};       ///< trie: one per literal; keyed_set: one per member
@@ -131,7 +131,7 @@ struct BasicNode {
   Id separator{};                   ///< repeat and keyed_set
   std::uint32_t tag = 0;            ///< tag; linked: the number
   KeyRules keys{};                  ///< keyed_set
-  std::vector<Others> others{};     ///< keyed_set: further members
+  std::vector<OtherKeys> others{};  ///< keyed_set: further members
 };
 
 }  // namespace grammar
@@ -208,7 +208,7 @@ class Grammar {
 
   using Literals = grammar::Literals;
 
-  using Node = grammar::BasicNode<NodeId, KeyedSet::Others>;
+  using Node = grammar::BasicNode<NodeId, KeyedSet::OtherKeys>;
 
   /// No text: a choice drops it; a sequence that contains it matches nothing.
   [[nodiscard]] NodeId nothing() { return add({}); }
@@ -250,7 +250,7 @@ class Grammar {
     nodes_.reserve(nodes_.size() + other.nodes_.size());
     for (Node copy : other.nodes_) {
       for (NodeId& child : copy.children) child = moved(child);
-      for (KeyedSet::Others& one : copy.others) one = {lexeme(one.key), moved(one.value)};
+      for (KeyedSet::OtherKeys& one : copy.others) one = {lexeme(one.key), moved(one.value)};
       if (copy.dfa) copy.dfa = lexeme(copy.dfa);
       copy.separator = moved(copy.separator);
       (void)add(std::move(copy));

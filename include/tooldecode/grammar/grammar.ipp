@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for grammar.hpp.
+/// Definitions of grammar.hpp.
 #pragma once
 
 #include <algorithm>
@@ -32,9 +32,10 @@ namespace tooldecode {
 
 template <class IsLive>
 bool Grammar::is_completable(const Node& node, const IsLive& is_live) {
-  const bool open = std::any_of(
-      node.others.begin(), node.others.end(),
-      [&](const KeyedSet::Others& other) { return !other.key->empty() && is_live(other.value); });
+  const bool open =
+      std::any_of(node.others.begin(), node.others.end(), [&](const KeyedSet::OtherKeys& other) {
+        return !other.key->empty() && is_live(other.value);
+      });
   std::vector<char> live(node.children.size());
   for (std::size_t i = 0; i < live.size(); ++i) live[i] = is_live(node.children[i]) ? 1 : 0;
   return is_completable(node, std::move(live), open);

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for key_characters.hpp.
+/// Definitions of key_characters.hpp.
 #pragma once
 
 #include <algorithm>

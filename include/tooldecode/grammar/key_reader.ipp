@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for key_reader.hpp.
+/// Definitions of key_reader.hpp.
 #pragma once
 
 #include <algorithm>
@@ -91,7 +91,7 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::plain_candidates(const Node& node,
   if (at < pooled && at != 0 && node.keys.strings && node.literals->find_child(at, '\\') == 0) {
     const bool is_open = std::any_of(
         node.others.begin(), node.others.end(),
-        [&](const NodeStore::Others& others) { return others.state[at] != text::Dfa::dead; });
+        [&](const NodeStore::OtherKeys& others) { return others.state[at] != text::Dfa::dead; });
     if (!is_open) set.erase('\\');
   }
   return set;

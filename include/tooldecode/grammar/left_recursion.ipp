@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for left_recursion.hpp.
+/// Definitions of left_recursion.hpp.
 #pragma once
 
 #include <algorithm>

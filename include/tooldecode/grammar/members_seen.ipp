@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for members_seen.hpp.
+/// Definitions of members_seen.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for node_order.hpp.
+/// Definitions of node_order.hpp.
 #pragma once
 
 #include <cstddef>

@@ -40,20 +40,20 @@ class NodeStore {
   static constexpr StoredId nothing{0}, empty{1};
   static constexpr std::size_t max_at_once = 1024;
 
-  /// Other members of a keyed set, see KeyedSet::Others.
-  struct Others {
+  /// Other members of a keyed set, see KeyedSet::OtherKeys.
+  struct OtherKeys {
     StoredId key{};
     StoredId value{};
     std::vector<text::Dfa::State>
         state{};                    ///< [nodes of the members' trie]: the lexeme's state there
     std::vector<char> completes{};  ///< [nodes]: whether a key that no member has begins here
     /// `state` and `completes` follow from the key and the members.
-    friend bool operator==(const Others& a, const Others& b) {
+    friend bool operator==(const OtherKeys& a, const OtherKeys& b) {
       return a.key == b.key && a.value == b.value;
     }
   };
 
-  using Node = BasicNode<StoredId, Others>;
+  using Node = BasicNode<StoredId, OtherKeys>;
 
   NodeStore();
 
@@ -129,9 +129,9 @@ class NodeStore {
 
     // Finds the lexeme's state at each node of a set's trie, and whether it can end anywhere except
     // at the trie's literals, in any spelling. Children come after their parents.
-    static void follow(const Node& set, const text::Dfa& dfa, Others& others);
+    static void follow(const Node& set, const text::Dfa& dfa, OtherKeys& others);
     static bool completes_by_escape(const Node& set, core::ByteTrie::NodeIndex at,
-                                    const text::Dfa& dfa, const Others& others);
+                                    const text::Dfa& dfa, const OtherKeys& others);
 
     template <class IsDead>
     static Grammar::Literals without(const core::ByteTrie& trie, const IsDead& is_dead) {

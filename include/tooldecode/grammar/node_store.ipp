@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for node_store.hpp.
+/// Definitions of node_store.hpp.
 #pragma once
 
 #include <algorithm>
@@ -183,9 +183,9 @@ TOOLDECODE_INLINE bool NodeStore::Import::keyed_set(const Grammar::Node& node, N
   // Once members are passed over, it is unknown how many keys the dependences still allow.
   made.keys.documented_order =
       node.keys.documented_order && (node.keys.dependent.empty() || node.occurrences.min == 0);
-  for (const KeyedSet::Others& from : node.others) {
+  for (const KeyedSet::OtherKeys& from : node.others) {
     if (from.key->empty() || number_of(from.value) == nothing) continue;
-    Others others{.value = number_of(from.value)};
+    OtherKeys others{.value = number_of(from.value)};
     others.key = store_.intern(Node{.kind = Kind::lexeme, .dfa = store_.shared(from.key)});
     follow(made, *store_[others.key].dfa, others);
     if (others.completes[0]) made.others.push_back(std::move(others));
@@ -194,7 +194,7 @@ TOOLDECODE_INLINE bool NodeStore::Import::keyed_set(const Grammar::Node& node, N
 }
 
 TOOLDECODE_INLINE void NodeStore::Import::follow(const Node& set, const text::Dfa& dfa,
-                                                 Others& others) {
+                                                 OtherKeys& others) {
   const core::ByteTrie& trie = *set.literals;
   others.state.assign(trie.size(), text::Dfa::dead);
   others.completes.assign(trie.size(), 0);
@@ -229,7 +229,7 @@ TOOLDECODE_INLINE void NodeStore::Import::follow(const Node& set, const text::Df
 TOOLDECODE_INLINE bool NodeStore::Import::completes_by_escape(const Node& set,
                                                               core::ByteTrie::NodeIndex at,
                                                               const text::Dfa& dfa,
-                                                              const Others& others) {
+                                                              const OtherKeys& others) {
   const text::Dfa::State escaped = dfa.next(others.state[at], '\\');
   if (escaped == text::Dfa::dead) return false;
   const auto known = key_characters(*set.literals, at, *set.keys.strings);
@@ -269,7 +269,7 @@ TOOLDECODE_INLINE std::size_t NodeStore::bytes_of(const Node& node) {
       sizeof(StoredId) * node.children.size() +
       sizeof(std::uint64_t) * (node.keys.required.size() + node.keys.dependent.size());
   if (node.literals) bytes += 16 * node.literals->size();
-  for (const Others& others : node.others) bytes += sizeof(Others) + 5 * others.state.size();
+  for (const OtherKeys& others : node.others) bytes += sizeof(OtherKeys) + 5 * others.state.size();
   return bytes;
 }
 
@@ -285,7 +285,7 @@ TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
       mix(node.keys.documented_order);
   mix(node.keys.strings ? 1 + static_cast<std::uint64_t>(*node.keys.strings) : 0);
   for (const std::uint64_t word : node.keys.required) mix(word);
-  for (const Others& others : node.others) {
+  for (const OtherKeys& others : node.others) {
     mix(others.key.number()), mix(others.value.number());
   }
   for (const auto& [member, other] : node.keys.dependent) mix(member), mix(other);

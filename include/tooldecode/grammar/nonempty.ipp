@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for nonempty.hpp.
+/// Definitions of nonempty.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for positions.hpp.
+/// Definitions of positions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -129,7 +129,7 @@ class TextLengths {
     each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t index) {
       most = std::max(most, sum(depth, of(node.children[index])));
     });
-    for (const NodeStore::Others& others : node.others) {
+    for (const NodeStore::OtherKeys& others : node.others) {
       const NodeStore::Node& lexeme = node_of(others.key);
       most                          = std::max(most, sum(worst_lexeme(lexeme),
                                                          std::max(of(others.value), shortest_[others.value.index()])));

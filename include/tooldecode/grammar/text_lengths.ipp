@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for text_lengths.hpp.
+/// Definitions of text_lengths.hpp.
 #pragma once
 
 #include <algorithm>
@@ -196,7 +196,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::member(StoredId id, std::uint32_t i
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::any_other(const NodeStore::Node& node) {
   std::uint32_t least = none;
-  for (const NodeStore::Others& others : node.others) {
+  for (const NodeStore::OtherKeys& others : node.others) {
     least = std::min(least,
                      sum(onward_.of(*node_of(others.key).dfa)[0], shortest_[others.value.index()]));
   }

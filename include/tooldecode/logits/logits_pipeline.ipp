@@ -1,5 +1,5 @@
 /// \file
-/// Implements logits_pipeline.hpp.
+/// Definitions of logits_pipeline.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements masked_softmax.hpp.
+/// Definitions of masked_softmax.hpp.
 #pragma once
 
 #include <algorithm>

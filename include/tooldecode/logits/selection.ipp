@@ -1,5 +1,5 @@
 /// \file
-/// Implements selection.hpp.
+/// Definitions of selection.hpp.
 #pragma once
 
 #include <algorithm>

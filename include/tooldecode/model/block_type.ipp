@@ -1,5 +1,5 @@
 /// \file
-/// Implements block_type.hpp.
+/// Definitions of block_type.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements constrained_head.hpp.
+/// Definitions of constrained_head.hpp.
 #pragma once
 
 #include <algorithm>

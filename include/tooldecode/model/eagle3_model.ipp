@@ -1,5 +1,5 @@
 /// \file
-/// Implements eagle3_model.hpp.
+/// Definitions of eagle3_model.hpp.
 #pragma once
 
 #include <algorithm>

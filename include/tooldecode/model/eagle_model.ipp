@@ -1,5 +1,5 @@
 /// \file
-/// Implements eagle_model.hpp.
+/// Definitions of eagle_model.hpp.
 #pragma once
 
 #include <algorithm>

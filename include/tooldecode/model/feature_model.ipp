@@ -1,5 +1,5 @@
 /// \file
-/// Implements feature_model.hpp.
+/// Definitions of feature_model.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements fixed_order.hpp.
+/// Definitions of fixed_order.hpp.
 #pragma once
 
 #include <algorithm>

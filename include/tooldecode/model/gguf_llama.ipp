@@ -1,5 +1,5 @@
 /// \file
-/// Implements gguf_llama.hpp.
+/// Definitions of gguf_llama.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements gguf_tensors.hpp.
+/// Definitions of gguf_tensors.hpp.
 #pragma once
 
 #include <algorithm>

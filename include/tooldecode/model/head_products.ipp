@@ -1,5 +1,5 @@
 /// \file
-/// Implements head_products.hpp.
+/// Definitions of head_products.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements kv_cache.hpp.
+/// Definitions of kv_cache.hpp.
 #pragma once
 
 #include <algorithm>

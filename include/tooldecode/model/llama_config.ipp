@@ -1,5 +1,5 @@
 /// \file
-/// Implements llama_config.hpp.
+/// Definitions of llama_config.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements llama_layers.hpp.
+/// Definitions of llama_layers.hpp.
 #pragma once
 
 #include <algorithm>

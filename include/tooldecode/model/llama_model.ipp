@@ -1,5 +1,5 @@
 /// \file
-/// Implements llama_model.hpp.
+/// Definitions of llama_model.hpp.
 #pragma once
 
 #include <algorithm>

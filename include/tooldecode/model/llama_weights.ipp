@@ -1,5 +1,5 @@
 /// \file
-/// Implements llama_weights.hpp.
+/// Definitions of llama_weights.hpp.
 #pragma once
 
 #include <array>

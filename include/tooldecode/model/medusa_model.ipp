@@ -1,5 +1,5 @@
 /// \file
-/// Implements medusa_model.hpp.
+/// Definitions of medusa_model.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements safetensors.hpp.
+/// Definitions of safetensors.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What argument_types.hpp declares.
+/// Definitions of argument_types.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements beam_search.hpp.
+/// Definitions of beam_search.hpp.
 #pragma once
 
 #include <algorithm>

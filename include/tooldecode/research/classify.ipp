@@ -1,5 +1,5 @@
 /// \file
-/// What classify.hpp declares.
+/// Definitions of classify.hpp.
 #pragma once
 
 #include <algorithm>

@@ -28,9 +28,9 @@ namespace tooldecode::draft {
 ///                  not positive and finite
 class HeadCosts {
  public:
-  using Known = std::pair<std::size_t, double>;
+  using Measurement = std::pair<std::size_t, double>;
 
-  explicit HeadCosts(std::vector<Known> known);
+  explicit HeadCosts(std::vector<Measurement> known);
 
   /// Times the products of a head with all rows, half of them, and so on down to `least`; takes the
   /// minimum of several rounds.
@@ -42,7 +42,7 @@ class HeadCosts {
     constexpr int rounds = 5;
     std::vector<float> hidden(states * head.hidden_size());
     for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = i % 2 == 0 ? 0.5F : -0.5F;
-    std::vector<Known> known;
+    std::vector<Measurement> known;
     for (std::size_t rows = head.ranked_size(); rows > 0; rows /= 2) {
       const H part = head.first(rows);
       double best  = std::numeric_limits<double>::infinity();
@@ -65,7 +65,7 @@ class HeadCosts {
   [[nodiscard]] double seconds(double rows) const noexcept;
 
  private:
-  std::vector<Known> known_;
+  std::vector<Measurement> known_;
 };
 
 /// For each head size: how often the head would have contained the emitted tokens, what its levels

@@ -1,5 +1,5 @@
 /// \file
-/// Implements coverage_estimate.hpp.
+/// Definitions of coverage_estimate.hpp.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace tooldecode::draft {
 
-TOOLDECODE_INLINE HeadCosts::HeadCosts(std::vector<Known> known) : known_(std::move(known)) {
+TOOLDECODE_INLINE HeadCosts::HeadCosts(std::vector<Measurement> known) : known_(std::move(known)) {
   if (known_.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a size");
   for (std::size_t i = 0; i < known_.size(); ++i) {
     const auto [rows, seconds] = known_[i];
@@ -31,8 +31,8 @@ TOOLDECODE_INLINE HeadCosts::HeadCosts(std::vector<Known> known) : known_(std::m
 }
 
 TOOLDECODE_INLINE double HeadCosts::seconds(double rows) const noexcept {
-  Known below{0, 0};
-  for (const Known& above : known_) {
+  Measurement below{0, 0};
+  for (const Measurement& above : known_) {
     if (rows <= static_cast<double>(above.first)) {
       const double part = (rows - static_cast<double>(below.first)) /
                           static_cast<double>(above.first - below.first);

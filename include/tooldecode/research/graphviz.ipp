@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for graphviz.hpp.
+/// Definitions of graphviz.hpp.
 #pragma once
 
 #include <algorithm>

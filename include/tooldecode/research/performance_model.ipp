@@ -1,5 +1,5 @@
 /// \file
-/// Implements performance_model.hpp.
+/// Definitions of performance_model.hpp.
 #pragma once
 
 #include <algorithm>

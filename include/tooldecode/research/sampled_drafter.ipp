@@ -1,5 +1,5 @@
 /// \file
-/// Implements sampled_drafter.hpp.
+/// Definitions of sampled_drafter.hpp.
 #pragma once
 
 #include <algorithm>

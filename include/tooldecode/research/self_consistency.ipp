@@ -1,5 +1,5 @@
 /// \file
-/// Implements self_consistency.hpp.
+/// Definitions of self_consistency.hpp.
 #pragma once
 
 #include <algorithm>

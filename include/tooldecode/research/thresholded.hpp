@@ -20,7 +20,7 @@ namespace tooldecode {
 /// the children.
 ///
 /// **The output does not have the target's distribution** unless both thresholds are 1, which is
-/// Walk in distribution: below 1, children are accepted more often than the target would choose
+/// GumbelCoupling in distribution: below 1, children are accepted more often than the target would choose
 /// them.
 ///
 /// \par Complexity  O(V) time and memory

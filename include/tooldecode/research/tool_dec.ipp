@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_dec.hpp.
+/// Definitions of tool_dec.hpp.
 #pragma once
 
 #include <optional>

@@ -66,7 +66,7 @@ class ToolDecCompletions {
   static constexpr std::uint32_t max_ahead = 1000;
 
   /// Bounds on a state's shortest completion in tokens, the end token included.
-  struct Known {
+  struct CompletionBounds {
     std::uint32_t lower = 1;
     std::uint32_t upper = none;
     std::uint32_t worst = none;  // upper bound of the states that follow
@@ -112,12 +112,12 @@ class ToolDecCompletions {
 
   // The functions below are used only with names.
 
-  Known& look_up(State state);
+  CompletionBounds& look_up(State state);
 
   // Bounds a state by its shortest text; if that contains another name, by the names that can still
   // be written and what follows them.
   void bound(State state);
-  void find_bound(State state, Known& known);
+  void find_bound(State state, CompletionBounds& known);
   // Writes a text after a state in the fewest tokens, and so bounds all states on the way.
   void write(State state, std::string_view text);
 
@@ -144,7 +144,7 @@ class ToolDecCompletions {
   bool can_end_ = false;
   Completions calls_;
   std::unordered_map<State, std::vector<Transition>, Hash> transitions_;
-  std::unordered_map<State, Known, Hash> known_;
+  std::unordered_map<State, CompletionBounds, Hash> known_;
   CompletionCounts own_;
   std::uint64_t steps_ = 0;
   bool is_given_up_    = false;

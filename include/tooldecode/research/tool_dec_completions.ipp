@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_dec_completions.hpp.
+/// Definitions of tool_dec_completions.hpp.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolDecCompletions::shortest(State 
   if (state.phase == Phase::trigger) return shortest_behind_trigger(state, enough);
   if (machine_->names() == nullptr) return calls_.shortest(state.calls, enough);
   bound(state);
-  const Known& known = look_up(state);
+  const CompletionBounds& known = look_up(state);
   if (known.upper > enough && known.lower < known.upper) find_shortest(state);
   return known.upper == none ? std::nullopt : std::optional<std::size_t>(known.upper);
 }
@@ -154,15 +154,15 @@ ToolDecCompletions::transitions(State state) {
 
 TOOLDECODE_INLINE std::optional<std::size_t> ToolDecCompletions::shortest_behind_trigger(
     State state, std::size_t enough) {
-  struct Place {
+  struct TokenPosition {
     std::size_t tokens = std::numeric_limits<std::size_t>::max();
     State state        = {};
   };
-  const std::string rest = machine_->forced(state);
-  std::vector<Place> places(rest.size() + 1);
+  const std::string rest = machine_->jump_forward(state);
+  std::vector<TokenPosition> places(rest.size() + 1);
   places[0] = {0, state};
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    const Place from = places[i];
+    const TokenPosition from = places[i];
     if (from.tokens == std::numeric_limits<std::size_t>::max()) continue;
     each_step(from.state, std::string_view(rest).substr(i), [&](std::size_t length, State next) {
       if (places[i + length].tokens > from.tokens + 1) {
@@ -170,7 +170,7 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolDecCompletions::shortest_behind
       }
     });
   }
-  const Place& last = places.back();
+  const TokenPosition& last = places.back();
   if (last.tokens == std::numeric_limits<std::size_t>::max()) return std::nullopt;
   const auto behind = shortest(last.state, enough - std::min(enough, last.tokens));
   return behind ? std::optional(*behind + last.tokens) : std::nullopt;
@@ -185,7 +185,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::narrow_trigger(State state, std::size
   });
 }
 
-TOOLDECODE_INLINE ToolDecCompletions::Known& ToolDecCompletions::look_up(State state) {
+TOOLDECODE_INLINE ToolDecCompletions::CompletionBounds& ToolDecCompletions::look_up(State state) {
   const auto [at, is_new] = known_.try_emplace(state);
   if (is_new) {
     const bool ends = machine_->is_accepting(state) && can_end_;
@@ -196,7 +196,7 @@ TOOLDECODE_INLINE ToolDecCompletions::Known& ToolDecCompletions::look_up(State s
 }
 
 TOOLDECODE_INLINE void ToolDecCompletions::bound(State state) {
-  Known& known = look_up(state);
+  CompletionBounds& known = look_up(state);
   if (known.is_bounded || known.upper == 1 || !can_end_) return;
   known.is_bounded = true;
   try {
@@ -207,7 +207,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::bound(State state) {
   }
 }
 
-TOOLDECODE_INLINE void ToolDecCompletions::find_bound(State state, Known& known) {
+TOOLDECODE_INLINE void ToolDecCompletions::find_bound(State state, CompletionBounds& known) {
   if (const auto text = calls_.find_text(state.calls)) write(state, *text);
   if (known.upper != none || state.phase != Phase::name) return;
   if (const std::string behind{machine_->names()->behind(state.written)}; !behind.empty()) {
@@ -225,14 +225,14 @@ TOOLDECODE_INLINE void ToolDecCompletions::find_bound(State state, Known& known)
 }
 
 TOOLDECODE_INLINE void ToolDecCompletions::write(State state, std::string_view text) {
-  struct Place {
+  struct TokenPosition {
     State state;
     std::size_t before;  // index of the place one token before
     std::uint32_t tokens;
   };
-  std::vector<Place> places;
+  std::vector<TokenPosition> places;
   std::vector<std::vector<std::size_t>> at(text.size() + 1);  // places after this many bytes
-  const auto reach = [&](std::size_t offset, const Place& place) {
+  const auto reach = [&](std::size_t offset, const TokenPosition& place) {
     for (const std::size_t other : at[offset]) {
       if (places[other].state != place.state) continue;
       if (places[other].tokens > place.tokens) places[other] = place;
@@ -244,7 +244,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::write(State state, std::string_view t
   reach(0, {state, 0, 0});
   for (std::size_t i = 0; i < text.size(); ++i) {
     for (const std::size_t from : at[i]) {
-      const Place place = places[from];
+      const TokenPosition place = places[from];
       each_step(place.state, text.substr(i), [&](std::size_t length, State next) {
         reach(i + length, {next, from, place.tokens + 1});
       });
@@ -261,8 +261,8 @@ TOOLDECODE_INLINE void ToolDecCompletions::write(State state, std::string_view t
   if (!last) return;
   std::uint32_t upper = look_up(places[*last].state).upper;
   for (std::size_t i = *last; i != 0; i = places[i].before) {
-    Known& before = look_up(places[places[i].before].state);
-    before.upper  = std::min(before.upper, ++upper);
+    CompletionBounds& before = look_up(places[places[i].before].state);
+    before.upper             = std::min(before.upper, ++upper);
   }
 }
 
@@ -285,7 +285,7 @@ TOOLDECODE_INLINE std::vector<ToolDecCompletions::Next> ToolDecCompletions::foll
 TOOLDECODE_INLINE bool ToolDecCompletions::ends_within(State state, std::uint32_t left,
                                                        std::uint32_t ahead) {
   bound(state);
-  Known& known = look_up(state);
+  CompletionBounds& known = look_up(state);
   if (known.upper <= left) return true;
   if (known.lower > left || left == 0) return false;
   if (steps_ >= max_steps_ || ahead == max_ahead) {
@@ -316,7 +316,7 @@ TOOLDECODE_INLINE void ToolDecCompletions::end_search() {
 
 TOOLDECODE_INLINE void ToolDecCompletions::find_shortest(State state) {
   begin_search();
-  const Known& known = look_up(state);
+  const CompletionBounds& known = look_up(state);
   if (known.upper == none) (void)ends_within(state, max_ahead, 0);
   const auto least = calls_.shortest(state.calls);
   if (least && known.upper != none) {
@@ -332,8 +332,8 @@ TOOLDECODE_INLINE void ToolDecCompletions::narrow_names(State state, std::size_t
   const std::size_t distance = remaining - 1;  // tokens that may remain after a token
   if (is_far(state, remaining)) return;
   if (distance == 0) return keep_ends(state, words);
-  const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));
-  Known& known    = look_up(state);
+  const auto left         = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));
+  CompletionBounds& known = look_up(state);
   if (known.worst <= left) return;
   ++own_.walks;
   TokenMask all(machine_->vocabulary_size());

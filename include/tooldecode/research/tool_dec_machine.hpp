@@ -79,7 +79,7 @@ class ToolDecMachine {
   void fill_mask(State state, MaskView words) const;
   [[nodiscard]] bool is_accepting(State state) const;
   [[nodiscard]] bool is_finished(State state) const noexcept;
-  [[nodiscard]] std::string forced(State state) const;
+  [[nodiscard]] std::string jump_forward(State state) const;
 
  private:
   // The trigger is the shortest prefix of a call that brings the machine into a call.

@@ -1,5 +1,5 @@
 /// \file
-/// Implements tool_dec_machine.hpp.
+/// Definitions of tool_dec_machine.hpp.
 #pragma once
 
 #include <algorithm>
@@ -95,8 +95,8 @@ TOOLDECODE_INLINE bool ToolDecMachine::is_finished(State state) const noexcept {
   return calls_->is_finished(state.calls);
 }
 
-TOOLDECODE_INLINE std::string ToolDecMachine::forced(State state) const {
-  if (is_in_calls(state)) return calls_->forced(state.calls);
+TOOLDECODE_INLINE std::string ToolDecMachine::jump_forward(State state) const {
+  if (is_in_calls(state)) return calls_->jump_forward(state.calls);
   return state.phase == Phase::text ? std::string() : trigger_.substr(state.written);
 }
 

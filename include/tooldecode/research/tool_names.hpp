@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>

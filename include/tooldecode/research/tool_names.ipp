@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for tool_names.hpp.
+/// Definitions of tool_names.hpp.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -138,7 +138,7 @@ TOOLDECODE_INLINE void ToolNames::check_endings(const ToolCallFSM& calls,
                                                 const std::vector<std::string>& spelt,
                                                 const std::string& behind) {
   if (behind.empty()) return;
-  if (constraint::ForcedText(calls.vocabulary_index().trie()).count_prefixes(behind) == 0) {
+  if (constraint::JumpForwardText(calls.vocabulary_index().trie()).count_prefixes(behind) == 0) {
     throw Error(Errc::unknown_token, "names",
                 "the vocabulary must have a token for what follows a name, or for a beginning of "
                 "it, \"" +

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for alternatives.hpp.
+/// Definitions of alternatives.hpp.
 #pragma once
 
 #include <algorithm>
@@ -213,7 +213,7 @@ TOOLDECODE_INLINE bool settle(ArrayForm& form) {
 
 TOOLDECODE_INLINE bool settle(ObjectForm& form) {
   std::erase_if(form.others,
-                [](const ObjectForm::Others& other) { return other.value == nothing_form; });
+                [](const ObjectForm::OtherKeys& other) { return other.value == nothing_form; });
   std::uint32_t required = 0;
   for (const ObjectForm::Member& member : form.members) {
     if (!member.required) continue;

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for assertions.hpp.
+/// Definitions of assertions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for constants.hpp.
+/// Definitions of constants.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for document.hpp.
+/// Definitions of document.hpp.
 #pragma once
 
 #include <algorithm>

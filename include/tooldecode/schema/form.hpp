@@ -68,10 +68,10 @@ struct ObjectForm {
     friend bool operator==(const Member&, const Member&) = default;
   };
   /// Keys that pass tests and are not members' names; classes are disjoint.
-  struct Others {
+  struct OtherKeys {
     StringTests keys{};
-    FormId value                                         = any_form;
-    friend bool operator==(const Others&, const Others&) = default;
+    FormId value                                               = any_form;
+    friend bool operator==(const OtherKeys&, const OtherKeys&) = default;
   };
   struct Evaluated {
     bool all = false;
@@ -80,7 +80,7 @@ struct ObjectForm {
     friend bool operator==(const Evaluated&, const Evaluated&) = default;
   };
   std::vector<Member> members{};
-  std::vector<Others> others{{}};
+  std::vector<OtherKeys> others{{}};
   text::Occurrences count{};
   std::vector<std::pair<std::string, std::string>> dependent{};
   Evaluated evaluated{};

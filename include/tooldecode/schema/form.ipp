@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for form.hpp.
+/// Definitions of form.hpp.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TOOLDECODE_INLINE std::size_t bytes_of(const ArrayForm& form) {
 
 TOOLDECODE_INLINE std::size_t bytes_of(const ObjectForm& form) {
   return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
-         sizeof(ObjectForm::Others) * form.others.size() +
+         sizeof(ObjectForm::OtherKeys) * form.others.size() +
          2 * sizeof(std::string) * form.dependent.size() +
          6 * sizeof(std::string) * form.together.size() +
          sizeof(std::string) * (form.evaluated.names.size() + form.named.names.size());

@@ -75,7 +75,7 @@ class FormAlgebra : public FormTable {
   void subtract_others(const ObjectForm& from, const ObjectForm& what,
                        std::vector<ObjectForm>& result);
   // Whether another form's classes together contain all keys of a class.
-  bool is_covered(const ObjectForm::Others& own, const ObjectForm& what);
+  bool is_covered(const ObjectForm::OtherKeys& own, const ObjectForm& what);
 
   // Whether alternatives of one type are disjoint; false if it is not easy to see.
 

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for form_algebra.hpp.
+/// Definitions of form_algebra.hpp.
 #pragma once
 
 #include <algorithm>
@@ -131,7 +131,7 @@ TOOLDECODE_INLINE FormId FormAlgebra::value_of(const ObjectForm& form, const std
 
 TOOLDECODE_INLINE FormId FormAlgebra::value_of_other(const ObjectForm& form,
                                                      const std::string& name) {
-  for (const ObjectForm::Others& other : form.others) {
+  for (const ObjectForm::OtherKeys& other : form.others) {
     if (texts.holds(other.keys, name)) return other.value;
   }
   return nothing_form;
@@ -185,8 +185,8 @@ TOOLDECODE_INLINE std::optional<ObjectForm> FormAlgebra::intersection(const Obje
     if (of_a.member(name) != nullptr) continue;
     all.members.push_back({name, both(value_of_other(a, name), value), required});
   }
-  for (const ObjectForm::Others& x : a.others) {
-    for (const ObjectForm::Others& y : b.others) {
+  for (const ObjectForm::OtherKeys& x : a.others) {
+    for (const ObjectForm::OtherKeys& y : b.others) {
       BuildBudget::spend(10 + x.keys.size() + y.keys.size());
       StringTests keys   = united(x.keys, y.keys);
       const FormId value = both(x.value, y.value);
@@ -331,9 +331,9 @@ TOOLDECODE_INLINE std::vector<ObjectForm> FormAlgebra::difference(ObjectForm fro
 TOOLDECODE_INLINE void FormAlgebra::subtract_others(const ObjectForm& from, const ObjectForm& what,
                                                     std::vector<ObjectForm>& result) {
   bool some_wrong = false, all_wrong = true;
-  for (const ObjectForm::Others& own : from.others) {
+  for (const ObjectForm::OtherKeys& own : from.others) {
     bool covered = false;
-    for (const ObjectForm::Others& other : what.others) {
+    for (const ObjectForm::OtherKeys& other : what.others) {
       const StringTests keys = united(own.keys, other.keys);
       if (keys != own.keys && keys != other.keys && texts.excludes_all(keys)) continue;
       covered |= keys == own.keys;
@@ -382,10 +382,10 @@ TOOLDECODE_INLINE void FormAlgebra::subtract_others(const ObjectForm& from, cons
   }
 }
 
-TOOLDECODE_INLINE bool FormAlgebra::is_covered(const ObjectForm::Others& own,
+TOOLDECODE_INLINE bool FormAlgebra::is_covered(const ObjectForm::OtherKeys& own,
                                                const ObjectForm& what) {
   text::TextDfa rest = texts.texts(own.keys);
-  for (const ObjectForm::Others& other : what.others) {
+  for (const ObjectForm::OtherKeys& other : what.others) {
     rest = StringSets::without(rest, texts.texts(other.keys));
   }
   return rest.empty();

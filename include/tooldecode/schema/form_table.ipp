@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for form_table.hpp.
+/// Definitions of form_table.hpp.
 #pragma once
 
 #include <algorithm>

@@ -57,7 +57,7 @@ class GrammarBuilder {
 
  private:
   using Json = JsonValue;
-  struct Made {
+  struct MadeNode {
     std::optional<NodeId> node;
   };
   static constexpr std::uint32_t max_nested = 250;
@@ -109,7 +109,7 @@ class GrammarBuilder {
   Members inner_;
   NodeId open_array_, close_array_, open_object_, close_object_;
   std::uint32_t depth_ = 0;
-  std::map<FormId, Made> nodes_;
+  std::map<FormId, MadeNode> nodes_;
   std::map<std::vector<NodeId>, NodeId> made_sequences_, made_choices_;
   std::map<std::string, NodeId> made_literals_, made_numbers_, made_sets_;
   std::map<Numbers::Beginning, NodeId> made_rests_;

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for grammar_builder.hpp.
+/// Definitions of grammar_builder.hpp.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ TOOLDECODE_INLINE GrammarBuilder::GrammarBuilder(Grammar& grammar, Reader& reade
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id) {
   const auto [at, fresh] = nodes_.try_emplace(id);
-  Made& made             = at->second;  // map references stay valid
+  MadeNode& made         = at->second;  // map references stay valid
   if (!fresh) {
     if (!made.node) made.node = grammar_.reserve();
     return *made.node;
@@ -119,7 +119,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
     set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
   }
   add_conditions(set, form);  // leading keys have moved
-  for (const ObjectForm::Others& other : form.others) {
+  for (const ObjectForm::OtherKeys& other : form.others) {
     NodeId any = value(other.value);
     if (written.every_mark) any = grammar_.tagged(*written.every_mark, any);
     const NodeId content = sequence({written.assign, any});

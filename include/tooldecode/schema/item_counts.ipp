@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for item_counts.hpp.
+/// Definitions of item_counts.hpp.
 #pragma once
 
 #include <algorithm>

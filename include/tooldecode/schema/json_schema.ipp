@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for json_schema.hpp.
+/// Definitions of json_schema.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What key_conditions.hpp declares.
+/// Definitions of key_conditions.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for keywords.hpp.
+/// Definitions of keywords.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for member_index.hpp.
+/// Definitions of member_index.hpp.
 #pragma once
 
 #include <cstddef>

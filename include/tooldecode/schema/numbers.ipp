@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for numbers.hpp.
+/// Definitions of numbers.hpp.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ void require_names(ObjectForm& form, const std::vector<std::string>& names, Form
 ///
 /// \param patterns  sets of texts, and the forms of their keys' values
 /// \param rest      the form of the values of keys that match no pattern
-[[nodiscard]] std::vector<ObjectForm::Others> key_classes(
+[[nodiscard]] std::vector<ObjectForm::OtherKeys> key_classes(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest, FormAlgebra& forms);
 
 /// Keeps only the keys that are texts of a form.

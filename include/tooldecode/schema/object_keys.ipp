@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for object_keys.hpp.
+/// Definitions of object_keys.hpp.
 #pragma once
 
 #include <algorithm>
@@ -41,13 +41,13 @@ TOOLDECODE_INLINE FormId value_among(const std::vector<std::pair<std::uint32_t, 
   return value;
 }
 
-TOOLDECODE_INLINE std::vector<ObjectForm::Others> key_classes(
+TOOLDECODE_INLINE std::vector<ObjectForm::OtherKeys> key_classes(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest,
     FormAlgebra& forms) {
   // Disjoint patterns need one class each; the rest bounds the classes of patterns that overlap.
   const std::size_t max_classes = 64 + patterns.size();
   struct Class {
-    ObjectForm::Others of;
+    ObjectForm::OtherKeys of;
     bool matched;
   };
   std::vector<Class> all{{{}, false}};
@@ -70,7 +70,7 @@ TOOLDECODE_INLINE std::vector<ObjectForm::Others> key_classes(
       irreducible("patterns that part the keys into too many classes", "/patternProperties");
     }
   }
-  std::vector<ObjectForm::Others> result;
+  std::vector<ObjectForm::OtherKeys> result;
   for (Class& one : all) {
     if (!one.matched) one.of.value = rest;
     if (one.of.value != nothing_form) result.push_back(std::move(one.of));
@@ -102,8 +102,8 @@ TOOLDECODE_INLINE void restrict_names(ObjectForm& form, const Form& names, FormA
   for (ObjectForm::Member& one : form.members) {
     if (!forms.texts.holds(keys, one.name)) one.value = nothing_form;
   }
-  for (ObjectForm::Others& one : form.others) one.keys = united(one.keys, keys);
-  std::erase_if(form.others, [&](const ObjectForm::Others& one) {
+  for (ObjectForm::OtherKeys& one : form.others) one.keys = united(one.keys, keys);
+  std::erase_if(form.others, [&](const ObjectForm::OtherKeys& one) {
     return one.keys.size() > 1 && forms.texts.excludes_all(one.keys);
   });
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for reader.hpp.
+/// Definitions of reader.hpp.
 #pragma once
 
 #include <algorithm>

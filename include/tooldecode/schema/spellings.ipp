@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for spellings.hpp.
+/// Definitions of spellings.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for string_sets.hpp.
+/// Definitions of string_sets.hpp.
 #pragma once
 
 #include <algorithm>

@@ -33,7 +33,7 @@ namespace tooldecode::text {
 /// \par Errors      Error{limit_exceeded} for a divisor with too many digits
 class MagnitudeRows {
  public:
-  struct Wanted {
+  struct Requirements {
     std::optional<NumberBounds::Bound> min{};  ///< greater than zero
     NumberBounds::Bound max{};
     bool zero   = true;
@@ -43,7 +43,7 @@ class MagnitudeRows {
   };
   static constexpr std::size_t max_states = 50'000;
 
-  MagnitudeRows(Wanted wanted, const NumberLimits& limits, std::vector<Dfa::SparseRow>& rows,
+  MagnitudeRows(Requirements wanted, const NumberLimits& limits, std::vector<Dfa::SparseRow>& rows,
                 ExponentRows& exponents);
 
   /// Adds the edges of the first digit to a row, and the rows after them.
@@ -106,7 +106,7 @@ class MagnitudeRows {
   void fill(const Key& key, Dfa::State here);
   void add(Dfa::State from, char byte, Dfa::State to);
 
-  Wanted wanted_;
+  Requirements wanted_;
   const NumberLimits& limits_;
   std::vector<Dfa::SparseRow>& rows_;
   ExponentRows& exponents_;

@@ -19,7 +19,7 @@
 
 namespace tooldecode::text {
 
-TOOLDECODE_INLINE MagnitudeRows::MagnitudeRows(Wanted wanted, const NumberLimits& limits,
+TOOLDECODE_INLINE MagnitudeRows::MagnitudeRows(Requirements wanted, const NumberLimits& limits,
                                                std::vector<Dfa::SparseRow>& rows,
                                                ExponentRows& exponents)
     : wanted_(std::move(wanted)), limits_(limits), rows_(rows), exponents_(exponents) {

@@ -74,7 +74,7 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
   const bool is_integral         = !has(kinds, NumberKinds::fractions);
   std::vector<Decimal> multiples = bounds.multiples;
   if (is_integral && has(kinds, NumberKinds::pointed)) multiples.push_back(Decimal::parse("1"));
-  MagnitudeRows::Wanted all{.max = largest, .kinds = kinds};
+  MagnitudeRows::Requirements all{.max = largest, .kinds = kinds};
   if (!multiples.empty()) {
     all.divisor = common_multiple(multiples);
     if (!all.divisor) {
@@ -88,7 +88,7 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
     const auto magnitude = [](const NumberBounds::Bound& bound) {
       return NumberBounds::Bound{bound.value.magnitude(), bound.exclusive};
     };
-    MagnitudeRows::Wanted result = all;
+    MagnitudeRows::Requirements result = all;
     result.others                = others;
     if (!others) return result;
     if (min) result.min = magnitude(*min);

@@ -86,18 +86,18 @@ class TextDfa {
 
  private:
   // A pair of classes: code points that neither automaton distinguishes.
-  struct Letter {
+  struct SymbolClass {
     static constexpr std::size_t none = ~std::size_t{0};
     std::size_t a, b;
-    friend auto operator<=>(const Letter&, const Letter&) = default;
+    friend auto operator<=>(const SymbolClass&, const SymbolClass&) = default;
   };
   struct Piece {
     char32_t first, last;
     std::size_t in;
   };
   [[nodiscard]] std::vector<Piece> pieces() const;
-  static std::map<Letter, std::vector<CodePointSet::Range>> letters(const TextDfa& a,
-                                                                    const TextDfa& b);
+  static std::map<SymbolClass, std::vector<CodePointSet::Range>> letters(const TextDfa& a,
+                                                                         const TextDfa& b);
 
   // The product of two automata. `is_alive(in_a, in_b)` selects the pairs to follow; one side may
   // have left its automaton. `accepts` selects the accepting ones.
@@ -105,14 +105,14 @@ class TextDfa {
   static TextDfa product(const TextDfa& a, const TextDfa& b, Alive is_alive, Accepts accepts) {
     using Pair = std::pair<State, State>;
     std::vector<CodePointSet> classes;
-    std::vector<Letter> alphabet;
+    std::vector<SymbolClass> alphabet;
     for (auto& [letter, ranges] : letters(a, b)) {
-      if (!is_alive(letter.a != Letter::none, letter.b != Letter::none)) continue;
+      if (!is_alive(letter.a != SymbolClass::none, letter.b != SymbolClass::none)) continue;
       alphabet.push_back(letter);
       classes.emplace_back(std::move(ranges));
     }
     const auto step = [](const TextDfa& dfa, State state, std::size_t letter) {
-      return state == dead || letter == Letter::none ? dead : dfa.rows_[state].next[letter];
+      return state == dead || letter == SymbolClass::none ? dead : dfa.rows_[state].next[letter];
     };
     const auto is_end = [](const TextDfa& dfa, State state) {
       return state != dead && dfa.rows_[state].accepting;

@@ -174,25 +174,25 @@ TOOLDECODE_INLINE std::vector<TextDfa::Piece> TextDfa::pieces() const {
   return all;
 }
 
-TOOLDECODE_INLINE std::map<TextDfa::Letter, std::vector<CodePointSet::Range>> TextDfa::letters(
+TOOLDECODE_INLINE std::map<TextDfa::SymbolClass, std::vector<CodePointSet::Range>> TextDfa::letters(
     const TextDfa& a, const TextDfa& b) {
-  std::map<Letter, std::vector<CodePointSet::Range>> result;
+  std::map<SymbolClass, std::vector<CodePointSet::Range>> result;
   const std::vector<Piece> of_a = a.pieces(), of_b = b.pieces();
   BuildBudget::spend(10 * (1 + of_a.size() + of_b.size()));
   std::size_t i = 0, k = 0;
   for (char32_t from = 0; i < of_a.size() || k < of_b.size();) {
     char32_t last      = CodePointSet::last_code_point;
     const auto holding = [&](const std::vector<Piece>& all, std::size_t& at) {
-      if (at == all.size()) return Letter::none;
+      if (at == all.size()) return SymbolClass::none;
       if (all[at].first > from) {
         last = std::min<char32_t>(last, all[at].first - 1);
-        return Letter::none;
+        return SymbolClass::none;
       }
       last = std::min(last, all[at].last);
       return all[at].in;
     };
-    const Letter letter{holding(of_a, i), holding(of_b, k)};
-    if (letter.a != Letter::none || letter.b != Letter::none) {
+    const SymbolClass letter{holding(of_a, i), holding(of_b, k)};
+    if (letter.a != SymbolClass::none || letter.b != SymbolClass::none) {
       result[letter].emplace_back(from, last);
     }
     from = last + 1;

@@ -1,5 +1,5 @@
 /// \file
-/// What call_format.hpp declares.
+/// Definitions of call_format.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What call_key.hpp declares.
+/// Definitions of call_key.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// \file
-/// What canonical_json.hpp declares.
+/// Definitions of canonical_json.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What carried_name.hpp declares.
+/// Definitions of carried_name.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What custom_tool.hpp declares.
+/// Definitions of custom_tool.hpp.
 #pragma once
 
 #include <string>

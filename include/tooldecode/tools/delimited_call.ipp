@@ -1,5 +1,5 @@
 /// \file
-/// What delimited_call.hpp declares.
+/// Definitions of delimited_call.hpp.
 #pragma once
 
 #include <algorithm>

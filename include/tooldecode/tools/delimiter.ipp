@@ -1,5 +1,5 @@
 /// \file
-/// What delimiter.hpp declares.
+/// Definitions of delimiter.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What document_readings.hpp declares.
+/// Definitions of document_readings.hpp.
 #pragma once
 
 #include <algorithm>

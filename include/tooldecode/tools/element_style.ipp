@@ -1,5 +1,5 @@
 /// \file
-/// What element_style.hpp declares.
+/// Definitions of element_style.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What element_text.hpp declares.
+/// Definitions of element_text.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// \file
-/// What element_values.hpp declares.
+/// Definitions of element_values.hpp.
 #pragma once
 
 #include <algorithm>
@@ -98,7 +98,7 @@ TOOLDECODE_INLINE NodeId ElementValues::element_set(const schema::ObjectForm& ob
 TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& elements,
                                                  const schema::ObjectForm& object,
                                                  const std::string& place) {
-  for (const schema::ObjectForm::Others& others : object.others) {
+  for (const schema::ObjectForm::OtherKeys& others : object.others) {
     if (others.value == schema::nothing_form) continue;
     if (style_.repeats_key()) {
       // What is said of no key in particular does not ask for one.

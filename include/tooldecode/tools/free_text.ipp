@@ -1,5 +1,5 @@
 /// \file
-/// What free_text.hpp declares.
+/// Definitions of free_text.hpp.
 #pragma once
 
 #include <algorithm>

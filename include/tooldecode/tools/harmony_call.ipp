@@ -1,5 +1,5 @@
 /// \file
-/// What harmony_call.hpp declares.
+/// Definitions of harmony_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What json_call.hpp declares.
+/// Definitions of json_call.hpp.
 #pragma once
 
 #include <algorithm>

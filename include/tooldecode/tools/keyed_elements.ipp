@@ -1,5 +1,5 @@
 /// \file
-/// What keyed_elements.hpp declares.
+/// Definitions of keyed_elements.hpp.
 #pragma once
 
 #include <string>

@@ -65,7 +65,7 @@ class ListedArguments {
   /// The same of the keys of a class of an object's.
   ///
   /// \par Errors      Error{unsupported_keyword} where some of them are written in another way
-  [[nodiscard]] PlainForm plain_form(const schema::ObjectForm::Others& others) const;
+  [[nodiscard]] PlainForm plain_form(const schema::ObjectForm::OtherKeys& others) const;
   /// Where an argument's schema stands, as far as there is one place.
   [[nodiscard]] std::string pointer(const std::string& key, schema::FormId value) const;
   /// The error of parameters that no list of arguments meets.

@@ -1,5 +1,5 @@
 /// \file
-/// What listed_arguments.hpp declares.
+/// Definitions of listed_arguments.hpp.
 #pragma once
 
 #include <optional>
@@ -152,7 +152,7 @@ TOOLDECODE_INLINE PlainForm ListedArguments::plain_form(const std::string& key) 
 }
 
 TOOLDECODE_INLINE PlainForm
-ListedArguments::plain_form(const schema::ObjectForm::Others& others) const {
+ListedArguments::plain_form(const schema::ObjectForm::OtherKeys& others) const {
   bool is_parted = false;
   for (const schema::ObjectForm& object : objects_) {
     for (const auto& one : object.others) is_parted = is_parted || !one.keys.empty();

@@ -1,5 +1,5 @@
 /// \file
-/// What plain_text.hpp declares.
+/// Definitions of plain_text.hpp.
 #pragma once
 
 #include <algorithm>

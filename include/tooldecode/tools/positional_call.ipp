@@ -1,5 +1,5 @@
 /// \file
-/// What positional_call.hpp declares.
+/// Definitions of positional_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What python_call.hpp declares.
+/// Definitions of python_call.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What strings_without.hpp declares.
+/// Definitions of strings_without.hpp.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 /// \file
-/// What structural_tag.hpp declares.
+/// Definitions of structural_tag.hpp.
 #pragma once
 
 #include <algorithm>

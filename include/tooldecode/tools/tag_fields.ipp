@@ -1,5 +1,5 @@
 /// \file
-/// What tag_fields.hpp declares.
+/// Definitions of tag_fields.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What tag_tokens.hpp declares.
+/// Definitions of tag_tokens.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_call.hpp declares.
+/// Definitions of tool_call.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// \file
-/// What tool_set.hpp declares.
+/// Definitions of tool_set.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What turning_text.hpp declares.
+/// Definitions of turning_text.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What xml_call.hpp declares.
+/// Definitions of xml_call.hpp.
 #pragma once
 
 #include <algorithm>
@@ -537,7 +537,7 @@ TOOLDECODE_INLINE NodeId XmlCall::argument_set(Grammar& grammar, const Tool& too
     elements.add(style ? style->written_key(key) : key, element(content), is_required);
   }
   schema::add_conditions(set, object);
-  for (const schema::ObjectForm::Others& others : object.others) {
+  for (const schema::ObjectForm::OtherKeys& others : object.others) {
     if (others.value == schema::nothing_form) continue;
     const auto form      = style ? tools::PlainForm::json : listed.plain_form(others);
     const NodeId content = element(value(form, "", others.value));

@@ -1,5 +1,5 @@
 /// \file
-/// What xml_call.hpp declares of model families.
+/// Definitions of xml_call.hpp of model families.
 #pragma once
 
 #include <string_view>

@@ -71,7 +71,7 @@ consteval bool is_rule_for() {
   if constexpr (Rule::needs_proposal_distribution && !PreservesProposalDistribution<Drafter>) {
     static_assert(
         detail::never<Drafter>,
-        "Rule: needs the distribution that drafts were drawn from, but this drafter ranks and prunes them; take Walk, or a drafter with 'static constexpr bool preserves_proposal_distribution = true;'");
+        "Rule: needs the distribution that drafts were drawn from, but this drafter ranks and prunes them; take GumbelCoupling, or a drafter with 'static constexpr bool preserves_proposal_distribution = true;'");
   }
   return true;
 }

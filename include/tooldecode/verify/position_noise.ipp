@@ -1,5 +1,5 @@
 /// \file
-/// Implements position_noise.hpp.
+/// Definitions of position_noise.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// Implements target_distribution.hpp.
+/// Definitions of target_distribution.hpp.
 #pragma once
 
 #include <algorithm>

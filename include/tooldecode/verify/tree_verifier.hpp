@@ -11,9 +11,9 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
+#include <tooldecode/verify/gumbel_coupling.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
-#include <tooldecode/verify/walk.hpp>
 
 namespace tooldecode {
 
@@ -50,7 +50,7 @@ template <class TokenAfter>
 /// \par Complexity  the rule's choice at each of at most D + 1 nodes; distributions of other nodes
 ///                  are not requested
 /// \par Threads     immutable; const members may run concurrently
-template <class Rule = Walk>
+template <class Rule = GumbelCoupling>
 class TreeVerifier {
   static_assert(diagnose::is_acceptance_rule<Rule>());
 

@@ -68,7 +68,7 @@ class BytePairEncoding {
     std::size_t begin, size, previous, next;
     TokenId token;  // -1: none
   };
-  struct Found {
+  struct KnownMerge {
     double priority = 0;  // lower first
     TokenId token   = -1;
   };
@@ -86,15 +86,15 @@ class BytePairEncoding {
   void index_tokens(std::span<const TokenId> left_out);
   [[nodiscard]] TokenId token_of(std::string_view text) const;
   [[nodiscard]] std::vector<Symbol> split(std::string_view piece) const;
-  [[nodiscard]] Found find_pair(std::string_view piece, const Symbol& left,
-                                const Symbol& right) const;
+  [[nodiscard]] KnownMerge find_pair(std::string_view piece, const Symbol& left,
+                                     const Symbol& right) const;
   void write_bytes(std::string_view text, std::vector<TokenId>& out) const;
 
   Vocabulary vocabulary_;
   BytePairOptions options_;
   std::unordered_map<std::string_view, TokenId> tokens_;  // views into vocabulary_'s shared table
   std::array<TokenId, 256> bytes_{};
-  std::unordered_map<std::uint64_t, Found> ranks_;
+  std::unordered_map<std::uint64_t, KnownMerge> ranks_;
   std::vector<float> scores_;
 };
 

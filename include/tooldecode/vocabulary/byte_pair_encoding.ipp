@@ -39,7 +39,7 @@ TOOLDECODE_INLINE BytePairEncoding::BytePairEncoding(Vocabulary vocabulary,
       throw Error(Errc::malformed_vocabulary, "merge " + std::to_string(rank),
                   "must merge two tokens into a third");
     }
-    ranks_.try_emplace(pair(a, b), Found{static_cast<double>(rank), ab});
+    ranks_.try_emplace(pair(a, b), KnownMerge{static_cast<double>(rank), ab});
   }
 }
 
@@ -49,7 +49,8 @@ TOOLDECODE_INLINE BytePairEncoding BytePairEncoding::by_tokens(
   result.ranks_.reserve(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     const auto& [left, right, merged] = merges[rank];
-    result.ranks_.insert_or_assign(pair(left, right), Found{static_cast<double>(rank), merged});
+    result.ranks_.insert_or_assign(pair(left, right),
+                                   KnownMerge{static_cast<double>(rank), merged});
   }
   return result;
 }
@@ -76,7 +77,7 @@ TOOLDECODE_INLINE void BytePairEncoding::encode(std::string_view piece,
   const auto propose = [&](std::size_t left) {
     const std::size_t right = symbols[left].next;
     if (right == none) return;
-    const Found found = find_pair(piece, symbols[left], symbols[right]);
+    const KnownMerge found = find_pair(piece, symbols[left], symbols[right]);
     if (found.token < 0) return;
     queue.push({found.priority, left, symbols[left].size, symbols[right].size, right, found.token});
   };
@@ -161,13 +162,12 @@ TOOLDECODE_INLINE std::vector<BytePairEncoding::Symbol> BytePairEncoding::split(
   return symbols;
 }
 
-TOOLDECODE_INLINE BytePairEncoding::Found BytePairEncoding::find_pair(std::string_view piece,
-                                                                      const Symbol& left,
-                                                                      const Symbol& right) const {
+TOOLDECODE_INLINE BytePairEncoding::KnownMerge BytePairEncoding::find_pair(
+    std::string_view piece, const Symbol& left, const Symbol& right) const {
   if (scores_.empty()) {
     if (left.token < 0 || right.token < 0) return {};
     const auto known = ranks_.find(pair(left.token, right.token));
-    return known == ranks_.end() ? Found{} : known->second;
+    return known == ranks_.end() ? KnownMerge{} : known->second;
   }
   const TokenId merged = token_of(piece.substr(left.begin, left.size + right.size));
   if (merged < 0) return {};

@@ -46,18 +46,18 @@ TOOLDECODE_INLINE Tokenizer parse_tiktoken(std::string_view text, std::string_vi
                       ", as many as there are tokens before it");
     entries.push_back({decode_base64(line.substr(0, space), place), TokenType::normal});
   }
-  struct Known {
+  struct KnownEncoding {
     std::string_view name, patterns;
     std::size_t end;
   };
-  static constexpr std::array<Known, 6> known{{{"cl100k_base", "llama3", 100257},
-                                               {"o200k_base", "gpt-4o", 199999},
-                                               {"p50k_base", "gpt-2", 50256},
-                                               {"r50k_base", "gpt-2", 50256},
-                                               {"gpt2", "gpt-2", 50256},
-                                               {"qwen", "qwen2", 151643}}};
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const Known& one) { return one.name == name; });
+  static constexpr std::array<KnownEncoding, 6> known{{{"cl100k_base", "llama3", 100257},
+                                                       {"o200k_base", "gpt-4o", 199999},
+                                                       {"p50k_base", "gpt-2", 50256},
+                                                       {"r50k_base", "gpt-2", 50256},
+                                                       {"gpt2", "gpt-2", 50256},
+                                                       {"qwen", "qwen2", 151643}}};
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const KnownEncoding& one) { return one.name == name; });
   if (found == known.end()) {
     const Vocabulary vocabulary(entries);
     return Tokenizer(

@@ -1,5 +1,5 @@
 /// \file
-/// ForcedText: tokens for a known text, and tokens that agree with it.
+/// JumpForwardText: tokens for a known text, and tokens that agree with it.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  O(bytes of the text x children of a node), plus the agreeing tokens
 /// \par Threads     immutable; refers to the trie
-class ForcedText {
+class JumpForwardText {
  public:
-  explicit ForcedText(const core::ByteTrie& trie) : trie_(&trie) {}
-  explicit ForcedText(const core::ByteTrie&&) = delete;
+  explicit JumpForwardText(const core::ByteTrie& trie) : trie_(&trie) {}
+  explicit JumpForwardText(const core::ByteTrie&&) = delete;
 
   /// Cuts the text greedily into the longest tokens; stops at a byte that no token begins with.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
@@ -64,5 +64,5 @@ class ForcedText {
 }  // namespace tooldecode::constraint
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/constraint/forced_text.ipp>
+#include <tooldecode/constraint/jump_forward_text.ipp>
 #endif

@@ -1,5 +1,5 @@
 /// \file
-/// Walk: the acceptance rule that samples as plain decoding does and continues if a child agrees.
+/// GumbelCoupling: the acceptance rule that samples as plain decoding does and continues if a child agrees.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace tooldecode {
 ///
 /// \par Complexity  one draw
 /// \par Threads     immutable
-struct Walk {
+struct GumbelCoupling {
   static constexpr bool is_lossless                 = true;
   static constexpr bool needs_proposal_distribution = false;
 
@@ -29,5 +29,8 @@ struct Walk {
     return noise.draw(distribution);
   }
 };
+
+/// The name of version 0.2; it goes in 0.4.
+using Walk [[deprecated("use GumbelCoupling")]] = GumbelCoupling;
 
 }  // namespace tooldecode

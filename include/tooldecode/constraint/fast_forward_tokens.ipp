@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for forced_tokens.hpp.
+/// Definitions of fast_forward_tokens.hpp.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/fast_forward_tokens.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
@@ -26,22 +26,22 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE ForcedTokens::ForcedTokens(VocabularyIndex cache, Encode encode)
+TOOLDECODE_INLINE FastForwardTokens::FastForwardTokens(VocabularyIndex cache, Encode encode)
     : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
 
-TOOLDECODE_INLINE std::size_t ForcedTokens::first_beyond_ascii(std::string_view text) {
+TOOLDECODE_INLINE std::size_t FastForwardTokens::first_beyond_ascii(std::string_view text) {
   const auto at = std::find_if(text.begin(), text.end(),
                                [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   return static_cast<std::size_t>(at - text.begin());
 }
 
-TOOLDECODE_INLINE bool ForcedTokens::begins_with(const std::vector<TokenId>& tokens,
-                                                 const std::vector<TokenId>& first) {
+TOOLDECODE_INLINE bool FastForwardTokens::begins_with(const std::vector<TokenId>& tokens,
+                                                      const std::vector<TokenId>& first) {
   return tokens.size() >= first.size() && std::equal(first.begin(), first.end(), tokens.begin());
 }
 
-TOOLDECODE_INLINE void ForcedTokens::keep_common(std::optional<std::vector<TokenId>>& common,
-                                                 const std::vector<TokenId>& other) {
+TOOLDECODE_INLINE void FastForwardTokens::keep_common(std::optional<std::vector<TokenId>>& common,
+                                                      const std::vector<TokenId>& other) {
   if (!common) {
     common = other;
     return;
@@ -51,13 +51,13 @@ TOOLDECODE_INLINE void ForcedTokens::keep_common(std::optional<std::vector<Token
   common->erase(end, common->end());
 }
 
-TOOLDECODE_INLINE std::size_t ForcedTokens::length(const std::vector<TokenId>& tokens) const {
+TOOLDECODE_INLINE std::size_t FastForwardTokens::length(const std::vector<TokenId>& tokens) const {
   std::size_t bytes = 0;
   for (const TokenId token : tokens) bytes += cache_.vocabulary().name(token).size();
   return bytes;
 }
 
-TOOLDECODE_INLINE std::optional<std::vector<TokenId>> ForcedTokens::encode_behind(
+TOOLDECODE_INLINE std::optional<std::vector<TokenId>> FastForwardTokens::encode_behind(
     std::string_view text, std::size_t at) const {
   std::vector<TokenId> tokens = encode_(text);
   std::size_t begin = 0, skipped = 0;
@@ -69,7 +69,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> ForcedTokens::encode_behin
   return tokens;
 }
 
-TOOLDECODE_INLINE core::ByteTrie ForcedTokens::controls() const {
+TOOLDECODE_INLINE core::ByteTrie FastForwardTokens::controls() const {
   const Vocabulary& vocabulary = cache_.vocabulary();
   std::vector<core::ByteTrie::Entry> entries;
   for (std::size_t t = 0; t < vocabulary.size(); ++t) {

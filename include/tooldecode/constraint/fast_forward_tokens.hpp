@@ -1,5 +1,5 @@
 /// \file
-/// ForcedTokens: the fast-forward tokens, cut as the model's tokenizer cuts the final text.
+/// FastForwardTokens: the fast-forward tokens, cut as the model's tokenizer cuts the final text.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
@@ -49,11 +49,11 @@ namespace tooldecode {
 ///                  allowed token that could go past the end, until one does
 /// \par Threads     immutable; const members may run concurrently if `encode` may
 /// \par Errors      those of `encode`
-class ForcedTokens {
+class FastForwardTokens {
  public:
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
-  ForcedTokens(VocabularyIndex cache, Encode encode);
+  FastForwardTokens(VocabularyIndex cache, Encode encode);
 
   /// The fast-forward tokens; forced bytes may still follow them.
   ///
@@ -66,7 +66,7 @@ class ForcedTokens {
     }
   [[nodiscard]] std::vector<TokenId> operator()(const C& constraint, typename C::State state,
                                                 std::string_view before) const {
-    std::string forced = constraint.forced(state);
+    std::string forced = constraint.jump_forward(state);
     forced.resize(std::min(forced.size(), first_beyond_ascii(forced)));
     forced.resize(forced.find_last_not_of(spaces) + 1);
     if (forced.empty() || !text::is_utf8(before)) return {};
@@ -78,8 +78,8 @@ class ForcedTokens {
       if (p > 0) state = *constraint.advance_bytes(state, std::string_view(&forced[p - 1], 1));
       const std::string_view rest = std::string_view(forced).substr(p);
       if (rest.size() >= longest) continue;
-      std::vector<TokenId> longer = constraint::ForcedText(cache_.trie()).find_longer(rest);
-      const auto named            = constraint::ForcedText(controls_).find_longer(rest);
+      std::vector<TokenId> longer = constraint::JumpForwardText(cache_.trie()).find_longer(rest);
+      const auto named            = constraint::JumpForwardText(controls_).find_longer(rest);
       longer.insert(longer.end(), named.begin(), named.end());
       if (longer.empty()) continue;
       const std::size_t cut = before.size() + p;
@@ -181,5 +181,5 @@ class ForcedTokens {
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/constraint/forced_tokens.ipp>
+#include <tooldecode/constraint/fast_forward_tokens.ipp>
 #endif

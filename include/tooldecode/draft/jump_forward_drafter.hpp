@@ -1,5 +1,5 @@
 /// \file
-/// ForcedDrafter: drafts the jump-forward string of the constraint.
+/// JumpForwardDrafter: drafts the jump-forward string of the constraint.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
@@ -21,8 +21,8 @@
 
 namespace tooldecode {
 
-/// Settings of a ForcedDrafter.
-struct ForcedDrafterOptions {
+/// Settings of a JumpForwardDrafter.
+struct JumpForwardDrafterOptions {
   std::size_t budget = 24;
   double probability = 0.98;  ///< per token, that a model cuts the string as the tokenizer does
 };
@@ -37,7 +37,7 @@ struct ForcedDrafterOptions {
 ///
 /// \par Complexity  O(bytes of the string) per leaf
 /// \par Threads     immutable; const members may run concurrently
-class ForcedDrafter {
+class JumpForwardDrafter {
  public:
   static constexpr bool reads_hidden = false;
 
@@ -46,11 +46,11 @@ class ForcedDrafter {
   /// Keeps nothing per request.
   struct Request {};
 
-  explicit ForcedDrafter(Encode encode, ForcedDrafterOptions options = {})
+  explicit JumpForwardDrafter(Encode encode, JumpForwardDrafterOptions options = {})
       : encode_(std::move(encode)), options_(options) {}
   /// Cuts text into the longest tokens that fit. The trie must outlive the drafter.
-  explicit ForcedDrafter(const core::ByteTrie& trie, ForcedDrafterOptions options = {});
-  explicit ForcedDrafter(const core::ByteTrie&&, ForcedDrafterOptions = {}) = delete;
+  explicit JumpForwardDrafter(const core::ByteTrie& trie, JumpForwardDrafterOptions options = {});
+  explicit JumpForwardDrafter(const core::ByteTrie&&, JumpForwardDrafterOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] double min_probability() const noexcept { return 0; }
@@ -61,7 +61,7 @@ class ForcedDrafter {
     const auto step = static_cast<float>(std::log(options_.probability));
     for (const std::size_t leaf : candidates.best_nodes(context.max_nodes)) {
       if (!candidates.is_leaf(leaf)) continue;
-      const std::string text = context.constraint.forced(candidates.state(leaf));
+      const std::string text = context.constraint.jump_forward(candidates.state(leaf));
       if (text.empty()) continue;
       std::optional<std::size_t> node = leaf;
       for (const TokenId token : encode_(text)) {
@@ -73,11 +73,17 @@ class ForcedDrafter {
 
  private:
   Encode encode_;
-  ForcedDrafterOptions options_;
+  JumpForwardDrafterOptions options_;
 };
+
+/// Names of version 0.2; they go in 0.4.
+using ForcedDrafter [[deprecated("use JumpForwardDrafter")]] = JumpForwardDrafter;
+/// See ForcedDrafter.
+using ForcedDrafterOptions [[deprecated("use JumpForwardDrafterOptions")]] =
+    JumpForwardDrafterOptions;
 
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/draft/forced_drafter.ipp>
+#include <tooldecode/draft/jump_forward_drafter.ipp>
 #endif

@@ -9,7 +9,7 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
-#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -55,11 +55,11 @@ auto after(const td::ToolCallFSM& constraint, std::string_view text) {
 }
 
 template <class C>
-td::DraftCandidates<C> drafted(const td::ForcedDrafter& drafter, const C& constraint,
+td::DraftCandidates<C> drafted(const td::JumpForwardDrafter& drafter, const C& constraint,
                                typename C::State state, td::DraftCandidates<C>& candidates,
                                std::size_t max_nodes = 64) {
   static const Tokens prompt{1};
-  td::ForcedDrafter::Request request;
+  td::JumpForwardDrafter::Request request;
   const td::DraftContext<C> context{.constraint = constraint,
                                     .state      = state,
                                     .prompt     = prompt,
@@ -72,7 +72,7 @@ td::DraftCandidates<C> drafted(const td::ForcedDrafter& drafter, const C& constr
 }
 
 template <class C>
-td::DraftCandidates<C> drafted(const td::ForcedDrafter& drafter, const C& constraint,
+td::DraftCandidates<C> drafted(const td::JumpForwardDrafter& drafter, const C& constraint,
                                typename C::State state) {
   td::DraftCandidates candidates(constraint, state, 1, 60);
   return drafted(drafter, constraint, state, candidates);
@@ -91,13 +91,13 @@ std::string text_to(const td::DraftCandidates<C>& candidates, std::size_t node) 
 }  // namespace
 
 TEST_CASE("ForcedDrafter drafts the jump-forward string in every format and place") {
-  const td::ForcedDrafter drafter{masks().trie()};
+  const td::JumpForwardDrafter drafter{masks().trie()};
   const auto require_forced = [&](const td::ToolCallFSM& constraint, const std::string& before,
                                   const std::string& forced) {
     INFO("after " << before);
     const auto state      = after(constraint, before);
     const auto candidates = drafted(drafter, constraint, state);
-    REQUIRE(constraint.forced(state) == forced);
+    REQUIRE(constraint.jump_forward(state) == forced);
     CHECK(text_to(candidates, candidates.size() - 1) == forced);
     for (std::size_t i = 1; i < candidates.size(); ++i) {
       CHECK(candidates.parent(i) == i - 1);
@@ -116,7 +116,7 @@ TEST_CASE("ForcedDrafter drafts the jump-forward string in every format and plac
 
 TEST_CASE("ForcedDrafter over random tools drafts an allowed chain of the jump-forward string") {
   std::mt19937 random{3};
-  const td::ForcedDrafter drafter{masks().trie()};
+  const td::JumpForwardDrafter drafter{masks().trie()};
   std::size_t drafts = 0;
   for (int round = 0; round < 40; ++round) {
     INFO("seed 3, round " << round);
@@ -127,7 +127,7 @@ TEST_CASE("ForcedDrafter over random tools drafts an allowed chain of the jump-f
     auto state = constraint.initial();
     for (int step = 0; step < 60 && !constraint.is_finished(state); ++step) {
       const auto candidates = drafted(drafter, constraint, state);
-      REQUIRE(text_to(candidates, candidates.size() - 1) == constraint.forced(state));
+      REQUIRE(text_to(candidates, candidates.size() - 1) == constraint.jump_forward(state));
       drafts += candidates.size() - 1;
       std::optional<td::ToolCallFSM::State> next;
       while (!next)
@@ -141,11 +141,11 @@ TEST_CASE("ForcedDrafter over random tools drafts an allowed chain of the jump-f
 TEST_CASE("ForcedDrafter with an encoder cuts the text as the encoder does") {
   const auto python = calls(td::PythonCall{});
   std::vector<std::string> heard;
-  const td::ForcedDrafter drafter{[&](std::string_view text) {
-                                    heard.emplace_back(text);
-                                    return bytewise(text);
-                                  },
-                                  {.budget = 5, .probability = 0.5}};
+  const td::JumpForwardDrafter drafter{[&](std::string_view text) {
+                                         heard.emplace_back(text);
+                                         return bytewise(text);
+                                       },
+                                       {.budget = 5, .probability = 0.5}};
   CHECK(drafter.budget() == 5);
   const auto candidates = drafted(drafter, python, after(python, "["));
   CHECK(heard == std::vector<std::string>{"weather(city="});
@@ -153,16 +153,16 @@ TEST_CASE("ForcedDrafter with an encoder cuts the text as the encoder does") {
   CHECK(std::abs(candidates.score(13) - 13 * std::log(0.5F)) < 1e-4F);
   CHECK(candidates.token(1) == 'w');
   // A token that does not fit the jump-forward string ends the chain, as does an empty encoding.
-  const td::ForcedDrafter wrong{[](std::string_view) { return Tokens{'w', 'e', 'x', 't'}; }};
+  const td::JumpForwardDrafter wrong{[](std::string_view) { return Tokens{'w', 'e', 'x', 't'}; }};
   CHECK(drafted(wrong, python, after(python, "[")).size() == 3);
-  const td::ForcedDrafter silent{[](std::string_view) { return Tokens{}; }};
+  const td::JumpForwardDrafter silent{[](std::string_view) { return Tokens{}; }};
   CHECK(drafted(silent, python, after(python, "[")).size() == 1);
 }
 
 TEST_CASE("ForcedDrafter continues the likely leaves that other drafters have made") {
   const auto python = calls(td::PythonCall{});
   const auto state  = after(python, "[weather(city=");
-  const td::ForcedDrafter drafter{masks().trie()};
+  const td::JumpForwardDrafter drafter{masks().trie()};
   const auto add = [](auto& candidates, std::string_view text, float score) {
     std::size_t node = 0;
     for (const td::TokenId token : bytewise(text)) node = *candidates.add(node, token, score);
@@ -191,9 +191,9 @@ TEST_CASE("ForcedDrafter continues the likely leaves that other drafters have ma
 }
 
 TEST_CASE("ForcedDrafter without a jump-forward string drafts nothing") {
-  const td::ForcedDrafter drafter{masks().trie()};
+  const td::JumpForwardDrafter drafter{masks().trie()};
   const td::Unconstrained any{vocabulary().size()};
   CHECK(drafted(drafter, any, any.initial()).size() == 1);
-  static_assert(!td::ForcedDrafter::reads_hidden);
+  static_assert(!td::JumpForwardDrafter::reads_hidden);
   CHECK(drafter.min_probability() == 0);
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Definitions for forced_text.hpp.
+/// Definitions of jump_forward_text.hpp.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode::constraint {
 
-TOOLDECODE_INLINE std::vector<TokenId> ForcedText::encode(std::string_view text) const {
+TOOLDECODE_INLINE std::vector<TokenId> JumpForwardText::encode(std::string_view text) const {
   std::vector<TokenId> tokens;
   while (!text.empty()) {
     std::size_t length = 0;
@@ -33,14 +33,14 @@ TOOLDECODE_INLINE std::vector<TokenId> ForcedText::encode(std::string_view text)
   return tokens;
 }
 
-TOOLDECODE_INLINE std::size_t ForcedText::count_prefixes(std::string_view text) const {
+TOOLDECODE_INLINE std::size_t JumpForwardText::count_prefixes(std::string_view text) const {
   std::size_t count = 0;
   walk(text,
        [&](std::size_t, core::ByteTrie::NodeIndex node) { count += trie_->values(node).size(); });
   return count;
 }
 
-TOOLDECODE_INLINE bool ForcedText::is_within_token(std::string_view text) const {
+TOOLDECODE_INLINE bool JumpForwardText::is_within_token(std::string_view text) const {
   bool longer = false;
   walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
     const auto [first, last] = trie_->children(node);
@@ -49,7 +49,7 @@ TOOLDECODE_INLINE bool ForcedText::is_within_token(std::string_view text) const 
   return longer;
 }
 
-TOOLDECODE_INLINE std::vector<TokenId> ForcedText::find_longer(std::string_view text) const {
+TOOLDECODE_INLINE std::vector<TokenId> JumpForwardText::find_longer(std::string_view text) const {
   std::vector<TokenId> tokens;
   walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
     if (depth == text.size()) append_below(node, tokens);
@@ -57,7 +57,7 @@ TOOLDECODE_INLINE std::vector<TokenId> ForcedText::find_longer(std::string_view 
   return tokens;
 }
 
-TOOLDECODE_INLINE void ForcedText::keep_agreeing(std::string_view text, MaskView words) const {
+TOOLDECODE_INLINE void JumpForwardText::keep_agreeing(std::string_view text, MaskView words) const {
   TokenMask agreeing(words.size() * 32);
   walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
     if (depth < text.size()) {
@@ -69,19 +69,20 @@ TOOLDECODE_INLINE void ForcedText::keep_agreeing(std::string_view text, MaskView
   words &= agreeing.words();
 }
 
-TOOLDECODE_INLINE void ForcedText::insert(core::ByteTrie::NodeIndex node, TokenMask& mask) const {
+TOOLDECODE_INLINE void JumpForwardText::insert(core::ByteTrie::NodeIndex node,
+                                               TokenMask& mask) const {
   for (const std::uint32_t token : trie_->values(node)) mask.insert(static_cast<TokenId>(token));
 }
 
-TOOLDECODE_INLINE void ForcedText::insert_below(core::ByteTrie::NodeIndex node,
-                                                TokenMask& mask) const {
+TOOLDECODE_INLINE void JumpForwardText::insert_below(core::ByteTrie::NodeIndex node,
+                                                     TokenMask& mask) const {
   insert(node, mask);
   const auto [first, last] = trie_->children(node);
   for (auto child = first; child < last; ++child) insert_below(child, mask);
 }
 
-TOOLDECODE_INLINE void ForcedText::append_below(core::ByteTrie::NodeIndex node,
-                                                std::vector<TokenId>& tokens) const {
+TOOLDECODE_INLINE void JumpForwardText::append_below(core::ByteTrie::NodeIndex node,
+                                                     std::vector<TokenId>& tokens) const {
   const auto [first, last] = trie_->children(node);
   for (auto child = first; child < last; ++child) {
     for (const std::uint32_t token : trie_->values(child)) {
