@@ -1,9 +1,11 @@
-"""Pages use the words of docs/glossary.md: none of the second table, and every term of the first has a meaning.
+"""Pages, comments, names of tests and public names use the words of docs/glossary.md: none of the second table, and
+every term of the first has a meaning.
 
     python tests/glossary.py            prints FILE:LINE for each word that is not used here; exit code 1
 
-Whole words and phrases are found in any case and over line breaks, outside code spans, code blocks, link targets and HTML
-comments. `GLOBS` lists the files.
+Whole words and phrases are found in any case and over line breaks. `PAGES` are read outside code spans, code blocks, link
+targets and HTML comments; of `SOURCES` the comments and the names of tests are read, and of `HEADERS` the names that they
+declare, whose words are those between underscores and capitals.
 """
 import pathlib
 import re
@@ -11,7 +13,13 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GLOSSARY = "docs/glossary.md"
-GLOBS = ["README.md", "docs/*.md", "CHANGELOG.md"]
+PAGES = ["README.md", "docs/*.md", "CHANGELOG.md"]
+SOURCES = ["include/tooldecode/**/*.?pp", "include/tooldecode/**/*.h", "include/tooldecode/**/*.cuh", "examples/**/*.?pp",
+           "tests/**/*.?pp", "tests/**/*.cu"]
+HEADERS = ["include/tooldecode/**/*.hpp", "include/tooldecode/**/*.cuh"]
+# Names that stay: those of version 0.2 for one version more, and those of the C interface, which programs link.
+OLD_NAMES = ["include/tooldecode/constraint/old_names.hpp", "include/tooldecode/adapters/c_interface.hpp"]
+NAME = re.compile(r"(?:class|struct|using|concept|enum class|namespace) ([A-Za-z_]\w*)|\b([a-z_]\w*)\(")
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -30,6 +38,31 @@ def prose(text: str) -> str:
     for pattern in (r"^(`{3,})[^\n]*\n.*?^\1 *$", r"``.+?``|`[^`]+`", r"<!--.*?-->", r"(?<=\])\([^)\s]*\)", r"\bhttps?://\S+"):
         text = re.sub(pattern, blank, text, flags=re.DOTALL | re.MULTILINE)
     return text
+
+
+def comments(text: str) -> str:
+    """The comments of a source, and the names of its tests."""
+    kept = [" "] * len(text)
+    for i, c in enumerate(text):
+        if c == "\n":
+            kept[i] = c
+    token = re.compile(r'R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+    for match in token.finditer(text):
+        is_name = match[0][0] == '"' and re.search(r"TEST_CASE\(\s*$", text[max(0, match.start() - 80):match.start()])
+        if match[0].startswith(("//", "/*")) or is_name:
+            kept[match.start():match.end()] = match[0]
+    bare = re.sub(r"^( *)(///?<?|\*)", lambda m: " " * len(m[0]), "".join(kept), flags=re.MULTILINE)
+    return re.sub(r"`[^`\n]+`", lambda m: " " * len(m[0]), bare)
+
+
+def public_names(text: str) -> str:
+    """The words of the names that a header declares, each name on its line."""
+    lines = []
+    for line in text.split("\n"):
+        code = line.split("//")[0]
+        found = [a or b for a, b in NAME.findall(code)]
+        lines.append(" | ".join(re.sub(r"_+|(?<=[a-z0-9])(?=[A-Z])", " ", name) for name in found))
+    return "\n".join(lines)
 
 
 def find_words(text: str, words: dict[str, str]) -> list[tuple[int, str]]:
@@ -56,15 +89,19 @@ def main() -> int:
               ", ".join(name for name, other in zip(names, sorted(set(names))) if name != other))
     words = {row[0]: row[1] for row in rows("Words we do not use")}
     assert len(terms) > 30 and len(words) > 10
-    files = sorted({path for pattern in GLOBS for path in ROOT.glob(pattern)})
-    for path in files:
-        text = path.read_text(encoding="utf-8")
-        if path == ROOT / GLOSSARY:
-            text = text.split("\n## Words we do not use\n")[0]
-        for line, word in find_words(prose(text), words):
-            wrong += 1
-            print(f'{path.relative_to(ROOT)}:{line}: "{word}": say {words[word]}')
-    print(f"{len(files)} files use the words of the glossary" if wrong == 0 else f"{wrong} places")
+    count = 0
+    for globs, read in ((PAGES, prose), (SOURCES, comments), (HEADERS, public_names)):
+        files = {path for pattern in globs for path in ROOT.glob(pattern)} - {ROOT / name for name in OLD_NAMES}
+        assert files
+        count += len(files)
+        for path in sorted(files):
+            text = path.read_text(encoding="utf-8")
+            if path == ROOT / GLOSSARY:
+                text = text.split("\n## Words we do not use\n")[0]
+            for line, word in find_words(read(text), words):
+                wrong += 1
+                print(f'{path.relative_to(ROOT)}:{line}: "{word}": say {words[word]}')
+    print(f"{count} readings of files use the words of the glossary" if wrong == 0 else f"{wrong} places")
     return 1 if wrong else 0
 
 

@@ -45,6 +45,9 @@ using AfterTurn = std::variant<Leave, Wait, GoOn>;
 struct BatchOptions {
   std::size_t max_batch    = 32;         ///< sequences that hold a place at the same time
   std::size_t prefix_cache = 64 * 1024;  ///< tokens kept of sequences that have left
+  /// Most tokens of prompts that one pass reads. Longer prompts are read in parts, so that the other
+  /// sequences do not wait for them. 1 or more.
+  std::size_t max_prefill = 256;
 };
 
 /// Counters of a ContinuousBatch.
@@ -79,8 +82,7 @@ class BatchLoop {
  public:
   using Id = std::uint64_t;
 
-  BatchLoop(ModelRef model, BatchOptions options)
-      : model_(model), options_(options), prefixes_(model, options.prefix_cache), pass_(model) {}
+  BatchLoop(ModelRef model, BatchOptions options);
 
   Id add(BatchItem item);
   void resume(Id id, std::span<const TokenId> tokens);

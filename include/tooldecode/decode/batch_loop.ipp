@@ -30,6 +30,14 @@
 
 namespace tooldecode::decode {
 
+TOOLDECODE_INLINE BatchLoop::BatchLoop(ModelRef model, BatchOptions options)
+    : model_(model), options_(options), prefixes_(model, options.prefix_cache), pass_(model) {
+  if (options.max_prefill == 0) {
+    throw Error(Errc::invalid_option, "max_prefill", options.max_prefill,
+                "must be 1 or more, or no prompt is ever read");
+  }
+}
+
 TOOLDECODE_INLINE BatchLoop::Id BatchLoop::add(BatchItem item) {
   if (item.drafter.reads_hidden()) require_abilities(model_, item.drafter);
   require_logits(model_, item.constraint);
@@ -55,7 +63,8 @@ TOOLDECODE_INLINE void BatchLoop::leave(Id id) {
 TOOLDECODE_INLINE bool BatchLoop::step() {
   admit();
   unpark();
-  bool moved = false;
+  bool moved          = false;
+  std::size_t prefill = options_.max_prefill;  // what is left of it
   std::vector<Slot*> reading;
   for (const auto& slot : present_) {
     if (slot->waits || slot->parked || slot->retired) continue;
@@ -63,7 +72,14 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
     auto& now = *slot->now;
     alone(*slot, [&] {
       while (!now.is_finished() && now.take_forced()) {}
-      if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
+      if (now.is_finished() || verify(now)) return;
+      if (now.is_prefilling()) {
+        if (prefill == 0) return;
+        const std::size_t tokens = std::min(prefill, now.unread().size());
+        now.limit_reading(tokens);
+        prefill -= tokens;
+      }
+      reading.push_back(slot.get());
     });
   }
   if (!reading.empty()) read(reading);

@@ -140,6 +140,9 @@ TOOLDECODE_INLINE void SpeculativeSequence::drop_draft() {
 
 TOOLDECODE_INLINE BatchReading SpeculativeSequence::reading() noexcept {
   const std::size_t row = unread().size() - 1;
+  if (!laid_ && unread().size() > limit_) {
+    return {&read_.cache, unread().first(limit_), {}, limit_ - 1, {}};
+  }
   if (!laid_) return {&read_.cache, unread(), {}, row, sequence_.wanted()};
   return {&read_.cache, laid_->tokens, laid_->ancestors, row, sequence_.wanted()};
 }
@@ -147,10 +150,17 @@ TOOLDECODE_INLINE BatchReading SpeculativeSequence::reading() noexcept {
 TOOLDECODE_INLINE void SpeculativeSequence::take_pass(std::span<const float> states,
                                                       std::span<float> row) {
   Stopwatch watch;
+  const std::size_t count = laid_ ? 0 : std::min(unread().size(), limit_);
   if (model_.abilities().gives_tree_states()) {
-    pass_.take(states, laid_ ? 0 : unread().size() - 1);
+    pass_.take(states, laid_ ? 0 : count - 1);
     if (laid_) return take_tree(row, watch);
-    for (std::size_t i = 0; i < unread().size(); ++i) keep_hidden(i);
+    for (std::size_t i = 0; i < count; ++i) keep_hidden(i);
+  }
+  limit_ = static_cast<std::size_t>(-1);
+  if (count < unread().size()) {
+    sequence_.mark_read(count);
+    watch.add_to(output().passes == 0 ? output().times.prefill : output().times.model);
+    return;
   }
   account(watch);
   take_after_read(row, watch);
