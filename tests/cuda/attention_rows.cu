@@ -152,3 +152,24 @@ TEST_CASE("A warp's rows attend to tile after tile") {
     }
   });
 }
+
+TEST_CASE("A row that sees what is no number is none, in whole and in part") {
+  test::on_device([] {
+    std::mt19937 random(2);
+    const auto queries = test::normal_numbers<__half>(32 * head_size, random);
+    auto keys          = test::normal_numbers<__half>(slots * head_size, random);
+    const auto values  = test::normal_numbers<__half>(slots * head_size, random);
+    keys[0]            = from_float<__half>(NAN);
+    const DeviceBuffer<__half> q(queries), k(keys), v(values), out(queries.size());
+    const DeviceBuffer<float> parts(queries.size()), log_sums(32);
+    launch(attend, {.grid = 1, .block = 32, .shared_bytes = 3 * 32 * head_size * 2}, nullptr,
+           q.data(), k.data(), v.data(), 0.1F, out.data(), parts.data(), log_sums.data());
+    const auto got      = out.download();
+    const auto got_sums = log_sums.download();
+    for (std::size_t row = 1; row <= 30; ++row) {
+      INFO("row " << row);
+      CHECK(std::isnan(to_float(got[head_size * row])));
+      CHECK(std::isnan(got_sums[row]));
+    }
+  });
+}

@@ -8,7 +8,6 @@
 
 #include <cuda_runtime.h>
 
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/cluster.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>

@@ -119,8 +119,9 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   const int begin  = each * split < tiles ? each * split : tiles;
   const int end    = begin + each < tiles ? begin + each : tiles;
 
-  T* const queries = &shared<T>();                      // [block_rows, D]
-  T* const ring    = queries + block_rows * head_size;  // [stages, keys and values, slots, D]
+  constexpr int stage_size = 2 * Tile::slots * head_size;
+  T* const ring            = &shared<T>();  // [stages, keys and values, slots, D]
+  T* const queries         = ring + task.stages * stage_size;  // [block_rows, D]
 
   // A lane knows where the slot of its index begins, or -1: slots of padding are not read.
   const auto find_slot = [&](int tile) -> std::int64_t {
@@ -129,9 +130,8 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     if (node >= 0 && (node >= trees.nodes || ancestors[node] == 0)) return -1;
     return task.cache.offset(sequence, slot, head);
   };
-  constexpr int stage_size = 2 * Tile::slots * head_size;
-  const auto after         = [&](int stage) { return stage + 1 == task.stages ? 0 : stage + 1; };
-  int filled = 0, read = 0;  // stages, in turn
+  const auto after      = [&](int stage) { return stage + 1 == task.stages ? 0 : stage + 1; };
+  int filled            = 0;  // the next stage to be filled
   const auto start_tile = [&](int tile, std::int64_t slot_offset) {
     if (tile < end) {
       T* const keys   = ring + filled * stage_size;
@@ -180,8 +180,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     start_tile(tile + task.stages - 1, upcoming);
     upcoming = find_slot(tile + task.stages);
 
-    const T* const keys                                 = ring + read * stage_size;
-    read                                                = after(read);
+    const T* const keys = ring + filled * stage_size;  // which is the next, and the oldest
     typename AttentionRows<T, head_size>::Scores scores = {};
     state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys);
     if ((tile + 1) * Tile::slots > length) {
