@@ -31,6 +31,7 @@ struct StackFrame {
   std::uint32_t b = 0;
   StackId below{};
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
+  friend bool operator==(const StackFrame&, const StackFrame&)  = default;  // nvcc wants to see it
 
   /// Literal: bytes read.
   [[nodiscard]] std::uint32_t offset() const noexcept { return a; }
