@@ -76,6 +76,21 @@ TEST_CASE("An argument is written in one way, whichever others a call has") {
   CHECK_FALSE(find_argument_form(tool_with(R"({"type": "object", "anyOf": 3})")[0], "a"));
 }
 
+TEST_CASE(
+    "Of a tool that is not strict a string without quotes stays one, and other forms are any") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "strict": false, "parameters": {
+      "type": "object", "properties": {"word": {"enum": ["a", "b"]}, "size": {"type": "integer"}}}}])");
+  schema::Reader reader(tools[0].parameters, parameter_rules(tools[0]));
+  const ListedArguments listed(tools[0], reader);
+  REQUIRE(listed.objects().size() == 1);
+  for (const auto& member : listed.objects()[0].members) CHECK(member.value == schema::any_form);
+  CHECK(reader.forms[listed.plain_value("word", schema::any_form)].texts.size() == 1);
+  CHECK_FALSE(reader.forms[listed.plain_value("word", schema::any_form)].null);
+  CHECK(listed.plain_value("size", schema::any_form) == schema::any_form);
+  CHECK(listed.plain_form("word") == PlainForm::text);
+  CHECK(listed.plain_form("size") == PlainForm::mixed);
+}
+
 TEST_CASE("Keys without a name: refused where some have strings and others have not") {
   const auto error = [](const std::string& parameters) {
     const ToolSet tools = tool_with(parameters);
