@@ -73,6 +73,18 @@ Script random_script(std::mt19937& random, std::size_t vocabulary_size) {
   return script;
 }
 
+/// Makes some of a script's texts so long that a small `max_prefill` reads them in parts.
+void make_some_long(Script& script, std::mt19937& random, std::size_t vocabulary_size) {
+  const auto lengthen = [&](Tokens& tokens) {
+    if (random() % 2 == 0) return;
+    for (auto more = 20 + random() % 40; more > 0; --more) {
+      tokens.push_back(static_cast<td::TokenId>(random() % vocabulary_size));
+    }
+  };
+  lengthen(script.prompt);
+  for (Tokens& more : script.more) lengthen(more);
+}
+
 /// Runs scripts in one batch, each of which joins at a random step.
 template <class M, class C, class D>
 td::BatchCounts run(const M& model, const C& constraint, const D& drafter, td::BatchOptions options,
@@ -237,8 +249,10 @@ TEST_CASE("ContinuousBatch gives each sequence the answer of a decoder alone") {
     for (auto count = 1 + random() % 8; count > 0; --count) {
       scripts.push_back(random_script(random, size));
     }
+    for (Script& script : scripts) make_some_long(script, random, size);
     const td::BatchOptions options{.max_batch    = 1 + random() % 4,
-                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U};
+                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U,
+                                   .max_prefill  = 1 + random() % 50};
     if (seed % 3 == 0) {
       const td::test::OneByOne one{model};
       run(one, table, td::DrafterGroup<>{}, options, scripts, random);
@@ -301,7 +315,9 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
       fresh.push_back(fresh[random() % 5]);
       fresh.back().prompt.push_back(static_cast<td::TokenId>(random() % vocabulary.size()));
     }
-    const td::BatchOptions options{.max_batch = 3, .prefix_cache = seed % 3 == 0 ? 0U : 400U};
+    const td::BatchOptions options{.max_batch    = 3,
+                                   .prefix_cache = seed % 3 == 0 ? 0U : 400U,
+                                   .max_prefill  = seed % 2 == 0 ? 256U : 20U};
     const auto check = [&](const auto& constraint, const auto& drafter, std::size_t which) {
       std::vector<Script> scripts = fresh;
       const auto counts           = run(model, constraint, drafter, options, scripts, random);
@@ -362,7 +378,11 @@ TEST_CASE(
       scripts.push_back(random_script(random, config.vocabulary_size));
       scripts.back().options.max_tokens += 20;
     }
-    accepted += run(features, any, drafter, {.max_batch = 3, .prefix_cache = seed % 2 * 400U},
+    for (Script& script : scripts) make_some_long(script, random, config.vocabulary_size);
+    accepted += run(features, any, drafter,
+                    {.max_batch    = 3,
+                     .prefix_cache = seed % 2 * 400U,
+                     .max_prefill  = seed % 2 == 0 ? 256U : 20U},
                     scripts, random)
                     .accepted_tokens;
     require_as_alone(model, any, scripts);
@@ -440,6 +460,43 @@ TEST_CASE("ContinuousBatch with a prefix cache does not read again what a sequen
     CHECK(batch.counts().reused_tokens == (room == 0 ? 0 : 109));  // the last token was not read
     CHECK(batch.counts().generated_tokens == 20);
   }
+}
+
+TEST_CASE("ContinuousBatch reads a long prompt in parts while another sequence writes") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
+  const Tokens prompt(100, 7);
+  const td::Decoder alone{model, any};
+  for (const std::size_t parts : {1U, 4U, 10U}) {
+    CAPTURE(parts);
+    Batch batch{model, {.max_prefill = 100 / parts}};
+    std::vector<std::string> order;
+    td::Output answer;
+    const auto add = [&](const char* name, const Tokens& text, std::size_t tokens) {
+      (void)batch.add(
+          {.prompt     = text,
+           .constraint = any,
+           .options    = {.max_tokens = tokens,
+                          .on_token   = [&order,
+                                    name](const td::TokenEvent&) { order.emplace_back(name); }},
+           .drafter    = td::DrafterGroup<>{},
+           .on_end     = [&answer](const td::Output& output) -> td::AfterTurn {
+             answer = output;
+             return td::Leave{};
+           }});
+    };
+    add("short", {1}, 9);
+    CHECK(batch.step());
+    add("long", prompt, 30);
+    while (batch.step()) {}
+    const auto first_of_long = std::find(order.begin(), order.end(), "long");
+    const auto before        = static_cast<std::size_t>(first_of_long - order.begin());
+    CHECK(before == std::min<std::size_t>(9, 1 + parts));
+    CHECK(answer.tokens == alone(prompt, {.max_tokens = 30}).tokens);
+    CHECK(answer.passes == 30);
+  }
+  CHECK_THROWS_AS((Batch{model, {.max_prefill = 0}}), td::Error);
 }
 
 TEST_CASE("ContinuousBatch::leave removes a sequence without further reports and frees its place") {

@@ -76,6 +76,21 @@ TEST_CASE("find_argument_form gives one form for all alternatives") {
   CHECK_FALSE(find_argument_form(tool_with(R"({"type": "object", "anyOf": 3})")[0], "a"));
 }
 
+TEST_CASE(
+    "ListedArguments of a tool that is not strict keep unquoted strings and allow any other value") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "strict": false, "parameters": {
+      "type": "object", "properties": {"word": {"enum": ["a", "b"]}, "size": {"type": "integer"}}}}])");
+  schema::Reader reader(tools[0].parameters, parameter_rules(tools[0]));
+  const ListedArguments listed(tools[0], reader);
+  REQUIRE(listed.objects().size() == 1);
+  for (const auto& member : listed.objects()[0].members) CHECK(member.value == schema::any_form);
+  CHECK(reader.forms[listed.plain_value("word", schema::any_form)].texts.size() == 1);
+  CHECK_FALSE(reader.forms[listed.plain_value("word", schema::any_form)].null);
+  CHECK(listed.plain_value("size", schema::any_form) == schema::any_form);
+  CHECK(listed.plain_form("word") == PlainForm::text);
+  CHECK(listed.plain_form("size") == PlainForm::mixed);
+}
+
 TEST_CASE("ListedArguments::plain_form refuses further keys with and without strings") {
   const auto error = [](const std::string& parameters) {
     const ToolSet tools = tool_with(parameters);

@@ -83,7 +83,9 @@ class SpeculativeSequence {
   /// What a pass over several sequences reads for this one.
   [[nodiscard]] BatchReading reading() noexcept;
   /// Whether so much is unread that it may be read in parts: a prompt, or a tool's result.
-  [[nodiscard]] bool is_prefilling() const noexcept { return !laid_ && unread().size() > max_unread; }
+  [[nodiscard]] bool is_prefilling() const noexcept {
+    return !laid_ && unread().size() > max_unread;
+  }
   /// The next pass reads at most so many tokens, and takes none if more are unread.
   void limit_reading(std::size_t tokens) noexcept { limit_ = tokens; }
   /// Takes tokens from the result of that pass.
@@ -130,7 +132,7 @@ class SpeculativeSequence {
   DrafterRef::Request request_;
   std::optional<LaidTree> laid_;
   std::size_t limit_ = static_cast<std::size_t>(-1);  // of tokens that the next pass reads
-  std::vector<float> row_;         // [V]
+  std::vector<float> row_;                            // [V]
   std::vector<std::size_t> made_;  // nodes of the current tree whose rows are made
   std::vector<float> rows_;        // [made, V]
   std::size_t told_ = 0;           // states that the drafter has received

@@ -66,6 +66,8 @@ class ListedArguments {
   ///
   /// \par Errors      Error{unsupported_keyword} where some of them are written in another way
   [[nodiscard]] PlainForm plain_form(const schema::ObjectForm::OtherKeys& others) const;
+  /// The form of a member's values where strings go without quotes, see plain_argument_schema.
+  [[nodiscard]] schema::FormId plain_value(const std::string& key, schema::FormId value) const;
   /// Where an argument's schema stands, as far as there is one place.
   [[nodiscard]] std::string pointer(const std::string& key, schema::FormId value) const;
   /// The error of parameters that no list of arguments meets.
@@ -79,7 +81,6 @@ class ListedArguments {
     [[nodiscard]] PlainForm plain_form() const noexcept;
   };
 
-  [[nodiscard]] schema::FormId value_of(const std::string& key, schema::FormId value);
   // Where the keyword stands that speaks of keys by their texts.
   [[nodiscard]] std::string pointer_to_patterns() const;
   void list_members(schema::ObjectForm& object, const std::vector<std::string>& names);

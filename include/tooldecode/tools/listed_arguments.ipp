@@ -109,15 +109,14 @@ TOOLDECODE_INLINE void ListedArguments::list_members(schema::ObjectForm& object,
             ? *known
             : schema::ObjectForm::Member{name, reader_.forms.value_of_other(object, name)};
     if (known == nullptr && member.value == schema::nothing_form) continue;
-    member.value = value_of(name, member.value);
-    kinds_[name].add(reader_.forms[member.value]);
+    kinds_[name].add(reader_.forms[plain_value(name, member.value)]);
     members.push_back(std::move(member));
   }
   object.members = std::move(members);
 }
 
-TOOLDECODE_INLINE schema::FormId ListedArguments::value_of(const std::string& key,
-                                                           schema::FormId value) {
+TOOLDECODE_INLINE schema::FormId ListedArguments::plain_value(const std::string& key,
+                                                              schema::FormId value) const {
   if (tool_.strict) return value;
   const auto listed = tool_.documented.find("properties");
   if (listed == tool_.documented.end() || !listed->contains(key)) return value;

@@ -530,7 +530,7 @@ TOOLDECODE_INLINE NodeId XmlCall::argument_set(Grammar& grammar, const Tool& too
       tools::refuse_name(tool.parameters_pointer, key, "it is not documented");
     }
     const auto form = style ? tools::PlainForm::json : listed.plain_form(key);
-    NodeId content  = value(form, key, id);
+    NodeId content  = value(form, key, listed.plain_value(key, id));
     if (is_documented) {
       content = grammar.tagged(argument_tag + static_cast<std::uint32_t>(place), content);
     }
