@@ -30,7 +30,8 @@ std::uint32_t below(Random& random, std::uint32_t n) {
 }
 
 Json any_of(Random& random, std::initializer_list<const char*> texts) {
-  return tooldecode::text::parse_json(*(texts.begin() + below(random, texts.size())));
+  const auto count = static_cast<std::uint32_t>(texts.size());
+  return tooldecode::text::parse_json(*(texts.begin() + below(random, count)));
 }
 
 Json random_value_schema(Random& random) {
