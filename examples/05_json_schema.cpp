@@ -66,13 +66,13 @@ void run(const std::filesystem::path& directory) {
   std::cout << tokenizer.decode(output.tokens) << "\n\n";
 
   // Which of these tokens need no model pass.
-  const td::FastForwardTokens forced{index,
-                                     [&](std::string_view text) { return tokenizer.encode(text); }};
+  const td::FastForwardTokens fast_forward{
+      index, [&](std::string_view text) { return tokenizer.encode(text); }};
   std::string written;
   std::size_t spared = 0;
   auto state         = constraint.initial();
   for (std::size_t i = 0, known = 0; i < output.tokens.size(); ++i) {
-    known = std::max(known, i + jump_forward(constraint, state, written).size());
+    known = std::max(known, i + fast_forward(constraint, state, written).size());
     if (i < known) ++spared;
     written += tokenizer.vocabulary().bytes(output.tokens[i]);
     state = constraint.advance(state, output.tokens[i]).value_or(state);

@@ -342,7 +342,7 @@ TEST_CASE("td_fill_mask and td_advance for every kind of constraint equal the li
         CHECK(flag == (kind.expected.is_accepting(expected) ? 1 : 0));
         REQUIRE(td_is_finished(made.get(), &state, &flag, nullptr) == TD_OK);
         CHECK(flag == (kind.expected.is_finished(expected) ? 1 : 0));
-        std::string jump_forward(256, '\0');
+        std::string forced(256, '\0');
         std::size_t count = 0;
         REQUIRE(td_forced_bytes(made.get(), &state, forced.data(), forced.size(), &count,
                                 nullptr) == TD_OK);
@@ -410,14 +410,14 @@ TEST_CASE(
   REQUIRE(td_vocabulary_load(path.c_str(), nullptr, &raw, nullptr) == TD_OK);
   const Vocabulary loaded(raw);
   const td::VocabularyIndex index(tokenizer.vocabulary());
-  const td::FastForwardTokens jump_forward(index, [&](std::string_view from) {
+  const td::FastForwardTokens fast_forward(index, [&](std::string_view from) {
     return tokenizer.encode(from, {.parse_special = true});
   });
   const std::string_view sentence = "(What is the weather in Bern\\?)|(What is the time)";
   const td::Constraint expected(index, td::Grammar::regex(sentence));
   const Constraint made = make_constraint(raw, specification_of(TD_REGEX, sentence));
   const td_state begin  = initial(made.get());
-  const auto tokens     = jump_forward(expected, expected.initial(), "");
+  const auto tokens     = fast_forward(expected, expected.initial(), "");
   REQUIRE(!tokens.empty());
   std::vector<std::int32_t> given(100);
   std::size_t count = 0;

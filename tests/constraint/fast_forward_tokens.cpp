@@ -91,14 +91,14 @@ TEST_CASE(
     std::vector<Tokens> written;
     for (const std::string& text : texts) written.push_back(tokenizer.encode(text));
     const VocabularyIndex cache(tokenizer.vocabulary());
-    const FastForwardTokens jump_forward(
+    const FastForwardTokens fast_forward(
         cache, [&](std::string_view text) { return tokenizer.encode(text); });
     const Constraint constraint(cache, Grammar::choice(texts));
     for (const Tokens& whole : written) {
       auto state = constraint.initial();
       for (std::size_t n = 0; n < whole.size(); ++n) {
         const Tokens before(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
-        const Tokens got = jump_forward(constraint, state, tokenizer.decode(before));
+        const Tokens got = fast_forward(constraint, state, tokenizer.decode(before));
         Tokens common(whole.begin() + static_cast<std::ptrdiff_t>(n), whole.end());
         for (const Tokens& other : written) {
           if (!begins_with(other, before)) continue;
@@ -126,13 +126,13 @@ TEST_CASE("ForcedTokens gives a closing quote only where no token extends past i
   const Vocabulary vocabulary(entries, {.end_tokens = {0}});
   const BytePairEncoding pairs(vocabulary, {{"\"", ","}}, {});
   const Tokenizer tokenizer(vocabulary, pairs, {});
-  const FastForwardTokens jump_forward(vocabulary, [&](std::string_view text) {
+  const FastForwardTokens fast_forward(vocabulary, [&](std::string_view text) {
     return tokenizer.encode(text, {.parse_special = true});
   });
   const auto after = [&](const std::vector<std::string>& texts, std::string_view before) {
     const Constraint constraint(vocabulary, Grammar::choice(texts));
     return tokenizer.decode(
-        jump_forward(constraint, *constraint.advance_bytes(constraint.initial(), before), before));
+        fast_forward(constraint, *constraint.advance_bytes(constraint.initial(), before), before));
   };
   CHECK(after({"\"a\" b", "\"a\" c"}, "\"a") == "\"");
   CHECK(after({"\"a\" b", "\"a\", c"}, "\"a").empty());
@@ -144,12 +144,12 @@ TEST_CASE("ForcedTokens gives a closing quote only where no token extends past i
   const auto opened = calls.advance_bytes(calls.initial(), "<call>");
   REQUIRE(opened);
   const TokenId mark = *vocabulary.find_special("<call>");
-  const Tokens all   = jump_forward(calls, *opened, "<call>");
+  const Tokens all   = fast_forward(calls, *opened, "<call>");
   CHECK(tokenizer.decode(all) == R"({"name": "f", "arguments": {}})");
   CHECK(all.back() == mark);
   const auto closed = calls.advance_bytes(*opened, "{\"name\": \"f\", \"arguments\": {}");
   REQUIRE(closed);
-  CHECK(jump_forward(calls, *closed, "<call>{}") ==
+  CHECK(fast_forward(calls, *closed, "<call>{}") ==
         Tokens{'}' + 1, *vocabulary.find_special("<call>")});
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("ForcedTokens over BFCL's calls gives the tokens that the tokenizer wr
     const Tokenizer tokenizer =
         parse_tokenizer(test::read_text(vocabularies / (std::string(name) + ".json.gz")), name);
     const VocabularyIndex cache(tokenizer.vocabulary());
-    const FastForwardTokens jump_forward(
+    const FastForwardTokens fast_forward(
         cache, [&](std::string_view text) { return tokenizer.encode(text); });
     for (const std::uint32_t whitespace : {0U, 40U}) {
       std::size_t positions = 0, known = 0, calls = 0;
@@ -199,7 +199,7 @@ TEST_CASE("ForcedTokens over BFCL's calls gives the tokens that the tokenizer wr
         ++calls;
         for (std::size_t n = 0; n < whole.size(); ++n) {
           const Tokens before(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
-          const Tokens got = jump_forward(constraint, state, tokenizer.decode(before));
+          const Tokens got = fast_forward(constraint, state, tokenizer.decode(before));
           const Tokens rest(whole.begin() + static_cast<std::ptrdiff_t>(n), whole.end());
           state = *constraint.advance(state, whole[n]);
           INFO(tokenizer.decode(whole)
@@ -231,7 +231,7 @@ TEST_CASE("ForcedTokens under a token budget leaves room for the completion") {
       texts.push_back(text);
     }
     const Constraint choice(cache, Grammar::choice(texts));
-    const FastForwardTokens jump_forward(
+    const FastForwardTokens fast_forward(
         cache, [&](std::string_view text) { return tokenizer.encode(text); });
     const std::size_t least = *Completions{choice}.shortest(choice.initial());
     for (std::size_t budget = least; budget < least + 6; ++budget) {
@@ -242,8 +242,8 @@ TEST_CASE("ForcedTokens under a token budget leaves room for the completion") {
       std::size_t remaining = budget;
       while (!choice.is_finished(state)) {
         REQUIRE(remaining > 0);
-        const Tokens plain = jump_forward(choice, state, written);
-        const Tokens put   = jump_forward(choice, state, written, completions, remaining);
+        const Tokens plain = fast_forward(choice, state, written);
+        const Tokens put   = fast_forward(choice, state, written, completions, remaining);
         REQUIRE(put.size() < remaining);
         const auto differs = std::mismatch(plain.begin(), plain.end(), put.begin(), put.end());
         too_many += differs.first != plain.end();
@@ -269,9 +269,9 @@ TEST_CASE("ForcedTokens under a token budget leaves room for the completion") {
       ++answers;
     }
     Completions completions{choice};
-    CHECK(jump_forward(choice, choice.initial(), "", completions, 100) ==
-          jump_forward(choice, choice.initial(), ""));
-    CHECK(jump_forward(choice, choice.initial(), "", completions, least - 1).empty());
+    CHECK(fast_forward(choice, choice.initial(), "", completions, 100) ==
+          fast_forward(choice, choice.initial(), ""));
+    CHECK(fast_forward(choice, choice.initial(), "", completions, least - 1).empty());
   }
   std::cout << answers << " answers: forced tokens as without a budget " << same
             << " times, fewer for want of room " << too_many << ", more for it " << by_budget

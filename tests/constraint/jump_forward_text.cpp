@@ -40,7 +40,7 @@ std::string random_text(std::mt19937& random) {
 TEST_CASE("ForcedText::encode writes a text in the longest tokens that fit") {
   const Vocabulary words = all_tokens();
   const ByteTrie trie    = make_trie(words);
-  const JumpForwardText jump_forward(trie);
+  const JumpForwardText forced(trie);
   CHECK(forced.encode("abcab") == std::vector<TokenId>{10, 1});  // abca b
   CHECK(forced.encode("").empty());
   CHECK(forced.encode("abx") == std::vector<TokenId>{2});  // no token begins with x
@@ -57,7 +57,7 @@ TEST_CASE(
     "ForcedText::keep_agreeing leaves tokens that are a prefix of the text or begin with it") {
   const Vocabulary words = all_tokens();
   const ByteTrie trie    = make_trie(words);
-  const JumpForwardText jump_forward(trie);
+  const JumpForwardText forced(trie);
   std::mt19937 random(4);
   for (int round = 0; round < 300; ++round) {
     const std::string text = random_text(random) + "a";

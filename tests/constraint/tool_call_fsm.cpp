@@ -86,7 +86,6 @@ TEST_CASE("ToolCallFSM in strict form refuses other text that the parser reads a
   check(DelimitedCall::kimi_k2(),
         "Hm. <|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{}", 22);
   check(XmlCall::qwen3_coder(), "Hm. <function=get_time>\n</function>", 13);
-  check(JsonCall::llama(), R"({"name": "get_time", "parameters": {}})", 0);
 }
 
 TEST_CASE("ToolCallFSM::mode and find_tool follow the text, and parse reads the calls") {

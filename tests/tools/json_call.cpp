@@ -120,6 +120,12 @@ TEST_CASE("JsonCall::llama in loose form needs no mark where an answer begins wi
   CHECK(test::refused(llama, tools, call, test::loose({.choice = ToolChoice::required})) == -1);
   CHECK(test::refused(llama, tools, call, test::loose({.choice = ToolChoice::none})) == 0);
   CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == 0);
+  CHECK(test::refused(llama, tools, call, ChoiceOptions{}) == -1);
+  CHECK(test::refused(llama, tools, call + "; " + call, ChoiceOptions{}) == -1);
+  CHECK(test::refused(llama, tools, R"({"name":"f")", ChoiceOptions{}) == 8);
+  CHECK(test::refused(llama, tools, R"({"type": "function", "name": "f", "parameters": {"a": 1}})",
+                      ChoiceOptions{}) == -1);
+  CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::none}) == 0);
 }
 
 TEST_CASE("JsonCall::llama reads and constrains calls that begin with their type") {

@@ -265,8 +265,10 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   std::vector<CallOpening> result{
       {std::string(trigger()), is_open ? bare() : marked(), only_at_start()}};
   if (bare_at_start) {
-    result.push_back(exact ? CallOpening::barred(grammar, "{", true)
-                           : CallOpening{"{", bare(), true});
+    // Where text may stand too, a model of this format writes its calls bare more often than not.
+    result.push_back(exact && options.choice != ToolChoice::automatic
+                         ? CallOpening::barred(grammar, "{", true)
+                         : CallOpening{"{", bare(), true});
   }
   return result;
 }
@@ -338,7 +340,7 @@ TOOLDECODE_INLINE NodeId JsonCall::before_name(Grammar& grammar,
                                                const ChoiceOptions& options) const {
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   NodeId counted = grammar.empty();
-  if (!call_type.empty() && options.whitespace != 0) {
+  if (!call_type.empty() && (options.whitespace != 0 || options.choice == ToolChoice::automatic)) {
     std::string spelled;
     text::append_json_string(spelled, call_type);
     counted = grammar.optional(grammar.sequence(
