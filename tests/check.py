@@ -109,7 +109,8 @@ def test_grammars(folder):
     assert verdicts["begun"]["accepted"] and verdicts["root#0"]["accepted"], verdicts
     assert not verdicts["root#1"]["accepted"] and verdicts["root#1"]["error_at"] == 1, verdicts
     assert "1 of 2 verdicts as the rows have them" in report, report
-    refused = {"root ::= (": "byte 9: malformed_grammar", "root ::= other": "byte 9: malformed_grammar",
+    refused = {"root ::= (": "line 1, column 10: malformed_grammar",
+               "root ::= \"a\"\n  other": "line 2, column 3: malformed_grammar",
                "a ::= \"a\"": ": malformed_grammar", "root ::= \"a\" root": ": unsatisfiable_schema"}
     verdicts, report = run(folder, [{"id": spec, "spec": spec, "text": "a"} for spec in refused], format="ebnf")
     assert {spec: verdict["refused"] for spec, verdict in verdicts.items()} == refused, verdicts

@@ -165,7 +165,7 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.json_schema, {"properties": {"a": {"type": "strin"}}}) == ("malformed_schema", "#/properties/a/type")
     assert refused(td.json_schema, '{"type"')[0] == "malformed_json"
     assert refused(td.ebnf, 'root ::= "a')[0] == "malformed_grammar"
-    assert refused(td.lark, 'start: "a') == ("malformed_grammar", "byte 7")
+    assert refused(td.lark, 'start: B\nB: "a') == ("malformed_grammar", "line 2, column 4")
     assert refused(td.structural_tag, {"type": "structural_tag", "format": {"type": "x"}})[1].startswith("#/format")
     assert refused(td.choice, [])[0] in ("invalid_option", "unsatisfiable_schema", "malformed_schema")
     assert refused(td.choice, ["a", 3]) == ("invalid_option", "texts/1")

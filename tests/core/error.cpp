@@ -51,6 +51,28 @@ TEST_CASE("Error::under and Error::within prepend an outer place to a relative p
   CHECK(seen(Error(any, "", "is wrong").within("file")) == Seen("file", "file: is wrong"));
 }
 
+TEST_CASE("Error::at_line turns a byte of a text into its line and column") {
+  const std::string text = "ab\n\xC3\xA4x\n\n";
+  const auto place       = [&](const std::string& where) {
+    const Error error = Error(Errc::malformed_grammar, where, "is wrong").at_line(text);
+    CHECK(error.code() == Errc::malformed_grammar);
+    CHECK(std::string(error.what()) ==
+                (error.where().empty() ? "is wrong" : error.where() + ": is wrong"));
+    return error.where();
+  };
+  CHECK(place("byte 0") == "line 1, column 1");
+  CHECK(place("byte 2") == "line 1, column 3");
+  CHECK(place("byte 3") == "line 2, column 1");
+  CHECK(place("byte 5") == "line 2, column 2");
+  CHECK(place("byte 8") == "line 4, column 1");
+  for (const char* other : {"", "byte", "byte 9", "byte 3: byte 1", "#/a", "byte x"}) {
+    CHECK(place(other) == other);
+  }
+  CHECK(
+      std::string(Error(Errc::malformed_grammar, "byte 3", 7, "must be 8").at_line(text).what()) ==
+      "line 2, column 1 7: must be 8");
+}
+
 TEST_CASE("name(Errc) returns a different name for each code and unknown for other numbers") {
   std::set<std::string> names;
   for (int code = 0; code <= static_cast<int>(Errc::cancelled); ++code) {

@@ -15,7 +15,7 @@ namespace {
 
 using Submitter = ToolSubmitter<int>;
 
-Submitter::Letter letter(int context, const std::string& output, bool is_over = false) {
+Submitter::Delivery letter(int context, const std::string& output, bool is_over = false) {
   return {std::make_shared<const int>(context),
           {"get"},
           {ToolStatus::ok, output},
@@ -63,7 +63,7 @@ TEST_CASE("ToolSubmitter counts submissions that throw and keeps the first error
 TEST_CASE("ToolSubmitter's destructor does not wait for results that were not submitted") {
   std::atomic<bool> entered = false;
   int runs                  = 0;
-  std::shared_ptr<Submitter::Outbox> outbox;
+  std::shared_ptr<Submitter::DeliveryQueue> outbox;
   {
     Submitter submitter(
         [&](const int&, const ToolCall&, const ToolResult&, const std::stop_token& stop) {

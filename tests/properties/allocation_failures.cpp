@@ -371,7 +371,7 @@ TEST_CASE("ForcedTokens repeat their tokens after any failed allocation") {
     auto state = objects.calls.initial();
     for (const TokenId token : tokens_of("[f0(a='blue', c={\"x\": 1})]")) {
       for (const TokenId one :
-           memory.attempt([&] { return objects.jump_forward(objects.calls, state, before); })) {
+           memory.attempt([&] { return objects.forced(objects.calls, state, before); })) {
         seen += std::to_string(one) + ' ';
       }
       seen += '\n';

@@ -64,7 +64,7 @@ struct Simulation {
 };
 
 HeadCosts costs_of(double seconds_of_all) {
-  std::vector<HeadCosts::Known> known;
+  std::vector<HeadCosts::Measurement> known;
   for (std::size_t rows = 64; rows <= vocabulary; rows *= 2) {
     known.emplace_back(rows, seconds_of_all * static_cast<double>(rows) / vocabulary);
   }

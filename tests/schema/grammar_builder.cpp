@@ -193,7 +193,7 @@ TEST_CASE("SchemaCompiler of random conditions on keys accepts the conforming se
         continue;
       }
       for (std::uint32_t i = 0; i < grammar.size(); ++i) {
-        conditions += grammar[NodeId(i)].together.size();
+        conditions += grammar[NodeId(i)].keys.together.size();
       }
       for (const std::set<std::string>& some : sets) {
         std::vector<std::string> order(some.begin(), some.end());

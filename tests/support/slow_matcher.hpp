@@ -244,7 +244,7 @@ class Matcher {
     bool ended = false;  // of a string: the closing quote has been read, and nothing after it
   };
   static Name name_of(const Grammar::Node& node, std::string_view key) {
-    if (!node.strings || key.empty()) return {std::string(key)};
+    if (!node.keys.strings || key.empty()) return {std::string(key)};
     Name name{};
     std::size_t i = 1;
     while (i < key.size()) {
@@ -255,7 +255,7 @@ class Matcher {
       }
       std::size_t length = 1;
       char32_t c         = 0;
-      while (i + length <= key.size() && !character(key.substr(i, length), *node.strings, c)) {
+      while (i + length <= key.size() && !character(key.substr(i, length), *node.keys.strings, c)) {
         ++length;
       }
       if (i + length > key.size()) break;
@@ -330,7 +330,7 @@ class Matcher {
   // A member's key, as one literal has it, then its value.
   Result member(const Grammar::Node& node, const std::string& literal, NodeId value,
                 std::size_t start) {
-    if (!node.strings) return prefixed(literal, value, start);
+    if (!node.keys.strings) return prefixed(literal, value, start);
     Result result;
     if (!live_[value.index()]) return result;
     const std::string wanted = name_of(node, literal).text;
@@ -347,7 +347,7 @@ class Matcher {
       const std::u32string left =
           text::decode_utf8(std::string_view(wanted).substr(name.text.size()));
       result.is_prefix =
-          name.rest.empty() || (!left.empty() && begins(name.rest, left[0], *node.strings));
+          name.rest.empty() || (!left.empty() && begins(name.rest, left[0], *node.keys.strings));
     }
     return result;
   }
@@ -411,9 +411,9 @@ class Matcher {
     const auto missing = [&](const Members& seen) {
       Members needed(count);
       for (std::size_t i = 0; i < count; ++i)
-        needed[i] = (node.required[i / 64] >> (i % 64) & 1) != 0;
+        needed[i] = (node.keys.required[i / 64] >> (i % 64) & 1) != 0;
       for (std::size_t round = 0; round <= count; ++round) {
-        for (const auto& [a, b] : node.dependent) {
+        for (const auto& [a, b] : node.keys.dependent) {
           if (needed[a] || seen[a]) needed[b] = true;
         }
       }
@@ -445,18 +445,18 @@ class Matcher {
     const auto next = [&](const Set& set) {
       std::vector<std::pair<int, Set>> result;
       std::size_t leading = 0;
-      while (leading < node.leading && set.seen[leading]) ++leading;
+      while (leading < node.keys.leading && set.seen[leading]) ++leading;
       for (std::size_t i = 0; i < count; ++i) {
         if (set.seen[i] || !live_[node.children[i].index()]) continue;
-        if (leading < node.leading && i != leading) continue;
-        if (node.documented_order && i < set.passed) continue;
+        if (leading < node.keys.leading && i != leading) continue;
+        if (node.keys.documented_order && i < set.passed) continue;
         Set then     = set;
         then.seen[i] = true;
         then.passed  = i + 1;
         then.written = std::min(cap, set.written + 1);
         result.emplace_back(static_cast<int>(i), then);
       }
-      if (leading == node.leading) {
+      if (leading == node.keys.leading) {
         Set then     = set;
         then.passed  = count;
         then.written = std::min(cap, set.written + 1);

@@ -126,6 +126,9 @@ class Error : public std::runtime_error {
   /// The same error for a text embedded in another one: the place becomes `outer`, and the message
   /// with its own place becomes the sentence.
   [[nodiscard]] Error within(const std::string& outer) const { return {code_, outer, what()}; }
+  /// The same error with `byte N` of a text as the line and the column there, both from 1; columns
+  /// count characters.
+  [[nodiscard]] Error at_line(std::string_view text) const;
 
  private:
   Error(const std::string& line, Errc code, std::string where)

@@ -2,11 +2,14 @@
 /// Definitions of error.hpp.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -24,6 +27,23 @@ TOOLDECODE_INLINE Error Error::under(const std::string& prefix) const {
   if (where_.empty()) return {code_, prefix, what()};
   if (where_[0] != '/') return *this;
   return {prefix + what(), code_, prefix + where_};
+}
+
+TOOLDECODE_INLINE Error Error::at_line(std::string_view text) const {
+  constexpr std::string_view byte = "byte ";
+  const char* const end           = where_.data() + where_.size();
+  std::size_t at                  = 0;
+  if (!where_.starts_with(byte)) return *this;
+  const auto [rest, code] = std::from_chars(where_.data() + byte.size(), end, at);
+  if (code != std::errc() || rest != end || at > text.size()) return *this;
+  const std::string_view before = text.substr(0, at);
+  const std::size_t line_begin  = before.rfind('\n') + 1;  // npos + 1 is 0
+  const auto lines              = std::count(before.begin(), before.end(), '\n');
+  const auto characters = std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_begin),
+                                        before.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  const std::string where =
+      "line " + std::to_string(lines + 1) + ", column " + std::to_string(characters + 1);
+  return {where + (what() + where_.size()), code_, where};
 }
 
 }  // namespace tooldecode

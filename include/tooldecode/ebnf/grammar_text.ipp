@@ -382,9 +382,13 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE Grammar Grammar::ebnf(std::string_view text, const EbnfOptions& options) {
   const BuildBudget budget(options.limits);
-  Grammar grammar = ebnf::parse_grammar(text, options.root, options.vocabulary);
-  grammar.origin_ = Origin{options.limits};
-  return grammar;
+  try {
+    Grammar grammar = ebnf::parse_grammar(text, options.root, options.vocabulary);
+    grammar.origin_ = Origin{options.limits};
+    return grammar;
+  } catch (const Error& error) {
+    throw error.at_line(text);
+  }
 }
 
 }  // namespace tooldecode

@@ -414,10 +414,14 @@ TOOLDECODE_INLINE Grammar Grammar::lark(std::string_view text, const LarkOptions
                                 .every_spelling   = options.every_spelling,
                                 .limits           = options.limits});
   };
-  Grammar grammar =
-      ebnf::parse_lark(text, {.json_values = values, .vocabulary = options.vocabulary});
-  grammar.origin_ = Origin{options.limits};
-  return grammar;
+  try {
+    Grammar grammar =
+        ebnf::parse_lark(text, {.json_values = values, .vocabulary = options.vocabulary});
+    grammar.origin_ = Origin{options.limits};
+    return grammar;
+  } catch (const Error& error) {
+    throw error.at_line(text);
+  }
 }
 
 }  // namespace tooldecode
