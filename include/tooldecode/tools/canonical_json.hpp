@@ -13,7 +13,7 @@ namespace tooldecode {
 /// in ECMAScript, so that 1, 1.0 and 1e0 are one text.
 ///
 /// One difference: a whole number that fits 64 bits keeps all its digits. The RFC has doubles only,
-/// so 9007199254740993 and 9007199254740992 would be the same value, but for a tool they are two.
+/// so 9007199254740993 and 9007199254740992 would be the same value, yet a tool tells them apart.
 /// Texts are equal exactly where values are.
 ///
 /// \par Complexity  O(size x log of the widest object)

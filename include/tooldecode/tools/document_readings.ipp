@@ -403,9 +403,7 @@ TOOLDECODE_INLINE void DocumentReader::close(Json& schema, const std::string& po
     return;
   }
   const auto listed = schema.find("properties");
-  if (listed != schema.end() && !listed->is_object())
-    return;  // the schema compiler reports the
-             // error
+  if (listed != schema.end() && !listed->is_object()) return;  // the schema compiler says so
   if (listed == schema.end() || listed->empty()) {
     if (!place.top || !is_silent(schema)) return;
     schema["properties"]           = Json::object();
