@@ -1,5 +1,5 @@
-// Formats that write arguments one by one, against JSON: tools whose parameters combine objects,
-// or have conditions, take the same arguments in each.
+// Compares formats that write arguments one by one with JSON: tools whose parameters combine
+// objects or have conditions take the same arguments in each.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -62,7 +62,7 @@ Json random_names(Random& random) {
   return names;
 }
 
-// An object's keywords; those that describe it, or only a condition.
+// The keywords of a random object schema, which may describe the object or be a condition.
 Json random_object(Random& random, int depth) {
   Json schema = Json::object();
   if (below(random, 4) != 0) {
@@ -131,7 +131,8 @@ bool accepts(const ToolCallFSM& machine, const ToolCall& call) {
 
 }  // namespace
 
-TEST_CASE("Parameters that combine objects: every format takes the arguments that JSON takes") {
+TEST_CASE(
+    "NamedFormat of parameters that combine objects accepts the arguments that JSON accepts") {
   const std::vector<std::string> elements{
       "qwen3-coder",   "glm",         "glm-4.7", "mimo",    "seed-oss", "minimax-m2", "minicpm5",
       "deepseek-v3.2", "deepseek-v4", "kimi-k3", "gemma-4", "cohere-4", "toolken",    "tooldec"};
@@ -185,7 +186,7 @@ TEST_CASE("Parameters that combine objects: every format takes the arguments tha
           continue;
         }
         REQUIRE(read.size() == 1);
-        // What does not conform may be written as something else that does.
+        // A call that does not conform may be written as another one that does.
         if (conforms) CHECK(read[0] == call);
         if (is_taken) CHECK(accepts(*json, read[0]));
         if (conforms) CHECK(is_taken);

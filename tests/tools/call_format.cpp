@@ -34,7 +34,8 @@ Automaton automaton(const F& format, const ToolSet& tools, const ChoiceOptions& 
   return Automaton(built.grammar);
 }
 
-// The first byte that is not allowed; the size where the text is no whole answer; else nothing.
+// The offset of the first byte that is not allowed; the size where the text is no whole answer;
+// else empty.
 std::optional<std::size_t> rejected_at(const Automaton& machine, std::string_view text) {
   auto state = machine.initial();
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -59,7 +60,7 @@ struct Row {
   std::vector<ToolCall> calls;
 };
 
-// Rows with a canonical call that conforms, key order kept.
+// Rows with a conforming canonical call; the order of keys is kept.
 std::vector<Row> rows_of(const std::filesystem::path& path, const char* tools) {
   std::vector<Row> rows;
   std::istringstream lines(test::read_text(path));
@@ -78,8 +79,8 @@ std::vector<Row> rows_of(const std::filesystem::path& path, const char* tools) {
   return rows;
 }
 
-// Mutations of a call that make it wrong, by name. Which values are wrong is what a validator that
-// knows nothing of grammars says.
+// Wrong calls by name, made by mutating a call. A validator that does not use grammars decides what
+// is wrong.
 std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& tool) {
   std::map<std::string, ToolCall> wrong;
   wrong["unknown tool"] = {call.name + "_x", call.arguments};
@@ -105,7 +106,8 @@ std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& to
   return wrong;
 }
 
-// Every canonical call is accepted, every wrong one is not; gives how many of each.
+// Checks that every canonical call is accepted and every wrong call is not; returns how many of
+// each.
 template <CallFormat F>
 void check_rows(const F& format, const std::vector<Row>& rows, int& accepted, int& wrong) {
   for (const Row& row : rows) {
@@ -128,7 +130,7 @@ void check_rows(const F& format, const std::vector<Row>& rows, int& accepted, in
       const std::string bad = format.write(calls);
       const auto where      = rejected_at(machine, bad);
       CHECK(where);
-      // Both texts may go on together for as long as they are one text.
+      // Both texts may continue while they are equal.
       const auto same = std::mismatch(text.begin(), text.end(), bad.begin(), bad.end()).first;
       CHECK(where.value_or(bad.size()) >= static_cast<std::size_t>(same - text.begin()));
       ++wrong;
@@ -234,7 +236,7 @@ TEST_CASE("build_call_grammar with tool choice none accepts no text that holds t
   for (const std::string trigger : {"<t>", "aab", "aaa", "abab", "<<a"}) {
     const JsonCall format{trigger, "!", " "};
     const Automaton none = automaton(format, two_tools(), {.choice = ToolChoice::none});
-    for (unsigned number = 0; number < 4096; ++number) {  // every text of six of four letters
+    for (unsigned number = 0; number < 4096; ++number) {  // all texts of six letters out of four
       std::string text;
       for (unsigned i = 0; i < 6; ++i)
         text += trigger.substr(0, 3).append("x")[number >> (2 * i) & 3];

@@ -95,7 +95,7 @@ TEST_CASE("call_key keeps a name apart from the arguments") {
   CHECK(call_key({"f", Json::object()}, nullptr) != call_key({"g", Json::object()}, nullptr));
 }
 
-TEST_CASE("call_key of what cannot be written as JSON throws") {
+TEST_CASE("call_key of arguments that cannot be written as JSON throws") {
   CHECK_THROWS_AS(call_key({"f", Json{{"a", "\xff"}}}, nullptr), Error);
   CHECK_THROWS_AS(call_key({"f", Json{{"a", std::numeric_limits<double>::infinity()}}}, nullptr),
                   Error);

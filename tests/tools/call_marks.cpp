@@ -18,7 +18,7 @@ using namespace tooldecode;
 
 namespace {
 
-// The marks of the positions after a text, without those of tools.
+// The marks at the positions after a text, without the marks of tools.
 template <class F>
 std::vector<std::uint32_t> marks_after(const F& format, std::string_view text) {
   CallGrammar built =

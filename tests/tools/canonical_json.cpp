@@ -197,7 +197,7 @@ Json random_value(std::mt19937& random, int depth) {
     case 2:
       return static_cast<std::int64_t>(below(3)) - 1;
     case 3: {
-      // Around 2^53 and 2^63, where integers and doubles differ.
+      // Values around 2^53 and 2^63, where integers and doubles differ.
       const std::uint64_t base = std::uint64_t{1} << (53 + 10 * below(2));
       const std::uint64_t near = base + below(5) - 2;
       if (below(2) == 0) return near;
@@ -227,7 +227,7 @@ Json random_value(std::mt19937& random, int depth) {
   }
 }
 
-// A reference for equality: exact for numbers, independent of the order of keys.
+// Reference for equality: exact for numbers, independent of key order.
 bool same(const Json& a, const Json& b) {
   const auto exact = [](const Json& value) {
     return value.is_number_float() ? static_cast<long double>(value.get<double>())

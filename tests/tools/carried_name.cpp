@@ -43,7 +43,7 @@ TEST_CASE("why_not_carried accepts a name whose end can be told from what follow
   CHECK_FALSE(why("f<en", "\n"));
   CHECK_FALSE(why("a=b", "=>"));
   CHECK(why("a=>b", "=>"));
-  CHECK(why("a=", "=="));  // "a===" could be cut in two ways
+  CHECK(why("a=", "=="));  // "a===" could be cut at two places
   CHECK_FALSE(why("a=", ""));
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("ToolSet::parse of a malformed custom tool throws with the error's pla
   };
   CHECK(regex("^a(b|c)*$") == "none");
   CHECK(regex("a(") == "malformed_pattern" + place);
-  CHECK(regex("a)|(b") == "malformed_pattern" + place);  // which the brackets around would mend
+  CHECK(regex("a)|(b") == "malformed_pattern" + place);  // brackets around it would make it valid
   CHECK(regex("(a)\\1") == "unsupported_pattern" + place);
   try {
     static_cast<void>(ToolSet::parse(R"([{"type": "custom", "custom": "f"}])"));

@@ -15,7 +15,7 @@ using Json = tooldecode::JsonValue;
 
 namespace {
 
-// A schema read as property "p" of a call's parameters, and the notes.
+// A schema read as property "p" of a call's parameters, with the notes.
 struct Read {
   Json schema;
   std::vector<Note> notes;
@@ -155,7 +155,7 @@ TEST_CASE("DocumentReader rewrites a document, one reading at a time") {
       {R"({"oneOf": [{"type": "string"}, {"type": "null"}], "nullable": true})",
        R"({"oneOf": [{"type": "string"}, {"type": "null"}]})",
        {}},
-      // In oneOf, a value may match one branch only; null would match both.
+      // A value may match only one branch of oneOf, but null would match both.
       {R"({"oneOf": [{"enum": ["a", null]}, {"type": "null"}], "nullable": true})",
        R"({"anyOf": [{"oneOf": [{"enum": ["a", null]}, {"type": "null"}]}, {"type": "null"}]})",
        {Reading::nullable}},
@@ -321,7 +321,7 @@ TEST_CASE("DocumentReader leaves objects in several parts to the schema compiler
     CHECK(same(read.schema, text));
     CHECK(read.notes.front().reading == Reading::closed_object);
   }
-  // Conditions close nothing, and no note says so.
+  // Conditions do not close objects and leave no note.
   const Read test = read_parameters(
       R"({"type": "object", "not": {"properties": {"a": {"properties": {"b": {}}}}}})");
   CHECK(test.notes.empty());

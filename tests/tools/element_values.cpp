@@ -50,7 +50,6 @@ std::string error_of(const char* style, const char* schema) {
 constexpr const char* person =
     R"({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
         "required": ["name"], "additionalProperties": false})";
-// A string or an integer, a list, an object, one of two texts, anything.
 constexpr const char* kinds =
     R"({"type": "object", "properties": {
           "mixed": {"type": ["string", "integer"]}, "list": {"type": "array", "items": {"type": "string"}},

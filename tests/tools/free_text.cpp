@@ -16,7 +16,7 @@ using test::accepts;
 
 namespace {
 
-// Every text of up to `length` letters.
+// All texts of up to `length` letters.
 std::vector<std::string> texts_of(std::string_view letters, std::size_t length) {
   std::vector<std::string> all{""};
   for (std::size_t first = 0, n = 0; n < length; ++n) {
@@ -61,15 +61,14 @@ TEST_CASE("free_text accepts text without some marks, and text up to the first o
       for (const std::string& delimiter : delimiters) {
         const std::size_t at = text.find(delimiter);
         holds |= at != std::string::npos;
-        // Where both end here, this is the end.
+        // Where delimiters[0] ends here too, the text has ended.
         holds_other |=
             &delimiter != &delimiters[0] && at + delimiter.size() < text.size() && at < text.size();
       }
       const std::size_t first = text.find(delimiters[0]);
       const bool ends = first != std::string::npos && first + delimiters[0].size() == text.size();
       if (accepts(*without, text) == holds || accepts(*until, text) != ends) FAIL(text);
-      // A delimiter that is the end's beginning leaves no text; "b" in "ba" is not one that was
-      // ended.
+      // A delimiter that begins the end leaves no text; "b" in "ba" did not end one.
       if (accepts(*other, text) && (!ends || holds_other)) FAIL(text);
     }
   }
@@ -79,7 +78,7 @@ TEST_CASE("free_text accepts text without some marks, and text up to the first o
 }
 
 TEST_CASE("free_text allows a control token only as an end, whose rest must follow") {
-  // One letter each: text, and control tokens.
+  // One letter for each text and each control token.
   const std::map<char, std::string> written{{'a', "a"},           {'b', "b"},
                                             {'<', "<a>"},         {'A', "\xff<a>\xfe"},
                                             {'B', "\xff<b>\xfe"}, {'C', "\xff<ab>\xfe"}};

@@ -94,7 +94,8 @@ TEST_CASE("HarmonyCall reads every header that addresses a function as that of a
         CHECK(refused(text) == -1);
         CHECK(refused(with_control_tokens(text)) == -1);
       }
-      // Neither other arguments nor other tools. After the role, text may continue to a delimiter.
+      // Other arguments and other tools are refused. After the role, text may continue up to a
+      // delimiter.
       const std::string text = first + header;
       const auto begin       = static_cast<int>(text.size());
       const std::size_t name = text.find("get_weather");
@@ -142,7 +143,7 @@ TEST_CASE("HarmonyCall takes messages without a recipient as text") {
     CHECK(refused(text, none) >= 0);
     CHECK(refused(with_control_tokens(text)) >= 0);
   }
-  // Messages to tools of the model's own are no calls, and may not be written.
+  // Messages to the model's built-in tools are no calls and are not allowed.
   for (const std::string header :
        {" to=container.exec<|channel|>commentary<|message|>",
         "<|channel|>commentary to=python <|constrain|>code<|message|>"}) {

@@ -149,7 +149,7 @@ TEST_CASE("JsonCall::llama reads and constrains calls that begin with their type
   }
   CHECK(llama.write(std::vector{one}) ==
         R"(<|python_tag|>{"name": "f", "parameters": {"type": "x"}})");
-  // As any other layout than the format's own, where it is the only one.
+  // Refused like every layout but the format's, where it is the only one.
   CHECK(test::refused(llama, tools, marked, {.choice = ToolChoice::required}) == 16);
   CHECK(test::refused(llama, tools, R"({"type": "tool)") == 10);
   CHECK(test::refused(llama, tools, R"({"type": "function", "parameters")") == 22);

@@ -35,7 +35,7 @@ TEST_CASE("KeyedElements accept members of a set in every spelling of their deli
   CHECK_FALSE(accepts("<k>a=1;<k>1=3;"));
 }
 
-TEST_CASE("Elements of other keys: those identifiers that an automaton accepts") {
+TEST_CASE("KeyedElements::add_others accepts keys that are identifiers and match an automaton") {
   Grammar grammar;
   KeyedSet set{.members = {}, .others = {}, .separator = grammar.empty()};
   tools::KeyedElements elements(set, "<k>", "=>");

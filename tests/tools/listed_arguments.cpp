@@ -77,7 +77,7 @@ TEST_CASE("find_argument_form gives one form for all alternatives") {
 }
 
 TEST_CASE(
-    "ListedArguments of a tool that is not strict keep unquoted strings and allow any other value") {
+    "ListedArguments of a tool that is not strict keep unquoted strings and allow other values") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "strict": false, "parameters": {
       "type": "object", "properties": {"word": {"enum": ["a", "b"]}, "size": {"type": "integer"}}}}])");
   schema::Reader reader(tools[0].parameters, parameter_rules(tools[0]));

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* closing = "</p>";
 
-// Texts of a schema, then what may precede the delimiter, and the delimiter, as in a call.
+// The texts of a schema, a line end, and the delimiter, as in a call.
 Automaton machine_of(const Json& schema) {
   Grammar grammar;
   PlainText plain(grammar, closing);
@@ -77,10 +77,8 @@ TEST_CASE("find_plain_form of a schema is text where all values are strings, nul
   CHECK(form("true") == PlainForm::mixed);
   CHECK(form(R"({"type": "null"})") == PlainForm::json);
   CHECK(form(R"({"type": "object", "properties": {}})") == PlainForm::json);
-  // Several keywords together.
   CHECK(form(R"({"allOf": [{"type": ["string", "integer"]}, {"not": {"type": "integer"}}]})") ==
         PlainForm::text);
-  // Cyclic references.
   CHECK_FALSE(form(R"({"$defs": {"s": {"anyOf": [{"$ref": "#/$defs/s"}, {"type": "string"}]}},
                        "$ref": "#/$defs/s"})"));
 }
@@ -131,7 +129,7 @@ TEST_CASE("PlainText of a schema without a text that avoids the mark throws") {
 }
 
 TEST_CASE(
-    "Where no value is in a form, no text is: an error only of what the delimiter rules out") {
+    "PlainText::value_or_nothing of an empty form is nothing, and throws only for delimiters") {
   const auto made = [](const char* text) -> std::string {
     const Json schema = tooldecode::text::parse_json(text);
     Grammar grammar;

@@ -59,7 +59,7 @@ TEST_CASE("PositionalCall::write throws where arguments cannot be written withou
     CHECK_THROWS_AS(toolken.write(calls, documents()), Error);
   };
   cannot({{"now"}, {"now"}});
-  cannot({{"square", {{"x", 1}, {"unit", "m"}}}});  // digits are left out before the unit
+  cannot({{"square", {{"x", 1}, {"unit", "m"}}}});  // `digits` is missing before `unit`
   cannot({{"square", {{"x", 1}, {"more", 1}}}});
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("PythonCall reads and writes published canonical calls without loss", 
       const auto calls       = python.parse(text, tools);
       const auto expected    = calls_of(row);
       ++rows;
-      if (strings_only) {  // there the text has every value as a string
+      if (strings_only) {  // the text has every value as a string
         REQUIRE(calls.size() == 1);
         CHECK(calls[0].arguments.size() == expected[0].arguments.size());
         CHECK(python.write(calls) == text);
@@ -248,7 +248,7 @@ TEST_CASE("PythonCall reads names of tools and arguments back unchanged, or refu
   CHECK(refusal("f", listed({"a", "a "}), {{"a", 1}}) == at + "a ");
   CHECK(refusal("f(x", listed({}), Json::object()) == "#/0/name");
   CHECK(refusal("]", listed({}), Json::object()) == "#/0/name");
-  // Names of no property are read like any other.
+  // Names that are no property's are read like any other.
   const auto named = [&](const std::string& key) {
     return refusal("f",
                    {{"type", "object"},

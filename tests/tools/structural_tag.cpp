@@ -55,7 +55,7 @@ std::string error_of(const char* format) {
   return error_of(Json{{"format", tooldecode::text::parse_json(format)}});
 }
 
-// A slow reference for a format: the places where a text of it that begins at one place may end.
+// A slow reference: for a format and a start, the positions where its text may end.
 class SlowFormat {
  public:
   using Places = std::set<std::size_t>;
@@ -151,7 +151,7 @@ class SlowFormat {
     }
     return all;
   }
-  // The places after a tag's beginning.
+  // The positions after a tag whose beginning has been read.
   Places behind(const Json& tag, const Places& from) const {
     Texts closing;
     for (const Json& end : tag["end"].is_array() ? tag["end"] : Json::array({tag["end"]})) {
@@ -169,10 +169,10 @@ class SlowFormat {
     }
     return all;
   }
-  // Places where a separator may follow: where some tag has ended.
+  // The positions after which a separator may follow: where a tag has ended.
   static Places all_of(const Places& all, std::size_t from, const Json& format) {
     Places tagged = all;
-    if (!format["at_least_one"].get<bool>()) tagged.erase(from);  // no tag is an empty text
+    if (!format["at_least_one"].get<bool>()) tagged.erase(from);  // without a tag the text is empty
     return tagged;
   }
   Places turning(const Json& format, std::size_t from, const Texts& closing, bool again,
@@ -224,7 +224,7 @@ class SlowFormat {
   std::string text_;
 };
 
-// Formats over three letters.
+// Random formats over three letters.
 class RandomFormat {
  public:
   explicit RandomFormat(std::uint32_t seed) : random_(seed) {}
@@ -315,7 +315,8 @@ TEST_CASE(
     const std::string reason = error_of(Json{{"format", format}});
     if (reason != "none") {
       const std::string code = reason.substr(0, reason.find(' '));
-      // Refused: a trigger inside another, a tag that begins with two, a format without a text.
+      // Refused: a trigger inside another, a tag that begins with two triggers, a format without
+      // texts.
       if (code != "unsupported_keyword" && code != "malformed_document") {
         INFO(format.text());
         REQUIRE(code == "unsatisfiable_schema");

@@ -359,7 +359,7 @@ TEST_CASE("ToolSet::parse of a hostile document reads it or throws") {
       const std::size_t at = random() % text.size();
       if (random() % 3 == 0) {
         text.erase(at, 1 + random() % 6);
-      } else {  // some member's value becomes another one
+      } else {  // Sets a random member to another value.
         const std::size_t colon = text.find(": ", at);
         if (colon == std::string::npos) continue;
         const std::size_t end = text.find_first_of(",}", colon);
@@ -420,8 +420,8 @@ TEST_CASE("ToolSet reads API-Bank's original documents like their published conv
     bare.erase("json_schema");
     const ToolSet a = ToolSet::from_json(Json::array({Json(row)}), {}, LenientReadings::all());
     const ToolSet b = ToolSet::from_json(Json::array({bare}), {}, LenientReadings::all());
-    // Two take **kwargs, and which parameters those are stands in the published schema only; a
-    // default of None stands in `defaults` only.
+    // Two tools take **kwargs; only the published schema lists their parameters. Only `defaults`
+    // has a default of None.
     auto expected = tooldecode::JsonValue(a[0].parameters),
          actual   = tooldecode::JsonValue(b[0].parameters);
     if (row["name"] == "ForgotPassword" || row["name"] == "Translate") continue;
@@ -489,13 +489,13 @@ TEST_CASE("ToolSet keeps numbers of parameters exact and shows documents as plai
   const auto& properties = set[0].parameters["properties"];
   CHECK(properties["id"]["minimum"].text() == "18446744073709551617");
   CHECK(properties["id"]["enum"][1].text() == "18446744073709551618");
-  CHECK(properties["id"]["type"] == "integer");  // the enum has nothing else
+  CHECK(properties["id"]["type"] == "integer");  // the enum has only integers
   CHECK(properties["x"]["maximum"].text() == "18446744073709551617");
   CHECK(set[0].document == tooldecode::text::parse_json(text));
   Json arguments = Json::object();
   fill_defaults(arguments, set[0].parameters);
   CHECK(arguments == tooldecode::text::parse_json(R"({"id": 18446744073709551618})"));
-  // A document that another parser has read holds doubles.
+  // A value from another parser holds doubles.
   const ToolSet rounded = ToolSet::from_json(tooldecode::text::parse_json(text));
   CHECK_FALSE(ExactNumber::is_in(rounded[0].parameters["properties"]["id"]));
 }
@@ -515,7 +515,7 @@ TEST_CASE("ToolSet reads argument names where `required` holds other things than
     CHECK(argument_names(tools[0]) == std::vector<std::string>{"a"});
     CHECK(required_names(tools[0]).size() == (required[0] == '[' ? 1 : 0));
   }
-  // An array in the place of properties must not crash.
+  // An array for `properties` must not crash.
   const ToolSet listed = ToolSet::parse(
       R"([{"name": "f", "parameters": {"type": "dict", "properties": [[{}]], "required": ["t"]}}])");
   CHECK(argument_names(listed[0]).size() <= 2);

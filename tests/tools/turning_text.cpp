@@ -19,7 +19,7 @@ struct Rules {
   std::vector<std::string> triggers, without;
 };
 
-// After the k-th trigger, k + 1 letters d follow.
+// k + 1 letters d must follow the k-th trigger.
 bool is_text(const Rules& rules, const std::string& text, bool again) {
   std::string read;
   for (std::size_t at = 0; at < text.size();) {

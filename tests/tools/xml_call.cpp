@@ -315,9 +315,9 @@ TEST_CASE("XmlCall::parse reads a value as a string where the document says so")
   CHECK(argument(qwen, written("after", "nullify")) == "nullify");
   CHECK(argument(qwen, written("any", "5")) == 5);
   CHECK(argument(qwen, written("any", "\"5\"")) == "5");
-  CHECK(argument(qwen, written("any", "five")) == "five");  // read, though not written
+  CHECK(argument(qwen, written("any", "five")) == "five");  // read, but never written
   CHECK(argument(qwen, written("limit", " 5 ")) == 5);
-  CHECK(argument(qwen, written("query", "5"), {}) == 5);  // nothing is known of it
+  CHECK(argument(qwen, written("query", "5"), {}) == 5);  // the key is not documented
   CHECK(argument(qwen, written("query", "x"), {}) == "x");
   const std::vector<ToolCall> call{{"search", {{"any", "5"}, {"after", "5"}}}};
   const std::string text = qwen.write(call, documents());
@@ -337,10 +337,10 @@ TEST_CASE("XmlCall over a wrong call refuses the first impossible byte") {
   CHECK(at(query) == accepted);
   CHECK(at("<parameter=any>\n7\n</parameter>\n" + query) == accepted);
   CHECK(at("") == 1);                        // a required argument is missing
-  CHECK(at(query + query) == 44);            // given twice: "<parameter=" of no other
+  CHECK(at(query + query) == 44);            // a repeated key: "<parameter=" fits no other
   CHECK(at("<parameter=limit>\nx") == 18);   // a wrong type
   CHECK(at("<parameter=town>\n") == 12);     // an unknown key
-  CHECK(at("<parameter=any>\nfive") == 16);  // needs its quotes
+  CHECK(at("<parameter=any>\nfive") == 16);  // a string needs its quotes
   CHECK(at(query + "<parameter=limit>\n5</parameter>") == 52);
   CHECK(refused(qwen, "<tool_call>\n<function=find>") == 22);
   CHECK(refused(qwen, begin + query) == static_cast<int>((begin + query).size()));
@@ -391,7 +391,7 @@ TEST_CASE("XmlCall::parse of a broken call throws with its byte") {
   }
 }
 
-TEST_CASE("Arguments in elements: alternatives, each with the values that it has") {
+TEST_CASE("XmlCall with alternative arguments accepts in each only its own values") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"kind": {"enum": ["text", "number"]}}, "required": ["kind"], "oneOf": [
       {"properties": {"kind": {"const": "text"}, "value": {"type": "string"}}, "required": ["value"]},
@@ -406,7 +406,7 @@ TEST_CASE("Arguments in elements: alternatives, each with the values that it has
     options.choice = ToolChoice::required;
     return test::refused(qwen, tools, text, options) == -1;
   };
-  // The value may be a string or not, so that a string has its quotes.
+  // The alternatives admit strings and integers, so a string keeps its quotes.
   CHECK(accepts(call("text", "\"a\"")));
   CHECK(accepts(call("number", "3")));
   CHECK(accepts(call("number", "")));
@@ -422,7 +422,7 @@ TEST_CASE("Arguments in elements: alternatives, each with the values that it has
   }
 }
 
-TEST_CASE("Arguments in elements: a leading key is one that some alternative has") {
+TEST_CASE("XmlCall with leading_keys accepts a key of any alternative and refuses unknown keys") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
     "dependentRequired": {"b": ["a"]}, "anyOf": [{"properties": {"c": {"type": "integer"}},
@@ -448,7 +448,7 @@ TEST_CASE("Arguments in elements: a leading key is one that some alternative has
   }
 }
 
-TEST_CASE("Arguments in elements: where null may stand in one alternative, no string is its word") {
+TEST_CASE("XmlCall with null in one alternative refuses the string null in the others") {
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", "oneOf": [
       {"properties": {"v": {"type": "string"}, "a": {"const": 1}}, "required": ["a"]},
       {"properties": {"v": {"type": "null"}, "b": {"const": 1}}, "required": ["b"]}]}}])");
@@ -465,7 +465,7 @@ TEST_CASE("Arguments in elements: where null may stand in one alternative, no st
   CHECK_FALSE(accepts("b", "x"));
 }
 
-TEST_CASE("Arguments in elements: what the format cannot write is an error with its place") {
+TEST_CASE("XmlCall of parameters that it cannot write throws with their place") {
   const auto error = [](const std::string& parameters) {
     const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": )" + parameters + "}]");
     try {

@@ -1,5 +1,5 @@
 /// \file
-/// Call formats: what a format offers, tool choice, and the grammar of a whole answer.
+/// Call formats, tool choice, and the grammar of a whole answer.
 #pragma once
 
 #include <concepts>
@@ -30,82 +30,88 @@ namespace tooldecode {
 
 /// Whether an answer makes calls.
 enum class ToolChoice : std::uint8_t {
-  automatic,  ///< free text, or calls, as the model likes
-  none,       ///< free text that makes no call
-  required,   ///< one call or more, and nothing else
+  automatic,  ///< free text or calls, as the model chooses
+  none,       ///< free text without calls
+  required,   ///< one call or more, without text
   named,      ///< one call to one tool
 };
 
 /// How an answer may call tools.
 struct ChoiceOptions {
   ToolChoice choice = ToolChoice::automatic;
-  std::string name{};               ///< of the tool, where the choice is `named`
-  bool parallel           = true;   ///< more than one call in an answer
-  std::uint32_t max_calls = 16;     ///< in an answer, where it may have several
-  bool documented_order   = false;  ///< arguments in the document's order only
-  /// As in SchemaOptions: 0 is the white space that the format itself writes and no other, so that
-  /// no model can lose itself in blanks, and more tokens are forced.
+  std::string name{};               ///< the tool, where the choice is `named`
+  bool parallel           = true;   ///< an answer may have several calls
+  std::uint32_t max_calls = 16;     ///< in an answer, where `parallel` is true
+  bool documented_order   = false;  ///< arguments follow the document's order
+  /// The most bytes of white space at a place, as in SchemaOptions. With 0 only the white space of
+  /// the format itself is allowed: the model cannot write endless blanks, and there are more
+  /// fast-forward tokens.
   std::uint32_t whitespace = 0;
-  std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
-  bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
+  std::vector<std::string> leading_keys{};  ///< come first; `named` only
+  bool open_ended = false;                  ///< anything may follow the arguments; `named` only
   std::optional<tools::ReasoningDelimiters> reasoning{};  ///< a block that may precede the answer;
-                                                          ///< in it a trigger means nothing
-  /// What the text of an answer is where calls are not forced: a JSON value of this schema, its
-  /// properties in the schema's order, in place of free text. An answer is then such a value or
-  /// calls, and no text stands beside calls. See Grammar::json_schema for what is enforced;
-  /// `"nullable": true` admits null, as it does in the documents of tools.
+                                                          ///< a trigger in it means nothing
+  /// A JSON Schema for the text of an answer where calls are not required. The text is then a JSON
+  /// value with its properties in the schema's order, and an answer is either that value or calls,
+  /// never both. Grammar::json_schema says what is enforced; `"nullable": true` admits null, as in
+  /// tool documents.
   std::optional<JsonValue> text_schema{};
-  BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
+  BuildLimits limits{};  ///< limits of the build; an outer budget replaces them
 
-  /// How many calls there may be, and how many behind the first.
+  /// How many calls an answer has; `further_calls` counts those after the first.
   [[nodiscard]] text::Occurrences calls() const noexcept { return {1, parallel ? max_calls : 1}; }
   [[nodiscard]] text::Occurrences further_calls() const noexcept;
 };
 
-/// A grammar of whole answers. While a text is inside a call, the
-/// automaton's tags hold `tool_mode`; from the tool's name on also the tool's index; and what the
-/// text is made of is marked, see call_marks.hpp.
+/// A grammar of whole answers.
+///
+/// Inside a call the automaton's tags hold `tool_mode`, and from the tool's name on also the tool's
+/// index. The parts of the text are marked, see call_marks.hpp.
 struct CallGrammar {
   static constexpr std::uint32_t tool_mode = tools::mark::calls;
   Grammar grammar;
-  /// Where the text of an answer is a value of a schema: what opens calls in place of one.
+  /// The delimiters that open calls, where `text_schema` replaces free text.
   std::optional<std::vector<std::string>> openings{};
-  std::vector<std::string> text_ends{};       ///< delimiters that marked text ends with
-  std::vector<std::string> reasoning_ends{};  ///< delimiters that marked reasoning ends with
+  std::vector<std::string> text_ends{};       ///< delimiters at the end of marked text
+  std::vector<std::string> reasoning_ends{};  ///< delimiters at the end of marked reasoning
 };
 
-/// A way in which the calls of an answer begin.
+/// One way to open the calls of an answer.
 struct CallOpening {
-  std::string delimiter;       ///< opens the calls: free text does not hold it
-  NodeId calls{};              ///< what follows the delimiter, to the end of the answer
-  bool only_at_start = false;  ///< opens them only where the answer begins
+  std::string delimiter;       ///< opens the calls; free text does not hold it
+  NodeId calls{};              ///< what follows the delimiter, up to the end of the answer
+  bool only_at_start = false;  ///< opens calls only at the start of the answer
   std::vector<std::string> longer =
-      {};  ///< the delimiter with what must follow, or else it is text
+      {};  ///< the delimiter and what must follow it; without that it is text
 
-  /// A way that the format's parser takes, and that no answer may: text does not hold it either.
+  /// A delimiter that the format's parser reads as a call but the grammar does not allow; text does
+  /// not hold it either.
   [[nodiscard]] static CallOpening barred(Grammar& grammar, std::string delimiter,
                                           bool only_at_start = false);
 };
 
-/// The texts of an answer, where a format has something to say of them.
+/// The texts of an answer, for formats that define their own.
 struct AnswerTexts {
   NodeId silent{};  ///< a whole answer without calls
   NodeId before{};  ///< what may precede the first call
 };
 
-/// What a call format must offer: the delimiters that open calls, the usual one as its trigger,
-/// with the grammar of the calls behind each, and text to and from values. Whatever of these its
-/// own parser reads as a call the grammar must make one, or leave out.
+/// What a call format offers: the delimiters that open calls (the usual one is the trigger), a
+/// grammar of the calls after each delimiter, `write` and `parse`.
 ///
-/// For CallStream the grammar has the arguments under `tools::mark::arguments`, if they are a JSON
-/// object; else each under `tools::mark::argument`, and the format offers `read_argument(tool,
-/// given, before, text)`, the key and value of one as `std::pair<std::string, JsonValue>`: how many are given before it, the text between
-/// it and them, and its own.
+/// Whatever the format's parser reads as a call must be a call in the grammar, or must not be in
+/// it.
 ///
-/// It may offer `barred()`, a pattern whose matches other readers take for a call, and that free
-/// text does not hold; `ends_reasoning()`, delimiters that end a block of reasoning;
-/// `never_in_text()`, delimiters that neither free text nor reasoning holds; `frame()`, what may
-/// stand around free text; `texts(grammar)`, free text of its own; and `write(calls, tools)`.
+/// CallStream needs marked arguments. If they are a JSON object, the grammar marks them with
+/// `tools::mark::arguments`. Otherwise it marks each one with `tools::mark::argument`, and the
+/// format offers `read_argument(tool, given, before, text)`. It receives the number of earlier
+/// arguments, the text between the last of them and this one, and this one's text; it returns key
+/// and value as `std::pair<std::string, JsonValue>`.
+///
+/// Optional members: `barred()`, a pattern that other readers take for a call and free text does
+/// not match; `ends_reasoning()`, delimiters that end a reasoning block; `never_in_text()`,
+/// delimiters that neither free text nor reasoning holds; `frame()`, what may surround free text;
+/// `texts(grammar)`, the format's own free text; `write(calls, tools)`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -123,7 +129,7 @@ concept CallFormat = std::copy_constructible<F> &&
 
 namespace diagnose {
 
-/// True where F is a CallFormat; otherwise a compile error that names what F lacks first.
+/// True where F is a CallFormat. Otherwise a compile error names the first thing that F lacks.
 template <class F>
 consteval bool is_call_format() {
   if constexpr (CallFormat<F>) {
@@ -174,13 +180,13 @@ consteval bool is_call_format() {
 
 namespace detail {
 
-/// Where in the options what is wrong with a schema of texts is said to be.
+/// The place that errors in `text_schema` begin with.
 inline constexpr std::string_view text_schema_place = "text_schema";
 
-/// The values that the text of an answer may be.
+/// The SchemaOptions of `text_schema`.
 SchemaOptions text_schema_options(const ChoiceOptions& options);
 
-/// What a format says of answers, whichever format it is.
+/// What a format says about answers, for a format of any type.
 struct AnswerParts {
   std::vector<CallOpening> openings;
   std::string barred{};
@@ -194,17 +200,19 @@ struct AnswerParts {
 
 namespace tools {
 
-/// How a tool's parameters are read: its objects are closed, unless the tool is not strict.
+/// How a tool's parameters are read: objects are closed, unless the tool is not strict.
 [[nodiscard]] schema::DocumentRules parameter_rules(const Tool& tool);
 
-/// The same with how its arguments are written: what a format gives to SchemaCompiler.
+/// The SchemaOptions that a format gives to SchemaCompiler: parameter_rules and how arguments are
+/// written.
 ///
-/// \param ends  what readers of the format take for the end of a call, see SchemaOptions::excluded
+/// \param ends  texts that readers of the format take for the end of a call, see
+///              SchemaOptions::excluded
 [[nodiscard]] SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
                                               text::ValueSyntax syntax = text::ValueSyntax::json,
                                               std::vector<std::string> ends = {});
 
-/// A call format of any type, as one type: what constraints are made of.
+/// Type erasure for call formats; constraints hold one.
 ///
 /// \par Complexity  a copy O(1): copies share the format
 /// \par Threads     immutable; const members may run concurrently
@@ -219,7 +227,7 @@ class AnyFormat {
   AnyFormat(F format) : held_(std::make_shared<const Held<F>>(std::move(format))) {}
 
   [[nodiscard]] text::ValueReader::Language language() const { return held_->language(); }
-  /// What it says of answers with these tools.
+  /// What the format says about answers with these tools.
   [[nodiscard]] tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                                       std::span<const std::size_t> chosen,
                                                       const ChoiceOptions& options) const {
@@ -232,9 +240,10 @@ class AnyFormat {
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     return held_->parse(text, tools);
   }
-  /// Whether arguments are read one by one: else they are a JSON object.
+  /// True where arguments are read one by one; otherwise they are one JSON object.
   [[nodiscard]] bool reads_arguments() const { return held_->reads_arguments(); }
-  /// \param given  how many arguments come before it, with the text `before` between
+  /// \param given   how many arguments precede this one
+  /// \param before  the text between the last of them and this one
   [[nodiscard]] Argument read_argument(const Tool& tool, std::size_t given, std::string_view before,
                                        std::string_view text) const {
     return held_->read_argument(tool, given, before, text);
@@ -314,26 +323,26 @@ class AnyFormat {
 
 }  // namespace tools
 
-/// Calls as a format writes them; one whose text depends on the documents is given them.
+/// Writes calls in a format; formats whose text depends on the tool documents receive them.
 ///
-/// Errors: as the format's own `write`.
+/// Errors: those of the format's own `write`.
 [[nodiscard]] std::string write_calls(const tools::AnyFormat& format,
                                       std::span<const ToolCall> calls, const ToolSet& tools);
 
-/// The grammar of a whole answer: free text, calls, or both, as the tool choice has it, behind a
-/// block of reasoning where there may be one.
+/// The grammar of a whole answer: free text, calls or both, as the tool choice says, after an
+/// optional reasoning block.
 ///
-/// Free text is any bytes, without control tokens. After the last call only the end may follow.
-/// Delimiters are read as text and as control tokens, see `delimiter_spellings`. Names that the
-/// format could not give back from a text are refused. A schema in place of free text is
-/// ChoiceOptions' `text_schema`; the errors of it have places that begin with that name.
+/// Free text is any bytes without control tokens. After the last call the answer ends. Delimiters
+/// are read as text and as control tokens, see `delimiter_spellings`. Names that `parse` could not
+/// read back are refused. Errors in ChoiceOptions' `text_schema` have places that begin with that
+/// name.
 ///
-/// \param grammar_to_extend  what the result's grammar begins as: empty, or with a source of parts
+/// \param grammar_to_extend  the grammar to add to: empty, or with a source of parts
 ///
 /// \par Complexity  O(size of the tools' schemas), or O(tools) where a source has their parts
 /// \par Errors      as SchemaCompiler, with the JSON pointer into the tool documents;
-///                  Error{unsupported_name} for names that the format cannot carry, with theirs;
-///                  Error{unknown_tool}, Error{invalid_option} for the choice
+///                  Error{unsupported_name} with the pointer, for names that the format cannot
+///                  carry; Error{unknown_tool}, Error{invalid_option} for the choice
 [[nodiscard]] CallGrammar build_call_grammar(const tools::AnyFormat& format, const ToolSet& tools,
                                              const ChoiceOptions& options = {},
                                              Grammar grammar_to_extend    = {});

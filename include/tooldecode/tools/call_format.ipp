@@ -51,7 +51,7 @@ TOOLDECODE_INLINE std::vector<std::size_t> chosen_tools(const ToolSet& tools,
   return chosen;
 }
 
-/// The grammar of answers from what a format says of them.
+/// Builds the grammar of answers from what a format says about them.
 class AnswerBuilder {
  public:
   AnswerBuilder(CallGrammar& result, const AnswerParts& parts, bool has_tools,
@@ -66,7 +66,8 @@ class AnswerBuilder {
     if (options.text_schema && !is_forced_) use_schema(options);
   }
 
-  /// An answer, whose text does not look like a block of reasoning where one is told apart by that.
+  /// The grammar of an answer. Its text does not begin with `not_first`, so that it does not look
+  /// like a reasoning block.
   [[nodiscard]] NodeId answer(const std::string& not_first = "") {
     if (is_forced_) return in_calls(grammar_.sequence({space_, empty_frame(), any_calls()}));
     std::vector<NodeId> ways;
@@ -84,7 +85,7 @@ class AnswerBuilder {
     return grammar_.choice(std::move(ways));
   }
 
-  /// A block of reasoning, and what follows it; where a call ends one, that call.
+  /// A reasoning block and what follows it: an answer, or the call that ends the block.
   [[nodiscard]] NodeId reasoned_answer(const tools::ReasoningDelimiters& delimiters) {
     const auto& calls_end_it = parts_.ends_reasoning;
     auto ends                = calls_end_it;
@@ -111,7 +112,6 @@ class AnswerBuilder {
   }
 
  private:
-  // Free text beside the calls of the format.
   [[nodiscard]] tools::FreeText text_beside() const {
     tools::FreeText text{.barred = parts_.barred};
     for (const CallOpening& opening : parts_.openings) {
@@ -135,7 +135,7 @@ class AnswerBuilder {
     return text;
   }
   [[nodiscard]] bool is_framed() const { return !parts_.frame.begin.empty(); }
-  // What stands around text, if there is none.
+  // The delimiters of text around no text.
   [[nodiscard]] NodeId empty_frame() {
     if (!is_framed() || parts_.frame.end.empty()) return grammar_.empty();
     return grammar_.optional(
@@ -172,7 +172,7 @@ class AnswerBuilder {
     }
     return grammar_.choice(std::move(ways));
   }
-  // Calls in place of a value.
+  // Calls in place of a value of `text_schema`.
   void append_tagged_calls(std::vector<NodeId>& ways) {
     if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
@@ -181,7 +181,7 @@ class AnswerBuilder {
                                         is_tagged ? opening.calls : in_calls(opening.calls)}));
     }
   }
-  // Free text, and calls in it or behind it.
+  // Free text, and calls in it or after it.
   void append_text(std::vector<NodeId>& ways, const std::string& not_first) {
     tools::FreeText text = beside_;
     if (!not_first.empty()) text.not_first.push_back(not_first);
@@ -190,13 +190,14 @@ class AnswerBuilder {
     if (is_framed()) append_framed(ways);
     if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
-      if (!opening.longer.empty()) {  // what follows the delimiter tells of a call
+      if (!opening.longer.empty()) {  // only what follows the delimiter makes it a call
         ways.push_back(grammar_.sequence({opening.only_at_start ? space_ : silent,
                                           grammar_.literal(opening.delimiter), opening.calls}));
       } else if (opening.only_at_start) {
         ways.push_back(grammar_.sequence(
             {space_, tools::delimiter(grammar_, opening.delimiter), in_calls(opening.calls)}));
-      } else if (!is_framed() || !parts_.frame.end.empty()) {  // else text is told by its frame
+      } else if (!is_framed() || !parts_.frame.end.empty()) {  // otherwise the frame identifies
+                                                               // text
         tools::FreeText before = text;
         before.until           = tools::delimiter_spellings(opening.delimiter);
         for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
@@ -206,7 +207,7 @@ class AnswerBuilder {
     }
   }
 
-  // The same with its frame.
+  // Free text in its frame.
   void append_framed(std::vector<NodeId>& ways) {
     const tools::TextFrame& frame = parts_.frame;
     const NodeId framed =
@@ -224,7 +225,7 @@ class AnswerBuilder {
   bool is_forced_;
   NodeId space_;
   tools::FreeText beside_;
-  std::optional<NodeId> value_;  // that an answer's text is
+  std::optional<NodeId> value_;  // the value that replaces free text
 };
 
 TOOLDECODE_INLINE void build_answer(CallGrammar& result, const AnswerParts& parts, bool has_tools,

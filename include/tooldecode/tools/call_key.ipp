@@ -37,7 +37,7 @@ TOOLDECODE_INLINE std::string_view any_arguments_part(std::string_view key) {
 }
 
 TOOLDECODE_INLINE std::string call_key(const ToolCall& call, const Tool* tool) {
-  // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.
+  // Canonical JSON has no line end, so the last one ends the name, whatever the name holds.
   if (!tool) return any_arguments_key(call.name) + canonical_json(call.arguments);
   JsonValue arguments = call.arguments;
   fill_defaults(arguments, documented_parameters(*tool));

@@ -1,23 +1,24 @@
 /// \file
-/// The marks in the grammar of an answer that say what its parts are.
+/// Marks in the grammar of an answer that identify its parts.
 #pragma once
 
 #include <cstdint>
 
 namespace tooldecode::tools::mark {
 
-/// Marks from here on are these; below are those of arguments (`argument_tag`) and of tools.
+/// The first of these marks; smaller values mark arguments (`argument_tag`) and tools.
 inline constexpr std::uint32_t first = 0xFFFF'FF00;
 
-/// Free text, perhaps with the delimiter that ends it.
+/// Free text, with or without the delimiter that ends it.
 inline constexpr std::uint32_t text = first;
 /// Text that is a value of a schema.
 inline constexpr std::uint32_t text_value = first + 1;
-/// A block of reasoning, perhaps with the delimiter that ends it.
+/// A reasoning block, with or without the delimiter that ends it.
 inline constexpr std::uint32_t reasoning = first + 2;
 /// All arguments of a call, where they are one JSON object.
 inline constexpr std::uint32_t arguments = first + 3;
-/// One argument's value, and what of its delimiters belongs to it, where they stand one by one.
+/// One argument's value and the delimiters that belong to it, where arguments are written one by
+/// one.
 inline constexpr std::uint32_t argument = first + 4;
 /// Calls.
 inline constexpr std::uint32_t calls = ~std::uint32_t{0};

@@ -1,5 +1,5 @@
 /// \file
-/// canonical_json: the one text that all JSON values of the same meaning share.
+/// canonical_json: one text for all JSON values with the same meaning.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tooldecode {
 
-/// A value as RFC 8785 writes it: no spaces, keys sorted by their UTF-16 code units, numbers as
-/// ECMAScript writes them, so that 1, 1.0 and 1e0 are one text.
+/// Writes a value as RFC 8785 does: no spaces, keys sorted by their UTF-16 code units, numbers as
+/// in ECMAScript, so that 1, 1.0 and 1e0 are one text.
 ///
-/// It departs from the RFC in one thing: a whole number that fits 64 bits keeps all its digits. The
-/// RFC knows doubles alone, and 9007199254740993 and 9007199254740992 would be one value; to a
-/// tool, they are two. Texts are equal where values are, and nowhere else.
+/// One difference: a whole number that fits 64 bits keeps all its digits. The RFC has doubles only,
+/// so 9007199254740993 and 9007199254740992 would be the same value, yet a tool tells them apart.
+/// Texts are equal exactly where values are.
 ///
 /// \par Complexity  O(size x log of the widest object)
 /// \par Errors      Error{malformed_call} for numbers that are not finite and for strings that are

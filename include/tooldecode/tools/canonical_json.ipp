@@ -92,7 +92,7 @@ TOOLDECODE_INLINE void append_canonical(std::string& text, const JsonValue& valu
       text.push_back('}');
       return;
     }
-    default:  // strings, words and integers are written in one way only
+    default:  // strings, words and integers have one spelling only
       text.append(text::write_json(value));
   }
 }

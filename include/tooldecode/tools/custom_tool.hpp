@@ -1,5 +1,5 @@
 /// \file
-/// OpenAI's custom tools: tools whose calls carry one text, which a grammar may constrain.
+/// OpenAI's custom tools: a call carries one text, which a grammar may constrain.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace tooldecode::tools {
 
-/// The one argument of a call to a custom tool: its text, unescaped, is what the tool is given.
+/// The one argument of a call to a custom tool; the tool receives its unescaped text.
 inline constexpr std::string_view custom_input = "input";
 
-/// Whether a tool's document is a custom tool's. One of the type `custom` with a schema is
-/// Anthropic's form of a function.
+/// True for the document of a custom tool. A document of type `custom` with a schema is Anthropic's
+/// form of a function.
 [[nodiscard]] bool is_custom_tool(const JsonValue& document);
 
-/// The schema of a custom tool's arguments: an object of one string, which matches the grammar from
-/// its first character to its last.
+/// The schema of a custom tool's arguments: an object with one string, which matches the whole
+/// grammar.
 ///
-/// The grammar stands as chat completions or as responses write it: `{"type": "grammar", "grammar":
-/// {"syntax", "definition"}}`, or syntax and definition beside the type. A `regex` is a pattern of
-/// this library, see compile_pattern.
+/// The grammar has the form of chat completions, `{"type": "grammar", "grammar": {"syntax",
+/// "definition"}}`, or that of responses, with syntax and definition beside the type. A `regex` is
+/// a pattern of this library, see compile_pattern.
 ///
-/// \param body     with the tool's name and its `format`, if it has one
-/// \param pointer  where it stands
+/// \param body     the tool's name and its optional `format`
+/// \param pointer  the place of the body
 ///
 /// \par Complexity  as compile_whole_pattern
 /// \par Errors      Error{malformed_document}; Error{unsupported_keyword} for the syntax `lark`;

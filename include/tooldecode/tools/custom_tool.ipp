@@ -72,7 +72,7 @@ TOOLDECODE_INLINE JsonValue custom_parameters(const JsonValue& body, const std::
                 "must be regex or lark, not " + syntax);
   }
   try {
-    // By itself: what is no pattern might be one between the brackets below.
+    // Compiled alone first: an invalid pattern could become valid between the brackets below.
     static_cast<void>(text::compile_whole_pattern(definition));
   } catch (const Error& error) {
     throw error.within(extend_pointer(place, "definition"));

@@ -1,5 +1,5 @@
 /// \file
-/// DelimitedCall: a tool's name and a JSON object of arguments, each behind a delimiter of its own.
+/// DelimitedCall: a tool's name and a JSON object of arguments, each after its own delimiter.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@
 
 namespace tooldecode {
 
-/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral, Functionary and ReAct.
+/// Calls with the name outside the JSON: DeepSeek, Kimi K2, Mistral, Functionary and ReAct.
 ///
-/// Text may precede the calls. The delimiters are text to `write` and `parse`; a vocabulary may
-/// have them as control tokens or not. White space may stand around the arguments and between
-/// calls. A name holds none of the delimiters.
+/// Text may precede the calls. `write` and `parse` treat delimiters as text; a vocabulary may have
+/// them as control tokens. White space may surround the arguments and separate calls. A name holds
+/// none of the delimiters.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
-///                  that are not finite and for calls more than the format has in an answer;
+///                  that are not finite and for more calls than the format allows in an answer;
 ///                  Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      chat templates of DeepSeek-V3, R1 and V3.1, of Devstral Small and of Mistral
 ///                  Small 3.2; Moonshot, Kimi-K2, docs/tool_call_guidance.md; Yao et al., ReAct,
@@ -36,82 +36,83 @@ struct DelimitedCall {
   std::string section_begin;           ///< before the first call; may be empty
   std::string begin;                   ///< before a name
   std::string middle;                  ///< between the name and the arguments
-  std::string end;                     ///< behind the arguments
-  std::optional<std::string> between;  ///< between two calls; nothing: one call an answer
-  std::string section_end;             ///< behind the last call
-  bool numbered = false;               ///< names are followed by `:N`, N counting the calls
-  bool lenient  = false;  ///< the section's delimiters and `end` may be missing, and a call may end
-                          ///< a block of reasoning
-  std::string id = "";    ///< between the name and `middle` may be this and a name of the call
-  std::string foreign =
-      "";                   ///< a pattern: what other readers take for a delimiter, in no free text
-  bool bare_first = false;  ///< the prompt has the first `begin`: a call begins with its name
-  tools::TextFrame response{};  ///< what may stand around text
+  std::string end;                     ///< after the arguments
+  std::optional<std::string> between;  ///< between two calls; without it, one call per answer
+  std::string section_end;             ///< after the last call
+  bool numbered = false;               ///< `:N` follows each name, where N counts the calls
+  bool lenient  = false;  ///< `end` and the section's delimiters may be missing, and a call may end
+                          ///< a reasoning block
+  std::string id      = "";  ///< this and a call's id may stand between the name and `middle`
+  std::string foreign = "";  ///< a pattern that other readers take for a delimiter; free text holds
+                             ///< no match
+  bool bare_first = false;   ///< the prompt ends with the first `begin`, so a call begins with its
+                             ///< name
+  tools::TextFrame response{};  ///< what may surround text
 
-  /// What values are written in.
+  /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
-  /// Calls are of the type `function`, their arguments a block of Markdown.
+  /// Calls have the type `function`; their arguments are a Markdown code block.
   [[nodiscard]] static DelimitedCall deepseek_v3();
   [[nodiscard]] static DelimitedCall deepseek_v3_1();
-  /// The model counts the calls of a whole conversation: any number is read, and none is kept. It
-  /// leaves out delimiters of the section and behind calls, and `</think>` before them.
+  /// The model numbers the calls of a whole conversation: `parse` accepts any number and drops it.
+  /// The model omits delimiters of the section and after calls, and `</think>` before them.
   [[nodiscard]] static DelimitedCall kimi_k2();
   /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`, or with `[CALL_ID]` and nine letters or digits
-  /// behind the name, which are not kept.
+  /// after the name; `parse` drops them.
   [[nodiscard]] static DelimitedCall mistral();
   /// `<function=f>{...}</function>`.
   [[nodiscard]] static DelimitedCall functionary_3_1();
-  /// `f\n{...}>>>g\n{...}`; text is what follows `all` and a line end.
+  /// `f\n{...}>>>g\n{...}`; text follows `all` and a line end.
   [[nodiscard]] static DelimitedCall functionary_3_2();
-  /// Where a call is required, a thought before it is ChoiceOptions' `reasoning` of `Thought:` and
-  /// a line's end.
+  /// Where a call is required, set ChoiceOptions' `reasoning` to `Thought:` and a line end to allow
+  /// a thought before it.
   [[nodiscard]] static DelimitedCall react();
 
   [[nodiscard]] std::string_view trigger() const noexcept;
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
-  /// Of what free text holds nothing.
+  /// A pattern that free text does not match.
   [[nodiscard]] const std::string& barred() const noexcept { return foreign; }
   [[nodiscard]] const tools::TextFrame& frame() const noexcept { return response; }
-  /// The delimiters that end a block of reasoning.
+  /// The delimiters that end a reasoning block.
   [[nodiscard]] std::vector<std::string> ends_reasoning() const;
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
 
-  /// The calls of an answer; none where it has no opening delimiter.
+  /// The calls of an answer; none without an opening delimiter.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
-  /// The calls, behind the delimiter that opens the first or their section.
+  /// The calls, after the delimiter that opens the first one or their section.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const;
 
  private:
-  // A call without its section, and what R1 and its small siblings write for the section's
-  // delimiter.
+  // A call without its section, and the section delimiters that R1 and its small variants write
+  // instead.
   static constexpr const char* other_deepseek_delimiters =
       "<｜tool(▁call▁begin|▁calls|_calls_begin| calls begin|\\\\_calls\\\\_begin)｜>";
 
-  // What is looked for behind a name.
+  // The text that ends a name.
   [[nodiscard]] std::string_view name_end() const;
-  // Where the calls of a text begin; nothing where it makes none.
+  // Where the calls of a text begin; empty where it has none.
   [[nodiscard]] std::optional<std::size_t> find_first(std::string_view text,
                                                       const ToolSet& tools) const;
-  // The delimiter that `begin` begins with.
   [[nodiscard]] std::string_view call_delimiter() const;
 
-  // The tools' names, with all that follows each up to the end of the arguments.
+  // The tools' names, each with what follows it up to the end of the arguments.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
 
-  // Whether the calls end here, and with them their section.
+  // True where the calls and their section end.
   [[nodiscard]] bool is_over(text::ValueReader& reader) const;
 
-  // A name up to a delimiter: that of a tool as it stands, else without what may stand around it.
+  // Reads a name up to a delimiter. A tool's name is taken literally; otherwise outer white space
+  // is removed.
   [[nodiscard]] std::string parse_name(text::ValueReader& reader, const ToolSet& tools) const;
 
-  // A call behind what opens it.
+  // Reads a call after its opening delimiter.
   [[nodiscard]] ToolCall parse_call(text::ValueReader& reader, const ToolSet& tools) const;
 };
 static_assert(CallFormat<DelimitedCall>);

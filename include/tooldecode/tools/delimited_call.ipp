@@ -154,7 +154,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
     const ChoiceOptions& options) const {
   const bool exact    = options.whitespace == 0;
   const bool is_loose = lenient && !exact;
-  // What any reader takes for the delimiter is one, with the space that follows or without.
+  // Readers accept the delimiter with and without the space that follows it.
   const auto opening    = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
   const NodeId after_it = grammar.literal(trigger().substr(opening.size()));
   const NodeId space =
@@ -168,7 +168,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
     if (bare_first) return {{named[0].first, grammar.sequence({named[0].second, rest}), true}};
     return {{std::string(opening), grammar.sequence({section, name, rest})}};
   }
-  // Behind the arguments white space may stand anyway.
+  // White space may follow the arguments anyway.
   const auto optional = [&](NodeId node) { return is_loose ? grammar.optional(node) : node; };
   const NodeId close  = optional(tools::delimiter(grammar, exact ? end : tools::trimmed(end)));
   const NodeId last =

@@ -1,5 +1,5 @@
 /// \file
-/// Note: a place of a tool's document that was not taken literally, or that contradicts itself.
+/// Note: a place where a tool's document was not read literally or contradicts itself.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tooldecode::tools {
 
-/// How a part of a document was read; document_readings.hpp says what each means.
+/// How a part of a document was read; see document_readings.hpp.
 enum class Reading : std::uint8_t {
   null_keyword,
   type_name,
@@ -27,22 +27,23 @@ enum class Reading : std::uint8_t {
   unknown_format,
 };
 
-/// Readings that contradict what JSON Schema says of a document. Each is off unless you ask for it:
-/// what such a reading would change is noted, and a tool's own validator refuses the calls that it
-/// would add.
+/// Readings that contradict JSON Schema. All are off by default.
+///
+/// While one is off, what it would change is noted. A tool's own validator refuses the calls that
+/// such a reading adds.
 struct LenientReadings {
   bool null_default     = false;  ///< `"default": null` admits null, whatever `type` says
   bool enum_over_type   = false;  ///< an `enum` with members of another type drops `type`
   bool unknown_required = false;  ///< a `required` name that a closed object lacks is dropped
 
-  /// All of them, for data whose documents are untidy, such as BFCL's.
+  /// All of them, for data sets with nonstandard documents, such as BFCL.
   [[nodiscard]] static constexpr LenientReadings all() noexcept { return {true, true, true}; }
 };
 
-/// One place of a document where a reading changed the schema, or would have.
+/// A place of a document where a reading changed the schema or would have.
 struct Note {
   Reading reading = Reading::type_name;
-  std::string tool;     ///< the tool's name
+  std::string tool;
   std::string pointer;  ///< JSON pointer into the document: "#/0/parameters/properties/a"
   std::string text;     ///< one sentence
 };

@@ -1,8 +1,8 @@
 /// \file
-/// Readings: how an untidy parameter schema is read, each as a rewrite into plain JSON Schema.
+/// Readings: rewrites of nonstandard parameter schemas into plain JSON Schema.
 ///
-/// Documents of real tools are not always what JSON Schema says they are. What is done about it is
-/// decided here and nowhere else; every rewrite leaves a Note.
+/// Tool documents often differ from JSON Schema. This file decides how each difference is read;
+/// every rewrite leaves a Note.
 ///
 /// | reading | the document has | it is read as |
 /// | --- | --- | --- |
@@ -13,27 +13,27 @@
 /// | required_flag | `"required": true` inside a property | the name in the object's `required` |
 /// | number_text | `"minimum": "0"` and other bounds | the number |
 /// | array_enum | `enum` of scalars beside `"type": "array"` | the `enum` of `items` |
-/// | nullable | `"nullable": true` | null admitted too |
+/// | nullable | `"nullable": true` | null is also allowed |
 /// | closed_object | `properties`, but no `additionalProperties` | no other names are allowed |
 /// | no_arguments | parameters that say nothing at all | a call without arguments |
 /// | unknown_required | a `required` name that `properties` lacks | a property of any value |
 /// | property_map | parameters that are `properties` themselves | an object with those properties |
 ///
-/// By LenientReadings alone, and noted without them:
+/// Applied only with LenientReadings, and noted without:
 ///
 /// | reading | the document has | it is read as |
 /// | --- | --- | --- |
 /// | enum_over_type | an `enum` member that `type` does not admit | the `enum` alone, without `type` |
-/// | nullable | `"default": null` where null does not conform | null admitted too |
+/// | nullable | `"default": null` where null does not conform | null is also allowed |
 /// | unknown_required | the same, where `additionalProperties` is false | the name not required |
 ///
-/// Only noted, since JSON Schema says nothing of them: `unknown_keyword`, a key that is a keyword but
-/// for a letter or two (`minLenght`); `unknown_format`, a format that is not known.
+/// Only noted, because JSON Schema ignores them: `unknown_keyword`, a key one or two letters away
+/// from a keyword (`minLenght`); `unknown_format`, an unknown format.
 ///
-/// An object below the top without `properties`, or with empty ones, stays free-form. An object that
-/// several schemas describe (compositions, references) is closed over the names of all of them, which
-/// the schema compiler does: see schema::DocumentRules::close_objects. Keywords that are in no row are
-/// left as they are, for the schema compiler to accept or to refuse.
+/// An object below the top level without `properties`, or with empty ones, stays free-form. An
+/// object that several schemas describe (compositions, references) is closed over the names of all
+/// of them by the schema compiler: see schema::DocumentRules::close_objects. Other keywords are
+/// left as they are for the schema compiler to accept or refuse.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +49,10 @@
 
 namespace tooldecode::tools {
 
-/// A JSON pointer, one step longer.
+/// Appends a step to a JSON pointer.
 [[nodiscard]] std::string extend_pointer(const std::string& pointer, std::string_view key);
 
-/// Rewrites parameter schemas by the readings above, and writes down what it did.
+/// Rewrites parameter schemas by the readings above, with a note for each rewrite.
 ///
 /// \par Complexity  O(size of the schema x its depth)
 /// \par Threads     one thread; writes to the notes
@@ -65,21 +65,21 @@ class DocumentReader {
   DocumentReader(std::string tool, std::vector<Note>& notes, LenientReadings lenient = {})
       : tool_(std::move(tool)), notes_(notes), lenient_(lenient) {}
 
-  /// The schema of a call's arguments: always an object's.
+  /// The schema of a call's arguments; it always describes an object.
   [[nodiscard]] Json parameters(Json schema, const std::string& pointer);
 
  private:
-  // Where a schema stands.
+  // The context of a schema.
   struct Surroundings {
-    bool top      = false;  // the arguments of a call
+    bool top      = false;  // the schema of a call's arguments
     bool combined = false;  // other schemas may describe the same value
-    bool tests    = false;  // it is a condition, or refines what others describe
+    bool tests    = false;  // it is a condition or refines other schemas
   };
 
   void note(Reading reading, const std::string& pointer, std::string text);
   static bool has(const Json& array, const Json& value);
 
-  // The names of an object's members; a Json looks through them for each.
+  // The names of an object's members, for lookups in O(1): JsonValue searches linearly.
   static std::unordered_set<std::string> names_of(const Json& object);
 
   void read(Json& schema, const std::string& pointer, Surroundings place);
@@ -94,7 +94,6 @@ class DocumentReader {
 
   void read_number_texts(Json& schema, const std::string& pointer);
 
-  // The schema that a type's name stands for; nothing where the name is JSON's own or unknown.
   static char lower(char c);
   static std::optional<Json> meaning_of_item(std::string name);
   static std::optional<Json> meaning_of(std::string_view name);
@@ -109,27 +108,28 @@ class DocumentReader {
 
   void prefer_enum(Json& schema, const std::string& pointer);
 
-  // Parameters that are a map of properties, as a schema; nothing where they are a schema.
+  // Wraps a bare map of properties into a schema; empty where the parameters are a schema.
   std::optional<Json> from_map(const Json& parameters, const std::string& pointer);
 
-  // Whether keywords describe the value, or one inside it, by several schemas.
+  // True where keywords describe the value, or one inside it, by several schemas.
   static bool has_applicator(const Json& schema);
-  // Whether a reference may lead to any schema, and not to definitions alone.
+  // True where a reference may point outside the definitions.
   static bool has_free_reference(const Json& value);
 
-  // Whether nothing is said about a call's arguments.
+  // True where the schema says nothing about a call's arguments.
   static bool is_silent(const Json& schema);
 
   void note_unknown(const Json& schema, const std::string& pointer);
 
   void close(Json& schema, const std::string& pointer, Surroundings place);
 
-  // What a closed object requires and does not describe.
+  // Adds properties for required names that a closed object does not describe.
   void describe_required(Json& schema, const std::string& pointer);
 
   void drop_unknown_required(Json& schema, const std::string& pointer);
 
-  // Whether null is surely among a schema's values, and whether it surely is not.
+  // admits_null: null certainly conforms. excludes_null: null certainly does not. Both can be
+  // false.
   static bool admits_null(const Json& schema);
   static bool excludes_null(const Json& schema);
 

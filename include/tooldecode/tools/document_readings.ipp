@@ -91,12 +91,12 @@ TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::st
                                                      Surroundings place) {
   const bool combined = place.combined || has_applicator(schema);
   for (auto& [name, content] : schema.items()) {
-    const std::string& key = name;  // which a lambda takes
+    const std::string& key = name;  // captured by the lambdas below
     Json& value            = content;
     const auto at          = [&] { return extend_pointer(pointer, key); };
     const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
     const auto read_map    = [&](Surroundings inside) {
-      if (!value.is_object()) return;  // the schema compiler says what is wrong
+      if (!value.is_object()) return;  // the schema compiler reports the error
       for (auto& child : value.items()) {
         if (key == "dependencies" && !child.second.is_object()) continue;
         read(child.second, extend_pointer(at(), child.first), inside);
@@ -247,7 +247,7 @@ TOOLDECODE_INLINE void DocumentReader::map_type(Json& schema, const std::string&
              (meaning->empty() ? std::string("any value") : meaning->text()));
   } else if (before.is_array()) {
     Json types = Json::array();
-    std::unordered_set<std::string> known;  // as their JSON
+    std::unordered_set<std::string> known;  // as JSON text
     for (const Json& name : before) {
       const auto meaning = name.is_string() ? meaning_of(name.string()) : std::nullopt;
       const bool plain   = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
@@ -311,7 +311,7 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
   for (const auto& [name, value] : parameters.items()) {
     if (name.starts_with("x-") || name.starts_with('$')) continue;
     if (!value.is_object()) {
-      // A keyword's own kind of value: it is a schema. Else it is neither.
+      // A keyword with a value that is not an object: this is a schema.
       if (schema::find_keyword(name)) return std::nullopt;
       is_map = is_map || value.is_string();
       continue;
@@ -469,7 +469,7 @@ TOOLDECODE_INLINE bool DocumentReader::admits_null(const Json& schema) {
   const auto every = [&](const Json& branches) {
     return branches.is_array() && std::all_of(branches.begin(), branches.end(), admits_null);
   };
-  // Of several branches that admit it none counts, so that the others must be known not to.
+  // If several branches admit it, none counts in oneOf, so the others must exclude it.
   const auto one = [&](const Json& branches) {
     return branches.is_array() && !branches.empty() && some(branches) &&
            std::count_if(branches.begin(), branches.end(), excludes_null) + 1 ==
@@ -503,7 +503,7 @@ TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::strin
   }
   note(Reading::nullable, pointer,
        flagged ? "null is admitted: \"nullable\" is true" : "null is admitted: it is the default");
-  // Widened in place: what is in it may be large.
+  // Widened in place, because its content may be large.
   std::optional<Json> type;
   bool in_enum = false;
   if (schema.contains("type")) {

@@ -1,5 +1,5 @@
 /// \file
-/// ElementText: values as a style of elements writes them, to text and back.
+/// ElementText: writes and parses values in an element style.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace tooldecode::tools {
 
-/// Writes and reads what stands between a key and what closes its element, in a style that tells
-/// strings from other values by itself: by their kinds, or by what stands around them.
+/// Writes and reads the value of an element, in a style that tells strings from other values by
+/// their kinds or by their delimiters.
 ///
 /// \par Complexity  O(length of the text)
 /// \par Threads     const; refers to the style
 /// \par Errors      Error{malformed_call} from `append` for a string that holds what ends it, for a
-///                  key that cannot be told from what stands around it, and for numbers that are
-///                  not finite; from `read` with the byte; Error{limit_exceeded} past
+///                  key that cannot be told from what surrounds it, and for numbers that are not
+///                  finite; from `read` with the byte; Error{limit_exceeded} past
 ///                  text::ValueReader::max_depth
 class ElementText {
  public:
@@ -27,7 +27,7 @@ class ElementText {
   explicit ElementText(const ElementStyle& style) : style_(style) {}
 
   void append(std::string& text, const Json& value) const { append(text, value, 0); }
-  /// The value at the cursor, which then stands before what closes the element.
+  /// Reads the value at the cursor, up to what closes the element.
   [[nodiscard]] Json read(text::ValueReader& reader) const;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// ElementValues: the objects of a schema as elements, in one of the styles of models.
+/// ElementValues: the objects of a schema as elements, in a model family's style.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,18 @@
 
 namespace tooldecode::tools {
 
-/// Adds the objects of a schema to a Grammar, a property an element.
+/// Adds the objects of a schema to a Grammar, one element per property.
 ///
-/// Strings are written as they are, up to the delimiter that closes them, any other value as JSON,
-/// and where a value may be either, both are texts of it; in styles that nest, lists and objects are
-/// elements again. A key that the schema does not name is an identifier, in a style with entities
-/// any text if no pattern tells it; in one that repeats the key behind the value there is none.
+/// Strings are written as they are, up to the closing delimiter; other values are JSON. Where a
+/// value may be either, both spellings are allowed. In styles that nest, lists and objects are
+/// elements again. A key that the schema does not name is an identifier; in a style with entities
+/// it may be any text if no pattern decides it; in a style that repeats the key after the value
+/// there are no such keys.
 ///
 /// \par Complexity  as SchemaCompiler
 /// \par Threads     one at a time per Grammar
-/// \par Errors      those of Reader and GrammarBuilder; Error{unsupported_keyword} for a schema that
-///                  has no object and for values that the style cannot tell;
+/// \par Errors      those of Reader and GrammarBuilder; Error{unsupported_keyword} for a schema
+///                  that has no object and for values that the style cannot tell apart;
 ///                  Error{unsupported_name}; Error{unsatisfiable_schema}
 /// \par Source      see element_styles
 class ElementValues {
@@ -42,14 +43,14 @@ class ElementValues {
   ElementValues(Grammar& grammar, const Json& schema, const ElementStyle& style,
                 const SchemaOptions& options);
 
-  /// The elements of an object that conforms.
+  /// The elements of a conforming object.
   [[nodiscard]] NodeId objects();
 
-  /// What follows the key of a value of a schema in the document, up to what closes the element.
+  /// What follows a key up to the end of its element, for a schema in the document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
-  /// The same of a form of its reader.
+  /// The same for a form of `reader()`.
   [[nodiscard]] NodeId value(schema::FormId id) { return content(id); }
-  /// What reads the document.
+  /// The reader of the document.
   [[nodiscard]] schema::Reader& reader() noexcept { return reader_; }
 
  private:
@@ -58,9 +59,7 @@ class ElementValues {
   [[nodiscard]] NodeId element_set(const schema::ObjectForm& object, const std::string& place);
   void add_others(KeyedSet& set, KeyedElements& elements, const schema::ObjectForm& object,
                   const std::string& place);
-  // A key as it is written.
   [[nodiscard]] std::string key(const std::string& name, const std::string& place) const;
-  // What follows a key up to the end of its value.
   [[nodiscard]] NodeId content(schema::FormId id);
   [[nodiscard]] NodeId make_content(schema::FormId id);
   [[nodiscard]] NodeId text(const schema::Form& form, const std::string& place);
@@ -76,13 +75,13 @@ class ElementValues {
   const Json& schema_;
   const ElementStyle& style_;
   bool documented_order_;
-  NodeId first_;  // of the grammar's nodes that are made here
+  NodeId first_;  // of the grammar's nodes that this object makes
   schema::Reader reader_;
   schema::Spellings spellings_;
   schema::GrammarBuilder json_;
   PlainText plain_;
   std::size_t depth_ = 0;
-  std::map<schema::FormId, std::optional<NodeId>> contents_;  // nothing while one is being made
+  std::map<schema::FormId, std::optional<NodeId>> contents_;  // empty while one is being made
 };
 
 }  // namespace tooldecode::tools

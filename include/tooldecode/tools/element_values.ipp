@@ -101,7 +101,7 @@ TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& e
   for (const schema::ObjectForm::OtherKeys& others : object.others) {
     if (others.value == schema::nothing_form) continue;
     if (style_.repeats_key()) {
-      // What is said of no key in particular does not ask for one.
+      // A schema for keys in general does not require a key.
       if (others.value == schema::any_form) continue;
       throw Error(Errc::unsupported_keyword, place,
                   "keys that are not listed cannot be repeated behind their values");
@@ -141,7 +141,7 @@ TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
 TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
   static constexpr std::size_t max_nested = 250;
   const auto [at, fresh]                  = contents_.try_emplace(id);
-  std::optional<NodeId>& made             = at->second;  // references into a map stay
+  std::optional<NodeId>& made             = at->second;  // references into a map stay valid
   if (!fresh) {
     if (!made) made = grammar_.reserve();
     return *made;
@@ -179,7 +179,7 @@ TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
                               (form.truth || form.falsehood) + !form.arrays.empty() +
                               !form.objects.empty();
     add_json(ElementKind::number, {.numbers = form.numbers});
-    // A lone number is a number; beside other kinds an integer may be called one.
+    // Alone, a number has the kind number; beside other kinds an integer may have the kind integer.
     if (kinds > 1 && !style_.kinds[static_cast<std::size_t>(ElementKind::integer)].empty()) {
       schema::Form integers{.numbers = form.numbers};
       for (schema::NumberForm& one : integers.numbers) {
@@ -278,7 +278,7 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
     }
     some = grammar_.choice(std::move(then));
   }
-  // White space that is not around a list's value is around its items.
+  // Styles without padding around values have white space around the items of a list instead.
   if (style_.padding == ElementPadding::none) {
     some = grammar_.sequence({spellings_.space(), some});
   }

@@ -48,8 +48,8 @@ TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
   };
   for (const std::string& delimiter : text.without) fails[insert(delimiter)] = 1;
   for (const std::string& delimiter : text.until) ends[insert(delimiter)] = 1;
-  // In the order of their lengths: each beginning with the longest other one that it ends with,
-  // which is none from a control token on.
+  // In order of length: each prefix with the longest other prefix that it ends with. After a
+  // control token there is none.
   std::vector<std::pair<text::Dfa::State, text::Dfa::State>> order{{0, 0}};
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto [at, shorter] = order[i];
@@ -78,7 +78,7 @@ TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
 }
 
 TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) {
-  // What Python and JavaScript strip from a text.
+  // The white space that Python and JavaScript strip.
   const std::string pattern = "[\\s\\x1c-\\x1f\\x85]*";
   const auto compiled       = [](const std::string& whole) {
     return text::utf8_lexeme(text::compile_whole_pattern(whole));
@@ -94,7 +94,7 @@ TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) 
     }
     return compiled(pattern + alternatives + ')');
   }
-  // A trie behind the white space: there may be too many texts for a pattern.
+  // A trie after the white space: there may be too many texts for a pattern.
   std::vector<text::Dfa::Row> rows(space.size());
   const auto insert = [&rows](text::Dfa::State at, char c) {
     const auto byte = static_cast<std::uint8_t>(c);

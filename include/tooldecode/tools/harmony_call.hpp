@@ -20,13 +20,12 @@ namespace tooldecode {
 
 /// `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{...}<|call|>`.
 ///
-/// An answer is messages, one after the other, each with a header: the channel (analysis,
-/// commentary or final), who it is for, what it is written in. The first may lack its header, which
-/// is then the prompt's. A message to a function is a call, whatever its channel, with ` to=`
-/// behind the role or behind the channel; messages to nobody are text. Messages to others
-/// (`python`, `browser.search`) are no calls to `parse`, and no answer to the grammar. Behind a
-/// call only calls follow. The delimiters are text to `write` and `parse`; a vocabulary may have
-/// them as control tokens or not.
+/// An answer is a sequence of messages. Each has a header: channel (analysis, commentary or final),
+/// recipient, content type. The first header may be part of the prompt. A message to a function is
+/// a call on any channel, with ` to=` after the role or after the channel. A message without a
+/// recipient is text. Messages to other recipients (`python`, `browser.search`) are no calls to
+/// `parse`, and the grammar does not allow them. After a call only calls follow. `write` and
+/// `parse` treat delimiters as text; a vocabulary may have them as control tokens.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
@@ -34,28 +33,28 @@ namespace tooldecode {
 ///                  `<|`
 /// \par Source      OpenAI, harmony response format
 struct HarmonyCall {
-  /// What values are written in.
+  /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
-  /// The analysis as a block that precedes an answer.
+  /// Delimiters for the analysis as a reasoning block before an answer.
   [[nodiscard]] static tools::ReasoningDelimiters analysis();
 
   [[nodiscard]] static std::string_view trigger() noexcept;
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
-  /// What begins and ends messages, as far as a block of reasoning ends with another delimiter.
+  /// Delimiters of messages that neither text nor reasoning holds.
   [[nodiscard]] static std::vector<std::string> never_in_text();
 
   [[nodiscard]] static std::string write(std::span<const ToolCall> calls);
 
-  /// The calls of an answer; none where no message is to a function.
+  /// The calls of an answer; none without a message to a function.
   [[nodiscard]] static std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/);
 
-  /// The calls, with the first one's header: there is no delimiter that every call begins with.
+  /// The calls, with the first one's header: no delimiter begins every call.
   [[nodiscard]] static std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                          std::span<const std::size_t> chosen,
                                                          const ChoiceOptions& options);
 
-  /// Messages to nobody.
+  /// Messages without a recipient.
   [[nodiscard]] static AnswerTexts texts(Grammar& grammar);
 
  private:
@@ -70,12 +69,12 @@ struct HarmonyCall {
 
   static NodeId optional_space(Grammar& grammar) { return grammar.optional(grammar.literal(" ")); }
   static NodeId any_channel(Grammar& grammar);
-  // What a header ends with: perhaps a type, then the message.
+  // The end of a header: an optional type, then the message delimiter.
   static NodeId type_of(Grammar& grammar, NodeId type);
   static NodeId type_of_json(Grammar& grammar) { return type_of(grammar, grammar.literal("json")); }
   static NodeId any_type(Grammar& grammar);
 
-  // Reads up to a message; gives who it is for.
+  // Reads up to a message and returns its recipient.
   static std::optional<std::string_view> parse_header(text::ValueReader& reader, bool is_first);
   static std::string_view word(text::ValueReader& reader);
 };

@@ -95,7 +95,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> HarmonyCall::openings(
   const NodeId type     = exact ? constant : type_of_json(grammar);
   const NodeId channel =
       exact ? tools::delimiter(grammar, "<|channel|>commentary") : any_channel(grammar);
-  // Behind the role, and behind the channel.
+  // ` to=` follows the role or the channel.
   const NodeId after_role = grammar.sequence({optional_space(grammar), channel, type});
   std::vector<std::pair<std::string, NodeId>> early, late;
   for (const std::size_t i : chosen) {
@@ -130,7 +130,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> HarmonyCall::openings(
     more = grammar.repeat(grammar.sequence({close, role, call}), options.further_calls(),
                           grammar.empty());
   }
-  // Up to ` to=` a header may be a text's.
+  // Before ` to=` the header may also belong to a text, so calls are marked after it.
   const auto known = [&](NodeId name) {
     return grammar.tagged(CallGrammar::tool_mode, grammar.sequence({name, more, last}));
   };
@@ -206,7 +206,7 @@ TOOLDECODE_INLINE std::optional<std::string_view> HarmonyCall::parse_header(
   if (reader.accept("<|start|>")) {
     reader.expect("assistant");
   } else if (is_first) {
-    // Text, if no header goes on behind it.
+    // This is text, unless a delimiter of a header follows.
     std::size_t delimiter = reader.rest().find("<|");
     while (delimiter != std::string_view::npos) {
       const std::string_view rest = reader.rest().substr(delimiter);
@@ -234,7 +234,7 @@ TOOLDECODE_INLINE std::optional<std::string_view> HarmonyCall::parse_header(
       static_cast<void>(word(reader));
     } else if (!has_channel || reader.rest().starts_with("to=") || word(reader).empty()) {
       reader.fail(
-          "expected the header of a message");  // a word may be a type without its delimiter
+          "expected the header of a message");  // the word may be a type without its delimiter
     }
   }
   return recipient;

@@ -1,5 +1,5 @@
 /// \file
-/// JsonCall: calls as JSON objects between two delimiters, as Hermes and Qwen write them.
+/// JsonCall: calls as JSON objects between delimiters, as Hermes and Qwen write them.
 #pragma once
 
 #include <cstddef>
@@ -22,72 +22,72 @@ namespace tooldecode {
 
 namespace tools {
 
-/// What stands around one call, in place of a format's usual delimiters.
+/// Delimiters around one call that replace the format's usual ones.
 struct CallFence {
-  std::string begin;  ///< precedes the object
-  std::string end;    ///< follows it
+  std::string begin;
+  std::string end;
 };
 
 }  // namespace tools
 
-/// `{"name": "f", "arguments": {...}}`, with delimiters around each call or around all of them, or
-/// with none; text may precede the first delimiter, but not calls without delimiters.
+/// `{"name": "f", "arguments": {...}}` with delimiters around each call, around all calls, or
+/// without any.
 ///
-/// The delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or
-/// not.
+/// Text may precede the first delimiter, but not calls without delimiters. `write` and `parse`
+/// treat delimiters as text; a vocabulary may have them as control tokens.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite
-/// \par Source      NousResearch, Hermes function calling; Salesforce, xLAM; chat templates of
-///                  Qwen2.5, Llama 3.1, Mistral 7B v0.3 and Nemo, EXAONE 4, Granite 3, Nemotron
-///                  Nano v2, Apriel, Phi-4-mini, FireFunction v2, GigaChat 3, InternLM 2.5, Apertus,
-///                  Command R+ and R7B
+/// \par Source      NousResearch, Hermes; Salesforce, xLAM; chat templates of Qwen2.5, Llama 3.1,
+///                  Mistral 7B v0.3 and Nemo, EXAONE 4, Granite 3, Nemotron Nano v2, Apriel,
+///                  Phi-4-mini, FireFunction v2, GigaChat 3, InternLM 2.5, Apertus, Command R+ and
+///                  R7B
 struct JsonCall {
-  std::string begin;      ///< opens a call; empty: the answer begins with the JSON
-  std::string end;        ///< closes it
+  std::string begin;      ///< opens a call; if empty, the answer begins with the JSON
+  std::string end;        ///< closes a call
   std::string separator;  ///< between the delimiters and the object, and between calls
-  std::string arguments = "arguments";  ///< the key of the arguments
+  std::string arguments = "arguments";  ///< key of the arguments
   std::optional<std::string>
-      between{};                ///< stands between calls: the delimiters are around them all
-  bool list           = false;  ///< the calls are a JSON array
-  bool bare_at_start  = false;  ///< calls that an answer begins with need no opening delimiter
-  std::string call_id = "";     ///< the key of a name of the call, which may follow and is not kept
-  std::string name    = "name";  ///< the key of the name; empty: the name is the arguments' key
-  std::string number  = "";  ///< the key of the call's number, which precedes the name as a text
-                             ///< of digits and is not kept
-  std::string open  = "[";   ///< opens the array
-  std::string close = "]";   ///< closes it
-  std::optional<std::string> before_end{};  ///< before a call's end; nothing: the separator
-  tools::TextFrame response{};              ///< what may stand around text
-  /// Other ways in which models open calls where text may stand, with `begin` and `end` of their own;
-  /// what stands behind one is a call where it is an object that begins with a tool's name, in one of
-  /// the usual layouts, and text otherwise. Without a begin, only the answer's first object.
+      between{};                 ///< between calls; if set, the delimiters surround all calls
+  bool list           = false;   ///< the calls are a JSON array
+  bool bare_at_start  = false;   ///< calls at the start of an answer need no opening delimiter
+  std::string call_id = "";      ///< key of a call's id, which may follow; `parse` drops it
+  std::string name    = "name";  ///< key of the name; if empty, the name is the arguments' key
+  std::string number  = "";      ///< key of the call's number, a string of digits before the name;
+                                 ///< `parse` drops it
+  std::string open  = "[";       ///< opens the array
+  std::string close = "]";       ///< closes the array
+  std::optional<std::string> before_end{};  ///< before a call's end; by default the separator
+  tools::TextFrame response{};              ///< what may surround text
+  /// Other delimiters with which models open calls where text may be. What follows one is a call if
+  /// it is an object that begins with a tool's name in one of the usual layouts, and text
+  /// otherwise. A fence with an empty `begin` applies to the answer's first object only.
   std::vector<tools::CallFence> fences{};
-  /// What the key `type` says of a call, where models write one before the name; it is not kept.
-  /// Empty: a call has none.
+  /// The value of the key `type`, which models may write before the name; `parse` drops it. If
+  /// empty, calls have no type.
   std::string call_type{};
 
-  /// What values are written in.
+  /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
-  /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>`, each.
+  /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>` for each call.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
-  /// As hermes; an answer that may be text may also hold calls in ```` ```json ```` blocks, or begin
-  /// with a bare call, with white space as the model likes: so does Qwen2.5-Coder, whose template is
-  /// that of Qwen2.5.
+  /// As hermes. An answer that may be text may also hold calls in ```` ```json ```` blocks, or
+  /// begin with a bare call, with any white space: Qwen2.5-Coder, which shares Qwen2.5's template,
+  /// writes these.
   [[nodiscard]] static JsonCall qwen_2_5();
-  /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`, the tag not needed where the answer
-  /// begins with a call. `"type": "function"` may precede the name, as the models often have it.
+  /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`. An answer that begins with a call
+  /// needs no tag. `"type": "function"` may precede the name, as the models often write it.
   [[nodiscard]] static JsonCall llama();
-  /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`; a call may have an `"id"`, too.
+  /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`; a call may have an `"id"`.
   [[nodiscard]] static JsonCall mistral();
-  /// `{"name": ..., "arguments": {...}}` and nothing else; further calls on further lines.
+  /// `{"name": ..., "arguments": {...}}` and nothing else; each further call is on its own line.
   [[nodiscard]] static JsonCall bare() { return {"", "", "", "arguments", "\n"}; }
   /// `[{"name": ..., "arguments": {...}}, {...}]` and nothing else.
   [[nodiscard]] static JsonCall bare_list() { return {"", "", "", "arguments", ", ", true}; }
 
-  /// `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, each.
+  /// `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` for each call.
   [[nodiscard]] static JsonCall exaone() { return {"<tool_call>", "</tool_call>", ""}; }
   /// `<|tool_call|>[{"name": ..., "arguments": {...}}, {...}]`.
   [[nodiscard]] static JsonCall granite();
@@ -108,11 +108,11 @@ struct JsonCall {
   /// `<|tools_prefix|>[{"f": {...}}, {"g": {...}}]<|tools_suffix|>`.
   [[nodiscard]] static JsonCall apertus();
   /// `<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "f", "parameters": {...}}\n]` and
-  /// `<|END_ACTION|>`; text is a response in marks of its own.
+  /// `<|END_ACTION|>`; text is a response between its own delimiters.
   [[nodiscard]] static JsonCall command_r7b();
   /// ```` Action:\n```json\n[{"tool_name": "f", "parameters": {...}}]\n``` ````.
   [[nodiscard]] static JsonCall command_r_plus();
-  /// ```` ```json\n{"name": ..., "arguments": {...}}\n``` ````, each.
+  /// ```` ```json\n{"name": ..., "arguments": {...}}\n``` ```` for each call.
   [[nodiscard]] static JsonCall fence() { return {"```json", "```", "\n"}; }
 
   [[nodiscard]] std::string_view trigger() const noexcept;
@@ -121,40 +121,39 @@ struct JsonCall {
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
 
-  /// The calls of an answer; none where it has no opening delimiter, or does not begin with the
-  /// JSON.
+  /// The calls of an answer. There are none without an opening delimiter, or without the JSON at
+  /// the start where the format has no delimiter.
   ///
-  /// \param tools  those whose names tell a call in `fences` from text
+  /// \param tools  their names tell a call in `fences` from text
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
-  /// The first call's object, its closing delimiter and further calls, behind the opening
-  /// delimiter; or behind a brace that an answer begins with.
+  /// The first call's object, its closing delimiter and further calls: after the opening delimiter,
+  /// or after a brace at the start of an answer.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const;
 
  private:
-  // Most bytes of white space at a place of a fence: a line end, and an indent of eleven levels.
+  // White space in a fence, in bytes: a line end and an indent of eleven levels.
   static constexpr std::uint32_t fence_whitespace = 23;
-  // The ways in which an answer that may be text opens calls without `begin`.
+  // The openings without `begin`, for answers that may be text.
   void append_fences(std::vector<CallOpening>& openings, Grammar& grammar, const ToolSet& tools,
                      const std::vector<std::pair<std::string, NodeId>>& named,
                      const ChoiceOptions& options) const;
-  // The fence that is first in a text, and where it is.
+  // The first fence in a text, and its position.
   [[nodiscard]] std::optional<std::pair<std::size_t, const tools::CallFence*>> find_fence(
       std::string_view text, const ToolSet& tools) const;
-  // What a call of a tool, whose name is given as JSON, begins with in a fence, in each layout.
+  // The beginnings of a tool's call in a fence, one for each layout; the name is JSON.
   [[nodiscard]] std::vector<std::string> beginnings(const tools::CallFence& fence,
                                                     std::string_view name_text) const;
-  // The tools' names, each with what follows it in the call's object.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
   [[nodiscard]] ToolCall parse_call(text::ValueReader& reader) const;
-  // What precedes the name in a call's object, and the name's key.
+  // Everything in a call's object up to the key of the name.
   [[nodiscard]] NodeId before_name(Grammar& grammar, const ChoiceOptions& options) const;
   [[nodiscard]] const std::string& before_last() const;
-  // Calls between one pair of delimiters, to the end of the text.
+  // Reads calls between one pair of delimiters, up to the end of the text.
   void parse_all(text::ValueReader& reader, std::vector<ToolCall>& calls) const;
 };
 static_assert(CallFormat<JsonCall>);

@@ -205,8 +205,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
                                                               const ToolSet& tools,
                                                               std::span<const std::size_t> chosen,
                                                               const ChoiceOptions& given) const {
-  // What a fence holds is laid out as the model likes, and so is what the usual delimiters hold.
-  // Where no call may be made, neither may text hold one.
+  // Models choose the layout of calls in fences and between the usual delimiters. Where calls are
+  // not allowed, text must not hold one.
   const bool has_fences =
       !fences.empty() && !given.text_schema &&
       (given.choice == ToolChoice::automatic || given.choice == ToolChoice::none);
@@ -214,13 +214,13 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   if (has_fences) options.whitespace = std::max(given.whitespace, fence_whitespace);
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   const NodeId space = text.space();
-  // With whitespace 0 the delimiters' own separators stand where whitespace may.
+  // With whitespace 0, the separators of the delimiters replace optional white space.
   const bool exact  = options.whitespace == 0;
   const NodeId gap  = exact ? grammar.literal(separator) : space;
   const auto named  = names(grammar, tools, chosen, options);
   const NodeId body = grammar.sequence({space, before_name(grammar, options), grammar.trie(named)});
   const NodeId whole = grammar.sequence({grammar.literal("{"), body});
-  // What the format writes, and with any white space around it.
+  // What the format writes, with optional white space around it.
   const auto spaced = [&](std::string_view written) {
     const NodeId as_it_is = tools::delimiter(grammar, written);
     if (exact || written.empty()) return as_it_is;
@@ -233,7 +233,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
     const NodeId opened = spaced(open);
     before              = begin.empty() ? space : grammar.sequence({gap, opened});
   }
-  const bool is_open = begin.empty() && !list;  // the brace was the trigger
+  const bool is_open = begin.empty() && !list;  // the trigger was the brace
   const NodeId first = is_open ? body : grammar.sequence({before, whole});
   if (options.open_ended) {
     const NodeId rest = grammar.lexeme(tools::any_text());

@@ -1,5 +1,5 @@
 /// \file
-/// KeyedElements: members that are written as elements, each between delimiters of its own.
+/// KeyedElements: members written as elements, each between its own delimiters.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@
 
 namespace tooldecode::tools {
 
-/// Collects the members of a KeyedSet whose keys stand between two delimiters, in every spelling of
-/// these.
+/// Adds members to a KeyedSet whose keys stand between two delimiters, in every spelling of the
+/// delimiters.
 ///
 /// \par Complexity  O(spellings of the delimiters x bytes of the key) per member
 /// \par Threads     one at a time
 class KeyedElements {
  public:
-  /// \param set  what members are added to
+  /// \param set  receives the members
   KeyedElements(KeyedSet& set, std::string_view before_key, std::string_view after_key);
 
-  /// \param value  what follows the key's end
+  /// \param value  what follows the end of the key
   void add(const std::string& key, NodeId value, bool required);
-  /// Members of any other key that is an identifier.
+  /// Adds members with any other key that is an identifier.
   void add_others(NodeId value);
-  /// The same of a text that an automaton accepts.
+  /// Adds members with any other key that an automaton accepts.
   void add_others(NodeId value, const text::TextDfa& keys);
 
  private:

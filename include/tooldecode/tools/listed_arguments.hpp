@@ -1,5 +1,5 @@
 /// \file
-/// A tool's arguments one by one, for formats that do not write them as one object.
+/// A tool's arguments one by one, for formats that do not write them as one JSON object.
 #pragma once
 
 #include <optional>
@@ -17,78 +17,84 @@
 
 namespace tooldecode::tools {
 
-/// An argument's schema and where it stands; of one that is not documented, that of any other.
+/// An argument's schema and its place. For an undocumented argument it is that of
+/// `additionalProperties`.
 struct ArgumentSchema {
   const JsonValue* schema;
   std::string pointer;
 };
 
+/// Finds the schema of an argument.
+///
 /// \par Complexity  O(arguments)
 /// \par Threads     pure; refers to the tool
 [[nodiscard]] ArgumentSchema argument_schema(const Tool& tool, const std::string& key);
 
-/// The same where strings go without quotes. Of a tool that is not strict: any string, or null, where
-/// the document has no more than that, since a text does not tell by itself what it is; else as
-/// above.
+/// Finds the schema of an argument where strings have no quotes.
+///
+/// For a tool that is not strict: any string (or null) where the document admits nothing else,
+/// because the text alone does not show its type. Otherwise as argument_schema.
 ///
 /// \par Complexity  O(arguments), and where the tool is not strict, as Reader
 [[nodiscard]] ArgumentSchema plain_argument_schema(const Tool& tool, const std::string& key);
 
-/// Whether a keyword of an object speaks of single properties, or of no object.
+/// True where a keyword of an object is about single properties, or not about objects.
 [[nodiscard]] bool says_nothing_of_all(std::string_view keyword);
 
-/// Whether a tool's parameters are listed as properties, and nothing says more of them.
+/// True where a tool's parameters are only a list of properties.
 [[nodiscard]] bool are_listed(const Tool& tool);
 
-/// How the values of an argument are written where strings go without quotes: one way for a key,
-/// whichever other arguments a call has. Nothing where Reader refuses the parameters.
+/// How the values of an argument are written where strings have no quotes.
 ///
-/// \par Complexity  as Reader, of the argument's schema where arguments are listed, else of all
+/// A key is always written in the same way, whichever other arguments a call has. Empty where
+/// Reader refuses the parameters.
+///
+/// \par Complexity  as Reader: for listed arguments of the argument's schema, else of all
 [[nodiscard]] std::optional<PlainForm> find_argument_form(const Tool& tool, const std::string& key);
 
-/// The objects that a tool's parameters describe, of which a call's arguments are one: combinations
-/// and conditions become alternatives.
+/// The alternatives for a call's arguments, as objects: combinations and conditions of the tool's
+/// parameters become alternatives.
 ///
 /// \par Complexity  as Reader, and O(objects x keys), see BuildBudget
 /// \par Threads     one at a time; refers to the reader
 /// \par Errors      as Reader
 class ListedArguments {
  public:
-  /// \param reader  of the tool's parameters
+  /// \param reader  reads the tool's parameters
   ListedArguments(const Tool& tool, schema::Reader& reader);
 
-  /// Each has the documented keys first, in their order, and as a member each key that any of them
-  /// has, unless it may have no such key.
+  /// The alternatives. Each lists documented keys first, in document order, then every key that any
+  /// of them has; keys that the alternative excludes are left out.
   [[nodiscard]] const std::vector<schema::ObjectForm>& objects() const noexcept { return objects_; }
-  /// How an argument is written where strings go without quotes, see find_argument_form.
+  /// How an argument is written where strings have no quotes, see find_argument_form.
   [[nodiscard]] PlainForm plain_form(const std::string& key) const;
-  /// The same of the keys of a class of an object's.
+  /// The same for the keys of one class of undocumented keys.
   ///
-  /// \par Errors      Error{unsupported_keyword} where some of them are written in another way
+  /// \par Errors      Error{unsupported_keyword} where some of them are written differently
   [[nodiscard]] PlainForm plain_form(const schema::ObjectForm::OtherKeys& others) const;
-  /// The form of a member's values where strings go without quotes, see plain_argument_schema.
+  /// The form of a member's values where strings have no quotes, see plain_argument_schema.
   [[nodiscard]] schema::FormId plain_value(const std::string& key, schema::FormId value) const;
-  /// Where an argument's schema stands, as far as there is one place.
+  /// The place of an argument's schema, or of the parameters where there is no single place.
   [[nodiscard]] std::string pointer(const std::string& key, schema::FormId value) const;
-  /// The error of parameters that no list of arguments meets.
+  /// Throws Error{unsatisfiable_schema} at the tool's parameters.
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:
-  // What the values of a key are.
+  // Which kinds of values a key has.
   struct Kinds {
     bool text = false, null = false, other = false;
     void add(const schema::Form& form) noexcept;
     [[nodiscard]] PlainForm plain_form() const noexcept;
   };
 
-  // Where the keyword stands that speaks of keys by their texts.
+  // The place of `patternProperties` or `propertyNames`.
   [[nodiscard]] std::string pointer_to_patterns() const;
   void list_members(schema::ObjectForm& object, const std::vector<std::string>& names);
 
   const Tool& tool_;
   schema::Reader& reader_;
   std::vector<schema::ObjectForm> objects_;
-  std::unordered_map<std::string, Kinds> kinds_;  // of the members
+  std::unordered_map<std::string, Kinds> kinds_;
 };
 
 }  // namespace tooldecode::tools

@@ -24,38 +24,38 @@
 
 namespace tooldecode::tools {
 
-/// How the values of a schema are written where strings may go without quotes.
+/// How the values of a schema are written in formats with unquoted strings.
 enum class PlainForm : std::uint8_t {
-  json,      ///< as JSON: none is a string
-  mixed,     ///< as JSON: some are strings, which need their quotes
-  text,      ///< strings, without quotes
-  nullable,  ///< strings without quotes, or `null`, which is never a string
+  json,      ///< JSON without strings
+  mixed,     ///< JSON with strings, which have quotes
+  text,      ///< unquoted strings
+  nullable,  ///< unquoted strings, or `null`, which is never a string
 };
 
-/// How the values of a schema's form are written.
+/// How the values of a form are written.
 [[nodiscard]] PlainForm plain_form(const schema::Form& form);
 
-/// The same of a schema in a document; nothing where Reader refuses it.
+/// How the values of a schema in a document are written; empty where Reader refuses it.
 [[nodiscard]] std::optional<PlainForm> find_plain_form(const JsonValue& schema,
                                                        const JsonValue& root);
 
-/// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the delimiter behind it.
+/// Adds unquoted strings to a Grammar: UTF-8 text that does not hold the delimiter after it.
 ///
 /// \par Complexity  O(size of the form x bytes of the delimiter)
 /// \par Threads     one at a time per Grammar
-/// \par Errors      those of Reader's texts; Error{unsupported_keyword} for a listed text
-///                  that holds the delimiter; Error{unsatisfiable_schema}
+/// \par Errors      those of Reader's texts; Error{unsupported_keyword} for a listed text that
+///                  holds the delimiter; Error{unsatisfiable_schema}
 class PlainText {
  public:
   /// \param delimiter  UTF-8, not empty
-  /// \param excluded   further texts that none holds; those listed that do are left out
+  /// \param excluded   more texts that no string holds; listed strings that hold one are left out
   PlainText(Grammar& grammar, std::string delimiter, std::vector<std::string> excluded = {});
 
-  /// The values of a form that is text or nullable; `pointer` is where its schema stands.
+  /// The values of a `text` or `nullable` form; `pointer` is the place of its schema.
   [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id, const std::string& pointer);
-  /// The same, and nothing where no value is in the form, however it is written.
+  /// The same, but nothing where the form has no value in any notation.
   ///
-  /// \param json  of the same grammar and reader
+  /// \param json  a builder for the same grammar and reader
   [[nodiscard]] NodeId value_or_nothing(schema::Reader& reader, schema::FormId id,
                                         const std::string& pointer, schema::GrammarBuilder& json);
 

@@ -1,5 +1,5 @@
 /// \file
-/// PositionalCall: a call without keys amid text, as ToolkenGPT and ToolDec write it.
+/// PositionalCall: a call without keys inside text, as ToolkenGPT and ToolDec write it.
 #pragma once
 
 #include <cstddef>
@@ -25,25 +25,25 @@ class Reader;
 class Spellings;
 }  // namespace schema
 
-/// One call at the end of an answer's text, its arguments JSON values in the documented order.
+/// One call at the end of an answer's text; its arguments are JSON values in the documented order.
 ///
-/// Only the last arguments can be left out, and only documented ones can be given. The text goes on
-/// in another answer, behind the call's result.
+/// Only the last arguments can be left out, and only documented ones can be given. The text
+/// continues in another answer, after the call's result.
 ///
 /// \par Complexity  write O(length of the text); parse O(length x tools)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for calls
 ///                  that the format cannot write; Error{invalid_option} for leading keys out of
-///                  order; Error{unsatisfiable_schema} where no call conforms that leaves out the
-///                  last arguments only; Error{unsupported_name} for a name that holds a delimiter
+///                  order; Error{unsatisfiable_schema} where no conforming call leaves out only the
+///                  last arguments; Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      Hao et al., ToolkenGPT, arXiv:2305.11554; Zhang et al., ToolDec,
 ///                  arXiv:2310.07075
 struct PositionalCall {
   std::string begin;         ///< before the name
   std::string middle;        ///< between the name and the arguments
-  std::string end;           ///< behind the arguments
-  bool is_delimiter = true;  ///< `begin` opens a call whatever follows; else the name has to
+  std::string end;           ///< after the arguments
+  bool is_delimiter = true;  ///< `begin` alone opens a call; otherwise a name must follow
 
-  /// What values are written in.
+  /// The language of values.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// `<square>(16)=`.
@@ -53,19 +53,19 @@ struct PositionalCall {
 
   [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
-  /// \param tools  says the order of the arguments: without it they keep their own
+  /// \param tools  have the order of the arguments; without them it stays as given
   [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools = {}) const;
 
-  /// The call of an answer; none where no tool's name stands in its delimiters.
+  /// The call of an answer; none where no tool's name stands between the delimiters.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
-  /// An argument as it stands in a call, see CallFormat.
+  /// One argument of a call, see CallFormat.
   [[nodiscard]] static std::pair<std::string, JsonValue> read_argument(const Tool& tool,
                                                                        std::size_t given,
                                                                        std::string_view before,
                                                                        std::string_view text);
 
-  /// `square>(16)=`, behind the opening delimiter.
+  /// `square>(16)=`, after the opening delimiter.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const;

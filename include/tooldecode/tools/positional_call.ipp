@@ -34,7 +34,7 @@ namespace tooldecode {
 
 namespace detail {
 
-// Whether an object of a form may have these keys and no others.
+// True where an object of the form may have exactly these keys.
 TOOLDECODE_INLINE bool is_whole(const schema::ObjectForm& object,
                                 std::span<const std::string> keys) {
   const auto has = [&](const std::string& key) {
@@ -173,7 +173,7 @@ TOOLDECODE_INLINE NodeId PositionalCall::arguments(Grammar& grammar, const schem
     const tools::ListedArguments listed(tool, reader);
     std::vector<NodeId> choices;
     for (const schema::ObjectForm& object : listed.objects()) {
-      // From the last argument to the first: what may follow once those before are written.
+      // From the last argument to the first: `tail` is what may follow the arguments before it.
       NodeId tail = grammar.nothing();
       for (std::size_t i = names.size() + 1; i-- > 0;) {
         BuildBudget::spend(steps_of(object));

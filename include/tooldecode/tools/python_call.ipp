@@ -179,7 +179,7 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
     }
   }
   if (tools::are_listed(tool)) return;
-  // Names that are documented elsewhere are read as any other is.
+  // Names that only combinations document are read like undocumented names.
   schema::Reader reader(tool.parameters, tools::parameter_rules(tool));
   const schema::FormId form = reader.form(tool.parameters, tool.parameters_pointer);
   for (const schema::ObjectForm& object : reader.written(form).objects) {

@@ -1,5 +1,5 @@
 /// \file
-/// StringsWithout: JSON's strings without those that hold some texts.
+/// StringsWithout: JSON strings that do not hold certain texts.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace tooldecode::tools {
 
-/// For Grammar::append: the lexeme of JSON's strings of any text becomes one of those that hold none
-/// of some texts as they are written; lexemes of patterns and formats stay as they are.
+/// A map of lexemes for Grammar::append: replaces the lexeme of any JSON string by one of strings
+/// whose written form holds none of some texts. Lexemes of patterns and formats stay as they are.
 ///
 /// \par Complexity  construction O(bytes of the texts x 256); a call O(1)
 /// \par Threads     immutable

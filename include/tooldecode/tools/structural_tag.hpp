@@ -1,5 +1,5 @@
 /// \file
-/// StructuralTag: answers as a JSON document describes them, in the language of XGrammar.
+/// Answers described by a structural tag, XGrammar's JSON document.
 #pragma once
 
 #include <tooldecode/grammar/grammar.hpp>
@@ -11,22 +11,22 @@ namespace tools {
 
 /// Adds the texts of a structural tag to a Grammar.
 ///
-/// A document is `{"type": "structural_tag", "format": ...}`, or the older `{"structures": [{"begin",
-/// "schema", "end"}], "triggers": [...]}`. Formats are `const_string`, `json_schema`,
+/// A document is `{"type": "structural_tag", "format": ...}`, or the older `{"structures":
+/// [{"begin", "schema", "end"}], "triggers": [...]}`. Formats are `const_string`, `json_schema`,
 /// `qwen_xml_parameter`, `regex`, `grammar`, `any_text`, `sequence`, `or`, `optional`, `plus`,
-/// `star`, `repeat`, `tag`, `triggered_tags`, `tags_with_separator`, `dispatch`, and of tokens
+/// `star`, `repeat`, `tag`, `triggered_tags`, `tags_with_separator`, `dispatch`, and for tokens
 /// `token`, `any_tokens`, `token_triggered_tags` and `token_dispatch`.
 ///
-/// Texts are XGrammar's, but for these. JSON Schema says what values conform: objects are open
-/// unless the schema closes them, `any_order` gives up the order of properties and nothing else,
-/// and a key is written once. Expressions are those of ECMA-262, and match as a whole. Where a
-/// vocabulary has a control token for a delimiter, either spelling will do; free text holds no
-/// control token. White space is bounded, see StructuralTagOptions. In an element that names the
-/// kind of its value the value is of that kind.
+/// The texts are XGrammar's, with these differences. Values conform to JSON Schema: objects are
+/// open unless the schema closes them, `any_order` frees only the order of properties, and each key
+/// occurs once. Expressions are ECMA-262 and match as a whole. A delimiter that the vocabulary has
+/// as a control token may be written as token or text; free text holds no control token. White
+/// space is bounded, see StructuralTagOptions. In an element that names the kind of its value, the
+/// value has that kind.
 ///
-/// Refused are fields that are not known, `max_tokens`, `exclude_token`, `excludes` of values,
-/// tokens that write text where a text is to be without them, a trigger inside another one, a
-/// trigger that begins no tag, and a tag that no trigger begins.
+/// These are refused: unknown fields, `max_tokens`, `exclude_token`, `excludes` of values, excluded
+/// tokens that write text, a trigger inside another one, a trigger that begins no tag, and a tag
+/// that no trigger begins.
 ///
 /// \par Complexity  O(size of the document), schemas as SchemaCompiler, expressions as
 ///                  compile_pattern, grammars as parse_grammar, triggers as turning_text

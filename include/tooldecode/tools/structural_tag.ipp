@@ -38,7 +38,7 @@ namespace tooldecode::tools {
 
 namespace detail {
 
-// Reads formats, one inside the other.
+// Reads nested formats.
 class TagReader {
  public:
   using Json = JsonValue;
@@ -58,14 +58,14 @@ class TagReader {
   }
 
  private:
-  // What ends the tag around a format: its free text holds none of these.
+  // Ends of the surrounding tag, which its free text does not hold.
   struct Ends {
     std::vector<std::string> texts{};
-    std::vector<std::string> controls{};  // names of tokens
+    std::vector<std::string> controls{};  // names of control tokens
   };
-  // A tag as far as it has been read: how it begins, and all that follows.
+  // A partly read tag: its beginning and all that follows.
   struct ReadTag {
-    std::string begin;  // text, or what a grammar reads for a token
+    std::string begin;  // text, or a token as a grammar reads it
     bool is_token = false;
     NodeId after{};
   };
@@ -364,7 +364,7 @@ class TagReader {
                 fields.pointer(field) + '/' + std::to_string(unused - is_used.begin()),
                 "begins no tag");
   }
-  // The older form.
+  // The older form of a document.
   NodeId structures(TagFields& fields) {
     std::vector<ReadTag> tags;
     for (const Json& one : fields.list("structures")) {

@@ -1,5 +1,5 @@
 /// \file
-/// TagFields: an object of a structural tag, field by field, with the place of what is wrong.
+/// TagFields: the fields of an object in a structural tag; errors name the place.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 
 namespace tooldecode::tools {
 
-/// Reads the fields of one object; `finish` refuses those that nobody has asked for.
+/// Reads the fields of one object; `finish` refuses fields that were not read.
 ///
-/// A field that is null is one that is missing: so do peers write what is not set.
+/// A field that is null counts as missing, because other tools write unset fields as null.
 ///
 /// \par Complexity  O(fields) per field
 /// \par Threads     one at a time; refers to the document
@@ -26,29 +26,29 @@ class TagFields {
  public:
   using Json = JsonValue;
 
-  /// \param pointer  where the object stands
+  /// \param pointer  the object's place
   TagFields(const Json& object, std::string pointer);
 
   [[nodiscard]] const std::string& pointer() const noexcept { return pointer_; }
-  /// Where a field stands.
+  /// The place of a field.
   [[nodiscard]] std::string pointer(std::string_view field) const;
   [[noreturn]] void fail(std::string_view field, std::string_view what) const;
 
-  /// A field, where there is one.
+  /// The field, or null where it is missing.
   [[nodiscard]] const Json* find(std::string_view field);
   [[nodiscard]] const Json& get(std::string_view field);
   [[nodiscard]] std::string text(std::string_view field);
   [[nodiscard]] bool flag(std::string_view field, bool otherwise);
-  /// A number from 0 on.
+  /// A number of at least 0.
   [[nodiscard]] std::optional<std::uint32_t> find_count(std::string_view field);
-  /// A list; `field` is required where it must not be empty.
+  /// A required list that is not empty.
   [[nodiscard]] const Json& list(std::string_view field);
-  /// Strings that are not empty; none where the field is missing.
+  /// Strings that are not empty; no strings where the field is missing.
   [[nodiscard]] std::vector<std::string> texts(std::string_view field);
 
-  /// Says that a field is not supported, where there is one.
+  /// Throws Error{unsupported_keyword} where the field is present.
   void refuse(std::string_view field, std::string_view why);
-  /// Refuses the first field that was not asked for.
+  /// Refuses the first field that was not read.
   void finish() const;
 
  private:
@@ -57,7 +57,7 @@ class TagFields {
   std::vector<std::string> asked_;
 };
 
-/// Whether a format has texts that nothing in it ends, so that what ends them must stand around it.
+/// True where a format has texts without an end, so that the surrounding format must end them.
 [[nodiscard]] bool ends_nowhere(const JsonValue& format);
 
 }  // namespace tooldecode::tools

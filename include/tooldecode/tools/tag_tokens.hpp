@@ -1,5 +1,5 @@
 /// \file
-/// TagTokens: the tokens that a structural tag names, by number or by text, as bytes of a grammar.
+/// TagTokens: the tokens that a structural tag names by number or text, as bytes of a grammar.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace tooldecode::tools {
 
-/// Any text with any control tokens in it, but for some.
+/// Any text with any control tokens, except some.
 using ebnf::any_tokens;
 
-/// Any tokens but some, and each trigger only where it turns into something else.
+/// Any tokens except some; a trigger occurs only at the beginning of `turn`.
 ///
 /// \param triggers  names of control tokens
 /// \param turn      a trigger and what follows it
 [[nodiscard]] NodeId turning_tokens(Grammar& grammar, const std::vector<std::string>& triggers,
                                     std::vector<std::string> without, NodeId turn, TurnCount count);
 
-/// Looks tokens of documents up, see GrammarTokens.
+/// Looks up the tokens of a document, see GrammarTokens.
 ///
 /// \par Complexity  O(log V) per token
 /// \par Errors      Error{malformed_document}, Error{unknown_token} and Error{unsupported_keyword}
@@ -35,12 +35,12 @@ class TagTokens {
  public:
   using Json = JsonValue;
 
-  /// \param vocabulary  null where none is known: then every token is refused
+  /// \param vocabulary  null if unknown: then every token is refused
   explicit TagTokens(const Vocabulary* vocabulary) : tokens_(vocabulary) {}
 
-  /// What a grammar reads for a token.
+  /// The bytes that a grammar reads for a token.
   [[nodiscard]] std::string bytes(const Json& token, const std::string& pointer) const;
-  /// The name of a control token, or of one that ends texts; other tokens are refused.
+  /// The name of a control token or an end token; other tokens are refused.
   [[nodiscard]] std::string control_name(const Json& token, const std::string& pointer) const;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// ToolCall: the name of a tool and the arguments it is called with, as a value.
+/// ToolCall: the name of a tool and its arguments.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tooldecode {
 
-/// A call as a model means it: which tool, and what arguments.
+/// A tool call by meaning.
 ///
-/// Calls are equal when they mean the same: the order of keys does not count, 1 equals 1.0, true
+/// Equality compares meaning: the order of keys does not matter, 1 equals 1.0, true
 /// does not equal 1. `arguments` keeps the order in which they were written.
 ///
 /// \par Complexity  comparison and canonical text O(size of the arguments)
@@ -19,7 +19,7 @@ struct ToolCall {
   std::string name;
   JsonValue arguments = JsonValue::object();
 
-  /// `{"arguments":{...},"name":"..."}` as canonical_json writes it: equal calls have equal texts.
+  /// `{"arguments":{...},"name":"..."}` in canonical_json's form; equal calls have equal texts.
   [[nodiscard]] std::string canonical_text() const;
   friend bool operator==(const ToolCall& a, const ToolCall& b) {
     return a.name == b.name && a.canonical_text() == b.canonical_text();

@@ -107,7 +107,7 @@ TOOLDECODE_INLINE void ToolSet::check_depth(const Json& value, std::size_t depth
   if (depth > text::ValueReader::max_depth) {
     throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
   }
-  if (!value.is_structured()) return;  // a scalar would visit itself
+  if (!value.is_structured()) return;  // iteration over a scalar would visit itself
   for (const Json& member : value) check_depth(member, depth + 1);
 }
 
@@ -160,7 +160,7 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
   }
   if (!document.contains("name")) {
-    // A list of tools, as Gemini has it also inside of another one.
+    // A list of tools; Gemini also nests one list in another.
     for (const char* key : list_keys) {
       if (!document.contains(key) || !document[key].is_array()) continue;
       return add_list(document[key], tools::extend_pointer(pointer, key), names);
@@ -180,7 +180,7 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     body    = spec;
     pointer = tools::extend_pointer(pointer, "toolSpec");
   } else if (const Json* type = member(document, "type"); type && !is_custom) {
-    // Tools that a provider runs have names, too, and no parameters.
+    // Tools that the provider runs also have names, but no parameters.
     const bool is_own = *type == "function" || has_parameters(document);
     if (!is_own || !document.contains("name")) {
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
@@ -270,7 +270,7 @@ TOOLDECODE_INLINE const ToolSet::Json* ToolSet::bedrock_schema(const Json& schem
 
 TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, const Json& schema, std::string pointer) {
   tool.parameters_pointer = std::move(pointer);
-  std::vector<tools::Note> unused;  // about what is not enforced
+  std::vector<tools::Note> unused;  // notes about a schema that is not enforced are dropped
   tools::DocumentReader reader(tool.name, tool.strict ? notes_ : unused, lenient_);
   tool.parameters = reader.parameters(schema, tool.parameters_pointer);
   if (tool.strict) return;
@@ -360,7 +360,7 @@ TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
   }
   if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
     for (const auto& name : *listed) {
-      if (!name.is_string()) continue;  // an error once the schema is read
+      if (!name.is_string()) continue;  // reported when the schema is read
       const auto& text = name.string();
       if (known.insert(text).second) names.push_back(text);
     }

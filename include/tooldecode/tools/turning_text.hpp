@@ -1,5 +1,5 @@
 /// \file
-/// Free text that turns into something else wherever a trigger has been written.
+/// Free text in which certain content must follow each trigger.
 #pragma once
 
 #include <span>
@@ -11,29 +11,29 @@
 
 namespace tooldecode::tools {
 
-/// What ends free text, and what follows it.
+/// A trigger and what must follow it.
 struct TextTurn {
-  std::string trigger;  ///< text, or with control tokens as a grammar reads them
-  NodeId then{};        ///< what follows the trigger
+  std::string trigger;  ///< text, or control tokens as a grammar reads them
+  NodeId then{};
 };
 
-/// How often free text turns.
+/// How many triggers free text may have.
 enum class TurnCount : std::uint8_t {
-  once,   ///< at most; what follows the trigger ends the text
-  again,  ///< text goes on behind it
+  once,   ///< at most one; what follows it ends the text
+  again,  ///< any number; the text continues after each
 };
 
-/// The ways into a delimiter that begins with a trigger: the trigger as text, and each spelling with
-/// control tokens of the beginning that covers it.
+/// The turns for a delimiter that begins with a trigger: one for the trigger as text, and one for
+/// each spelling with control tokens of the delimiter's beginning that covers the trigger.
 ///
 /// \param after  what follows the delimiter
 ///
-/// \par Errors  Error{limit_exceeded} for a trigger of more than six delimiters
+/// \par Errors      Error{limit_exceeded} for a trigger of more than six delimiters
 [[nodiscard]] std::vector<TextTurn> turns_into(Grammar& grammar, std::string_view trigger,
                                                std::string_view delimiter, NodeId after);
 
-/// Free text that holds none of some texts, and each trigger only where what follows it follows.
-/// Where several triggers end at one place the longest counts.
+/// Free text that holds none of some texts; after each trigger its turn's `then` follows. Where
+/// several triggers end at the same place, the longest one counts.
 ///
 /// \par Complexity  O(triggers x bytes of triggers and texts x 256)
 /// \par Errors      Error{unsupported_keyword} where a trigger stands inside another one: the outer

@@ -1,5 +1,5 @@
 /// \file
-/// XmlCall: calls as elements, an argument each, as Qwen3-Coder, DeepSeek and others write them.
+/// XmlCall: calls as elements, one per argument, as Qwen3-Coder, DeepSeek and others write them.
 #pragma once
 
 #include <cstddef>
@@ -31,66 +31,71 @@ class ListedArguments;
 }  // namespace tools
 
 namespace detail {
-/// Makes the values of an argument that are in a form.
+/// Builds the values of an argument from a form.
 using MakeValue =
     std::function<NodeId(tools::PlainForm form, const std::string& key, schema::FormId id)>;
 }  // namespace detail
 
-/// A call as an element with one inside for each argument; text may precede the first call. The
-/// delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
+/// A call as an element with one inner element for each argument.
 ///
-/// Where there is a style, values tell by themselves what they are, see ElementText. Else strings
-/// are written as they are, up to the delimiter that closes them; anything else is JSON, and so are
-/// the values of a parameter that may be a string or something else than null. Which it is the
-/// tool's document says: of tools and keys that are not documented, what is JSON is read as such and
-/// the rest is a string.
+/// Text may precede the first call. `write` and `parse` treat delimiters as text; a vocabulary may
+/// have them as control tokens.
+///
+/// With a style, values show their own type, see ElementText. Without one, strings are written as
+/// they are, up to the closing delimiter, and other values are JSON. A parameter that admits
+/// strings and other values than null is written as JSON throughout. The tool's document decides
+/// this. For tools and keys without documentation, text that is JSON is read as JSON and other text
+/// as a string.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for strings that the format cannot hold;
 ///                  Error{unsupported_keyword} for keys that are not listed where some have strings
-///                  without quotes and others have not;
-///                  Error{unsupported_name} for a name that holds a delimiter, or white space that
-///                  the format does not tell from its own
+///                  without quotes and others do not; Error{unsupported_name} for a name that holds
+///                  a delimiter, or white space that the format cannot tell from its own
 /// \par Source      chat templates of Qwen3-Coder (and Qwen3.5, MiMo, Nemotron 3 Nano), GLM-4.5 to
 ///                  4.7, Seed-OSS, MiniMax M2, MiniCPM5, Kimi K3, Gemma 4; DeepSeek-V3.2 and V4,
 ///                  encoding; XGrammar 0.2, structural tags of Cohere's models
 struct XmlCall {
-  std::string begin;                   ///< opens a call
-  std::string before_name;             ///< may be empty
-  std::string after_name;              ///< may be empty
-  std::string before_key;              ///< opens an argument
-  std::string after_key;               ///< closes its key
-  std::string before_value;            ///< may be empty: the key's end opens the value
-  std::string after_value;             ///< closes it
-  std::string padding;                 ///< around a value; not part of it
-  std::string after_values;            ///< may be empty
-  std::string end;                     ///< closes a call
-  bool bare            = false;        ///< `begin` may be missing, and `end` where it is
-  std::string gap      = "\n";         ///< between elements
-  std::string call_gap = "\n";         ///< between calls, and between them and their section
-  std::string section_begin{};         ///< before the first call; may be empty
-  std::string section_end{};           ///< behind the last call
-  std::string number_end{};            ///< closes the number of a call; empty: they have none
-  bool number_first          = false;  ///< the number follows `begin`; else `after_name`
-  std::uint32_t first_number = 0;      ///< that of the first call; any is read, and none is kept
-  bool ends_thought          = false;  ///< calls may end a block of reasoning
-  std::optional<tools::ElementStyle> style{};  ///< of values that tell what they are
-  tools::TextFrame response{};                 ///< what may stand around text
+  std::string begin;               ///< opens a call
+  std::string before_name;         ///< may be empty
+  std::string after_name;          ///< may be empty
+  std::string before_key;          ///< opens an argument
+  std::string after_key;           ///< closes the key
+  std::string before_value;        ///< may be empty: then the end of the key opens the value
+  std::string after_value;         ///< closes the argument
+  std::string padding;             ///< around a value; not part of it
+  std::string after_values;        ///< may be empty
+  std::string end;                 ///< closes a call
+  bool bare            = false;    ///< `begin` may be missing, and then `end` too
+  std::string gap      = "\n";     ///< between elements
+  std::string call_gap = "\n";     ///< between calls, and between them and the section's
+                                   ///< delimiters
+  std::string section_begin{};     ///< before the first call; may be empty
+  std::string section_end{};       ///< after the last call
+  std::string number_end{};        ///< closes the number of a call; if empty, calls have no
+                                   ///< numbers
+  bool number_first = false;       ///< the number follows `begin`; otherwise it follows
+                                   ///< `after_name`
+  std::uint32_t first_number = 0;  ///< the first call's number; `parse` accepts any and drops
+                                   ///< it
+  bool ends_thought = false;       ///< calls may end a reasoning block
+  std::optional<tools::ElementStyle> style{};  ///< for values that show their own type
+  tools::TextFrame response{};                 ///< what may surround text
 
   using Json = JsonValue;
 
-  /// What values are written in, unless they are strings.
+  /// The language of values that are not strings.
   static constexpr text::ValueReader::Language language = text::ValueReader::Language::json;
 
   /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`; the
-  /// model leaves out `<tool_call>` now and then.
+  /// model sometimes omits `<tool_call>`.
   [[nodiscard]] static XmlCall qwen3_coder();
   /// `<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>`.
   [[nodiscard]] static XmlCall glm();
-  /// The same without line ends, as GLM-4.7 has it.
+  /// As `glm`, without line ends.
   [[nodiscard]] static XmlCall glm_4_7();
-  /// As Qwen3-Coder's without line ends, as MiMo has it.
+  /// As `qwen3_coder`, without line ends.
   [[nodiscard]] static XmlCall mimo();
   /// `<seed:tool_call>\n<function=f>\n<parameter=a>1</parameter>\n</function>\n</seed:tool_call>`.
   [[nodiscard]] static XmlCall seed_oss();
@@ -102,11 +107,11 @@ struct XmlCall {
   /// `<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="false">1`
   /// and so on.
   [[nodiscard]] static XmlCall deepseek_v3_2();
-  /// The same with `tool_calls` in place of `function_calls`, which may end a block of reasoning.
+  /// As `deepseek_v3_2`, with `tool_calls` for `function_calls`; calls may end a reasoning block.
   [[nodiscard]] static XmlCall deepseek_v4();
   /// `<|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|><|open|>argument key="a"
-  /// type="number"<|sep|>1<|close|>argument<|sep|><|close|>call<|sep|>` and so on; text is a response
-  /// in marks of its own.
+  /// type="number"<|sep|>1<|close|>argument<|sep|><|close|>call<|sep|>` and so on; text is a
+  /// response between its own delimiters.
   [[nodiscard]] static XmlCall kimi_k3();
   /// `<|tool_call>call:f{a:1,b:<|"|>x<|"|>}<tool_call|>`.
   [[nodiscard]] static XmlCall gemma_4();
@@ -116,70 +121,68 @@ struct XmlCall {
 
   [[nodiscard]] std::string_view trigger() const noexcept;
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
-  /// The delimiters that end a block of reasoning.
+  /// The delimiters that end a reasoning block.
   [[nodiscard]] std::vector<std::string> ends_reasoning() const;
   [[nodiscard]] const tools::TextFrame& frame() const noexcept { return response; }
 
-  /// \param tools  says which strings are written with quotes: without it none are
+  /// \param tools  decide which strings have quotes; without them no string has
   [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools = {}) const;
 
-  /// The calls of an answer; none where it has no opening delimiter.
+  /// The calls of an answer; none without an opening delimiter.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
-  /// An argument as it stands in a call, see CallFormat.
+  /// One argument of a call, see CallFormat.
   [[nodiscard]] std::pair<std::string, JsonValue> read_argument(const Tool& tool, std::size_t given,
                                                                 std::string_view before,
                                                                 std::string_view text) const;
 
-  /// The first call, its closing delimiter and further calls, behind the delimiter that opens the
+  /// The first call, its closing delimiter and further calls, after the delimiter that opens the
   /// first.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const;
 
  private:
-  // What readers take for the end of a value, of its call or of all calls: no value holds one.
+  // Texts that readers take for the end of a value, a call or all calls. No value holds one.
   [[nodiscard]] std::vector<std::string> ends_of_values() const;
-  // The style whose values hold none of them.
+  // The style, with the texts of ends_of_values excluded from its values.
   [[nodiscard]] tools::ElementStyle whole_style() const;
-  // Delimiters and values of a style of elements.
+  // A format with the delimiters and values of an element style.
   static XmlCall of_style(std::string_view name);
-  // Whether a name follows what opens a call at once, as an attribute does.
+  // True where the name follows directly after what opens a call, as in an attribute.
   [[nodiscard]] bool is_exact_name() const { return begin.ends_with('"') || number_first; }
   [[nodiscard]] std::optional<std::string> why_not_key(const std::string& key) const;
-  // What closes the arguments.
   [[nodiscard]] const std::string& after_arguments() const;
-  // What may stand where the format writes some white space.
+  // What may replace white space that the format writes.
   static NodeId gap_in(Grammar& grammar, std::string_view written, const ChoiceOptions& options);
-  // The tools' names, each with its arguments.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
   [[nodiscard]] std::vector<std::string_view> delimiters() const;
 
   [[nodiscard]] std::string with_gap(const std::string& delimiter) const;
-  // What follows a call's begin and name, where calls have numbers.
+  // The text of a call's number; empty where calls have none.
   [[nodiscard]] std::string written_number(std::size_t call) const;
   void skip_number(text::ValueReader& reader) const;
   [[nodiscard]] NodeId number(Grammar& grammar) const;
-  // A key up to its end: a known one as it stands.
+  // Reads a key up to its end; a documented key is read literally.
   [[nodiscard]] std::string key(text::ValueReader& reader, const Tool* tool) const;
   [[nodiscard]] Json styled_value(text::ValueReader& reader) const;
   static const Tool* find(const ToolSet& tools, std::string_view name);
-  // Nothing for a tool that is not documented, or not as Reader takes it.
+  // Empty for an undocumented tool, or for parameters that schema::Reader refuses.
   static std::optional<tools::PlainForm> form_of(const Tool* tool, const std::string& key);
 
   void append_value(std::string& text, const Json& value,
                     std::optional<tools::PlainForm> form) const;
 
-  // A value and its closing delimiter.
+  // Reads a value and its closing delimiter.
   [[nodiscard]] Json value(text::ValueReader& reader, std::optional<tools::PlainForm> form) const;
   [[nodiscard]] Json json(text::ValueReader& reader) const;
   [[nodiscard]] Json close(text::ValueReader& reader, Json result) const;
 
   NodeId arguments(Grammar& grammar, const Tool& tool, NodeId between,
                    const ChoiceOptions& options) const;
-  // The arguments that are one of the objects, whose leading keys come first.
+  // The arguments that form one of the objects; leading keys come first.
   [[nodiscard]] NodeId argument_set(Grammar& grammar, const Tool& tool,
                                     const tools::ListedArguments& listed,
                                     const schema::ObjectForm& object, schema::StringSets& texts,

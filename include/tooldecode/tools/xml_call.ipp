@@ -45,8 +45,8 @@ namespace tooldecode {
 
 namespace detail {
 
-// Text up to the first of some delimiters: a known name as it stands, else without what may stand
-// around it.
+// Reads text up to the first of several delimiters. A known name is taken literally; otherwise
+// outer white space is removed.
 template <class IsKnown>
 std::string name_up_to(text::ValueReader& reader, const std::vector<std::string_view>& delimiters,
                        const IsKnown& is_known) {
@@ -64,7 +64,7 @@ std::string name_up_to(text::ValueReader& reader, const std::vector<std::string_
   return exact;
 }
 
-// The values of arguments where strings go without quotes, and others are JSON.
+// The values of arguments in formats with unquoted strings; other values are JSON.
 class PlainValues {
  public:
   PlainValues(Grammar& grammar, const Tool& tool, const SchemaOptions& options,
@@ -77,12 +77,12 @@ class PlainValues {
 
   [[nodiscard]] schema::Reader& reader() noexcept { return reader_; }
 
-  /// \param form  how all values of the argument are written, and those of the id among them
+  /// \param form  how all values of the argument are written; `id` is a form of some of them
   [[nodiscard]] NodeId value(tools::PlainForm form, const std::string& pointer, schema::FormId id) {
     if (form != tools::PlainForm::text && form != tools::PlainForm::nullable) {
       return json_.value(id);
     }
-    // A text that is read as null is no string, also where null may not stand.
+    // A text that reads as null is not a string, even where null is not allowed.
     const bool reads_null      = form == tools::PlainForm::nullable;
     const auto [known, is_new] = made_.try_emplace({id, reads_null});
     if (is_new) {
@@ -108,7 +108,7 @@ class PlainValues {
   std::map<std::pair<schema::FormId, bool>, NodeId> made_;
 };
 
-// Puts the members of some keys first; gives the key that none has.
+// Moves the members of some keys to the front; returns the first key that has no member.
 TOOLDECODE_INLINE std::optional<std::string> lead(schema::ObjectForm& object,
                                                   const std::vector<std::string>& keys) {
   auto from = object.members.begin();
@@ -420,7 +420,7 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::value(text::ValueReader& reader,
       reader                  = whole;
       return result;
     } catch (const Error&) {
-      // not JSON, so a string
+      // not JSON: a string
     }
   }
   reader.skip(length + after_value.size());
