@@ -30,7 +30,6 @@
 
 namespace tooldecode {
 
-/// Settings of a SampledDrafter.
 struct SampledOptions {
   std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
   float temperature              = 1;             ///< of the draft's distribution; greater than 0
@@ -141,7 +140,7 @@ class SampledDrafter {
     std::vector<std::uint64_t> ancestors;  // [n]
   };
 
-  // Computes guesses and ancestors of a level's nodes; replaces those of the level before.
+  // Computes guesses and ancestors of a level's nodes and replaces those of the previous level.
   template <class C>
   void run(draft::DraftState<D>& state, const DraftTree& tree, Level<C>& level) const {
     level.nodes.resize(std::min(level.nodes.size(), state.room()));
