@@ -30,6 +30,7 @@
 
 namespace tooldecode {
 
+/// Settings of a SampledDrafter.
 struct SampledOptions {
   std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
   float temperature              = 1;             ///< of the draft's distribution; greater than 0
