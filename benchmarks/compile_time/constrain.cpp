@@ -1,4 +1,4 @@
-// An engine with a sampler of its own: masks for tool calls, from a vocabulary to the last token.
+// An engine with its own sampler: masks for tool calls, from a vocabulary to the last token.
 #include <cstdint>
 #include <span>
 #include <string>

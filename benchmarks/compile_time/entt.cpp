@@ -1,4 +1,4 @@
-// EnTT, a header-only library of the same standard: entities with two components, and a loop.
+// EnTT, a header-only C++20 library: entities with two components, and a loop.
 #include <entt/entt.hpp>
 
 struct Position {

@@ -1,4 +1,4 @@
-// The smallest constraint of documents: one JSON Schema.
+// The smallest constraint of JSON documents: one JSON Schema.
 #include <string>
 
 #include <tooldecode/constraint/constraint.hpp>

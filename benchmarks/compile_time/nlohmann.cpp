@@ -1,4 +1,4 @@
-// nlohmann's header, which tooldecode includes: a document read, changed and written.
+// nlohmann's header, which tooldecode includes: reads, changes and writes a document.
 #include <string>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// A Model of one's own with a Decoder, under a constraint of tool calls.
+// A user's Model with a Decoder, under a constraint of tool calls.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -11,7 +11,7 @@
 
 namespace td = tooldecode;
 
-// Likes tokens that differ from the last one by a constant.
+// Prefers tokens that differ from the last one by a constant.
 class Model {
  public:
   struct Cache {

@@ -1,4 +1,4 @@
-// XGrammar's headers, which declare a library that is built before: the mask loop of constrain.cpp.
+// XGrammar's headers, which declare a prebuilt library: the mask loop of constrain.cpp.
 #include <cstdint>
 #include <string>
 #include <vector>

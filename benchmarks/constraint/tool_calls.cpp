@@ -1,4 +1,4 @@
-// What a constraint costs: building it, its first mask, later masks and advancing, over shared
+// The cost of a constraint: building it, its first mask, later masks and advancing, over shared
 // tools.
 #include <algorithm>
 #include <chrono>
@@ -50,7 +50,7 @@ std::filesystem::path shared(const char* relative) {
          relative;
 }
 
-// One function, one call, as its canonical tokens.
+// One function and one call, as its canonical tokens.
 struct Case {
   ToolSet tools;
   std::vector<TokenId> tokens;
@@ -69,7 +69,7 @@ struct World {
       cases.push_back({ToolSet::from_json(row["functions"]),
                        tokenizer.encode(JsonCall::hermes().write(calls))});
     }
-    // Verified before it is timed: every canonical call passes its own constraint.
+    // Verified before it is timed: each canonical call passes its own constraint.
     TokenMask mask(tokenizer.vocabulary().size());
     for (const Case& one : cases) {
       const ToolCallFSM calls{
@@ -119,7 +119,7 @@ void vocabulary(benchmark::State& state) {
 }
 BENCHMARK(vocabulary)->Unit(benchmark::kMillisecond)->Iterations(5);
 
-// From a tool document to the first mask, in a vocabulary whose strings nobody has masked yet.
+// From a tool document to the first mask, in a vocabulary in which no string has been masked yet.
 void first_in_vocabulary(benchmark::State& state) {
   const World& all = world();
   TokenMask mask(all.tokenizer.vocabulary().size());
@@ -173,8 +173,8 @@ void build_and_first_mask(benchmark::State& state) {
 }
 BENCHMARK(build_and_first_mask)->Unit(benchmark::kMillisecond)->Iterations(5);
 
-// Masks and advances along a call: `cold`, as a new constraint meets every state for the first
-// time; `warm`, as the second call of a request does.
+// Masks and advances along a call. `cold`: a new constraint visits each state for the first time;
+// `warm`: as for the second call of a request.
 void along_calls(benchmark::State& state, bool warm, bool masks) {
   const World& all = world();
   TokenMask mask(all.tokenizer.vocabulary().size());
@@ -210,7 +210,7 @@ BENCHMARK_CAPTURE(along_calls, advance_warm, true, false)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
 
-// The floor of a mask: writing V bits.
+// The lower bound of a mask: writing V bits.
 void copy_of_a_mask(benchmark::State& state) {
   const std::size_t words = mask_word_count(world().tokenizer.vocabulary().size());
   std::vector<std::uint32_t> from(words, 7), to(words);
@@ -224,7 +224,7 @@ void copy_of_a_mask(benchmark::State& state) {
 }
 BENCHMARK(copy_of_a_mask);
 
-// What the console shows, kept: microseconds of one call, by the name of the benchmark.
+// Keeps what the console shows: microseconds per call, by benchmark name.
 class Keeper : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

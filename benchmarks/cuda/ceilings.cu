@@ -15,7 +15,7 @@ namespace {
 
 constexpr int threads = 512, loads = 8;
 
-// Each thread has eight loads of sixteen bytes under way.
+// Each thread has eight loads of 16 bytes in flight.
 __global__ void read_all(const uint4* from, std::int64_t count, std::uint32_t* out) {
   constexpr int tile = threads * loads;
   std::uint32_t sum  = 0;
@@ -27,10 +27,10 @@ __global__ void read_all(const uint4* from, std::int64_t count, std::uint32_t* o
 #pragma unroll
     for (int i = 0; i < loads; ++i) sum ^= words[i].x ^ words[i].y ^ words[i].z ^ words[i].w;
   }
-  if (sum == 0x9E3779B9U) *out = sum;  // so that the loads are not dropped
+  if (sum == 0x9E3779B9U) *out = sum;  // so that the compiler keeps the loads
 }
 
-// The same, written elsewhere: faster than the driver's copy on some devices.
+// Copies in the same way: faster than the driver's copy on some devices.
 __global__ void copy_all(const uint4* from, std::int64_t count, uint4* to) {
   constexpr int tile = threads * loads;
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tile; first + tile <= count;

@@ -44,7 +44,7 @@ CubSort::CubSort(int rows, int columns)
   scratch_ = DeviceBuffer<std::byte>(bytes);
 }
 
-// One row at full speed; of several each is a block's.
+// A single row is sorted by the whole device; of several rows, one block sorts each.
 cudaError_t CubSort::sort(void* scratch, std::size_t& bytes, const float* keys,
                           cudaStream_t stream) {
   constexpr int bits = 32;

@@ -17,7 +17,7 @@ void check_cublas(cublasStatus_t status) {
   throw std::runtime_error("cuBLAS: status " + std::to_string(static_cast<int>(status)));
 }
 
-constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // its own choice on this hardware
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // as cuBLAS chooses here
 
 }  // namespace
 
@@ -44,7 +44,7 @@ Cublas::~Cublas() {
   cublasDestroy(static_cast<cublasHandle_t>(handle_));
 }
 
-// A graph's replays may not share memory that cuBLAS would take for itself.
+// Replays of a graph must not share the memory that cuBLAS allocates itself.
 void Cublas::use(cudaStream_t stream) {
   const auto handle = static_cast<cublasHandle_t>(handle_);
   check_cublas(cublasSetStream(handle, stream));

@@ -1,4 +1,4 @@
-// Random numbers in device memory, and parts of it back on the host.
+// Random numbers in device memory, and copies of parts to the host.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cuda_benchmark {
 
 using tooldecode::cuda::DeviceBuffer;
 
-// Of the standard normal distribution times `scale`, by Box and Muller.
+// Standard normal numbers times `scale`, by Box and Muller.
 template <tooldecode::cuda::Number T>
 __global__ void fill_normal(T* numbers, std::int64_t count, float scale, std::uint64_t seed) {
   const auto threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -41,10 +41,10 @@ DeviceBuffer<T> normal_numbers(std::size_t count, float scale, std::uint64_t see
   return numbers;
 }
 
-// Bits, three of four set.
+// Random bits; three of four are set.
 std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t seed);
 
-// What was not written reads as NaN, or as -1.
+// Fills a buffer so that what a call does not write reads as NaN or -1.
 template <class T>
 void poison(const DeviceBuffer<T>& buffer) {
   tooldecode::cuda::check(cudaMemsetAsync(buffer.data(), 0xFF, buffer.bytes(), nullptr));

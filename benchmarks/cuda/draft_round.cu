@@ -28,9 +28,9 @@ constexpr cuda::DraftTreeOptions tree_options{
 constexpr int prefix = 512, key_heads = 8, head_size = 128;
 constexpr int slots = prefix + cuda::max_nodes;
 
-// The top tokens of one level, as a head would give them.
+// The top tokens of one level, as from a head.
 struct Level {
-  int rows;  // of a sequence
+  int rows;  // per sequence
   std::vector<TokenId> tokens;
   std::vector<float> logits, sums;
   DeviceBuffer<TokenId> device_tokens;  // [B, rows, children]
@@ -56,7 +56,7 @@ struct Level {
   }
 };
 
-// A tree by the rules of EAGLE-2, from sorted lists.
+// A tree by the rules of EAGLE-2, built from sorted lists.
 struct HostTree {
   std::vector<TokenId> tokens{0};
   std::vector<int> parents{0};
@@ -156,7 +156,7 @@ class Round {
   void verify(cudaStream_t stream) const {
     cuda::verify_trees(tree(), choices_.data(), verdicts_.data(), sequences_, stream);
   }
-  // The lengths that the next round would have go elsewhere, so that rounds can be repeated.
+  // Writes the new lengths to another buffer, so that rounds can be repeated.
   void compact(cudaStream_t stream) const {
     cuda::compact_cache<Half>(layers_, {sequences_, key_heads, head_size}, verdicts_.data(),
                               lengths_.data(), stream);
@@ -168,7 +168,7 @@ class Round {
     compact(stream);
   }
 
-  // Of the rows that a compaction moves, read and written.
+  // Bytes that a compaction reads and writes.
   [[nodiscard]] double compacted_bytes() const {
     double rows = 0;
     for (const auto& verdict : verdicts_.download()) rows += verdict.accepted;
@@ -176,7 +176,8 @@ class Round {
            sizeof(Half);
   }
 
-  // Trees, verdicts and the first and last layers, exactly; sets the choices that make a path.
+  // Compares trees, verdicts, and the first and last layers exactly; sets the choices that make a
+  // path.
   void check_all() {
     poison(tokens_);
     poison(verdicts_);
@@ -204,7 +205,7 @@ class Round {
           deepest = static_cast<int>(i);
         }
       }
-      // What is drawn leads to the parent of a deepest node and then elsewhere.
+      // The drawn tokens lead to the parent of a deepest node, and then leave the tree.
       for (int node = tree.parents[static_cast<std::size_t>(deepest)]; node != 0;) {
         const int parent = tree.parents[static_cast<std::size_t>(node)];
         choices[first + static_cast<std::size_t>(parent)] =

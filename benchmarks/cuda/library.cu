@@ -1,5 +1,5 @@
 // The kernels as a library of C functions on raw pointers and a stream, for peers.py. Each returns
-// 0, or 1 where it has printed what went wrong.
+// 0, or prints what went wrong and returns 1.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

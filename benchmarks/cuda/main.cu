@@ -1,13 +1,12 @@
-// How fast the CUDA kernels are: against the time that the memory they must move takes, at the copy
-// bandwidth measured in the same run, and against cuBLAS and CUB; answers verified before they are
-// timed. run.sh builds it, runs it with the tests and compares with PyTorch as well.
+// Measures the CUDA kernels against the time to move the memory that they must move, at the copy
+// bandwidth of the same run, and against cuBLAS and CUB. Results are verified before they are timed.
+// run.sh builds it, runs it with the tests and compares with PyTorch too.
 //
 //   benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] [--date TEXT] [--command TEXT]
 //   [--made-by JSON] [--small]
 //
-// FILE is written anew after each kernel, so that a run that ends early leaves what it had
-// measured.
-// `--small` takes sizes that a memory checker has time for; its times mean nothing.
+// FILE is rewritten after each kernel, so that a run that ends early keeps its measurements.
+// `--small` uses sizes for memory checkers; its times mean nothing.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -22,7 +22,7 @@ using tooldecode::TokenId;
 
 constexpr std::uint64_t seed = 21;
 
-// Rows of logits under masks that allow three tokens of four, in several sets.
+// Rows of logits with masks that allow three tokens of four, in several sets.
 template <class T>
 class Batch {
  public:
@@ -60,7 +60,7 @@ class Batch {
                       tokens_.data(), workspace_, stream);
   }
 
-  // Up to four rows against float64.
+  // Compares up to four rows with float64.
   void verify_softmax() const {
     poison(probabilities_);
     const int set = sets_ - 1;
@@ -82,7 +82,7 @@ class Batch {
     }
   }
 
-  // The same rows against what the host draws: exactly.
+  // The tokens of these rows must be those that the host draws.
   void verify_tokens(const cuda::SamplingOptions& options) const {
     poison(tokens_);
     const int set = sets_ - 1;
@@ -154,7 +154,7 @@ class Batch {
   DeviceBuffer<std::byte> workspace_;
 };
 
-// What CUB does for the greatest of each row, without masks.
+// CUB's greatest of each row, without masks.
 Peer measure_argmax(const Setup& setup, const Batch<float>& batch, int rows, int vocabulary) {
   CubArgMax argmax(rows, vocabulary);
   argmax(batch.logits(0), nullptr);
@@ -170,7 +170,7 @@ Peer measure_argmax(const Setup& setup, const Batch<float>& batch, int rows, int
   return {"CUB's arg-max, no mask", time_calls(setup, batch.sets(), call).microseconds};
 }
 
-// And for the k greatest.
+// CUB's k greatest.
 Peer measure_sort(const Setup& setup, const Batch<float>& batch, int rows, int vocabulary) {
   CubSort sort(rows, vocabulary);
   sort(batch.logits(0), nullptr);

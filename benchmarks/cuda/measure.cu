@@ -116,7 +116,7 @@ void require_close(std::span<const double> got, std::span<const double> referenc
     length += reference[i] * reference[i];
   }
   const double relative = std::sqrt(error / length);
-  require(relative <= tolerance,  // false for NaN as well
+  require(relative <= tolerance,  // false for NaN too
           std::string(what) + ": relative error " + std::to_string(relative));
 }
 

@@ -1,4 +1,4 @@
-// Libraries that give the same answers, or parts of them.
+// Libraries that compute the same results, or parts of them.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace cuda_benchmark {
 
-// cuBLAS, where it was found when this was built.
+// cuBLAS, if it was found at build time.
 class Cublas {
  public:
   static bool is_available();
@@ -45,7 +45,7 @@ class Cublas {
   tooldecode::cuda::DeviceBuffer<std::byte> workspace_;
 };
 
-// CUB's sort of rows, keys descending with the index of each: the first k of a row are its top k.
+// CUB's sort of rows, keys descending with their indices: the first k of a row are its top k.
 class CubSort {
  public:
   static std::string version();
@@ -75,7 +75,7 @@ class CubArgMax {
   ~CubArgMax();
 
   void operator()(const float* logits, cudaStream_t stream);
-  // [rows] the column of the greatest.
+  // [rows] the column of the greatest value
   [[nodiscard]] std::vector<std::int32_t> columns() const;
 
  private:

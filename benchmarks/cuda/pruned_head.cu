@@ -21,14 +21,14 @@ namespace cuda = tooldecode::cuda;
 using tooldecode::TokenId;
 
 constexpr int k = 10;
-// Of logits that are about 1 in magnitude, sums of 4096 terms of about 1/64.
+// Logits have a magnitude of about 1: sums of 4096 terms of about 1/64.
 constexpr double tolerance = 5e-4;
 
-// Twice the weights of a full head; what a call reads lies elsewhere in each set.
+// Twice the weights of a full head, so that each set reads from another place.
 template <class T>
 struct Heads {
   int vocabulary, width;
-  DeviceBuffer<T> weights;       // [2 V, H]
+  DeviceBuffer<T> weights;       // [V] in random order
   DeviceBuffer<TokenId> tokens;  // [V] in a random order
 
   explicit Heads(const Setup& setup)
@@ -47,7 +47,7 @@ struct Heads {
 
 enum class Layout { gathered, indexed };
 
-// K rows for n states, and where the results go.
+// K rows for n states, and the result buffers.
 template <class T>
 class Task {
  public:
@@ -97,7 +97,7 @@ class Task {
         workspace_, stream);
   }
 
-  // What `fill` leaves in `logits()`: 61 rows of each state against float64.
+  // Compares what `fill` writes to `logits()` with float64: 61 rows of each state.
   template <class Fill>
   void verify_logits(Layout layout, Fill fill) const {
     poison(logits_);
@@ -127,7 +127,7 @@ class Task {
     }
   }
 
-  // All of what top k finds against all logits, which are verified themselves.
+  // Compares the top k with all logits, which are verified separately.
   void verify_top(Layout layout, bool masked) const {
     poison(tokens_);
     poison(best_);

@@ -1,4 +1,4 @@
-// What is asked of each kernel; every answer is verified against float64 before it is timed.
+// The measurements of each kernel; every result is verified against float64 before it is timed.
 #pragma once
 
 #include "measure.hpp"

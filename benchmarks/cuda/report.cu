@@ -27,7 +27,7 @@ double share(const Result& result) {
   return result.floor / result.timing.microseconds;
 }
 
-// The result furthest from its floor; null where none was measured.
+// The result furthest from its floor; null if none was measured.
 const Result* find_least(const std::vector<Result>& results, Requirement requirement) {
   const Result* minimum = nullptr;
   for (const Result& result : results) {
@@ -52,7 +52,7 @@ std::string rounded(double x) {
   return text;
 }
 
-// An array or an object, an entry per line.
+// An array or an object, one entry per line.
 std::string listed(char open, const std::vector<std::string>& entries, char close) {
   std::string out(1, open);
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -135,7 +135,7 @@ void Report::write(const std::string& path, const Origin& origin) const {
         ", \"at\": " + quoted(minimum->kernel + ", " + minimum->numbers + ", " + minimum->size) +
         ", \"holds\": " + (share(*minimum) >= goal.share ? "true" : "false") + "}");
   }
-  const std::string unfinished = path + ".new";  // so that there is always a whole one
+  const std::string unfinished = path + ".new";  // so that a complete file always exists
   std::ofstream(unfinished)
       << "{\n"
       << " \"question\": \"CUDA kernels against the memory they read and against libraries\",\n"

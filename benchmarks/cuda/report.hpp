@@ -10,10 +10,10 @@
 
 namespace cuda_benchmark {
 
-// What the kernels are asked to reach.
+// The performance goals of the kernels.
 enum class Requirement { none, pruned_head, masked_softmax, tree_attention };
 
-// Another way to the same answer.
+// Another way to compute the same result.
 struct Peer {
   std::string name;
   double microseconds = 0;
@@ -25,7 +25,7 @@ struct Result {
   std::string numbers     = {};  // "BF16"
   std::string size        = {};
   Timing timing           = {};
-  double floor            = 0;  // microseconds; 0: none is known
+  double floor            = 0;  // microseconds; 0: unknown
   std::vector<Peer> peers = {};
   Requirement requirement = Requirement::none;
 };
@@ -34,12 +34,12 @@ class Report {
  public:
   explicit Report(const Ceilings& ceilings) : ceilings_(ceilings) {}
 
-  // Prints its lines of the table.
+  // Adds a result and prints its lines of the table.
   void add(Result result);
-  // Runs `measure`; what it throws is kept as a failure and does not stop the others.
+  // Runs `measure`; an exception is recorded as a failure and does not stop the others.
   void attempt(const std::string& what, const std::function<void()>& measure);
 
-  // Which requirements hold.
+  // Prints which requirements hold.
   void print_verdicts() const;
   [[nodiscard]] bool has_failures() const { return !failures_.empty(); }
 

@@ -27,7 +27,7 @@ constexpr cuda::TreeAttentionOptions options{.query_heads = query_heads,
 
 enum class Storage { one_piece, pages };
 
-// One sequence of a context's length and a tree behind it, in several sets.
+// One sequence of a context's length followed by a tree, in several sets.
 class Task {
  public:
   Task(const Setup& setup, int length, Storage storage)
@@ -68,7 +68,7 @@ class Task {
     cuda::tree_attention(queries(), view(set), options, out_.data(), workspace_, stream);
   }
 
-  // Sixteen pairs of a node and a head against float64.
+  // Compares 16 pairs of a node and a head with float64.
   void verify() const {
     poison(out_);
     const int set = sets_ - 1;
@@ -114,7 +114,7 @@ class Task {
   [[nodiscard]] std::size_t all_numbers() const {
     return static_cast<std::size_t>(sets_) * static_cast<std::size_t>(slots_) * slot_size;
   }
-  // Where a slot lies among those of a set.
+  // The index of a slot in its set.
   [[nodiscard]] std::size_t place(int set, int slot) const {
     if (storage_ == Storage::one_piece) return static_cast<std::size_t>(slot);
     const int page = page_of_[static_cast<std::size_t>(set * pages() + slot / page_size)];

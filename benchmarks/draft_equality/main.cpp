@@ -1,10 +1,10 @@
-// Whether a batch with drafts writes what one without them writes, token for token, on a real model.
+// Checks on a real model that a batch writes the same tokens with drafts and without.
 //
 //   benchmark_draft_equality --model FILE.gguf --eagle FILE --prompts FILE.jsonl --corpus DIR [--json OUT]
 //
-// Prompts are benchmark_fr_spec's. The target is the library's own LlamaModel, whose rows do not depend
-// on what else a pass has; where two answers part, the logits of their tokens tell a near-tie from a
-// mistake. At a temperature both draw with the seed of the prompt.
+// Prompts are those of benchmark_fr_spec. The target is the library's own LlamaModel, whose rows do
+// not depend on the rest of a pass. Where two answers diverge, the logits of their tokens
+// distinguish a near-tie from an error. At a temperature both runs use the prompt's seed.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,7 +53,7 @@ using Json   = tooldecode::JsonValue;
 using Tokens = std::vector<td::TokenId>;
 using Head   = td::FrequencyRankedHead;
 
-constexpr float near_tie = 1e-3F;  // of two logits: the largest gap that is one
+constexpr float near_tie = 1e-3F;  // the largest gap of two logits that counts as a tie
 
 struct Options {
   std::string model, eagle, prompts, corpus, json;
@@ -67,7 +67,7 @@ struct Prompt {
   Json functions;  // null: free text
 };
 
-// One domain's answers, or all.
+// The answers of one domain, or of all.
 struct Compared {
   std::size_t answers = 0, tokens = 0, near_ties = 0, different = 0;
 };
@@ -86,7 +86,7 @@ std::vector<Prompt> read_prompts(const std::string& file) {
     domains[domain].push_back({domain, row.at("tokens").get<std::vector<tooldecode::TokenId>>(),
                                row.value("functions", Json())});
   }
-  // Domains take turns, so that all have answers wherever there are tokens enough.
+  // Domains take turns, so that all have answers if there are enough tokens.
   std::vector<Prompt> prompts;
   for (std::size_t i = 0, before = 1; prompts.size() != std::exchange(before, prompts.size());
        ++i) {

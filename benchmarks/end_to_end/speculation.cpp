@@ -1,5 +1,5 @@
-// What drafts are worth, end to end: tokens per forward pass for every drafter, and what a smaller
-// draft vocabulary costs, on the held-out dialogues of the embedded model.
+// What drafts gain end to end: tokens per forward pass for each drafter, and what a smaller draft
+// vocabulary costs, on the held-out dialogues of the embedded model.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -36,18 +36,18 @@ using program::DraftSettings;
 using program::Speculation;
 using PrefilledModel = program::PrefilledModel<td::LlamaModel>;
 
-// One way to decode, and what all rows gave.
+// One way to decode, and its results over all rows.
 struct Contender {
   std::string name;
   bool constrained               = true;
-  const Speculation* speculation = nullptr;  // null decodes plainly
+  const Speculation* speculation = nullptr;  // null: plain decoding
   DraftSettings drafts{};
 
   std::size_t answers = 0, tokens = 0, passes = 0, mismatches = 0;
   double milliseconds = 0;
   td::DraftCounts counts{};
 
-  // Tokens of a pass after the prompt's own, which gives one in any case.
+  // Tokens per pass, without the prompt's pass, which gives one token in any case.
   [[nodiscard]] double acceptance_length() const {
     return static_cast<double>(tokens - answers) /
            static_cast<double>(std::max<std::size_t>(1, passes - answers));
@@ -57,8 +57,8 @@ struct Contender {
   }
 };
 
-// Runs all contenders on one prompt; what a speculative one writes must be what the plain one of
-// its kind wrote.
+// Runs all contenders on one prompt. A speculative one must write what the plain one of its kind
+// writes.
 template <class C>
 void run(std::vector<Contender>& contenders, bool constrained, const PrefilledModel& model,
          const C& constraint, std::span<const td::TokenId> prompt,
@@ -156,7 +156,7 @@ void print_drafters(const std::vector<Contender>& contenders, Json& report) {
   }
 }
 
-// Bytes that a round of so many levels reads, in BF16: the target, and for each level the draft's
+// Bytes that a round of this many levels reads in BF16: the target, and for each level the draft's
 // layer and the rows of its head.
 double round_bytes(const td::LlamaConfig& config, double levels, std::size_t k) {
   const auto hidden = static_cast<double>(config.hidden_size);

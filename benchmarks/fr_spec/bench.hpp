@@ -1,4 +1,4 @@
-// The target, its drafts and their heads, and what each way takes for a prompt.
+// The target, its drafts and their heads, and the measurement of each way for a prompt.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,7 @@ class Bench {
 
   [[nodiscard]] const td::TreeCosts& costs() const { return costs_; }
   [[nodiscard]] std::size_t vocabulary_size() const { return target_.vocabulary_size(); }
-  // Of the head that a way drafts over.
+  // Rows of the head with which a way drafts.
   [[nodiscard]] std::size_t rows_of(const Way& way) const {
     if (way.layer == Layer::eagle3) return own_head_->size();
     return way.k == 0 ? vocabulary_size() : way.k;
@@ -106,7 +106,7 @@ class Bench {
   Measured measure_free(const Prompt& prompt, bool is_timed);
   Measured measure_calls(const Prompt& prompt, bool is_timed);
 
-  // A share of the tokens of a part of the corpus, or of all that it is ranked by.
+  // The head's share of the tokens in a part of the corpus, or in all that it is ranked by.
   struct Coverage {
     std::size_t k  = 0;
     double counted = 0, own = 0;
@@ -130,11 +130,11 @@ class Bench {
     td::FrequencyRanks ranks;
     Head head;
   };
-  // Behind which passes are timed, as long as a prompt.
+  // Passes are timed after this text, which is as long as a prompt.
   static constexpr std::string_view sample_text =
       "A pass of one token reads every weight of a model once and does next to nothing with it, so that "
       "a few more tokens in the same pass come for little more than their arithmetic.";
-  // Logits that are no further apart may be the other way round in another order of arithmetic.
+  // Logits with at most this gap may swap order if sums are computed in another order.
   static constexpr float near_tie = 1e-3F;
 
   static double seconds(std::chrono::nanoseconds time) {
@@ -148,7 +148,7 @@ class Bench {
                                      .temperature = static_cast<float>(options_.temperature)};
     Measured measured;
     const td::Output plain = td::Decoder{prefilled_, constraint}(prompt.tokens, settings);
-    // What is made once must not be in the time of the first that needs it.
+    // Made here, so that the first way that needs it does not pay for it.
     const Head& head = ranked(prompt.domain).head;
     if (!target_head_) {
       const td::FrequencyRanks& ranks = ranked(prompt.domain).ranks;
@@ -159,7 +159,7 @@ class Bench {
     if (!rows) rows = std::make_shared<td::draft::CoverageEstimate>(*head_costs_);
     if (is_timed) {
       measured.timed.resize(timed_ways_.size());
-      // No way is always the first.
+      // The ways take turns at being first.
       for (std::size_t i = 0; i < timed_ways_.size(); ++i) {
         const std::size_t w = (i + turn_) % timed_ways_.size();
         measured.timed[w]   = time(timed_ways_[w], constraint, prompt, settings, plain);
@@ -216,7 +216,7 @@ class Bench {
     if (!way.drafts()) {
       output = td::Decoder{prefilled_, constraint}(prompt.tokens, settings);
     } else {
-      // As large as pays, learnt from prompt to prompt.
+      // As large as pays off, learned from prompt to prompt.
       auto& learnt = learnt_[way.name + prompt.domain];
       if (!learnt) learnt = std::make_shared<td::draft::AcceptanceEstimate>();
       with_drafter(way, options_.tree, prompt, run, [&](const auto& drafter) {
@@ -228,14 +228,14 @@ class Bench {
     run.passes  = output.passes;
     run.rounds  = output.drafts.rounds;
     run.drafted = output.drafts.nodes;
-    // With its head, whose rows are multiplied when a token is chosen.
+    // Includes the head: its rows are multiplied when a token is chosen.
     run.target   = seconds(output.times.prefill + output.times.model + output.times.sampling);
     run.drafting = seconds(output.times.drafting) - run.reading;
     run.differs  = output.tokens != plain.tokens || output.finish != plain.finish;
     return run;
   }
 
-  // Calls `use(drafter)` with the way's drafter, whose layer and head count their time in the run.
+  // Calls `use(drafter)` with the way's drafter; its layer and head add their time to the run.
   template <class Use>
   void with_drafter(const Way& way, const TreeShape& tree, const Prompt& prompt, Run& run,
                     const Use& use) {
@@ -296,7 +296,7 @@ class Bench {
     return ties;
   }
 
-  // Ranked by every part of the corpus but the prompt's own.
+  // Ranked by every part of the corpus except the prompt's.
   const Ranked& ranked(const std::string& domain) {
     const std::string own = domain.substr(0, domain.find(','));
     const auto found      = ranked_.find(own);
@@ -329,7 +329,7 @@ class Bench {
   std::optional<td::draft::HeadCosts> head_costs_;
   std::size_t turn_ = 0;
   std::map<std::string, td::TokenCounts> corpus_;  // by part
-  std::map<std::string, Ranked> ranked_;           // by part that is left out
+  std::map<std::string, Ranked> ranked_;           // by the part that is left out
   std::map<std::string, std::shared_ptr<td::draft::AcceptanceEstimate>> learnt_;
   std::map<std::string, std::shared_ptr<td::draft::CoverageEstimate>> coverage_;
 };

@@ -1,4 +1,4 @@
-// Text without a constraint.
+// Answers without a constraint.
 #include <tooldecode/decode/unconstrained.hpp>
 
 #include "bench.hpp"

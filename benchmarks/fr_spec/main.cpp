@@ -1,11 +1,11 @@
-// FR-Spec's questions of a real model: what a pruned draft head costs in acceptance, what it saves in
-// time, and where a round's time goes, prompt by prompt against plain decoding.
+// Measures FR-Spec on a real model: what a pruned draft head costs in acceptance, what it saves in
+// time, and where a round spends its time, for each prompt against plain decoding.
 //
 //   benchmark_fr_spec --model FILE.gguf --eagle FILE --prompts FILE.jsonl --corpus DIR [--json OUT]
 //
-// A prompt is a line {"domain", "tokens", "functions"}: with functions, their calls constrain the
-// answer. The target is the library's own LlamaModel, whose answers do not depend on how many tokens
-// a pass has, so that a speculative answer must be the plain one, token for token.
+// A prompt is a line {"domain", "tokens", "functions"}; if it has functions, the answer must be calls
+// of them. The target is the library's own LlamaModel, whose answers do not depend on the number of
+// tokens in a pass. So a speculative answer must equal the plain one, token for token.
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -39,7 +39,7 @@ std::vector<Prompt> read_prompts(const Options& options) {
     prompts.push_back({domain, row.at("tokens").get<std::vector<tooldecode::TokenId>>(),
                        row.value("functions", Json()), place[domain]++});
   }
-  // Domains take turns, so that as much is known of each wherever the time is over.
+  // Domains take turns, so that all are measured equally when the time is over.
   std::ranges::stable_sort(prompts, {}, &Prompt::place);
   return prompts;
 }

@@ -1,4 +1,5 @@
-// The product of a draft's head alone, by its rows: SmolLM2's, and one of Gemma 3 270M's shape.
+// The product of a draft's head alone, by number of rows: SmolLM2's head, and one of Gemma 3 270M's
+// shape.
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -21,7 +22,7 @@ Json measure_products() {
   std::mt19937 random{1};
   for (const Shape& shape :
        {Shape{"SmolLM2-135M", 49'152, 576}, Shape{"Gemma 3 270M", 262'144, 640}}) {
-    // Which numbers they are makes no difference to the time.
+    // The values do not affect the time.
     std::vector<float> weights(shape.vocabulary * shape.hidden);
     for (float& x : weights) x = static_cast<float>(random() >> 8) * 0x1p-24F - 0.5F;
     const td::model::RowsView<const float> matrix{weights.data(), shape.vocabulary, shape.hidden,
@@ -37,7 +38,7 @@ Json measure_products() {
       for (int round = 0; round < rounds; ++round) {  // sizes take turns
         for (std::size_t i = 0; i < divisors.size(); ++i) {
           const Bench::Head part = head.first(shape.vocabulary / divisors[i]);
-          // Processor time: what else the machine does counts little.
+          // Processor time, which other processes affect little.
           const std::clock_t start = std::clock();
           static_cast<void>(part.project_topk(hidden, 10));
           const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;

@@ -1,5 +1,5 @@
-// How many passes a drafter needs for an answer that is known: what is accepted does not depend on
-// passes being run, so that only the drafter costs time.
+// How many passes a drafter needs for a known answer. What is accepted does not depend on running
+// the passes, so only the drafter costs time.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@
 
 namespace fr_spec {
 
-// An answer with the states that the target had on the way, and the constraint's.
+// An answer with the states of the target and of the constraint along it.
 template <tooldecode::ConstraintPolicy C>
 struct Answer {
   static constexpr tooldecode::TokenId end = -1;  // in no tree: it is chosen at its parent
 
-  std::vector<tooldecode::TokenId> tokens;    // [n], with `end` where it ended
-  std::vector<typename C::State> constraint;  // [n], before each
-  std::vector<bool> is_forced;                // [n]: the only one allowed, so that it takes no pass
-  std::vector<float> states;                  // [L + n, H], of the prompt and all but the last
+  std::vector<tooldecode::TokenId> tokens;    // [n], with `end` if it ended
+  std::vector<typename C::State> constraint;  // [n], before each token
+  std::vector<bool> is_forced;                // [n]: the only allowed token, which takes no pass
+  std::vector<float> states;  // [L + n, H], of the prompt and all tokens but the last
   std::size_t max_tokens = 0;
 
   Answer(const C& rules, std::vector<tooldecode::TokenId> answer, bool ended, std::size_t most)
@@ -47,7 +47,7 @@ struct Answer {
 template <class D, tooldecode::ConstraintPolicy C>
 void replay(const D& drafter, const C& rules, std::span<const tooldecode::TokenId> prompt,
             const Answer<C>& answer, std::size_t hidden_size, Run& run) {
-  constexpr std::size_t max_unread = 16;  // as there
+  constexpr std::size_t max_unread = 16;  // as in SpeculativeSequence
   typename D::Request request      = drafter.begin(prompt);
   const std::span tokens(answer.tokens);
   const std::span states(answer.states);
@@ -86,7 +86,7 @@ void replay(const D& drafter, const C& rules, std::span<const tooldecode::TokenI
   run.tokens += tokens.size();
 }
 
-// Guesses nothing: as many passes as plain decoding has.
+// Drafts nothing: as many passes as plain decoding.
 struct NoDrafter {
   static constexpr bool reads_hidden = false;
   struct Request {};

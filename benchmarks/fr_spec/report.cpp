@@ -39,7 +39,7 @@ void print_head(const std::string& title, const std::vector<std::string>& names)
   std::cout << '\n';
 }
 
-// Whose figure of all rows, of the draft's head or of the target's, a way's is compared with.
+// The way with all rows, of the draft's head or of the target's, that a way is compared with.
 std::optional<std::size_t> whole_of(const std::vector<Way>& ways, const Way& way,
                                     bool has_own_head = true) {
   if (way.layer == Layer::none || way.layer == Layer::eagle3 || way.with_text) return std::nullopt;
@@ -220,7 +220,8 @@ Json report_rounds(const Table& table, const std::vector<Way>& ways, const Bench
   return rows;
 }
 
-// Section 3.2: of what was counted, of a part that was not, and of the target's own answers.
+// Section 3.2: coverage of the counted corpus, of a part that was not counted, and of the target's
+// answers.
 Json report_coverage(const Options& options, Bench& bench, const Domains& domains) {
   std::vector<std::string> head{"covered by the first"};
   for (const std::size_t k : options.rows) {

@@ -1,4 +1,4 @@
-// Tables of what was measured, as text, JSON and charts.
+// Tables of the measurements, as text, JSON and charts.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,15 @@ struct Domain {
 };
 using Domains = std::map<std::string, Domain>;
 
-// Prints all tables beside the paper's figures, and gives them with the number of answers that
+// Prints all tables beside the paper's figures, and returns them with the number of answers that
 // differ.
 Json report(const Options& options, Bench& bench, const Domains& domains);
 
-// Times of heads' products, their best ten tokens and log-sum-exp included, by rows and states.
+// Times of head products by rows and states, including the best ten tokens and the log-sum-exp.
 Json measure_products();
 
-// Two charts of a report, in a folder: acceptance and speed by K, and a round's time by K.
+// Draws two charts of a report into a folder: acceptance and speed by K, and the time of a round by
+// K.
 void draw(const Json& report, const std::string& folder);
 
 }  // namespace fr_spec

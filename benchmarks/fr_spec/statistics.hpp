@@ -1,4 +1,4 @@
-// Sums over prompts, and how far they may be off.
+// Sums over prompts, and their confidence intervals.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Sums {
     layer += run.layer, head += run.head, differ += run.differs;
     ++prompts;
   }
-  // Tokens of a pass, the first of which is the prompt's and gives one in any case.
+  // Tokens per pass, without the prompt's pass, which gives one token in any case.
   [[nodiscard]] double acceptance() const { return (tokens - prompts) / (passes - prompts); }
   [[nodiscard]] double rate() const { return tokens / seconds; }
   [[nodiscard]] double verifying() const { return std::max(1.0, passes - prompts); }
@@ -42,7 +42,7 @@ inline Sums sums_of(const Runs& runs, std::size_t way, std::span<const std::size
   return sums;
 }
 
-// The mean over domains, each with the same weight, as the paper's tables have it.
+// The mean over domains with equal weights, as in the paper's tables.
 template <class Figure>
 double mean(std::span<const Runs* const> domains, const Drawn& drawn, const Figure& figure) {
   double sum = 0;
@@ -59,7 +59,7 @@ inline Drawn all_of(std::span<const Runs* const> domains) {
   return all;
 }
 
-// The middle 95 % of a figure over prompts that are drawn with repetition within their domains.
+// The middle 95 % of a figure over prompts drawn with replacement within their domains.
 template <class Figure>
 Ends interval(std::span<const Runs* const> domains, const Figure& figure) {
   constexpr int rounds = 1000;

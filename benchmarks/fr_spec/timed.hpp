@@ -15,7 +15,7 @@
 
 namespace fr_spec {
 
-// Adds the time until its end to a sum.
+// Adds the time of its scope to a sum.
 class Timer {
  public:
   explicit Timer(double& seconds) : seconds_(&seconds), start_(Clock::now()) {}
@@ -34,7 +34,7 @@ class TimedDraft {
  public:
   using Cache = typename D::Cache;
 
-  // What a prompt takes is added to `reading`.
+  // The time for a prompt is added to `reading`.
   TimedDraft(const D& model, double& seconds, double& reading)
       : model_(&model), seconds_(&seconds), reading_(&reading) {}
 

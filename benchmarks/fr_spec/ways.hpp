@@ -1,4 +1,4 @@
-// The ways to decode that are compared, the prompts, and what a way took for one.
+// The compared ways to decode, the prompts, and the measurements of a way for a prompt.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct TreeShape {
   std::size_t depth, width, budget;
   double min_probability;
 };
-// EAGLE-2's, as the paper has it (section 4.1).
+// EAGLE-2's tree with the paper's settings (section 4.1).
 inline constexpr TreeShape paper_tree{.depth = 6, .width = 10, .budget = 60, .min_probability = 0};
 
 struct Options {
   std::string model, eagle, eagle3, medusa, prompts, corpus, json, plots;
-  // Answers that are known already are followed by the paper's trees; those that are paid for are as
-  // large as pays, within this.
+  // Replayed answers use the paper's tree; timed ones use trees as large as pays off, within this
+  // one.
   TreeShape tree{.depth = 6, .width = 6, .budget = 30, .min_probability = 0.01};
   std::size_t limit = 0, timed = 4, max_tokens = 64;
   double temperature = 0, minutes = 0;
@@ -42,25 +42,25 @@ struct Way {
   std::string name;
   Layer layer       = Layer::none;
   std::size_t k     = 0;      // rows of the draft's head, 0 for all (EAGLE-3: all of its own)
-  bool with_context = false;  // and those of the prompt's tokens
-  bool with_text    = false;  // lookup and forced text beside the layer
-  bool chooses_rows = false;  // K by what pays
-  bool has_own_head = true;   // of 8-bit rows; else the target's, as the paper's drafts have it
+  bool with_context = false;  // plus the rows of the prompt's tokens
+  bool with_text    = false;  // lookup and jump-forward strings beside the layer
+  bool chooses_rows = false;  // K as large as pays off
+  bool has_own_head = true;   // 8-bit rows; else the target's head, as in the paper
 
   [[nodiscard]] bool drafts() const { return layer != Layer::none || with_text; }
 };
 
-// What a way took for one prompt, which target and layer have read before: what the layer takes for
-// that is in `reading` alone.
+// A way's measurements for one prompt. Target and layer have read the prompt before; the layer's
+// time for this is only in `reading`.
 struct Run {
   std::size_t tokens = 0, passes = 0, rounds = 0, drafted = 0;
   double seconds = 0, target = 0, drafting = 0, layer = 0, head = 0, reading = 0;
   bool differs = false;
 };
 
-// One prompt's runs, by ways.
+// One prompt's runs, by way.
 struct Measured {
-  std::vector<Run> replayed, timed;  // timed: empty where only some prompts are
+  std::vector<Run> replayed, timed;  // timed is empty for prompts that are not timed
   std::vector<std::size_t> covered;  // of the answer's tokens, by Options::rows; then all
   std::size_t near_ties = 0;
 };
@@ -71,7 +71,7 @@ inline std::string name_of(const char* layer, std::size_t k, std::size_t vocabul
   return std::string(layer) + ", K = " + std::to_string(k / 1024) + "k";
 }
 
-// Replayed answers show how long accepted drafts are, with trees of one size.
+// Replayed answers measure acceptance, with trees of one size.
 inline std::vector<Way> replayed_ways(const Options& options, std::size_t vocabulary) {
   std::vector<Way> ways{{.name = "none"}, {.name = "lookup, forced", .with_text = true}};
   for (const std::size_t k : options.rows) {
@@ -95,7 +95,7 @@ inline std::vector<Way> replayed_ways(const Options& options, std::size_t vocabu
   return ways;
 }
 
-// Timed ones choose how much they draft; the first is plain decoding.
+// Timed ways choose how much they draft; the first is plain decoding.
 inline std::vector<Way> timed_ways(const Options& options, std::size_t vocabulary) {
   std::vector<Way> ways{
       {.name = "plain"},

@@ -1,5 +1,5 @@
 /// \file
-/// Chain: a prompt continued by llama.cpp alone, with samplers of its chains.
+/// Chain: continues a prompt with llama.cpp alone, with samplers of its chains.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +23,15 @@ struct FreeLlama {
 };
 using Sampler = std::unique_ptr<llama_sampler, FreeLlama>;
 
-/// What was written, and how long choosing its tokens took.
+/// The written tokens, and how long choosing them took.
 struct Written {
   std::vector<tooldecode::TokenId> tokens;
   bool is_cut        = false;
-  double choosing    = 0;  ///< seconds in samplers, of which a constraint is one
+  double choosing    = 0;  ///< seconds in samplers, which include a constraint
   std::size_t passes = 0;
 };
 
-/// One sequence of a context of its own.
+/// One sequence in its own context.
 class Chain {
  public:
   Chain(llama_model* model, const tooldecode::LlamaCppOptions& options) {
@@ -52,7 +52,7 @@ class Chain {
 
   [[nodiscard]] const llama_vocab* vocab() const { return vocab_; }
 
-  /// Reads all of a prompt but its last token, which each answer reads anew.
+  /// Reads all of a prompt except its last token, which each answer reads again.
   void read(const std::vector<tooldecode::TokenId>& prompt) {
     llama_memory_clear(llama_get_memory(context_.get()), true);
     prompt_          = prompt;
@@ -62,9 +62,9 @@ class Chain {
     }
   }
 
-  /// Continues it by greedy choice among what a sampler leaves; none leaves all.
-  /// \param token_first  the best of all tokens is shown to the sampler alone, and the rest only where
-  ///                     it is refused: what llama.cpp's own programs do with a grammar
+  /// Continues it greedily among the tokens that a sampler leaves; null leaves all.
+  /// \param token_first  shows the sampler only the best token, and the rest if that is refused, as
+  ///         llama.cpp's own programs do with a grammar
   [[nodiscard]] Written write(llama_sampler* constraint, bool token_first, std::size_t max_tokens) {
     llama_memory_seq_rm(llama_get_memory(context_.get()), 0,
                         static_cast<llama_pos>(prompt_.size()) - 1, -1);
@@ -93,7 +93,7 @@ class Chain {
       throw std::runtime_error("llama.cpp does not decode");
   }
 
-  // As llama_sampler_sample, but that the first try may be of one token.
+  // As llama_sampler_sample, except that the first try may be a single token.
   [[nodiscard]] llama_token choose(llama_sampler* constraint, bool token_first) {
     const float* logits = llama_get_logits_ith(context_.get(), -1);
     const auto size     = static_cast<std::size_t>(llama_vocab_n_tokens(vocab_));

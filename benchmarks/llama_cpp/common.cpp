@@ -1,4 +1,5 @@
-// What json-schema-to-grammar.cpp takes from llama.cpp's common.cpp, which would bring a library of its own.
+// What json-schema-to-grammar.cpp needs of llama.cpp's common.cpp, which would require another
+// library.
 #include <cstddef>
 #include <string>
 #include <vector>

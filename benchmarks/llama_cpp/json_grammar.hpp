@@ -1,5 +1,5 @@
 /// \file
-/// The grammar that llama.cpp makes of tools, for calls as JSON.
+/// llama.cpp's grammar of tools, for calls as JSON.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a constraint costs inside llama.cpp: its own grammar, ours, and none, in one run with the same model, prompts
-// and threads.
+// The cost of a constraint inside llama.cpp: its own grammar, ours, and none, in one run with the
+// same model, prompts and threads.
 #include <algorithm>
 #include <chrono>
 #include <concepts>
@@ -54,15 +54,15 @@ struct Task {
   const Assistant& assistant;
   const program::Row& row;
   const td::ChoiceOptions& choice;
-  Chain& chain;            // has read the prompt but its last token
-  const Prefilled& model;  // the same
+  Chain& chain;            // has read the prompt except its last token
+  const Prefilled& model;  // has read the same
   const std::vector<td::TokenId>& prompt;
   std::size_t max_tokens;
 };
 
 struct Contender {
   std::string name;
-  // Builds the constraint and gives what writes under it.
+  // Builds the constraint and returns a function that writes under it.
   std::function<std::function<Written()>(const Task&)> prepare;
 
   std::size_t calls = 0, tokens = 0, passes = 0, cut = 0, conforming = 0, right = 0, refused = 0;
@@ -195,7 +195,7 @@ Json report_json(const std::vector<Contender>& contenders, double reading) {
   const double choice    = plain.choosing / static_cast<double>(plain.passes);
   Json list              = Json::array();
   for (const Contender& c : contenders) {
-    // What choosing costs beyond that of plain decoding, as many times as it was done.
+    // The cost of choosing beyond that of plain decoding, for the same number of tokens.
     const double constraint = c.build + c.choosing - choice * static_cast<double>(c.passes);
     list.push_back(
         {{"contender", c.name},
@@ -263,9 +263,9 @@ void run_all(const Options& options, const Assistant& assistant) {
     row.format               = &program::format_named("json");
     td::ChoiceOptions choice = row.choice;
     choice.choice            = td::ToolChoice::required;
-    choice.max_calls         = 1;  // the grammar of llama.cpp is of one
+    choice.max_calls         = 1;  // llama.cpp's grammar allows one
     choice.whitespace        = td::SchemaOptions{}.whitespace;
-    std::optional<td::ToolCallFSM> judge;  // of any white space, as llama.cpp's grammars have it
+    std::optional<td::ToolCallFSM> judge;  // with any white space, as in llama.cpp's grammars
     try {
       judge.emplace(row.format->constrain(assistant.masks, row.tools, choice));
     } catch (const td::Error& error) {

@@ -1,6 +1,7 @@
-// Whether runs that should write the same tokens do: the embedded model in the library's own arithmetic and in
-// llama.cpp's, and SmolLM2's speculative answers beside its plain ones. Where two runs part, the logits of the two
-// tokens tell a near-tie, which sums in another order may decide otherwise, from a mistake.
+// Checks that runs which should write the same tokens do: the embedded model with the library's
+// arithmetic and with llama.cpp's, and SmolLM2's speculative answers beside its plain ones. Where
+// two runs diverge, the logits of the two tokens distinguish an error from a near-tie, which
+// another order of sums may decide differently.
 #include <algorithm>
 #include <cmath>
 #include <concepts>
@@ -43,7 +44,7 @@ using Real     = program::GgufAssistant;
 
 struct NearTie {
   std::string row;
-  std::size_t at = 0;  // tokens that are the same before it
+  std::size_t at = 0;  // number of equal tokens before it
   std::string tokens;
   float gap = 0;
 };
@@ -51,16 +52,16 @@ struct NearTie {
 // One pair of runs, over all rows.
 struct Comparison {
   std::string runs;
-  float near_tie         = 0;  // of two logits: their largest gap that is one
+  float near_tie         = 0;  // the largest gap of two logits that counts as a tie
   std::size_t rows       = 0;
   std::size_t tokens     = 0;
   std::size_t same       = 0;
-  std::size_t first_pass = 0;  // passes of the first run, of the second
+  std::size_t first_pass = 0;  // of the first run, of the second
   std::size_t other_pass = 0;
   std::vector<NearTie> near_ties{};
   std::vector<NearTie> different{};
 
-  // What each answer is; the logits are those of a model that reads token by token.
+  // Compares two answers; the logits are those of a model that reads token by token.
   template <class M>
   void add(const td::Vocabulary& vocabulary, const M& model, const std::string& row,
            const Tokens& prompt, const td::Output& first, const td::Output& other) {
@@ -104,7 +105,7 @@ struct Options {
   std::size_t max_tokens = 96;
 };
 
-// The embedded model by llama.cpp, from the same weights in F32; tokens have its own numbers.
+// The embedded model in llama.cpp, from the same weights in F32 and with the same token ids.
 td::LlamaCppModel by_llama_cpp(const Embedded& assistant) {
   const td::LlamaConfig& config = assistant.model.config();
   const auto weights            = td::model::LlamaWeights::read(

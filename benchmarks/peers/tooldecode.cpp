@@ -1,4 +1,4 @@
-// tooldecode over the rows of a workload, see contender.py: a new constraint for each row, one
+// Runs tooldecode on the rows of a workload (see contender.py): a new constraint for each row, one
 // thread.
 //
 //   tooldecode tokens ROWS VOCABULARY              writes the rows with the tokens of their texts
@@ -63,7 +63,6 @@ std::int64_t nanoseconds(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-// Calls `use` with each row and its number.
 template <class Use>
 void for_rows(const std::string& path, Use use) {
   const std::string all = read_all(path);
@@ -118,7 +117,7 @@ ToolLibrary<JsonCall> make_library(const VocabularyIndex& cache, const Spelling&
 
 using Text = std::vector<TokenId>;
 
-// Five masks and the four tokens between them, over and over.
+// Repeats five masks and the four tokens between them.
 template <class C>
 std::vector<std::int64_t> chains(const C& constraint, const std::vector<Text>& texts) {
   std::vector<std::int64_t> times;
@@ -161,8 +160,8 @@ Json jump_forward(const C& constraint, const std::vector<Text>& texts, const Tok
   return {{"asked", asked}, {"right", right}, {"wrong", wrong}};
 }
 
-// What has met the vocabulary, and other rows. States and masks are shared by structure, so chains
-// have a cache of their own: what they visit has not been visited before in measuring single masks.
+// What has seen the vocabulary, and other rows. States and masks are shared by structure, so chains
+// have a separate cache: the measurement of single masks has not visited their states.
 struct Engine {
   Engine(const Tokenizer& from, const std::string& workload)
       : tokenizer(&from),
@@ -175,12 +174,12 @@ struct Engine {
   const Tokenizer* tokenizer;
   VocabularyIndex cache;
   Spelling written;
-  ToolLibrary<JsonCall> library;  // of tools that have been met, where a row replaces one of them
+  ToolLibrary<JsonCall> library;  // of known tools, if a row replaces one of them
   ToolSet tools;
   std::optional<VocabularyIndex> chained;
 };
 
-// What a row takes; `build` makes its constraint on a cache.
+// Measures a row; `build` makes its constraint on a cache.
 template <class Build>
 Json measure(const Json& row, const Engine& engine, Build build) {
   const Tokenizer& tokenizer = *engine.tokenizer;
@@ -266,7 +265,7 @@ Json measure(const Json& row, Engine& engine) {
   }
 }
 
-// What the clock itself takes.
+// The time of the clock itself.
 std::int64_t overhead() {
   std::vector<std::int64_t> times;
   for (int i = 0; i < 4000; ++i) times.push_back(nanoseconds(Clock::now()));
@@ -301,7 +300,7 @@ void run(const std::string& workload, const std::string& rows, const Tokenizer& 
   });
 }
 
-// Threads that walk the calls of the first row's tools through one constraint, for a second.
+// Threads walk the calls of the first row's tools through one constraint for one second.
 void run_threads(const std::string& rows, const Tokenizer& tokenizer) {
   std::optional<Json> row;
   for_rows(rows, [&](std::size_t number, std::string_view line) {

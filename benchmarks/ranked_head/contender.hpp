@@ -1,4 +1,4 @@
-// What every contender is given and what the table is made of.
+// The input of every contender, and the parts of the table.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>
 template <class T>
 using MapOf = Eigen::Map<const Matrix<T>>;
 
-// K gathered rows of a head, in BF16, rounded to 8 bits and, where it is small enough, in F32.
+// K gathered rows of a head: in BF16, rounded to 8 bits, and in F32 if it is small enough.
 struct Task {
-  const tooldecode::FrequencyRankedHead& ranked;    // side by side
-  const tooldecode::FrequencyRankedHead& in_place;  // the same rows all over [V, H]
+  const tooldecode::FrequencyRankedHead& ranked;    // contiguous
+  const tooldecode::FrequencyRankedHead& in_place;  // the same rows scattered over [V, H]
   const tooldecode::FrequencyRankedHead& rounded;
   std::span<const float> floats;  // [K, H] or empty
   std::span<const float> hidden;  // [n, H]
@@ -35,21 +35,21 @@ struct Task {
   [[nodiscard]] std::size_t states() const { return hidden.size() / width(); }
 };
 
-// One way to the logits [n, K].
+// One way to compute the logits [n, K].
 struct Contender {
   std::string name;
   std::size_t bytes_per_weight;
   std::function<void(std::span<float> logits)> run;
 };
 
-// Each gives what it can do with a task; none where it cannot.
+// Each returns its contenders for a task; none if it cannot do the task.
 std::vector<Contender> tooldecode_contenders(const Task& task);
 std::vector<Contender> eigen_contenders(const Task& task);
 std::vector<Contender> openblas_contenders(const Task& task);
-// What OpenBLAS says about itself, empty where it was not found.
+// OpenBLAS's description of itself; empty if it was not found.
 std::string openblas_version();
 
-// Seconds of processor time, in which what else the machine runs counts little.
+// Seconds of processor time, which other processes affect little.
 template <class Run>
 double seconds_of(Run run) {
   const std::clock_t start = std::clock();

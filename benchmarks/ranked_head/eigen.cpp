@@ -19,7 +19,7 @@ void multiply(MapOf<T> head, MapOf<float> hidden, std::span<float> logits) {
       out.noalias() = hidden * head.transpose();
     }
   } else {
-    // Eigen's own product of bfloat16 adds up in bfloat16; this widens a panel of rows first.
+    // Eigen's bfloat16 product accumulates in bfloat16, so this widens a panel of rows first.
     constexpr Index panel = 32;
     Matrix<float> part;
     for (Index first = 0; first < head.rows(); first += panel) {

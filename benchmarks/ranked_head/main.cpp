@@ -1,6 +1,5 @@
-// How fast K x H products of a draft's head are: against the time that reading the weights takes,
-// Eigen and OpenBLAS, all on one thread, interleaved in one run, answers verified before they are
-// timed.
+// Measures K x H products of a draft's head against the time to read the weights, Eigen and
+// OpenBLAS; all on one thread and interleaved in one run. Results are verified before they are timed.
 //
 //   benchmark_ranked_head [--json FILE] [--width H] [--rows K...]
 //
@@ -36,7 +35,7 @@ constexpr std::size_t target_rows    = 32'768;
 constexpr double target_share        = 0.85;
 constexpr double target_ratio_of_ten = 2.5;
 
-// Every logit of a sample of rows against float64.
+// Compares every logit of a sample of rows with float64.
 void verify(const Task& task, const Contender& contender) {
   std::vector<float> logits(task.states() * task.rows(), std::nanf(""));
   contender.run(logits);
@@ -150,11 +149,11 @@ int main(int count, char** arguments) {
       }
       for (const Contender& contender : contenders) verify(task, contender);
 
-      // Interleaved, so that what else the machine does is shared by all; the best of some rounds,
-      // each with the weights where the same work before has left them.
+      // Interleaved, so that other load affects all alike. Takes the best of several rounds; each
+      // begins with the weights where the previous round of the same work left them.
       constexpr int rounds = 9;
       constexpr double any = std::numeric_limits<double>::infinity();
-      // What each type of weights has to be read, and how long that takes.
+      // How many bytes each type of weights reads, and how long that takes.
       const auto halves = std::span(static_cast<const std::byte*>(ranked.row(0)),
                                     rows * options.width * sizeof(Half));
       const auto bytes =

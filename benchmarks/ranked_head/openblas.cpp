@@ -5,7 +5,7 @@
 
 #ifdef TOOLDECODE_HAS_OPENBLAS
 
-// Of its cblas.h, whose place differs from system to system; its enumerators are ints.
+// From its cblas.h, whose path differs between systems; its enumerators are ints.
 extern "C" {
 void openblas_set_num_threads(int);
 char* openblas_get_config();
@@ -18,7 +18,7 @@ void cblas_sgemm(int order, int a_transposed, int b_transposed, int m, int n, in
 
 namespace ranked_head {
 
-// F32 alone: distributions build it without BF16 products.
+// F32 only: distributions build it without BF16 products.
 std::vector<Contender> openblas_contenders(const Task& task) {
   if (task.floats.empty()) return {};
   constexpr int row_major = 101, plain = 111, transposed = 112;

@@ -9,7 +9,7 @@ namespace ranked_head {
 
 namespace {
 
-// As much as the widest registers hold; a compiler splits it where they are narrower.
+// The size of the widest registers; compilers split it for narrower ones.
 using Words [[gnu::vector_size(64)]] = std::uint32_t;
 
 // Reads `streams` pieces of `piece` bytes side by side, then the next ones.

@@ -1,5 +1,5 @@
 /// \file
-/// Agents that ask a `tooldecode serve`, run tools that sleep, and predict calls from a script.
+/// Agents that use a `tooldecode serve`, run tools that sleep, and predict calls from a script.
 #pragma once
 
 #include <algorithm>
@@ -28,17 +28,16 @@
 
 namespace tool_latency {
 
-/// A question that is answered by one call and then, with its result, by text.
+/// A question whose answer is one call and then, with its result, text.
 struct Question {
   Json messages, tools;
-  tooldecode::ToolCall call{};  ///< as the model makes it without speculation, like what follows
+  tooldecode::ToolCall call{};  ///< the model's call without speculation; so are the members below
   std::string output{};
   std::string text{};
-  Seconds natural{};  ///< what the server takes for the call
+  Seconds natural{};  ///< the server's time for the call
 };
 
-/// What a tool says of a call: words after which the model has no more to do, which ones the call
-/// decides.
+/// A tool's output: words that depend on the call, after which the model has nothing more to do.
 inline std::string output_of(const tooldecode::ToolCall& call) {
   constexpr std::string_view goodbyes[]{"Thank you, that was all.", "Thanks, that was all.",
                                         "Thank you, that is all.", "Thank you, goodbye."};
@@ -47,7 +46,7 @@ inline std::string output_of(const tooldecode::ToolCall& call) {
   return std::string(goodbyes[sum % std::size(goodbyes)]);
 }
 
-/// A call that is not the one that will be made.
+/// A call that differs from the one that will be made.
 inline tooldecode::ToolCall spoilt(tooldecode::ToolCall call, std::size_t how) {
   call.arguments.front() = "no " + std::to_string(how);
   return call;
@@ -58,7 +57,7 @@ struct Task {
   std::vector<Question> questions{};
   tooldecode::ToolSet tools{};         ///< of all questions, read-only
   Seconds generation{}, prediction{};  ///< G, to which calls are padded, and g
-  std::size_t max_tokens = 64;         ///< of an answer
+  std::size_t max_tokens = 64;         ///< per answer
   std::uint64_t seed     = 1;
 
   [[nodiscard]] Json request(const Question& question) const {
@@ -79,24 +78,24 @@ struct Task {
   }
 };
 
-/// What a turn was, from its question to the text that answers it.
+/// Measurements of a turn, from its question to the text that answers it.
 struct RealTurn {
   Seconds total{};
   Seconds generation{};  ///< until the client, or the stream, has the call
-  Seconds tool{};        ///< from then on until the result is where it is needed
-  Seconds guess{};       ///< until the prediction; zero where there was none
+  Seconds tool{};        ///< from then until the result is where it is needed
+  Seconds guess{};       ///< until the prediction; zero if there was none
   tooldecode::SpeculationCounts counts{};
-  bool is_same     = false;  ///< call, result and text are those without speculation
+  bool is_same     = false;  ///< call, result and text equal those without speculation
   bool is_resident = false;  ///< the result was in the engine's cache when the call ended
 
   [[nodiscard]] bool is_hit() const { return counts.hits + counts.residents > 0; }
   [[nodiscard]] Seconds rest() const { return total - generation - tool; }
 };
 
-/// One agent at one tool latency, with several ways to speculate of which each turn takes one.
+/// One agent at one tool latency, with several ways to speculate; each turn uses one.
 ///
 /// Without speculation and at the client a turn is two requests: for the call, and with its result
-/// for the text. In the engine it is one, in which the engine goes on over the call.
+/// for the text. In the engine it is one request, which continues after the call.
 class Agent {
  public:
   Agent(const Endpoint& endpoint, const Task& task, std::size_t number, Seconds latency,
@@ -111,7 +110,7 @@ class Agent {
     for (std::size_t w = 0; w < ways.size(); ++w) add(ways[w], w, turns, gate);
   }
 
-  /// One turn, which begins now.
+  /// Runs one turn now.
   RealTurn turn(std::size_t way, std::size_t index) {
     const Question& asked = question(index);
     const Way& by         = *ways_[way];
@@ -162,7 +161,7 @@ class Agent {
   };
 
   [[nodiscard]] const Question& question(std::size_t index) const {
-    // Agents at the same time ask different ones.
+    // Concurrent agents ask different questions.
     return task_->questions[(index + 5 * number_) % task_->questions.size()];
   }
 
@@ -185,7 +184,7 @@ class Agent {
     }
     tooldecode::ClientOptions options{.policy = tooldecode::SpeculationPolicy(task_->tools)};
     if (way.is_gated) {
-      // All tools are alike here, so that what is learnt of one is true of the others.
+      // All tools are alike here, so what is learned of one holds for the others.
       options.expects_gain = [&gate](std::string_view) { return gate.expects_gain("any"); };
       options.observe      = [&gate](std::string_view, const tooldecode::Observation& seen) {
         gate.observe("any", seen);
@@ -194,7 +193,7 @@ class Agent {
     added.speculator.emplace(std::move(models), executor_, std::move(options));
   }
 
-  // Which turns are predicted right: exactly that share of them.
+  // Which turns are predicted correctly: exactly this share of them.
   [[nodiscard]] std::vector<bool> script(std::size_t turns, double acceptance,
                                          std::size_t stream) const {
     std::vector<std::size_t> order(turns);
@@ -210,7 +209,7 @@ class Agent {
     return result;
   }
 
-  // Nothing where the engine has gone on, as text follows.
+  // No call if the engine has continued, because text follows.
   tooldecode::Reply guess(const Json& request, std::size_t speculator, bool is_right,
                           std::stop_token stop) {
     const Question& asked = question(index_);
@@ -219,7 +218,7 @@ class Agent {
     return {"", {is_right ? asked.call : spoilt(asked.call, speculator)}};
   }
 
-  // Stands for what a larger model would take longer.
+  // Stands for the longer time of a larger model.
   void pad() {
     const Seconds pad = std::max(Seconds::zero(), task_->generation - question(index_).natural);
     if (!sleep_for(pad, endpoint_->stop())) throw std::runtime_error("stopped");

@@ -1,4 +1,4 @@
-// Agents whose model decodes its reasoning, with calls that another model guesses, against two
+// Agents whose model decodes its reasoning, with calls that another model guesses, on two
 // `tooldecode serve`.
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ namespace {
 
 namespace td = tooldecode;
 
-constexpr const char* format_name = "react";  // a thought, and a call behind it
+constexpr const char* format_name = "react";  // a thought, then a call
 constexpr std::size_t task_calls  = 2;
 constexpr std::array ways{Speculation{}, Speculation{.policy = Policy::client},
                           Speculation{.policy = Policy::client, .is_gated = true},
@@ -47,7 +47,7 @@ std::string name_of(const Speculation& way) {
   return std::string(name(way.policy)) + (way.is_gated ? ", gate" : "");
 }
 
-// A server of a model, and how it is asked.
+// A server of a model, and its client.
 struct Served {
   ServerProcess process;
   Endpoint endpoint;
@@ -90,10 +90,11 @@ double seconds_of(const Endpoint& endpoint, Json request, std::size_t tokens, Js
   return Seconds(SteadyClock::now() - begin).count();
 }
 
-// What the main model's server takes, looked at again for each agent, between its tasks' runs.
+// The times of the main model's server, measured again for each agent, between the runs of its
+// tasks.
 struct Rates {
   std::vector<double> prefill{}, decode{}, overhead{};  // φ, δ, o in seconds
-  std::size_t shared_tokens = 0;                        // that all prompts begin with
+  std::size_t shared_tokens = 0;                        // common prefix of all prompts
 
   void look(const Endpoint& endpoint, const Json& request) {
     constexpr std::size_t more = 17;
@@ -118,13 +119,13 @@ struct Rates {
   }
 };
 
-// A task by all policies.
+// A task under all policies.
 struct Compared {
   bool has_long = false;
   std::array<TaskRun, ways.size()> runs{};
 };
 
-// What came of the tasks of some tools.
+// Results of the tasks of some tools.
 struct Summary {
   std::string tools;
   std::vector<const Compared*> tasks;
@@ -159,7 +160,7 @@ struct Summary {
     return sum(way, [](const TaskRun& run) { return run.hits(); });
   }
   [[nodiscard]] double hit_rate(std::size_t way) const { return share(hits(way), calls(way)); }
-  // α: of the guesses that came in time, those that are the call made.
+  // α: the share of correct guesses among those that came in time.
   [[nodiscard]] double acceptance() const {
     return share(hits(client), sum(client, [](const TaskRun& run) { return run.guesses.size(); }));
   }
@@ -180,7 +181,7 @@ struct Summary {
       return one->runs[way].is_same(one->runs[none]);
     }));
   }
-  // Share of the time without speculation; runs of the same task are compared.
+  // Share of the time without speculation; compares runs of the same task.
   [[nodiscard]] Mean saved(std::size_t way) const {
     std::vector<double> all;
     for (const Compared* task : tasks) {
@@ -190,8 +191,8 @@ struct Summary {
     return {mean.value / seconds(none), mean.error / seconds(none)};
   }
 
-  // Eq. 1 by the times of `from`: each call has its own G and T, g and the share of right guesses
-  // are means.
+  // Eq. 1 with the times of `from`: each call has its own G and T; g and the share of correct
+  // guesses are means.
   [[nodiscard]] double by_eq1(std::size_t way, std::size_t from) const {
     const Seconds g(guess());
     const Seconds mean_tool(
@@ -202,7 +203,8 @@ struct Summary {
       Seconds rest       = run.total;
       for (const MadeCall& call : run.calls) {
         rest -= call.generation + call.tool;
-        // What the engine has told of is no tool's time.
+        // With speculation a call's wait is not the tool's time, because the result may be there
+        // already.
         const td::TurnTimes times{call.generation, std::min(g, call.generation),
                                   from == none ? call.tool : mean_tool};
         all += time_with(1, times, way == none ? 0 : hit_rate(way)).count();
@@ -211,7 +213,7 @@ struct Summary {
     }
     return all / static_cast<double>(tasks.size());
   }
-  // Eq. 6: the time without speculation as measured, less what the equation says is saved.
+  // Eq. 6: the measured time without speculation, less the savings of the equation.
   [[nodiscard]] double by_eq6() const {
     td::EngineRates known       = rates.mean();
     const program::Format& form = program::format_named(format_name);
@@ -370,7 +372,8 @@ void write_transcript(std::ostream& out, const GuessedTask& task, const Compared
   out << line.text() << std::endl;
 }
 
-// Runs the tasks that fit into the time, each by all policies, which take turns at being first.
+// Runs as many tasks as fit into the time, each under all policies, which take turns at being
+// first.
 std::vector<Compared> run_tasks(const std::vector<GuessedTask>& tasks,
                                 const GuessedOptions& options, const GuessedSetup& setup,
                                 const Endpoint& endpoint, const Endpoint& guesser, Rates& rates,
@@ -392,8 +395,8 @@ std::vector<Compared> run_tasks(const std::vector<GuessedTask>& tasks,
       if (task.is_first) rates.look(endpoint, GuessingAgent::request_of(task, setup));
       static_cast<void>(guesser.client.complete(
           GuessingAgent::guess_of(task.tools, task.questions.front(), setup), guesser.stop()));
-      // Of what earlier runs have read, the server knows the documents alone, whoever is first: its
-      // prefix cache has no room for more than the last sequence.
+      // Whichever policy is first, the server has only the documents of earlier runs in its prefix
+      // cache, which holds only the last sequence.
       Json other        = GuessingAgent::request_of(task, setup);
       other["messages"] = messages_of("Hello!");
       for (std::size_t k = 0; k < ways.size(); ++k) {

@@ -1,5 +1,5 @@
 /// \file
-/// The tasks of guessing agents, made of the embedded model's held-out rows.
+/// The tasks of guessing agents, from the embedded model's held-out rows.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,13 @@
 
 namespace tool_latency {
 
-/// Questions that one call answers, by that call's tool.
+/// A tool, and questions that one call of it answers.
 struct AskedTool {
-  Json document{};  ///< of a request
+  Json document{};  ///< as in a request
   std::vector<std::string> questions{};
 };
 
-/// The document of a row's tool, without the parameters that may be left out: a small model gives
-/// them values that nobody has named.
+/// The document of a row's tool without optional parameters: a small model invents values for them.
 inline Json document_of(const Json& row) {
   for (const Json& tool : row.at("tools")) {
     const Json& known = tool.contains("function") ? tool.at("function") : tool;
@@ -48,7 +47,7 @@ inline Json document_of(const Json& row) {
   throw std::runtime_error("a row's call is to none of its tools");
 }
 
-/// All of them, those with most questions first, so that tasks side by side share their tools.
+/// All tools, those with the most questions first, so that adjacent tasks share their tools.
 inline std::vector<AskedTool> read_asked_tools() {
   std::istringstream lines(
       program::read_file(std::filesystem::path(program::data_folder) / "tiny/heldout.jsonl"));
@@ -68,7 +67,7 @@ inline std::vector<AskedTool> read_asked_tools() {
   return tools;
 }
 
-/// Tasks of two questions that one tool answers; short and long tools by turns.
+/// Tasks of two questions for one tool; short and long tools alternate.
 inline std::vector<GuessedTask> make_tasks(std::span<const AskedTool> tools, std::size_t most) {
   std::vector<GuessedTask> tasks;
   for (const AskedTool& tool : tools) {
@@ -82,7 +81,7 @@ inline std::vector<GuessedTask> make_tasks(std::span<const AskedTool> tools, std
   return tasks;
 }
 
-/// All tools, each of which may run early.
+/// All tools, as read-only ones that may run early.
 inline tooldecode::ToolSet read_only_tools(std::span<const AskedTool> tools) {
   Json documents = Json::array();
   for (const AskedTool& tool : tools) {

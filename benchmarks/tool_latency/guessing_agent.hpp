@@ -1,5 +1,5 @@
 /// \file
-/// Agents whose main model decodes its reasoning, and whose calls another model guesses.
+/// Agents whose main model decodes its reasoning and whose calls another model guesses.
 #pragma once
 
 #include <algorithm>
@@ -31,16 +31,15 @@
 
 namespace tool_latency {
 
-/// Questions that follow one another; each is to be answered by a call, whose result brings the
-/// next one.
+/// Successive questions; each is answered by a call, whose result contains the next one.
 struct GuessedTask {
-  Json tools                         = Json::array();  ///< as requests have them
-  bool is_first                      = false;          ///< of those that have these tools
-  bool has_long                      = false;          ///< tools, that is
+  Json tools                         = Json::array();  ///< as in requests
+  bool is_first                      = false;          ///< the first task with these tools
+  bool has_long                      = false;          ///< its tools are long ones
   std::vector<std::string> questions = {};             ///< [K]
 };
 
-/// What comes before a question, in a tool's result.
+/// Precedes a question in a tool's result.
 inline constexpr std::string_view next_question = "The next question: ";
 
 /// The dialogue up to a question: two examples of a thought and a call, then the question.
@@ -78,21 +77,21 @@ struct GuessedSetup {
   tooldecode::ToolSet tools{};  ///< of all tasks, read-only
   double short_tool      = 0.8;
   double long_tool       = 2;
-  std::size_t max_tokens = 72;  ///< of an answer
+  std::size_t max_tokens = 72;  ///< per answer
   std::uint64_t seed     = 1;
 };
 
 /// One call of a task.
 struct MadeCall {
   Seconds generation{};  ///< until the client, or the stream, has the call
-  Seconds tool{};        ///< from then on until the result is where it is needed
-  std::string text{};    ///< before the call: the reasoning
+  Seconds tool{};        ///< from then until the result is where it is needed
+  std::string text{};    ///< the reasoning before the call
   tooldecode::ToolCall call{};
   std::string output{};
-  std::size_t tokens = 0;  ///< written, where replies are no streams
+  std::size_t tokens = 0;  ///< written tokens, if replies are not streams
 };
 
-/// One task by one policy.
+/// One task under one policy.
 struct TaskRun {
   Seconds total{};
   std::vector<MadeCall> calls{};
@@ -131,7 +130,7 @@ class GuessingAgent {
     }
     tooldecode::ClientOptions options{.policy = tooldecode::SpeculationPolicy(setup.tools)};
     if (way.is_gated) {
-      // A tool is called twice or so: what is learnt of one is taken to be true of the others.
+      // A tool is called about twice, so what is learned of one is assumed of the others.
       options.expects_gain = [this](std::string_view) { return gate_.expects_gain("any"); };
       options.observe      = [this](std::string_view, const tooldecode::Observation& seen) {
         gate_.observe("any", seen);
@@ -140,7 +139,7 @@ class GuessingAgent {
     speculator_.emplace(std::move(models), executor_, std::move(options));
   }
 
-  /// A request for the answer to a task's first question.
+  /// The request for a task's first answer.
   [[nodiscard]] static Json request_of(const GuessedTask& task, const GuessedSetup& setup) {
     return {{"messages", messages_of(task.questions.front())},
             {"tools", task.tools},
@@ -148,7 +147,7 @@ class GuessingAgent {
             {"temperature", 0},
             {"max_tokens", setup.max_tokens}};
   }
-  /// The request for a guess: for the call at once, and of the last question alone.
+  /// The request for a guess: asks for a call without reasoning, with the last question only.
   [[nodiscard]] static Json guess_of(const Json& tools, std::string_view question,
                                      const GuessedSetup& setup) {
     return {{"messages", Json::array({{{"role", "user"}, {"content", question}}})},
@@ -160,12 +159,12 @@ class GuessingAgent {
   }
 
   [[nodiscard]] const Speculation& way() const noexcept { return way_; }
-  /// What was told to the engine.
+  /// The results that the engine received.
   [[nodiscard]] tooldecode::SubmissionCounts submissions() const {
     return speculator_->submissions();
   }
 
-  /// One task, which ends with its last call's result, or an answer that calls nothing.
+  /// Runs one task, which ends with the result of its last call, or with an answer without a call.
   TaskRun run(const GuessedTask& task) {
     {
       const std::lock_guard lock(mutex_);
@@ -211,7 +210,7 @@ class GuessingAgent {
 
  private:
   tooldecode::Reply guess(const Json& request, std::stop_token stop) {
-    // The dialogue of the first question, and a call and its result for each that was answered.
+    // The dialogue of the first question, then a call and its result for each answered question.
     const Json& messages = request.at("messages");
     if (messages.size() >= messages_of("").size() + 2 * max_calls_) return {};
     const std::string& said = messages.back().at("content").string();
@@ -224,7 +223,7 @@ class GuessingAgent {
     return {std::move(reply.text), std::move(reply.calls)};
   }
 
-  // A tool: its time and what it says depend on the task and the call alone.
+  // A tool; its time and output depend only on the task and the call.
   tooldecode::ToolResult run(const tooldecode::ToolCall& call, std::stop_token stop) {
     const GuessedTask* task = nullptr;
     {
@@ -258,7 +257,7 @@ class GuessingAgent {
   std::size_t max_calls_;
   ServerModel model_;
   tooldecode::SpeculationGate gate_{{.overhead = Seconds(0.001)}};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   const GuessedTask* task_ = nullptr;
   std::vector<Seconds> guesses_;
   tooldecode::ToolExecutor executor_;

@@ -5,7 +5,7 @@
 //   benchmark_tool_latency guessed [--model NAME] [--speculator NAME] [--out FILE] ...
 //
 // benchmarks/results/tool_latency.json, tool_latency_real.json and tool_latency_guessed.json, and
-// the charts beside them, are what `--out benchmarks/results/FILE --plot benchmarks/results` wrote.
+// the charts beside them, are outputs of `--out benchmarks/results/FILE --plot benchmarks/results`.
 #include <cstdlib>
 #include <exception>
 #include <iostream>

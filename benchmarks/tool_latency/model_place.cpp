@@ -1,4 +1,5 @@
-// By itself: a macro of the HTTP library's headers breaks Eigen's, which models need.
+// In a separate file, because a macro of the HTTP library's headers breaks Eigen's, which models
+// need.
 #include "model_place.hpp"
 
 #include <filesystem>

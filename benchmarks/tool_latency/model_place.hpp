@@ -1,5 +1,5 @@
 /// \file
-/// Where a model is that `tooldecode` knows by its name.
+/// Finds a model that `tooldecode` knows by name.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace tool_latency {
 
-/// The file or folder of what `--model` takes, or of the embedded model.
+/// The file or folder of an argument of `--model`, or of the embedded model.
 std::filesystem::path model_place(const std::string& model);
 
 }  // namespace tool_latency

@@ -1,4 +1,4 @@
-// The numbers as JSON, the charts as SVG.
+// Writes the numbers as JSON and the charts as SVG.
 #include "outputs.hpp"
 
 #include <array>
@@ -53,13 +53,13 @@ std::vector<std::string> rows_of(Sweep& sweep) {
         add_row(rows, sweep.at(agents, tool, {.policy = policy, .is_gated = true}));
       }
       for (const double quality : qualities) {
-        if (quality == best_quality || tool == 1) continue;  // above and below
+        if (quality == best_quality || tool == 1) continue;  // written above and below
         add_row(rows, sweep.at(agents, tool, {.policy = Policy::client, .acceptance = quality}));
       }
     }
     for (const double quality : qualities) {
       for (const std::size_t count : paper_speculators) {
-        if (count == 1) continue;  // above
+        if (count == 1) continue;  // written above
         add_row(rows,
                 sweep.at(agents, hits_tool,
                          {.policy = Policy::client, .speculators = count, .acceptance = quality}));
@@ -67,7 +67,7 @@ std::vector<std::string> rows_of(Sweep& sweep) {
     }
     for (const double quality : qualities) {
       for (std::size_t count = 1; count <= max_speculators; ++count) {
-        if (count == 1 && quality == best_quality) continue;  // among those above
+        if (count == 1 && quality == best_quality) continue;  // among those written above
         for (const Policy policy : {Policy::client, Policy::engine}) {
           for (const bool is_gated : {false, true}) {
             add_row(rows, sweep.at(agents, 1,
@@ -83,11 +83,11 @@ std::vector<std::string> rows_of(Sweep& sweep) {
   return rows;
 }
 
-// What speculators cost and save, in shares of what turns without them do.
+// Cost and savings of speculators, as shares of turns without them.
 Json cost_row(Sweep& sweep, const Prices& prices, std::size_t count) {
   const Point& point = sweep.at(1, cost_tool, {.policy = Policy::client, .speculators = count});
   const double cost  = static_cast<double>(count) * prices.of_proposal(sweep.base().workload);
-  // Of equal proposals one is run; the others, and those that are wrong, were for nothing.
+  // Equal proposals run once; all others, and wrong ones, are wasted.
   const double right = share(point.outcome.hits, point.outcome.turns);
   return {{"speculators", count},
           {"added_cost", rounded(cost)},
@@ -129,7 +129,7 @@ void write_plot(const std::string& directory, std::string_view file, const progr
   open_file(std::filesystem::path(directory) / file) << program::draw_svg(plot);
 }
 
-// A series of time saved in per cent, or of any other number.
+// A series of time saved in per cent, or of another number.
 template <class X, class Y>
 program::PlotSeries series_of(std::string name, const std::vector<X>& xs, Y y) {
   program::PlotSeries series{std::move(name)};

@@ -1,4 +1,4 @@
-// Agents with sleeping tools against a real server, at a tenth of the paper's scale.
+// Agents with sleeping tools on a real server, at a tenth of the paper's scale.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -39,7 +39,7 @@ namespace td = tooldecode;
 
 constexpr std::array tool_shares{0.0, 0.5, 1.0, 2.0};  // T in units of G
 constexpr std::size_t some_agents = 4;
-constexpr double gate_overhead    = 0.001;  // seconds, as a gate believes until it knows better
+constexpr double gate_overhead    = 0.001;  // seconds, the gate's initial estimate
 
 std::vector<Speculation> ways_of(std::size_t agents, double latency, double generation) {
   std::vector<Speculation> ways{
@@ -57,7 +57,7 @@ std::vector<Speculation> ways_of(std::size_t agents, double latency, double gene
   return ways;
 }
 
-// One way to speculate at one point, all agents' turns.
+// One way to speculate at one point: the turns of all agents.
 struct Series {
   Speculation way;
   std::vector<RealTurn> turns;
@@ -77,7 +77,7 @@ struct Series {
   [[nodiscard]] double rest() const {
     return mean([](const RealTurn& turn) { return turn.rest(); });
   }
-  // g, where calls were predicted.
+  // g, over turns with a prediction.
   [[nodiscard]] double guess() const {
     double sum        = 0;
     std::size_t count = 0;
@@ -86,7 +86,7 @@ struct Series {
     }
     return count == 0 ? 0 : sum / static_cast<double>(count);
   }
-  // T of the turns whose call nobody had predicted.
+  // T, over turns whose call was not predicted.
   [[nodiscard]] double tool() const {
     double sum        = 0;
     std::size_t count = 0;
@@ -119,10 +119,10 @@ struct Series {
 };
 
 struct Estimate {
-  double value = 0, error = 0;  // the standard error
+  double value = 0, error = 0;  // standard error
 };
 
-// A point of the sweep, and what the model says of it.
+// A point of the sweep, and the model's expectation.
 struct RealPoint {
   std::size_t agents = 1;
   double latency     = 0;
@@ -138,7 +138,7 @@ struct RealPoint {
     throw std::logic_error("no such series");
   }
 
-  // Share of the time without speculation; turns of the same question are compared.
+  // Share of the time without speculation; compares turns of the same question.
   [[nodiscard]] Estimate saved(const Series& s) const {
     const auto n = static_cast<double>(s.turns.size());
     double sum = 0, squares = 0;
@@ -151,9 +151,9 @@ struct RealPoint {
     return {sum / n / without, std::sqrt(variance / n) / without};
   }
 
-  // The model's time of a turn from G, T and the second answer as measured without speculation, and
-  // g and the share of right predictions as measured with it. The engine, which does more than hide
-  // the tool, has its own G, second answer, and T where nothing was predicted.
+  // The model's time of a turn. G, T and the second answer are measured without speculation; g and
+  // the share of correct predictions are measured with it. The engine does more than hide the tool,
+  // so it has its own G, second answer, and T of turns without a prediction.
   [[nodiscard]] double expected(const Series& s) const {
     const Series& from  = s.way.policy == Policy::engine ? s : series[0];
     const bool has_tool = from.hits() < from.turns.size();
@@ -174,8 +174,8 @@ std::string name_of(const Speculation& way) {
          (way.is_gated ? ", gate" : "");
 }
 
-// Asks until enough questions are found that are answered by one call of a tool that no other
-// question has, and by text once its result is there.
+// Asks until it has enough questions that are answered by one call of a tool that no other question
+// has, and by text after its result.
 void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
   std::istringstream lines(
       program::read_file(std::filesystem::path(program::data_folder) / "tiny/heldout.jsonl"));
@@ -198,7 +198,7 @@ void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
         task.request(question, call.message, question.output), endpoint.stop());
     if (!reply.calls.empty()) continue;
     question.text = reply.text;
-    // Again, as all later times: the server knows the prompt by then.
+    // Asked again, like all later turns: the server now has the prompt in its cache.
     question.natural = Seconds(std::numeric_limits<double>::infinity());
     for (int times = 0; times < 3; ++times) {
       const auto begin = SteadyClock::now();
@@ -218,8 +218,8 @@ void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
   task.tools = td::ToolSet::from_json(documents);
 }
 
-// All ways to speculate take turns, so that all see the same machine. Agents of one way run at the
-// same time.
+// All ways to speculate take turns, so that they see the same load. The agents of one way run at
+// the same time.
 RealPoint run_point(const Endpoint& endpoint, const Task& task, std::size_t agents, double latency,
                     std::size_t turns) {
   RealPoint point{agents, latency};
@@ -242,7 +242,7 @@ RealPoint run_point(const Endpoint& endpoint, const Task& task, std::size_t agen
         for (std::size_t a = 0; a < agents; ++a) {
           threads.emplace_back([&, a] {
             try {
-              // Not all at once: they would stay in step.
+              // Staggered: otherwise they would stay in step.
               std::this_thread::sleep_for(task.generation * static_cast<double>(a) /
                                           static_cast<double>(agents));
               for (std::size_t i = first; i < last; ++i) done[a].push_back(all[a]->turn(w, i));
@@ -378,7 +378,7 @@ std::vector<std::string> rows_of(const std::vector<RealPoint>& points) {
   return rows;
 }
 
-// Points as measured, two standard errors up and down; and what the model says of each.
+// Draws measured points with two standard errors each way, and the model's expectation.
 void write_plot(const std::string& directory, const std::vector<RealPoint>& points) {
   program::Plot plot{"Time saved against `tooldecode serve`, by tool latency (1 agent)",
                      "tool latency, s",

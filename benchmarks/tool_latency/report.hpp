@@ -1,5 +1,5 @@
 /// \file
-/// What the benchmark prints: numbers, tables, and whether what is claimed holds.
+/// What the benchmark prints: numbers, tables, and whether the claims hold.
 #pragma once
 
 #include <cmath>
@@ -60,7 +60,7 @@ inline std::ofstream open_file(const std::filesystem::path& path) {
   return file;
 }
 
-/// What is claimed, checked: prints a line for each and keeps whether all hold.
+/// Checks claims: prints a line for each and records whether all hold.
 class Claims {
  public:
   void check(std::string_view what, bool holds, const std::string& found) {
@@ -76,8 +76,8 @@ class Claims {
   bool all_                     = true;
 };
 
-/// Writes who made it, what was asked, what was claimed and found, the points, a line each, and what
-/// else there is.
+/// Writes how the file was made, the options, the claims and their results, the points (one line
+/// each), and further values.
 inline void write_results(const std::string& path, const tooldecode::JsonValue& parameters,
                           const tooldecode::JsonValue& claims, const tooldecode::JsonValue& columns,
                           const std::vector<std::string>& rows,

@@ -1,5 +1,5 @@
 /// \file
-/// ServerModel: a `tooldecode serve` as the main model of a client, with or without its tool cache.
+/// ServerModel: a `tooldecode serve` as a client's main model, with or without its tool cache.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ using program::Json;
 using tooldecode::Seconds;
 using SteadyClock = std::chrono::steady_clock;
 
-/// Sleeps; false where the stop came first.
+/// Sleeps; false if the stop came first.
 inline bool sleep_for(Seconds time, std::stop_token stop) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -38,18 +38,18 @@ inline bool sleep_for(Seconds time, std::stop_token stop) {
   return !stop.stop_requested();
 }
 
-/// The server, as agents ask it; what fails is a std::runtime_error.
+/// A client of the server; failures throw std::runtime_error.
 class Endpoint {
  public:
   /// \param url   `http://HOST:PORT`
-  /// \param stop  ends all that is waited for
+  /// \param stop  cancels all waiting
   Endpoint(const std::string& url, const std::string& model, std::stop_token stop)
       : client(url + "/v1", model, ""), stop_(std::move(stop)) {}
 
   program::ChatClient client;
 
   [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
-  /// A name for a response that no other one has.
+  /// A name for a response that no other response has.
   [[nodiscard]] std::string new_response() const {
     return "benchmark-" + std::to_string(began_) + '-' + std::to_string(++responses_);
   }
@@ -60,13 +60,13 @@ class Endpoint {
   mutable std::atomic<std::size_t> responses_ = 0;
 };
 
-/// Asks a server for replies; or, where the engine speculates, follows a response in which the
-/// server goes on over calls whose results it is told of.
+/// Requests replies from a server. If the engine speculates, follows a response in which the server
+/// continues after calls whose results it has received.
 ///
-/// \par Threads  one turn at a time; outlives the speculator that has its models
+/// \par Threads     one turn at a time; outlives the speculator that has its models
 class ServerModel {
  public:
-  /// A call that the engine went on over, and when the client knew of it and of its result.
+  /// A call after which the engine continued, and when the client had the call and its result.
   struct Answered {
     SteadyClock::time_point call_at, result_at;
     std::string text{};  ///< before the call
@@ -74,12 +74,13 @@ class ServerModel {
     std::string output{};
   };
 
-  /// \param max_calls  of a response that is followed: nobody listens after the result of the last
+  /// \param max_calls  the calls of a response that are followed; no one reads it after the result
+  ///         of the last
   ServerModel(const Endpoint& endpoint, Policy policy,
               std::size_t max_calls = std::numeric_limits<std::size_t>::max())
       : endpoint_(&endpoint), policy_(policy), max_calls_(max_calls) {}
 
-  /// The main model, and where results go; without speculators. A request is the context.
+  /// The main model and the submission of results, without speculators. A request is the context.
   [[nodiscard]] tooldecode::ClientModels<Json> models() {
     tooldecode::ClientModels<Json> models;
     if (policy_ == Policy::engine) {
@@ -112,9 +113,9 @@ class ServerModel {
     return request;
   }
 
-  /// What the server said last.
+  /// The server's last reply.
   [[nodiscard]] const program::ChatReply& last() const noexcept { return last_; }
-  /// The calls of the response that was followed last, but for those of the reply.
+  /// The calls of the last followed response, except those of the reply.
   [[nodiscard]] const std::vector<Answered>& answered() const noexcept { return answered_; }
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// ServerProcess: a `tooldecode serve` of this process's own.
+/// ServerProcess: a `tooldecode serve` that this process starts and stops.
 #pragma once
 
 #include <cerrno>
@@ -20,18 +20,18 @@
 
 namespace tool_latency {
 
-/// The program that is asked for, or else the one that was built beside this one.
+/// The given program, or the one built beside this one.
 inline std::filesystem::path program_that_serves(const std::string& given) {
   if (!given.empty()) return given;
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   return self.parent_path().parent_path() / "examples/tooldecode";
 }
 
-/// Serves on a free port of the loopback address until the object, or the process, ends.
+/// Serves on a free port of the loopback address until the object is destroyed or the process ends.
 class ServerProcess {
  public:
-  /// \param program  `tooldecode`; std::runtime_error where it does not come to listen
-  /// \param arguments  of `tooldecode serve`, besides
+  /// \param program  `tooldecode`; std::runtime_error if it does not start to listen
+  /// \param arguments  additional ones of `tooldecode serve`
   explicit ServerProcess(const std::filesystem::path& program,
                          const std::vector<std::string>& arguments = {}) {
     int ends[2];
@@ -75,7 +75,7 @@ class ServerProcess {
     return !url_.empty();
   }
 
-  // Asks it to end, and makes it after a few seconds.
+  // Asks it to end, and kills it after a few seconds.
   void end() {
     if (process_ > 0) {
       kill(process_, SIGTERM);

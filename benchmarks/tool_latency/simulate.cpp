@@ -1,4 +1,4 @@
-// The sweep as a simulation: tables, and whether what is claimed holds.
+// The sweep as a simulation: tables, and whether the claims hold.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -132,8 +132,8 @@ std::string describe(const Point& point) {
          fixed(s.acceptance, 2) + ")";
 }
 
-// Simulated times against the performance model, where its assumptions hold: one agent, times that
-// do not vary, predictions elsewhere than on the engine.
+// Simulated times against the performance model, under its assumptions: one agent, constant times,
+// and predictions that do not run on the engine.
 double worst_deviation(const Setup& base) {
   double worst = 0;
   for (const double tool : latencies()) {
@@ -171,7 +171,7 @@ void check_operating_point(Sweep& sweep, Claims& claims) {
       min >= 0.21, found);
 }
 
-// A result is in time where g + T <= G.
+// A result is in time if g + T <= G.
 void check_engine_gain(Sweep& sweep, Claims& claims) {
   const double generation = generation_of(sweep);
   double min = 1, greatest = -1;

@@ -1,5 +1,5 @@
 /// \file
-/// Agents that call tools and share one engine, event by event: without speculation, with
+/// Event simulation of agents that call tools and share one engine: without speculation, with
 /// predictions at the client, and with a tool cache in the engine.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace tool_latency {
 
-/// Who speculates.
+/// Where calls are predicted.
 enum class Policy { none, client, engine };
 
 [[nodiscard]] constexpr std::string_view name(Policy policy) noexcept {
@@ -30,28 +30,28 @@ enum class Policy { none, client, engine };
 
 /// An engine with continuous batching; times in seconds. A step writes one token of each sequence.
 struct Engine {
-  double step              = 0.006;  ///< a step with an empty batch, as if by the weights alone
+  double step              = 0.006;  ///< a step with an empty batch, as if reading the weights only
   double step_per_sequence = 6e-5;   ///< what each sequence in the batch adds
-  double step_per_draft    = 5e-5;   ///< what each prediction being written adds: it shares the GPU
+  double step_per_draft    = 5e-5;   ///< what each running prediction adds: it shares the GPU
   double prefill_rate      = 10'000;  ///< tokens per second
-  double chunk_tokens      = 512;     ///< of prefill, at most, in one step
+  double chunk_tokens      = 512;     ///< maximum prefill in one step
   double round_trip        = 0.03;    ///< a response to the client and a request back
   double eviction          = 0.005;   ///< leaving the batch and waiting for a place
-  double cached_share      = 1;       ///< of a context, what the prefix cache still holds
+  double cached_share      = 1;       ///< the share of a context that the prefix cache still holds
 };
 
-/// What agents do: sessions of turns, each turn reasoning, a call and its result.
+/// What agents do: sessions of turns; each turn is reasoning, a call and its result.
 struct Workload {
   std::size_t agents      = 1;
-  std::size_t sessions    = 8;     ///< of each agent, one after the other
-  std::size_t turns       = 10;    ///< of a session
+  std::size_t sessions    = 8;     ///< per agent, one after the other
+  std::size_t turns       = 10;    ///< per session
   double prompt_tokens    = 1500;  ///< tool documents and question
   double reasoning_tokens = 160;
   double call_tokens      = 24;
   double result_tokens    = 80;
   double tool             = 1;     ///< seconds
   double spread           = 0.25;  ///< of reasoning and prediction, evenly around their means
-  double tool_deviation   = 0.25;  ///< of the tool's time, which is normal, as a share of its mean
+  double tool_deviation   = 0.25;  ///< of the tool's normal time, as a share of its mean
 };
 
 /// How the client speculates.
@@ -59,7 +59,7 @@ struct Speculation {
   Policy policy           = Policy::none;
   std::size_t speculators = 1;
   double acceptance       = 0.8;   ///< of each speculator, independently
-  double prediction       = 0.25;  ///< seconds until a predicted call is there
+  double prediction       = 0.25;  ///< seconds until a predicted call is available
   bool is_gated           = false;
 };
 
@@ -71,10 +71,10 @@ struct Setup {
   std::uint64_t seed = 1;
 };
 
-/// What came of it.
+/// The results of a point.
 struct Outcome {
   double seconds         = 0;  ///< an agent's time for its sessions, the mean over agents
-  double makespan        = 0;  ///< until the last agent was done
+  double makespan        = 0;  ///< until the last agent finished
   double tokens          = 0;  ///< written by the main model
   std::size_t turns      = 0;
   std::size_t speculated = 0;  ///< turns on which the client speculated
@@ -89,7 +89,7 @@ struct Outcome {
   [[nodiscard]] std::size_t wasted() const { return started - hits; }
 };
 
-/// The same point in the terms of the performance model, which knows one agent and mean times.
+/// The same point in the terms of the performance model, which has one agent and mean times.
 [[nodiscard]] inline tooldecode::EngineTimes model_times(const Setup& setup) {
   using tooldecode::Seconds;
   const Workload& work = setup.workload;
@@ -107,9 +107,9 @@ struct Outcome {
       .prefill_rate   = setup.engine.prefill_rate};
 }
 
-/// What the model expects an agent's sessions to take. It stands for the point where its
-/// assumptions hold: one agent, times that do not vary, predictions that the engine does not feel,
-/// a context whose growth changes nothing.
+/// The model's expectation for an agent's sessions. It holds under the model's assumptions: one
+/// agent, constant times, predictions that do not slow the engine, and a context whose growth has
+/// no effect.
 [[nodiscard]] inline double expected_seconds(const Setup& setup) {
   const tooldecode::EngineTimes times = model_times(setup);
   const Speculation& speculation      = setup.speculation;
@@ -122,15 +122,15 @@ struct Outcome {
   return session.count() * static_cast<double>(setup.workload.sessions);
 }
 
-/// Runs a point. What a turn draws depends on seed, agent and turn alone, so all policies meet the
-/// same turns, and equal setups have equal outcomes.
+/// Runs a point. Random draws of a turn depend only on seed, agent and turn. So all policies have
+/// the same turns, and equal setups have equal outcomes.
 class Simulation {
  public:
   explicit Simulation(const Setup& setup) : setup_(setup), agents_(setup.workload.agents) {}
 
   [[nodiscard]] Outcome operator()() {
     for (std::size_t i = 0; i < agents_.size(); ++i) {
-      // Not all at once: they would stay in step for a long time.
+      // Staggered: otherwise they would stay in step for a long time.
       agents_[i].began = draw(i, 0, 0);
       push(agents_[i].began, Kind::start, i);
     }
@@ -146,13 +146,13 @@ class Simulation {
  private:
   static constexpr double never           = std::numeric_limits<double>::infinity();
   static constexpr auto tool              = "tool";
-  static constexpr std::size_t tool_angle = 64;  // behind what the speculators draw
+  static constexpr std::size_t tool_angle = 64;  // after the draws of the speculators
 
   enum class Kind {
     start,    // the client sends a turn's request
-    arrive,   // the engine takes it up
-    hear,     // the client knows of the turn, and decides whether to predict its call
-    predict,  // the predicted call is there
+    arrive,   // the engine receives it
+    hear,     // the client learns of the turn, and decides whether to predict its call
+    predict,  // the predicted call is available
     cache,    // its result is in the engine's cache
     call      // the main model's call is at the client
   };
@@ -166,13 +166,13 @@ class Simulation {
     }
   };
   struct Agent {
-    std::size_t turn = 0;  // of all sessions
+    std::size_t turn = 0;  // over all sessions
     double began = 0, ended = 0;
-    double context   = 0;  // tokens, without those that the turn adds
-    double prefill   = 0;  // tokens to come before the first is written
-    double remaining = 0;  // tokens to write
-    double written   = 0;  // tokens, of this turn in all
-    double started   = 0;  // when the turn was
+    double context   = 0;  // tokens, without those of this turn
+    double prefill   = 0;  // tokens left before the first is written
+    double remaining = 0;  // tokens left to write
+    double written   = 0;  // tokens of this turn, in total
+    double started   = 0;  // start of the turn
     double tool = 0, prediction = 0;
     double result      = never;  // when the predicted call's result is at the client
     bool is_predicting = false, is_right = false, is_cached = false;
@@ -197,7 +197,8 @@ class Simulation {
     events_.push({time, order_++, kind, agent, agents_[agent].turn});
   }
 
-  // One step of the engine, or as many alike as nothing interrupts, and all events up to its end.
+  // One step of the engine, or as many equal ones as nothing interrupts, and all events up to its
+  // end.
   void step() {
     const Engine& engine = setup_.engine;
     if (decoding_.empty() && prefilling_.empty()) {
@@ -250,7 +251,7 @@ class Simulation {
            setup_.engine.step_per_draft * static_cast<double>(predicting_);
   }
 
-  // A sequence between two steps: at its call's start, at its end, or neither.
+  // A sequence between two steps: at the start of its call, at its end, or neither.
   void look_at(std::size_t i) {
     Agent& agent = agents_[i];
     if (agent.is_cached && agent.remaining == setup_.workload.call_tokens) {
@@ -326,9 +327,9 @@ class Simulation {
     push(time + agent.prediction, Kind::predict, i);
   }
 
-  // What an agent's predictions cost all sequences together: each step that they accompany is that
-  // much longer for each of them. All agents count, as nearly all are in the batch once their tools
-  // are hidden.
+  // The cost of an agent's predictions for all sequences together: each step that they share is
+  // longer for each sequence. All agents count, because nearly all are in the batch once their
+  // tools are hidden.
   [[nodiscard]] double delay_of(const Agent& agent) const {
     return agent.prediction / step_time() * setup_.engine.step_per_draft *
            static_cast<double>(setup_.speculation.speculators * agents_.size());
@@ -381,7 +382,7 @@ class Simulation {
     }
   }
 
-  // What the turn would save by a result that is in the engine's cache when its call ends.
+  // What the turn would save if a result is in the engine's cache when its call ends.
   [[nodiscard]] std::optional<tooldecode::Seconds> saved_in_batch(const Agent& agent) const {
     const Engine& engine = setup_.engine;
     if (setup_.speculation.policy != Policy::engine) return std::nullopt;
@@ -399,11 +400,10 @@ class Simulation {
   double now_          = 0;
   std::vector<std::size_t> decoding_;
   std::deque<std::size_t> prefilling_;
-  std::size_t predicting_ = 0;  // predictions being written
+  std::size_t predicting_ = 0;  // running predictions
   Outcome outcome_{};
 };
 
-/// Runs one point.
 [[nodiscard]] inline Outcome simulate(const Setup& setup) {
   return Simulation(setup)();
 }

@@ -13,7 +13,7 @@ namespace tool_latency {
 
 namespace {
 
-// From white by yellow and red to black, even in lightness: 1 is white, 2 black.
+// From white over yellow and red to black, even in lightness: 1 is white, 2 black.
 std::string colour_of(double speedup) {
   const double t  = std::clamp(speedup - 1, 0.0, 1.0);
   const auto part = [t](double begin) {

@@ -1,5 +1,6 @@
 /// \file
-/// SpeedupMap: the speedup of the client's side over acceptance, and over both models' and the tool's times.
+/// SpeedupMap: the client-side speedup over acceptance and over the times of both models and the
+/// tool.
 #pragma once
 
 #include <array>
@@ -11,13 +12,13 @@
 
 namespace tool_latency {
 
-/// S_spec, Equation 2, over α, g / G and T / G: what a client can hope for before it has measured
+/// S_spec, Equation 2, over α, g / G and T / G: what a client can expect before it has measured
 /// anything. Computed, not simulated.
 ///
-/// \par Source  Nichols et al., arXiv:2512.15834, Figure 3
+/// \par Source      Nichols et al., arXiv:2512.15834, Figure 3
 class SpeedupMap {
  public:
-  static constexpr std::array<double, 5> tools{0.25, 0.5, 1, 2, 4};  ///< T / G, a panel each
+  static constexpr std::array<double, 5> tools{0.25, 0.5, 1, 2, 4};  ///< T / G, one panel each
   static constexpr std::size_t steps = 20;  ///< of α and of g / G, from 0 to 1
 
   SpeedupMap();
@@ -28,7 +29,7 @@ class SpeedupMap {
   }
   /// The greatest of a panel.
   [[nodiscard]] double greatest(std::size_t tool) const;
-  /// Of a panel's points with g > 0, α > 0 and g < G, the share that is at least so fast.
+  /// The share of a panel's points with g > 0, α > 0 and g < G that have at least this speedup.
   [[nodiscard]] double share_above(std::size_t tool, double speedup) const;
 
   [[nodiscard]] tooldecode::JsonValue to_json() const;

@@ -1,5 +1,5 @@
 /// \file
-/// The points of the sweep, run when they are asked for.
+/// The points of the sweep, run on demand.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ inline constexpr std::array<std::size_t, 3> all_agents{1, 8, 32};
 inline constexpr std::array<double, 3> qualities{0.5, 0.65, 0.8};
 inline constexpr std::size_t max_speculators = 9;
 inline constexpr std::array<std::size_t, 5> paper_speculators{1, 3, 5, 7, 9};
-/// At which latency hit rates and costs are looked at, in seconds; the first is that of Figure 5.
+/// The latencies, in seconds, at which hit rates and costs are reported; the first is that of
+/// Figure 5.
 inline constexpr double hits_tool = 1.5, cost_tool = 1;
 inline constexpr double best_quality = 0.8;
 
@@ -31,12 +32,12 @@ inline std::vector<double> latencies() {
   return result;
 }
 
-/// What one proposal costs, as a share of what the main model's turn costs: it reads the same
-/// context, and writes so many tokens, at so much of the main model's price.
+/// The cost of one proposal, as a share of the cost of the main model's turn. It reads the same
+/// context and writes `draft_tokens` tokens at the speculator's price.
 struct Prices {
-  double speculator   = 0.04;  ///< of a speculator's token, where the main model's is 1
-  double written      = 8;     ///< of a token that is written, where one that is read is 1
-  double draft_tokens = 64;    ///< that a proposal writes
+  double speculator   = 0.04;  ///< price of a speculator's token; the main model's is 1
+  double written      = 8;     ///< price of a written token; that of a read one is 1
+  double draft_tokens = 64;    ///< written per proposal
 
   [[nodiscard]] double of_proposal(const Workload& work) const {
     const double turn_tokens = work.reasoning_tokens + work.call_tokens;
@@ -46,19 +47,19 @@ struct Prices {
   }
 };
 
-/// One point and what it is compared with: the same work without speculation.
+/// One point and its baseline: the same work without speculation.
 struct Point {
   Setup setup;
   Outcome outcome;
   double saved = 0;
 };
 
-/// Runs each point when it is first asked for, and remembers it.
+/// Runs each point on first use and keeps its result.
 class Sweep {
  public:
   explicit Sweep(Setup base) : base_(std::move(base)) {}
 
-  /// \param is_refilled  no prefix cache: a sequence that comes back is prefilled as a whole
+  /// \param is_refilled  no prefix cache: a sequence that returns is prefilled entirely
   const Point& at(std::size_t agents, double tool, Speculation speculation,
                   bool is_refilled = false) {
     if (speculation.policy == Policy::none) speculation = {};
@@ -88,7 +89,7 @@ class Sweep {
  private:
   using Key = std::tuple<std::size_t, double, Policy, std::size_t, double, bool, bool>;
 
-  // Over so many runs that all points stand for equally many turns; counts are summed.
+  // Over enough runs that all points have equally many turns; counts are summed.
   static Outcome mean_of(Setup setup) {
     const std::size_t runs = std::max<std::size_t>(1, all_agents.back() / setup.workload.agents);
     Outcome sum;
@@ -106,7 +107,7 @@ class Sweep {
   std::map<Key, Point> points_;
 };
 
-/// G: what decoding a turn takes a lone agent.
+/// G: the time that a lone agent takes to decode a turn.
 inline double generation_of(const Sweep& sweep) {
   return model_times(sweep.base()).turn.generation.count();
 }

@@ -1,4 +1,4 @@
-// What verifying a draft tree costs beside the target's pass: microseconds per round and rule, over
+// The cost of verifying a draft tree beside the target's pass: microseconds per round and rule over
 // 64 nodes, against the floor of reading the rows of the visited nodes once.
 #include <chrono>
 #include <cstddef>
@@ -46,7 +46,7 @@ struct World {
       proposal.probabilities.push_back(1.0 / 8192);
     }
     for (std::uint64_t round = 0; round < rounds; ++round) {
-      // The tokens of the rows in the order in which they would be visited, then any others.
+      // The tokens of the rows in the order in which they would be visited, then arbitrary ones.
       DraftTree tree(0);
       std::size_t node = 0;
       for (std::size_t d = 0; d < path_nodes; ++d) {

@@ -20,8 +20,8 @@ constexpr int groups  = 3;
 
 enum class Wait { all, all_but_one, none };
 
-/// Every thread copies four numbers per group and writes what its neighbour's copies brought, of the
-/// first `read` groups.
+/// Each thread copies four numbers per group and writes what its neighbour copied, for the first
+/// `read` groups.
 __global__ void copy_groups(const float* from, int there, float* to, Wait wait, int read) {
   float* const memory = &shared<float>();
   const int t = static_cast<int>(threadIdx.x), next = (t + 1) % threads;
@@ -39,7 +39,7 @@ __global__ void copy_groups(const float* from, int there, float* to, Wait wait, 
     }
   }
   __syncthreads();
-  wait_for_copies<0>();  // shared memory stays until the last has come
+  wait_for_copies<0>();  // shared memory must stay until the last copy arrives
 }
 
 std::vector<float> copied(const std::vector<float>& numbers, int there, Wait wait,
@@ -58,7 +58,7 @@ std::vector<float> numbers() {
 
 }  // namespace
 
-TEST_CASE("Copies arrive, and zeros where nothing is to be read") {
+TEST_CASE("copy_async copies 16 bytes and writes zeros if the source is not there") {
   test::on_device([] {
     const std::vector<float> values = numbers();
     for (const int there : {threads, 33, 0}) {
@@ -78,13 +78,12 @@ TEST_CASE("Copies arrive, and zeros where nothing is to be read") {
   });
 }
 
-TEST_CASE("Groups arrive in order, those waited for") {
+TEST_CASE("wait_for_copies waits for the oldest groups and leaves the given number in flight") {
   test::on_device([] {
     const std::vector<float> values = numbers();
     const std::vector<float> got    = copied(values, threads, Wait::all_but_one, groups - 1);
     for (std::size_t i = 0; i < 4 * threads * (groups - 1); ++i) REQUIRE_FALSE(std::isnan(got[i]));
-#if defined( \
-    TOOLDECODE_SIMT)  // which says what a device leaves open: when what is read is not there
+#if defined(TOOLDECODE_SIMT)  // only the emulator makes an early read visible: as NaN
     const std::vector<float> all = copied(values, threads, Wait::all_but_one);
     for (std::size_t i = 4 * threads * (groups - 1); i < all.size(); ++i) {
       REQUIRE(std::isnan(all[i]));

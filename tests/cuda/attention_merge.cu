@@ -24,7 +24,7 @@ void check_merge(int rows, int splits, int head_size, float spread) {
   std::vector<float> log_sums = test::normal_numbers<float>(count, random, spread);
   for (std::size_t part = 0; part < count; ++part) {
     const std::size_t row = part / static_cast<std::size_t>(splits);
-    if (random() % 3 != 0 && row != 1) continue;  // row 1 has nothing at all
+    if (random() % 3 != 0 && row != 1) continue;  // all parts of row 1 are empty
     log_sums[part] = -INFINITY;
     for (std::size_t d = 0; d < size; ++d) {
       outputs[part * size + d] = std::numeric_limits<float>::quiet_NaN();
@@ -66,7 +66,7 @@ void check_merge(int rows, int splits, int head_size, float spread) {
 
 }  // namespace
 
-TEST_CASE("Parts are merged by their weight, empty ones not read") {
+TEST_CASE("merge_attention weighs parts by their log-sum-exp and does not read empty parts") {
   test::on_device([] {
     check_merge<__half>(1, 1, 64, 1);
     check_merge<__half>(5, 2, 96, 3);
@@ -77,7 +77,7 @@ TEST_CASE("Parts are merged by their weight, empty ones not read") {
   });
 }
 
-TEST_CASE("What is no number stays none as parts are merged") {
+TEST_CASE("merge_attention keeps NaN of an output or a log sum") {
   test::on_device([] {
     std::vector<float> outputs(3 * 64, 1.0F);
     outputs[64 + 5] = std::numeric_limits<float>::quiet_NaN();
@@ -99,7 +99,7 @@ TEST_CASE("What is no number stays none as parts are merged") {
   });
 }
 
-TEST_CASE("Parts lie in a workspace one after the other") {
+TEST_CASE("AttentionParts::place lays out outputs and log sums one after another") {
   AttentionParts parts{.rows = 3, .splits = 5, .head_size = 64};
   WorkspaceLayout measured;
   parts.place(measured);

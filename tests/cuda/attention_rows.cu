@@ -22,7 +22,7 @@ constexpr int tiles     = 3;
 constexpr int slots     = tiles * AttentionTile<head_size>::slots;
 
 __global__ void load_both_ways(std::uint32_t* out) {
-  auto* const rows = &shared<__half>();  // [32, 8], of numbers whose bits count up
+  auto* const rows = &shared<__half>();  // [32, 8], numbers with consecutive bits
   const int lane   = lane_index();
   for (int i = 0; i < 8; ++i) {
     reinterpret_cast<std::uint16_t*>(rows)[8 * lane + i] = static_cast<std::uint16_t>(8 * lane + i);
@@ -37,7 +37,7 @@ __global__ void load_both_ways(std::uint32_t* out) {
   }
 }
 
-/// Rows see slot s where s % 3 < 2, and those past row 30 none.
+/// Each row attends to slots s with s % 3 < 2; rows past 30 attend to none.
 __global__ void attend(const __half* queries, const __half* keys, const __half* values, float scale,
                        __half* out, float* parts, float* log_sums) {
   using Tile            = AttentionTile<head_size>;
@@ -82,7 +82,7 @@ __global__ void attend(const __half* queries, const __half* keys, const __half* 
 
 }  // namespace
 
-TEST_CASE("A warp loads four matrices, and their transposes") {
+TEST_CASE("load_matrices and load_transposed_matrices load four matrices of 8 x 8") {
   test::on_device([] {
     const DeviceBuffer<std::uint32_t> out(256);
     launch(load_both_ways, {.grid = 1, .block = 32, .shared_bytes = 512}, nullptr, out.data());
@@ -100,7 +100,7 @@ TEST_CASE("A warp loads four matrices, and their transposes") {
   });
 }
 
-TEST_CASE("A warp's rows attend to tile after tile") {
+TEST_CASE("AttentionRows over several tiles equals softmax attention") {
   test::on_device([] {
     std::mt19937 random(1);
     const auto queries = test::normal_numbers<__half>(32 * head_size, random);
@@ -153,7 +153,7 @@ TEST_CASE("A warp's rows attend to tile after tile") {
   });
 }
 
-TEST_CASE("A row that sees what is no number is none, in whole and in part") {
+TEST_CASE("AttentionRows writes NaN for a row that attends to NaN") {
   test::on_device([] {
     std::mt19937 random(2);
     const auto queries = test::normal_numbers<__half>(32 * head_size, random);

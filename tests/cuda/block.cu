@@ -42,7 +42,7 @@ __global__ void sort_keys(const std::uint64_t* from, std::uint64_t* to) {
 
 }  // namespace
 
-TEST_CASE("Folds and scans of a block") {
+TEST_CASE("BlockFold and BlockScan return the folds and exclusive sums of a block") {
   test::on_device([] {
     std::mt19937 random(1);
     std::vector<int> values(threads);
@@ -66,7 +66,7 @@ TEST_CASE("Folds and scans of a block") {
   });
 }
 
-TEST_CASE("A block sorts its keys, the greatest first") {
+TEST_CASE("BlockSort sorts a block's keys in descending order") {
   test::on_device([] {
     std::mt19937_64 random(2);
     std::vector<std::uint64_t> keys(2 * threads);

@@ -14,7 +14,7 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-constexpr int threads = 48;  // no whole number of warps
+constexpr int threads = 48;  // not a multiple of the warp size
 
 struct Entry {
   float block, thread;
@@ -25,10 +25,10 @@ struct Memory {
   Entry entries[threads];
 };
 
-/// Which of a cluster's two barriers there are.
+/// Which of the two cluster barriers the kernel has.
 enum class Barriers { both, first, last };
 
-/// Every thread writes what the next block's thread of the mirrored index put down.
+/// Each thread writes what the thread of the mirrored index in the next block stored.
 __global__ void exchange(const float* from, int blocks, Barriers barriers, Entry* out) {
   auto& memory   = shared<Memory>();
   const int b    = static_cast<int>(blockIdx.x);
@@ -63,7 +63,7 @@ std::vector<Entry> exchanged(int clusters, int blocks, Barriers barriers) {
 
 }  // namespace
 
-TEST_CASE("Blocks of a cluster read what others wrote before the barrier") {
+TEST_CASE("load_from_block reads what another block wrote before the cluster barrier") {
   test::on_device([] {
     if (code_capability(exchange) < 90) return;
     for (const int blocks : {1, 2, 4, 7, max_cluster_blocks}) {
@@ -128,7 +128,7 @@ void require_faults(void (*kernel)(), const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("The emulator refuses what clusters leave undefined") {
+TEST_CASE("The emulator reports a fault for undefined uses of clusters") {
   require_faults(barrier_of_half, "ended");
   require_faults(barrier_of_one_block, "ended");
   require_faults(two_barriers, "different barriers");
@@ -137,14 +137,14 @@ TEST_CASE("The emulator refuses what clusters leave undefined") {
   require_faults(own_memory, "outside the block's shared memory");
 }
 
-TEST_CASE("What another block has not written yet is not a number") {
+TEST_CASE("load_from_block reads NaN before the other block has written") {
   int poisoned = 0;
   test::on_device([&] {
     try {
       for (const Entry& entry : exchanged(2, 4, Barriers::last))
         poisoned += entry.thread != entry.thread;
     } catch (const simt::Fault& fault) {
-      CHECK(simt::races.is_watching);  // the race is found first
+      CHECK(simt::races.is_watching);  // the race is reported first
       CHECK_THAT(fault.what(), test::contains("threads race"));
       ++poisoned;
     }
@@ -152,7 +152,7 @@ TEST_CASE("What another block has not written yet is not a number") {
   CHECK(poisoned > 0);
 }
 
-TEST_CASE("A block that ends before others have read its memory is seen") {
+TEST_CASE("The emulator reports a fault if a block ends before others read its memory") {
   int faults = 0;
   test::on_device([&] {
     try {
@@ -165,7 +165,7 @@ TEST_CASE("A block that ends before others have read its memory is seen") {
   CHECK(faults > 0);
 }
 
-TEST_CASE("Clusters need compute capability 9.0") {
+TEST_CASE("launch with a cluster fails below compute capability 9.0") {
   simt::compute_capability = 89;
   CHECK_THROWS_AS(exchanged(1, 2, Barriers::both), Error);
   CHECK_NOTHROW(exchanged(1, 1, Barriers::both));

@@ -22,7 +22,6 @@ namespace {
 
 using Verdict = tooldecode::cuda::TreeVerdict;
 
-/// A verdict that accepts `count` nodes of a tree of `size`.
 Verdict random_verdict(int count, int size, std::mt19937& random) {
   Verdict verdict{};
   std::vector<int> nodes(static_cast<std::size_t>(size - 1));
@@ -41,10 +40,10 @@ struct Plan {
   int layers    = 2;
   int heads     = 3;
   int head_size = 8;
-  int page_size = 0;  // 0: in one piece
+  int page_size = 0;  // 0: contiguous
 };
 
-/// Every number of a buffer differs from its neighbours, bit by bit, NaN among them.
+/// Numbers whose bits differ from those of their neighbours, NaN included.
 template <class T>
 std::vector<T> numbered(std::size_t count, std::uint16_t salt) {
   std::vector<T> numbers(count);
@@ -55,7 +54,7 @@ std::vector<T> numbered(std::size_t count, std::uint16_t salt) {
   return numbers;
 }
 
-/// Compacts a batch on the device and, out of place, on the host; all of memory must be equal.
+/// Compacts a batch on the device and, out of place, on the host; all memory must be equal.
 template <HalfNumber T>
 void check_compaction(const Plan& plan, unsigned seed) {
   INFO("layers " << plan.layers << ", heads " << plan.heads << ", size " << plan.head_size
@@ -70,8 +69,7 @@ void check_compaction(const Plan& plan, unsigned seed) {
     verdicts.push_back(random_verdict(count, nodes, random));
     lengths.push_back(static_cast<std::int32_t>(random() % (slots - nodes)));
   }
-  // An end to everything: a sequence that begins, one that ends with its memory, one without a
-  // tree.
+  // Edge cases: a sequence that begins, one that fills its memory, and one without a tree.
   lengths[1] = 0;
   lengths[2] = slots - nodes;
   verdicts.push_back({});
@@ -145,7 +143,7 @@ void check_compaction(const Plan& plan, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("Accepted nodes move to where tokens lie, and nothing else changes") {
+TEST_CASE("compact_cache moves accepted nodes to the slots of tokens and changes nothing else") {
   test::on_device([] {
     check_compaction<__half>({.layers = 1, .heads = 1, .head_size = 8}, 1);
     check_compaction<__half>({.layers = 2, .heads = 3, .head_size = 96}, 2);
@@ -157,13 +155,13 @@ TEST_CASE("Accepted nodes move to where tokens lie, and nothing else changes") {
   });
 }
 
-TEST_CASE("A device's cache keeps what the host's KvCache commits") {
+TEST_CASE("compact_cache keeps the keys and values that the host's KvCache commits") {
   test::on_device([] {
     constexpr int heads = 2, head_size = 8, width = heads * head_size, length = 40, nodes = 30;
     std::mt19937 random(8);
     const Verdict verdict = random_verdict(9, nodes, random);
     const auto numbers    = numbered<__half>(2 * (length + nodes) * std::size_t{width}, 77);
-    const auto bits_of    = [&](std::size_t i) {  // as a number that a float holds
+    const auto bits_of    = [&](std::size_t i) {  // the bits as a number that a float represents
       std::uint16_t bits = 0;
       std::memcpy(&bits, &numbers[i], sizeof bits);
       return static_cast<float>(bits);
@@ -218,7 +216,7 @@ TEST_CASE("A device's cache keeps what the host's KvCache commits") {
   });
 }
 
-TEST_CASE("A cache that cannot be moved is an error") {
+TEST_CASE("compact_cache throws for caches that it cannot move") {
   test::on_device([] {
     const DeviceBuffer<__half> memory(64);
     const DeviceBuffer<Verdict> verdicts(1);

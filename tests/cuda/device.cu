@@ -34,7 +34,7 @@ Errc code_of(const LaunchShape& shape) {
 
 }  // namespace
 
-TEST_CASE("A failed call is an error that names its line") {
+TEST_CASE("check throws an error that names the line of the failed call") {
   CHECK_NOTHROW(check(cudaSuccess));
   const int line = __LINE__ + 2;
   try {
@@ -47,7 +47,7 @@ TEST_CASE("A failed call is an error that names its line") {
   }
 }
 
-TEST_CASE("A launch that the device cannot run is an error, not silence") {
+TEST_CASE("launch throws if the device cannot run the shape") {
   test::on_device([] {
     CHECK_NOTHROW(launch(idle, {.grid = 2, .block = 33}, nullptr));
     CHECK_NOTHROW(launch(idle, {.grid = 1, .block = 32, .shared_bytes = 60 * 1024}, nullptr));
@@ -62,7 +62,7 @@ TEST_CASE("A launch that the device cannot run is an error, not silence") {
 
 #if defined(TOOLDECODE_SIMT)
 
-TEST_CASE("A launch does not lower the shared memory that another has asked for") {
+TEST_CASE("launch does not lower the shared memory that another launch has requested") {
   test::on_device([] {
     int between = 0;
     for (const std::size_t other : {std::size_t{0}, std::size_t{60'000}, std::size_t{150'000}}) {
@@ -76,7 +76,7 @@ TEST_CASE("A launch does not lower the shared memory that another has asked for"
   });
 }
 
-TEST_CASE("A kernel's shared memory is asked for once per device") {
+TEST_CASE("launch raises a kernel's shared memory limit once per device") {
   const std::size_t before = simt::options.shared_limit;
   const auto calls_of      = [](std::size_t bytes) {
     const int first = simt::shared_limit_calls;
@@ -96,9 +96,9 @@ TEST_CASE("A kernel's shared memory is asked for once per device") {
   CHECK(calls_of(before) == 0);
 }
 
-#else  // the emulator is one thread
+#else  // the emulator has one thread
 
-TEST_CASE("Host threads that launch one kernel leave each other its shared memory") {
+TEST_CASE("launch of one kernel from two host threads keeps the shared memory of both") {
   test::on_device([] {
     const auto launch_all = [](std::size_t bytes) {
       cudaStream_t stream = nullptr;
@@ -126,7 +126,7 @@ TEST_CASE("Host threads that launch one kernel leave each other its shared memor
 
 #endif
 
-TEST_CASE("A kernel's code tells what it was compiled for") {
+TEST_CASE("code_capability returns what the kernel was compiled for") {
   test::on_device([] {
     CHECK(code_capability(idle) >= 70);
     CHECK(code_capability(idle) <= device_traits().compute_capability);
@@ -139,7 +139,7 @@ TEST_CASE("A kernel's code tells what it was compiled for") {
   });
 }
 
-TEST_CASE("The device's traits are plausible") {
+TEST_CASE("device_traits returns plausible values") {
   test::on_device([] {
     const DeviceTraits traits = device_traits();
     CHECK(traits.multiprocessors > 0);
@@ -148,7 +148,7 @@ TEST_CASE("The device's traits are plausible") {
   });
 }
 
-TEST_CASE("Division rounds up") {
+TEST_CASE("divide_up rounds up") {
   CHECK(divide_up(0, 8) == 0);
   CHECK(divide_up(1, 8) == 1);
   CHECK(divide_up(8, 8) == 1);

@@ -10,7 +10,7 @@
 using namespace tooldecode;
 using namespace tooldecode::cuda;
 
-TEST_CASE("What goes up comes down") {
+TEST_CASE("DeviceBuffer downloads what was uploaded") {
   test::on_device([] {
     const std::vector<int> values{3, 1, 4, 1, 5};
     DeviceBuffer<int> buffer(values);
@@ -39,7 +39,7 @@ TEST_CASE("What goes up comes down") {
   });
 }
 
-TEST_CASE("A workspace is measured and laid out by the same code") {
+TEST_CASE("WorkspaceLayout takes the same parts from null and from a workspace") {
   test::on_device([] {
     const auto lay_out = [](WorkspaceLayout& layout) {
       return std::pair{layout.take<float>(3), layout.take<double>(33)};

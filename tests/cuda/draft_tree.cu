@@ -23,12 +23,12 @@ using namespace tooldecode;
 using namespace tooldecode::draft;
 using namespace tooldecode::cuda;
 
-// Not all of it is called, and of a namespace without a name that would be a warning.
+// Not all functions are called, which is a warning in an unnamed namespace.
 namespace draft_tree_test {
 
 constexpr std::size_t vocabulary = 2000;
 
-/// A head without arithmetic: a hidden state is the number of a row of top tokens.
+/// A head that computes nothing: a hidden state is the index of a row of top tokens.
 struct ListHead {
   std::vector<TopTokens> rows;
 
@@ -56,7 +56,7 @@ using draft_tree_test::ListHead, draft_tree_test::vocabulary;
 
 enum class Distribution { smooth, tied, sparse, strange };
 
-/// Up to k tokens, the best first, with a log_sum_exp that a float holds.
+/// Up to k tokens, best first, with a log_sum_exp that a float represents.
 TopTokens random_top(std::size_t k, Distribution distribution, std::mt19937& random) {
   const auto below = [&](unsigned n) { return static_cast<float>(random() % n); };
   TopTokens top;
@@ -74,7 +74,7 @@ TopTokens random_top(std::size_t k, Distribution distribution, std::mt19937& ran
   });
   top.log_sum_exp = static_cast<double>(below(4) / 4);
   if (distribution == Distribution::strange && !top.tokens.empty()) {
-    // What is no probability counts as certain or as hardly possible.
+    // Values that are not log probabilities count as certain or as almost impossible.
     if (random() % 3 == 0) top.tokens.back().logit = -3e38F;
     if (random() % 3 == 0) top.tokens.front().logit = 9;
     if (random() % 4 == 0) top.tokens.back().logit = std::numeric_limits<float>::quiet_NaN();
@@ -82,7 +82,7 @@ TopTokens random_top(std::size_t k, Distribution distribution, std::mt19937& ran
   return top;
 }
 
-/// Rows of top tokens that the levels before one have.
+/// Rows of top tokens in the levels before `level`.
 std::size_t rows_before(const DraftTreeOptions& options, int level) {
   return level == 0 ? 0 : static_cast<std::size_t>(1 + (level - 1) * options.width);
 }
@@ -231,7 +231,7 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
 
 }  // namespace
 
-TEST_CASE("Trees grow on the device as on the host") {
+TEST_CASE("grow_level and fill_best_tree build the trees of the host") {
   test::on_device([] {
     unsigned seed = 0;
     for (const Distribution distribution :
@@ -251,7 +251,7 @@ TEST_CASE("Trees grow on the device as on the host") {
   });
 }
 
-TEST_CASE("Paths below the least probability neither grow on the device nor are verified") {
+TEST_CASE("grow_level and verify_trees ignore paths below the least probability") {
   test::on_device([] {
     for (const double minimum : {0.0, 0.02, 0.2, 1.0}) {
       for (const Distribution distribution : {Distribution::smooth, Distribution::tied}) {
@@ -263,7 +263,7 @@ TEST_CASE("Paths below the least probability neither grow on the device nor are 
   });
 }
 
-TEST_CASE("Trees of many candidates, of many levels and of none") {
+TEST_CASE("grow_level and fill_best_tree handle many candidates, 63 levels and none") {
   test::on_device([] {
     check_growth({.depth = 6, .width = 10, .children = 10, .budget = 59}, Distribution::tied, 1);
     check_growth({.depth = 4, .width = 32, .children = 13, .budget = 63}, Distribution::smooth, 2);
@@ -274,7 +274,7 @@ TEST_CASE("Trees of many candidates, of many levels and of none") {
   });
 }
 
-TEST_CASE("What cannot grow is an error") {
+TEST_CASE("grow_level and fill_best_tree throw for options and sizes out of range") {
   const auto code_of = [](const DraftTreeOptions& options) {
     try {
       static_cast<void>(draft_growth_bytes({.options = options, .sequences = 1}));

@@ -13,10 +13,10 @@
 
 #include <support/catch.hpp>
 
-// Thrust has a backend that runs on the host, with which a host compiler takes this file as it is;
-// the emulator's headers stay away, since Thrust's own include the toolkit's.
+// Thrust has a host backend, so a host compiler takes this file as it is. The emulator's headers
+// are not included, because Thrust includes those of the toolkit.
 
-// No using-directive: what nvcc generates for Thrust's kernels says `cuda` for ::cuda.
+// No using-directive: nvcc's code for Thrust's kernels says `cuda` for ::cuda.
 namespace td = tooldecode;
 
 namespace {
@@ -57,7 +57,7 @@ void check_ranks(const std::vector<std::uint64_t>& counts, const std::vector<td:
 
 }  // namespace
 
-TEST_CASE("Ranks built by Thrust are the host's") {
+TEST_CASE("fill_frequency_ranks equals the host's FrequencyRanks") {
 #if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
@@ -85,7 +85,7 @@ TEST_CASE("Ranks built by Thrust are the host's") {
   }
 }
 
-TEST_CASE("Ranks of nothing, and into nothing") {
+TEST_CASE("fill_frequency_ranks throws for a negative size and for null pointers") {
   std::uint64_t number = 1;
   using td::cuda::fill_frequency_ranks;
   CHECK_THROWS_WITH(fill_frequency_ranks(thrust::device, &number, nullptr, -1, {}),

@@ -34,7 +34,7 @@ void check_sizes(const Sizes& sizes, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("Rows of a head times states on CUDA cores") {
+TEST_CASE("fill_logits on CUDA cores equals a float64 product") {
   on_device([] {
     unsigned seed = 1;
     for (const Sizes& sizes :
@@ -47,7 +47,7 @@ TEST_CASE("Rows of a head times states on CUDA cores") {
   });
 }
 
-TEST_CASE("Rows of a head times states on tensor cores") {
+TEST_CASE("fill_logits on tensor cores equals a float64 product") {
   on_device([] {
     unsigned seed = 1;
     for (const Sizes& sizes :
@@ -60,7 +60,7 @@ TEST_CASE("Rows of a head times states on tensor cores") {
   });
 }
 
-TEST_CASE("Logits have the same bits however rows are kept and shared out") {
+TEST_CASE("fill_logits writes the same bits for any layout of rows and number of multiprocessors") {
   std::optional<std::vector<float>> all[2];
   on_device([&] {
     const RandomHead<__nv_bfloat16> head = random_head<__nv_bfloat16>(150, 72, 6);
@@ -79,7 +79,7 @@ TEST_CASE("Logits have the same bits however rows are kept and shared out") {
       fewer.rows                    = 37;
       const std::vector<float> some = logits_of(fewer, hidden, states);
       for (std::size_t i = 0; i < some.size(); ++i) CHECK(some[i] == logits[i / 37 * 150 + i % 37]);
-      HeadRows<__nv_bfloat16> apart = head.copied();  // every other row
+      HeadRows<__nv_bfloat16> apart = head.copied();  // every second row
       apart.stride                  = 2 * 72;
       apart.rows                    = 75;
       const std::vector<float> even = logits_of(apart, hidden, states);
@@ -93,7 +93,7 @@ TEST_CASE("Logits have the same bits however rows are kept and shared out") {
       }
 #endif
     }
-    // Up to four states, and from there to those that fit into shared memory.
+    // Up to four states, then up to as many as fit into shared memory.
     const std::vector<float> one = logits_of(head.copied(), hidden, 1);
     CHECK(std::equal(one.begin(), one.end(), all[0]->begin()));
     const std::vector<float> five = logits_of(head.copied(), hidden, 5);
@@ -102,7 +102,7 @@ TEST_CASE("Logits have the same bits however rows are kept and shared out") {
 }
 
 #if defined(TOOLDECODE_SIMT)
-TEST_CASE("Weights are under way across tiles") {
+TEST_CASE("fill_logits on tensor cores is right when a block multiplies several tiles") {
   on_device([] {
     const Setting few(simt::multiprocessors, 1);
     check_sizes<__half>({49, 4104, 5}, 7);
@@ -110,7 +110,7 @@ TEST_CASE("Weights are under way across tiles") {
   });
 }
 
-TEST_CASE("States that do not fit into shared memory come in parts") {
+TEST_CASE("fill_logits is right when states do not fit into shared memory") {
   on_device([] {
     const auto check_with = [](std::size_t bytes, const Sizes& sizes) {
       INFO(bytes << " bytes");
@@ -119,13 +119,13 @@ TEST_CASE("States that do not fit into shared memory come in parts") {
       check_sizes<__nv_bfloat16>(sizes, 9);
     };
     check_with(31 * 1024, {150, 264, 12});  // 128 columns at a time
-    check_with(56'000, {131, 1032, 10});    // 512, more than are under way
-    check_with(83 * 1024, {20, 1032, 17});  // the same for many states
-    check_with(30 * 1024, {130, 600, 12});  // in passes of eight states
+    check_with(56'000, {131, 1032, 10});    // 512 columns, more than are in flight
+    check_with(83 * 1024, {20, 1032, 17});  // the same with many states
+    check_with(30 * 1024, {130, 600, 12});  // passes of eight states
   });
 }
 
-TEST_CASE("Without tensor cores all states are multiplied on CUDA cores") {
+TEST_CASE("fill_logits multiplies all states on CUDA cores if the code has no tensor cores") {
   on_device([] {
     {
       const Setting older(simt::compute_capability, 75);
@@ -138,12 +138,12 @@ TEST_CASE("Without tensor cores all states are multiplied on CUDA cores") {
     const DeviceBuffer<float> logits(std::size_t{9} * 33);
     HeadOutput out{.logits = logits.data()};
     multiply_head(head.copied(), hidden.data(), 9, out, device_traits(), nullptr);
-    CHECK(out.lists == 1);  // of 64 rows; on tensor cores it would be three, of 16
+    CHECK(out.lists == 1);  // of 64 rows; tensor cores would give three, of 16
   });
 }
 #endif
 
-TEST_CASE("A product of rows and states names what it cannot take") {
+TEST_CASE("fill_logits throws an error that names the argument it does not support") {
   on_device([] {
     const DeviceBuffer<__half> weights(64), hidden(64);
     const DeviceBuffer<float> logits(64);

@@ -29,7 +29,7 @@ std::vector<std::int64_t> offsets(const KeyValues<__half>& cache, int sequences,
 
 }  // namespace
 
-TEST_CASE("Rows of one piece lie where strides say, by token or by head") {
+TEST_CASE("KeyValues::offset of contiguous rows follows the strides, by token or by head") {
   test::on_device([] {
     const KeyValues<__half> by_token{.slot_stride = 16, .head_stride = 8, .page_stride = 80};
     const KeyValues<__half> by_head{.slot_stride = 8, .head_stride = 40, .page_stride = 80};
@@ -46,7 +46,7 @@ TEST_CASE("Rows of one piece lie where strides say, by token or by head") {
   });
 }
 
-TEST_CASE("Rows in pages lie in the page that their sequence names") {
+TEST_CASE("KeyValues::offset of paged rows looks up the sequence's page") {
   test::on_device([] {
     const DeviceBuffer<std::int32_t> pages(std::vector<std::int32_t>{3, 0, 5, 1, 4, 2});
     const KeyValues<__half> cache{.slot_stride = 16,
@@ -69,7 +69,7 @@ TEST_CASE("Rows in pages lie in the page that their sequence names") {
   });
 }
 
-TEST_CASE("Offsets are not cut to 32 bits") {
+TEST_CASE("KeyValues::offset exceeds 32 bits") {
   const std::vector<std::int32_t> pages{70'000};
   const KeyValues<__half> paged{.slot_stride = 1024,
                                 .page_stride = 1 << 20,

@@ -103,7 +103,7 @@ void rows_are_read(std::size_t vocabulary, std::size_t offset, std::size_t strid
 
 }  // namespace
 
-TEST_CASE("Rows of any alignment are read as the host's pipeline sees them") {
+TEST_CASE("MaskedRow of any alignment has the logits of the host's pipeline") {
   test::on_device([] {
     for (const std::size_t offset : {0, 1, 2, 3}) {
       for (const std::size_t vocabulary : {1, 31, 33, 257, 600}) {
@@ -115,17 +115,17 @@ TEST_CASE("Rows of any alignment are read as the host's pipeline sees them") {
       rows_are_read<__half>(1100, offset, 1103, 1);
     }
     rows_are_read<__nv_bfloat16>(333, 3, 335, 1);
-    rows_are_read<float>(4100, 0, 4100, 1);  // more than is on its way at once
+    rows_are_read<float>(4100, 0, 4100, 1);  // more than is in flight at once
   });
 }
 
-TEST_CASE("A rank key cuts a row") {
+TEST_CASE("MaskedRow allows no token below its rank key") {
   test::on_device([] {
     const std::vector<float> logits = {1, 3, 2, 2, -0.0F, 0.0F, 2, 5};
     const DeviceBuffer<float> device_logits(logits);
     DeviceBuffer<float> out(std::vector<float>(8, -77.0F));
     const DeviceBuffer<int> visits(8);
-    // From the second of the three that are 2 on.
+    // From the second of the three logits of 2 on.
     const std::uint64_t cut = std::uint64_t{0xC0000000U} << 32 | (0xFFFFFFFFU - 3);
     launch(copy_rows<float>, {.grid = 1, .block = 32}, nullptr,
            LogitsRows<float>{.logits = device_logits.data(), .rows = 1, .vocabulary = 8}, 1.0F, 1,
@@ -134,7 +134,7 @@ TEST_CASE("A rank key cuts a row") {
   });
 }
 
-TEST_CASE("Shapes and options that cannot be are refused") {
+TEST_CASE("LogitsRows and SamplingOptions out of range throw") {
   const float x      = 0;
   const auto refusal = [](const LogitsRows<float>& rows) -> std::string {
     try {

@@ -17,7 +17,7 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-/// A batch on the host, and what the host makes of it.
+/// A batch on the host and its expected results.
 template <Number T>
 struct Batch {
   std::size_t rows, vocabulary;
@@ -55,7 +55,7 @@ struct Batch {
   }
 };
 
-/// The same in device memory.
+/// The batch in device memory.
 template <Number T>
 struct DeviceBatch {
   DeviceBuffer<T> logits;
@@ -73,14 +73,12 @@ struct DeviceBatch {
              .mask       = masks.data()} {}
 };
 
-/// Runs `body` as on_device does; on the emulator where clusters hold rows and where there are
-/// none.
+/// Runs `body` as on_device does; the emulator runs it with clusters and without.
 template <class Body>
 void with_and_without_clusters(Body body) {
   test::on_device([&] {
 #if defined(TOOLDECODE_SIMT)
-    // The device's, and what the code was compiled for, which is less where a new one runs old
-    // code.
+    // Capability of the device and of the code, which is lower if a new device runs old code.
     for (const auto& [capability, code] : {std::pair{80, 80}, {90, 75}, {90, 90}}) {
       INFO("compute capability " << capability << ", code for " << code);
       simt::compute_capability = capability;
@@ -98,7 +96,7 @@ test::Scratch workspace_of(std::size_t rows, std::size_t vocabulary) {
       masked_softmax_workspace_bytes(static_cast<int>(rows), static_cast<int>(vocabulary)));
 }
 
-/// What a function of this header writes for one batch.
+/// The functions under test, for one batch.
 struct Softmax {
   std::vector<float> values;
   std::vector<std::int32_t> kept;
@@ -152,7 +150,7 @@ void softmax_equals_float64(const Batch<T>& batch, const SamplingOptions& option
       ++kept;
       const double true_log = static_cast<double>(distribution[t]) - all;
       const double true_p   = std::exp(true_log);
-      // Normal numbers; what is less may be zero.
+      // Normal numbers; smaller ones may be written as 0.
       if (std::abs(p - true_p) < std::max(1e-5 * true_p, 0x1p-126) &&
           std::abs(log - true_log) < 1e-5 * std::max(-true_log, 1.0)) {
         continue;
@@ -184,7 +182,7 @@ int tokens_equal_the_hosts(const Batch<T>& batch, const SamplingOptions& options
 
 }  // namespace
 
-TEST_CASE("Softmax and log-softmax are those of float64 over what mask and cuts leave") {
+TEST_CASE("fill_masked_softmax and fill_masked_log_softmax equal float64") {
   with_and_without_clusters([] {
     std::mt19937 random(11);
     for (const std::size_t vocabulary : {1, 31, 33, 257, 1024, 1025, 4099}) {
@@ -200,7 +198,7 @@ TEST_CASE("Softmax and log-softmax are those of float64 over what mask and cuts 
   });
 }
 
-TEST_CASE("Tokens are those that the host finds") {
+TEST_CASE("find_tokens chooses the tokens that the host chooses") {
   test::on_device([] {
     std::mt19937 random(12);
     int triples = 0;
@@ -230,7 +228,7 @@ TEST_CASE("Tokens are those that the host finds") {
   });
 }
 
-TEST_CASE("A long row is split over blocks and merged") {
+TEST_CASE("find_tokens merges the choices of blocks that share a long row") {
   test::on_device([] {
     std::mt19937 random(13);
     Batch<float> batch(2, 9001, 0.9, random, 1);
@@ -245,7 +243,7 @@ TEST_CASE("A long row is split over blocks and merged") {
   });
 }
 
-TEST_CASE("More parts of a row than a warp has lanes") {
+TEST_CASE("find_tokens merges more parts of a row than a warp has lanes") {
   with_and_without_clusters([] {
 #if defined(TOOLDECODE_SIMT)
     simt::multiprocessors = 12;
@@ -263,7 +261,7 @@ TEST_CASE("More parts of a row than a warp has lanes") {
   });
 }
 
-TEST_CASE("A logit may be anything") {
+TEST_CASE("fill_masked_softmax and find_tokens accept NaN and infinite logits") {
   with_and_without_clusters([] {
     std::mt19937 random(14);
     Batch<float> batch(4, 100, 0.8, random);
@@ -284,7 +282,7 @@ TEST_CASE("A logit may be anything") {
   });
 }
 
-TEST_CASE("Zero rows and empty vocabularies") {
+TEST_CASE("fill_masked_softmax and find_tokens accept zero rows and empty vocabularies") {
   with_and_without_clusters([] {
     const auto workspace = workspace_of(3, 0);
     const DeviceBuffer<TokenId> tokens(std::vector<TokenId>{7, 7, 7});
@@ -299,7 +297,7 @@ TEST_CASE("Zero rows and empty vocabularies") {
   });
 }
 
-TEST_CASE("Results have the same bits whatever order threads run in") {
+TEST_CASE("fill_masked_softmax gives the same bits in any order of threads") {
   std::mt19937 random(15);
   const Batch<float> batch(3, 3001, 0.6, random);
   std::vector<std::vector<float>> results;
@@ -310,7 +308,7 @@ TEST_CASE("Results have the same bits whatever order threads run in") {
   for (std::size_t i = 6; i < results.size(); ++i) CHECK(results[i] == results[i % 6]);
 }
 
-TEST_CASE("A captured call replays with what device memory then holds") {
+TEST_CASE("find_tokens in a captured graph reads device memory at each replay") {
   test::on_device([] {
     std::mt19937 random(16);
     Batch<float> batch(2, 2600, 0.5, random, 1);
@@ -346,7 +344,7 @@ TEST_CASE("A captured call replays with what device memory then holds") {
   });
 }
 
-TEST_CASE("A workspace serves calls of any size one after another") {
+TEST_CASE("find_tokens uses one workspace for calls of any size in turn") {
   test::on_device([] {
     std::mt19937 random(17);
     const auto workspace = workspace_of(4, 5000);
@@ -364,7 +362,7 @@ TEST_CASE("A workspace serves calls of any size one after another") {
   });
 }
 
-TEST_CASE("What a call cannot use is refused by name") {
+TEST_CASE("fill_masked_softmax and find_tokens throw errors that name the bad argument") {
   const float x       = 0;
   TokenId token       = 0;
   float out           = 0;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned number_threads = 64;
 
-/// There and back, and the back of what is there.
+/// Rounds a number to T, and converts it back.
 template <Number T>
 __global__ void round_numbers(const float* from, T* rounded, float* back) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -45,7 +45,7 @@ __global__ void make_keys(const float* scores, const std::uint32_t* indices, std
   words_back[i]    = from_ordered_bits(ordered_bits(scores[i]));
 }
 
-/// The number that a format of few bits has nearest to x, ties to even; by trying neighbours.
+/// The nearest number of a format with few bits, ties to even, found by trying neighbours.
 ///
 /// \param digits    of the significand, with the leading one
 /// \param exponent  of the least normal number
@@ -54,7 +54,7 @@ float nearest_of_format(float x, int digits, int exponent, float greatest) {
   const double magnitude = std::abs(static_cast<double>(x));
   const int power        = std::max(std::ilogb(magnitude), exponent);
   const double unit      = std::ldexp(1.0, power - digits + 1);
-  const double units     = std::nearbyint(magnitude / unit);  // exact quotient, ties to even
+  const double units     = std::nearbyint(magnitude / unit);  // the quotient is exact; ties to even
   const double rounded   = units * unit;
   const double result    = rounded > static_cast<double>(greatest) ? INFINITY : rounded;
   return std::copysign(static_cast<float>(result), x);
@@ -72,10 +72,10 @@ void conversions_round(int digits, int exponent, float greatest) {
                                 INFINITY,
                                 -INFINITY,
                                 std::ldexp(1.0F, exponent),
-                                std::ldexp(1.0F, exponent - digits + 1),   // the least of all
-                                std::ldexp(1.0F, exponent - digits),       // half of it: to 0
+                                std::ldexp(1.0F, exponent - digits + 1),  // the least of all
+                                std::ldexp(1.0F, exponent - digits),      // half of it: rounds to 0
                                 std::ldexp(3.0F, exponent - digits - 1)};  // more than half
-  for (int i = 0; i < 8; ++i) {  // ties, to the even one of their neighbours
+  for (int i = 0; i < 8; ++i) {  // ties, to the even neighbour
     numbers.push_back(1 + std::ldexp(static_cast<float>(i) + 0.5F, 1 - digits));
   }
   while (numbers.size() < 512) {
@@ -94,7 +94,7 @@ void conversions_round(int digits, int exponent, float greatest) {
     const float expected = nearest_of_format(numbers[i], digits, exponent, greatest);
     CHECK(std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected));
     CHECK(to_float(stored[i]) == got[i]);
-    CHECK(to_float(from_float<T>(got[i])) == got[i]);  // what is there stays as it is
+    CHECK(to_float(from_float<T>(got[i])) == got[i]);  // representable numbers stay unchanged
   }
   CHECK(std::isnan(to_float(from_float<T>(NAN))));
 }
@@ -117,7 +117,7 @@ __global__ void raise(const float* from, float* twos, float* exponentials) {
 
 }  // namespace
 
-TEST_CASE("Powers in one instruction are close, and nothing far below") {
+TEST_CASE("fast_exp2 has a small relative error and is 0 below 2^-126") {
   test::on_device([] {
     const std::vector<float> numbers{0, -1, -0.5F, -3.3F, -17.25F, -80.1F, -200, -INFINITY};
     const DeviceBuffer<float> from(numbers), twos(numbers.size()), exponentials(numbers.size());
@@ -135,7 +135,7 @@ TEST_CASE("Powers in one instruction are close, and nothing far below") {
   });
 }
 
-TEST_CASE("Conversions round to the nearest number, ties to even") {
+TEST_CASE("from_float rounds to the nearest number, ties to even") {
   test::on_device([] {
     conversions_round<float>(24, -126, std::numeric_limits<float>::max());
     conversions_round<__half>(11, -14, 65504);
@@ -143,7 +143,7 @@ TEST_CASE("Conversions round to the nearest number, ties to even") {
   });
 }
 
-TEST_CASE("A pack is sixteen bytes of numbers in their order") {
+TEST_CASE("load_pack loads 16 bytes of numbers in order") {
   test::on_device([] {
     packs_are_loaded<float>();
     packs_are_loaded<__half>();
@@ -151,7 +151,7 @@ TEST_CASE("A pack is sixteen bytes of numbers in their order") {
   });
 }
 
-TEST_CASE("Keys rank by score descending, then by index ascending") {
+TEST_CASE("rank_key orders by score descending, then by index ascending") {
   constexpr float minimum       = std::numeric_limits<float>::denorm_min();
   const std::vector<float> some = {0,  -0.0F, minimum, -minimum, 1e-40F,    -1e-40F, 1,
                                    -1, 1e38F, -1e38F,  INFINITY, -INFINITY, 3.5F,    3.5F};

@@ -35,7 +35,7 @@ __global__ void draw_gumbels(const std::uint32_t* words, double* numbers, float*
 
 }  // namespace
 
-TEST_CASE("Noise words are the host's for every key") {
+TEST_CASE("cuda::noise_words equals the host's for every key") {
   std::mt19937_64 random(21);
   std::vector<NoisePlace> places(256);
   for (NoisePlace& at : places) {
@@ -58,10 +58,10 @@ TEST_CASE("Noise words are the host's for every key") {
   });
 }
 
-TEST_CASE("Gumbel numbers are the host's, and bounds lie closely above them") {
+TEST_CASE("cuda::gumbel equals the host's and cuda::gumbel_bound is slightly greater") {
   std::mt19937 random(22);
   std::vector<std::uint32_t> words = {0, 1, 2, 0x7FFFFFFFU, 0x80000000U, ~0U, ~0U - 1, ~0U << 1};
-  for (int ones = 1; ones < 32; ++ones) {  // the words of most and of least noise for each bound
+  for (int ones = 1; ones < 32; ++ones) {  // most and least noise of each bound
     words.push_back(~0U << (32 - ones));
     words.push_back((~0U << (32 - ones)) - 1);
     words.push_back(~(1U << (31 - ones)));

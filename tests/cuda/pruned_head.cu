@@ -31,7 +31,7 @@ struct Sizes {
   int rows, hidden, states, k;
 };
 
-/// What a call writes.
+/// The outputs of a call.
 struct Results {
   std::vector<TokenId> tokens;
   std::vector<float> logits;
@@ -52,7 +52,7 @@ Results ranked(const HeadRows<T>& rows, const DeviceBuffer<T>& hidden, int state
   return {tokens.download(), logits.download(), sums.download()};
 }
 
-/// The host's TopK of the kernel's own logits.
+/// Compares with the host's TopK of the kernel's own logits.
 void check_ranking(const Results& results, const std::vector<float>& logits,
                    const std::vector<TokenId>& tokens, int states, int k,
                    const std::vector<std::uint32_t>* masks = nullptr) {
@@ -105,7 +105,7 @@ void check_sizes(const Sizes& sizes, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("A pruned head on CUDA cores: logits, ranks and log-sum-exp") {
+TEST_CASE("project_topk on CUDA cores equals the host's ranking and log-sum-exp") {
   on_device([] {
     unsigned seed = 1;
     for (const Sizes& sizes :
@@ -118,7 +118,7 @@ TEST_CASE("A pruned head on CUDA cores: logits, ranks and log-sum-exp") {
   });
 }
 
-TEST_CASE("A pruned head on tensor cores: logits, ranks and log-sum-exp") {
+TEST_CASE("project_topk on tensor cores equals the host's ranking and log-sum-exp") {
   on_device([] {
     unsigned seed = 1;
     for (const Sizes& sizes :
@@ -131,7 +131,7 @@ TEST_CASE("A pruned head on tensor cores: logits, ranks and log-sum-exp") {
   });
 }
 
-TEST_CASE("Masks forbid tokens of each state on its own") {
+TEST_CASE("project_topk applies each state's own mask") {
   on_device([] {
     for (const int states : {4, 6}) {
       INFO("states " << states);
@@ -168,7 +168,7 @@ TEST_CASE("Masks forbid tokens of each state on its own") {
   });
 }
 
-TEST_CASE("A pruned head equals the host's where sums are exact, ties included") {
+TEST_CASE("project_topk equals the host's FrequencyRankedHead when sums are exact, with ties") {
   on_device([] {
     std::mt19937 random(5);
     const int vocabulary = 90, rows = 41, width = 16;
@@ -222,7 +222,7 @@ TEST_CASE("A pruned head equals the host's where sums are exact, ties included")
 }
 
 #if defined(TOOLDECODE_SIMT)
-TEST_CASE("However many blocks rank, the ranking is the same") {
+TEST_CASE("project_topk returns the same ranking for any number of blocks") {
   on_device([] {
     const RandomHead<__half> head = random_head<__half>(150, 24, 6);
     std::mt19937 random(7);
@@ -242,7 +242,7 @@ TEST_CASE("However many blocks rank, the ranking is the same") {
   });
 }
 
-TEST_CASE("Rankings of many blocks, of states in parts and without tensor cores") {
+TEST_CASE("project_topk is right for many blocks, states in parts and no tensor cores") {
   on_device([] {
     {
       const Setting limit(simt::options.shared_limit, std::size_t{31} * 1024);
@@ -258,7 +258,7 @@ TEST_CASE("Rankings of many blocks, of states in parts and without tensor cores"
 }
 #endif
 
-TEST_CASE("What is no number is never among the likeliest") {
+TEST_CASE("project_topk never returns a token whose logit is NaN or -infinity") {
   on_device([] {
     for (const int states : {2, 5}) {
       std::mt19937 random(11);
@@ -282,7 +282,7 @@ TEST_CASE("What is no number is never among the likeliest") {
   });
 }
 
-TEST_CASE("A pruned head without rows or states") {
+TEST_CASE("project_topk accepts zero rows and zero states") {
   on_device([] {
     const DeviceBuffer<__half> hidden(16);
     HeadRows<__half> rows{.weights = nullptr, .rows = 0, .hidden_size = 8};
@@ -295,7 +295,7 @@ TEST_CASE("A pruned head without rows or states") {
   });
 }
 
-TEST_CASE("A pruned head in a graph reads the states of each run") {
+TEST_CASE("project_topk in a captured graph reads the states at each replay") {
   on_device([] {
     const int states = 5, k = 4;
     const RandomHead<__half> head = random_head<__half>(40, 24, 12);
@@ -326,7 +326,7 @@ TEST_CASE("A pruned head in a graph reads the states of each run") {
   });
 }
 
-TEST_CASE("A pruned head names what it cannot take") {
+TEST_CASE("project_topk throws an error that names the argument it does not support") {
   on_device([] {
     const DeviceBuffer<__half> weights(64), hidden(64);
     const DeviceBuffer<float> logits(64);

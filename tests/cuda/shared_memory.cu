@@ -30,7 +30,7 @@ __global__ void reverse(int* out) {
 
 }  // namespace
 
-TEST_CASE("A block's threads see one structure, each block its own") {
+TEST_CASE("shared returns one structure to all threads of a block and another one to each block") {
   test::on_device([] {
     const DeviceBuffer<int> out(3 * threads);
     launch(reverse, {.grid = 3, .block = threads, .shared_bytes = sizeof(Memory)}, nullptr,

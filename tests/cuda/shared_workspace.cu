@@ -1,5 +1,5 @@
-// One workspace for all kernels that use one, as an engine has it: whatever ran before a call, it
-// writes what it writes with a workspace of its own.
+// One workspace for all kernels that use one, as in an engine. Whatever ran before, a call writes
+// what it writes with a workspace that no other call uses.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -27,7 +27,7 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-/// The bytes that a call has written, all that it should.
+/// The bytes of a call's outputs.
 template <class... T>
 std::vector<std::byte> bytes_of(const DeviceBuffer<T>&... buffers) {
   std::vector<std::byte> bytes;
@@ -46,7 +46,7 @@ DeviceBuffer<T> unwritten(std::size_t count) {
   return DeviceBuffer<T>(values);
 }
 
-/// Small inputs of the kernels, each with as many blocks as must be merged.
+/// Small inputs of the kernels, each with as many blocks as need a merge.
 struct Calls {
   static constexpr int states = 5, ranked = 700, hidden_size = 16, k = 4;
   static constexpr int rows = 3, vocabulary = 5000;
@@ -73,7 +73,7 @@ struct Calls {
                      tree_attention_workspace_bytes(1, nodes, length, heads)});
   }
 
-  /// What one of the calls writes.
+  /// The outputs of one of the calls.
   [[nodiscard]] std::vector<std::byte> written(std::size_t call, const Workspace& workspace) const {
     const LogitsRows<float> batch{.logits = logits.data(), .rows = rows, .vocabulary = vocabulary};
     const NoiseRows noise{.seed = 3, .positions = positions.data()};
@@ -116,7 +116,7 @@ struct Calls {
                             nullptr);
         return bytes_of(distribution, kept);
       }
-      default: {  // a tree whose tokens are drawn with the workspace too, and its verdict
+      default: {  // tokens of a tree drawn with the same workspace, and its verdict
         std::vector<TokenId> tokens(max_nodes, -1);
         std::vector<std::int32_t> parents(max_nodes, 0);
         std::vector<std::uint64_t> above(max_nodes, 0);
@@ -143,7 +143,7 @@ struct Calls {
     }
   }
 
-  /// What the host draws in a row.
+  /// The token that the host draws for a row.
   [[nodiscard]] TokenId token_of(int row) const {
     std::vector<float> distribution(numbers.begin() + row * vocabulary,
                                     numbers.begin() + (row + 1) * vocabulary);
@@ -154,7 +154,7 @@ struct Calls {
 
 }  // namespace
 
-TEST_CASE("Kernels share a workspace in any order, whatever the last call left in it") {
+TEST_CASE("A Workspace shared by all kernels, in any order, does not change their results") {
   test::on_device([] {
     const Calls calls;
     std::vector<std::vector<std::byte>> expected;
@@ -164,7 +164,7 @@ TEST_CASE("Kernels share a workspace in any order, whatever the last call left i
     }
     const DeviceBuffer<std::byte> workspace(
         std::vector<std::byte>(calls.workspace_bytes(), std::byte{0xCC}));
-    // Every call once after every other one and after itself.
+    // Runs every call once after each other one and after itself.
     std::vector<std::size_t> order;
     for (std::size_t first = 0; first < Calls::count(); ++first) {
       order.push_back(first);
@@ -185,7 +185,7 @@ TEST_CASE("Kernels share a workspace in any order, whatever the last call left i
   });
 }
 
-TEST_CASE("A workspace for some sizes is enough for all that are smaller") {
+TEST_CASE("The workspace bytes for given sizes are enough for all smaller sizes") {
   test::on_device([] {
     const std::array rows{1, 2, 3, 5, 8, 13, 16, 17, 40, 100, 1000, 3000};
     const std::array vocabularies{1, 1000, 1025, 5000, 16'385, 40'000, 152'000};

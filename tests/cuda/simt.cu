@@ -1,4 +1,4 @@
-// The emulator itself: what it must refuse, and what its schedules must bring to light.
+// Tests of the emulator: which faults it must report, and which errors its schedules must show.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -23,7 +23,7 @@ struct Memory {
   float numbers[256];
 };
 
-/// The fault that a kernel of 64 threads runs into under each schedule; empty where there is none.
+/// The fault of a kernel of 64 threads under each schedule; empty if there is none.
 template <class... A>
 std::vector<std::string> faults(void (*kernel)(A...), A... arguments) {
   std::vector<std::string> found;
@@ -95,7 +95,7 @@ void without_a_barrier(float* out) {
   memory.numbers[threadIdx.x] = static_cast<float>(threadIdx.x);
   out[threadIdx.x]            = memory.numbers[63 - threadIdx.x];
 }
-// A block's sum, its parts overwritten by whoever is early: right as long as warps keep in step.
+// A block's sum in which early threads overwrite parts: right only while warps run in step.
 void without_the_second_barrier(float* out) {
   auto& memory = shared<Memory>();
   for (int round = 0; round < 2; ++round) {
@@ -106,7 +106,7 @@ void without_the_second_barrier(float* out) {
   }
 }
 
-// What a race is and what is none; each passes under every schedule.
+// Races, and kernels without one; each of them passes under every schedule.
 void shuffle_instead_of_a_barrier(float* out) {
   auto& memory = shared<Memory>();
   if (lane_index() == 0) memory.numbers[warp_index()] = static_cast<float>(threadIdx.x);
@@ -186,7 +186,7 @@ void blocks_in_turn(unsigned* counter, unsigned* out) {
 
 }  // namespace
 
-TEST_CASE("The emulator refuses what hardware leaves undefined") {
+TEST_CASE("The emulator reports a fault for what hardware leaves undefined") {
   require_faults(faults(barrier_of_half), "ended");
   require_faults(faults(two_barriers), "different barriers");
   require_faults(faults(shuffle_of_half_with_whole_mask), "ended");
@@ -197,7 +197,7 @@ TEST_CASE("The emulator refuses what hardware leaves undefined") {
   require_faults(faults(barrier_in_one_warp_and_shuffle_in_it), "no thread can go on");
 }
 
-TEST_CASE("The emulator runs what is sound, after a fault too") {
+TEST_CASE("The emulator runs valid kernels, also after a fault") {
   const DeviceBuffer<int> out(64);
   for (const std::string& fault : faults(sound, out.data())) CHECK(fault.empty());
   const std::vector<int> got = out.download();
@@ -207,7 +207,7 @@ TEST_CASE("The emulator runs what is sound, after a fault too") {
   }
 }
 
-TEST_CASE("Races are faults where accesses are seen, under every schedule") {
+TEST_CASE("The emulator reports races under every schedule if it sees accesses") {
   const DeviceBuffer<float> out(128);
   const auto check_race = [&](void (*kernel)(float*)) {
     for (const std::string& fault : faults(kernel, out.data())) {
@@ -236,14 +236,14 @@ TEST_CASE("Races are faults where accesses are seen, under every schedule") {
   } else {
     CHECK_NOTHROW(run_blocks());
   }
-  for (int i = 0; i < 2; ++i) {  // launches come one after another
+  for (int i = 0; i < 2; ++i) {  // launches run one after another
     CHECK_NOTHROW(launch(blocks_that_meet, {.grid = 1, .block = 32}, nullptr, out.data()));
   }
 }
 
-TEST_CASE("Shared memory that nobody wrote is not a number") {
+TEST_CASE("The emulator's shared memory is NaN until it is written") {
   const DeviceBuffer<float> out(64);
-  if (simt::races.is_watching) {  // the race is found first
+  if (simt::races.is_watching) {  // the race is reported first
     require_faults(faults(without_a_barrier, out.data()), "threads race");
     return;
   }
@@ -253,7 +253,7 @@ TEST_CASE("Shared memory that nobody wrote is not a number") {
   CHECK(poisoned > 0);
 }
 
-TEST_CASE("Warps that run ahead show the barrier that is missing") {
+TEST_CASE("The emulator's skewed schedules reveal a missing barrier") {
   if (simt::races.is_watching) {
     const DeviceBuffer<float> sums(128);
     require_faults(faults(without_the_second_barrier, sums.data()), "threads race");
@@ -271,7 +271,7 @@ TEST_CASE("Warps that run ahead show the barrier that is missing") {
   CHECK(right == std::set<bool>{false, true});  // lockstep hides it
 }
 
-TEST_CASE("Schedules differ in the order of atomics and of blocks") {
+TEST_CASE("The emulator's schedules differ in the order of atomics and of blocks") {
   std::set<std::vector<unsigned>> threads, blocks;
   test::on_every_schedule([&] {
     const DeviceBuffer<unsigned> counter(1), out(64);
@@ -286,7 +286,7 @@ TEST_CASE("Schedules differ in the order of atomics and of blocks") {
   CHECK(blocks.size() == 3);
 }
 
-TEST_CASE("A graph is captured, not run, and runs as often as it is launched") {
+TEST_CASE("The emulator captures a graph without running it and runs it at each launch") {
   const DeviceBuffer<unsigned> counter(1), out(64);
   cudaStream_t stream  = nullptr;
   cudaGraph_t graph    = nullptr;

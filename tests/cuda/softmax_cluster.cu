@@ -16,7 +16,7 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-/// What the kernel writes for a batch that a cluster of `blocks` holds row by row.
+/// The kernel's outputs for a batch whose rows a cluster of `blocks` holds.
 struct Written {
   std::vector<float> values;  // [B, V]
   std::vector<std::int32_t> kept;
@@ -39,7 +39,7 @@ Written written(const LogitsRows<T>& rows, float temperature, const std::uint64_
   return {values.download(), kept.download()};
 }
 
-/// Rows of a batch, of which the second is forbidden whole; logits below `min` are cut off.
+/// Compares rows of a batch; the second is forbidden entirely, and logits below `min` are cut off.
 template <Number T>
 void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, float minimum = 0) {
   constexpr float temperature = 0.8F;
@@ -100,7 +100,7 @@ bool has_clusters() {
 
 }  // namespace
 
-TEST_CASE("Rows that a cluster holds come out as in float64") {
+TEST_CASE("softmax_cluster equals float64 for rows that a cluster holds") {
   test::on_device([] {
     if (!has_clusters()) return;
     for (const int blocks : {1, 2, 4, 8}) {
@@ -116,13 +116,13 @@ TEST_CASE("Rows that a cluster holds come out as in float64") {
   });
 }
 
-TEST_CASE("Rows longer than what is on its way at once") {
+TEST_CASE("softmax_cluster equals float64 for rows longer than what is in flight at once") {
   test::on_device([] {
     if (has_clusters()) rows_equal_float64<float>(1, 50'000, 1);
   });
 }
 
-TEST_CASE("A cluster leaves out what lies under the cut") {
+TEST_CASE("softmax_cluster writes zeros for tokens below the cut") {
   test::on_device([] {
     if (!has_clusters()) return;
     rows_equal_float64<float>(3, 1501, 4, 2);
@@ -131,7 +131,7 @@ TEST_CASE("A cluster leaves out what lies under the cut") {
   });
 }
 
-TEST_CASE("A cluster's results have the same bits whatever order threads run in") {
+TEST_CASE("softmax_cluster gives the same bits in any order of threads") {
   std::mt19937 random(32);
   const std::vector<float> logits = test::normal_numbers<float>(2 * 6007, random, 3);
   std::set<std::vector<float>> results;
@@ -146,7 +146,7 @@ TEST_CASE("A cluster's results have the same bits whatever order threads run in"
 
 #if defined(TOOLDECODE_SIMT)
 
-TEST_CASE("As few blocks as leave room for others, more for few rows") {
+TEST_CASE("softmax_cluster_blocks leaves room for other rows and spreads few rows") {
   using tooldecode::cuda::detail::softmax_cluster_blocks;
   simt::multiprocessors = 132;
   CHECK(softmax_cluster_blocks<float, false>(256, 1000) == 1);
@@ -162,7 +162,7 @@ TEST_CASE("As few blocks as leave room for others, more for few rows") {
   simt::compute_capability = 89;
   CHECK(softmax_cluster_blocks<float, false>(256, 1000) == 0);
   simt::compute_capability = 90;
-  simt::code_capability    = 75;  // which a device of 9.0 runs too
+  simt::code_capability    = 75;  // which a device of 9.0 also runs
   CHECK(softmax_cluster_blocks<float, false>(256, 1000) == 0);
   CHECK(softmax_cluster_blocks<__half, true>(256, 1000) == 0);
   simt::code_capability = 90;

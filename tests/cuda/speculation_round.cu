@@ -26,9 +26,9 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-// A target whose logits depend on all tokens so far, by a hash of them, and a draft that knows them
-// but for some noise and some tokens. All their numbers are small multiples of a half, so that no
-// order of additions rounds.
+// A target whose logits depend on a hash of all tokens so far, and a draft model that knows them up
+// to some noise and some tokens. All numbers are small multiples of a half, so no order of
+// additions rounds.
 
 using Verdict = tooldecode::cuda::TreeVerdict;
 
@@ -56,20 +56,20 @@ __host__ __device__ float logit_of(std::uint32_t context, TokenId token) {
   for (int i = 0; i < hidden_size; ++i) logit += hidden_of(context, i) * weight_of(token, i);
   return logit;
 }
-/// A quarter of the tokens is forbidden, others after each context.
+/// A quarter of the tokens is forbidden, others in each context.
 __host__ __device__ std::uint32_t mask_of(std::uint32_t context, int word) {
   const auto at = static_cast<unsigned>(word);
   return mix(context, 4000U + 2 * at) | mix(context, 4001U + 2 * at);
 }
 
-/// What the draft model's calls hand on: the hash, the hidden state and the mask of each row.
+/// What the draft model's calls pass on: the hash, the hidden state and the mask of each row.
 struct DraftStates {
   std::uint32_t* contexts;  // [B, n]
   __half* hidden;           // [B, n, H]
   std::uint32_t* masks;     // [B, n, mask_words]
 };
 
-/// The rows of the root where there is no frontier, else those of the frontier; a block each.
+/// The rows of the root if there is no frontier, else those of the frontier; one block each.
 __global__ void draft_states(const std::uint32_t* before, int rows_before,
                              DraftFrontierView frontier, int rows, DraftStates to) {
   const auto row        = static_cast<int>(blockIdx.x);
@@ -89,14 +89,14 @@ __global__ void draft_states(const std::uint32_t* before, int rows_before,
   if (thread < mask_words) to.masks[row * mask_words + thread] = mask_of(context, thread);
 }
 
-/// The target's logits, masks, keys and values of a tree's nodes; a block each.
+/// The target's logits, masks, keys and values of a tree's nodes; one block each.
 __global__ void target_pass(const std::uint32_t* contexts, const std::int32_t* lengths,
                             DraftTreeView tree, float* logits, std::uint32_t* masks,
                             KeyValues<__half> cache) {
   const auto row     = static_cast<int>(blockIdx.x);
   const auto thread  = static_cast<int>(threadIdx.x);
   const int sequence = row / max_nodes, node = row % max_nodes;
-  if (node >= tree.sizes[sequence]) return;  // its logits are NaN, and nobody may mind
+  if (node >= tree.sizes[sequence]) return;  // its logits are NaN, and must not matter
   std::uint32_t context = contexts[sequence];
   for (int above = 1; above <= node; ++above) {
     if ((tree.ancestors[row] >> above & 1) == 0) continue;
@@ -122,7 +122,6 @@ __global__ void next_round(const Verdict* verdicts, std::uint32_t* contexts, Tok
   if (verdict.emitted > 0) roots[threadIdx.x] = verdict.tokens[verdict.emitted - 1];
 }
 
-/// The distribution after a context.
 std::vector<float> distribution_after(std::uint32_t context, const LogitsPipeline& pipeline) {
   std::vector<float> distribution;
   std::vector<std::uint32_t> mask;
@@ -132,7 +131,7 @@ std::vector<float> distribution_after(std::uint32_t context, const LogitsPipelin
   return distribution;
 }
 
-/// What plain decoding makes of a prompt.
+/// The tokens of plain decoding.
 std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t length,
                            const LogitsPipeline& pipeline, std::uint64_t seed) {
   std::uint32_t context = 0;
@@ -148,7 +147,7 @@ std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t lengt
   return text;
 }
 
-/// All that a round reads and writes, for as long as its graph lives.
+/// What a round reads and writes; it lives as long as its graph.
 struct Round {
   DraftTreeOptions options{.depth = 3, .width = 3, .children = 4, .budget = 13};
   DraftGrowth growth{.options = options, .sequences = sequences};
@@ -218,7 +217,7 @@ struct Round {
     tree_positions   = DeviceBuffer<std::int64_t>(nodes);
     verdicts         = DeviceBuffer<Verdict>(sequences);
     growth_memory    = DeviceBuffer<std::byte>(draft_growth_bytes(growth));
-    // One for all calls, as an engine has it, with anything in it.
+    // One for all calls, as in an engine, with arbitrary contents.
     workspace = DeviceBuffer<std::byte>(std::vector<std::byte>(
         std::max(pruned_head_workspace_bytes(rows, ranked, options.children),
                  masked_softmax_workspace_bytes(static_cast<int>(nodes), words)),
@@ -236,7 +235,7 @@ struct Round {
             .sizes     = tree_sizes.data()};
   }
 
-  /// Puts one round on a stream: nothing in it waits for the host.
+  /// Enqueues one round on a stream; nothing in it waits for the host.
   void run(const SamplingOptions& sampling, std::uint64_t seed, Verdict* host,
            cudaStream_t stream) const {
     const DraftFrontierView frontier{.tokens  = frontier_tokens.data(),
@@ -369,7 +368,7 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
     }
     CHECK(is_equal);
   }
-  CHECK(accepted > rounds);  // else next to nothing was tested
+  CHECK(accepted > rounds);  // otherwise next to nothing was tested
 
   check(cudaGraphExecDestroy(executable));
   check(cudaGraphDestroy(graph));
@@ -379,7 +378,7 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
 
 }  // namespace
 
-TEST_CASE("Rounds of one graph give the tokens of plain decoding") {
+TEST_CASE("A captured speculation round emits the tokens of plain decoding at every replay") {
   test::on_device([] {
     check_rounds({.temperature = 0.7F, .top_k = 30}, 11, 3);
     check_rounds({.temperature = 0}, 12, 2);

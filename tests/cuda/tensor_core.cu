@@ -51,7 +51,7 @@ void check_products(unsigned seed) {
         sum += term;
         size += std::abs(term);
       }
-      // Products are exact; hardware may cut the low bits of what it adds.
+      // Products are exact; hardware may drop low bits of the sum.
       CHECK(std::abs(got[8 * row + column] - sum) <= 1e-5 * size);
     }
   }
@@ -64,7 +64,7 @@ __global__ void pack(const T* numbers, std::uint32_t* words) {
 
 }  // namespace
 
-TEST_CASE("A warp's product of small matrices") {
+TEST_CASE("multiply_add equals the product of small matrices") {
   test::on_device([] {
     for (const unsigned seed : {1U, 2U, 3U}) {
       check_products<__half>(seed);
@@ -73,7 +73,7 @@ TEST_CASE("A warp's product of small matrices") {
   });
 }
 
-TEST_CASE("Two numbers in a word, the first in its lower half") {
+TEST_CASE("pack_two stores the first number in the lower half") {
   test::on_device([] {
     const DeviceBuffer<__half> numbers({from_float<__half>(1), from_float<__half>(-2),
                                         from_float<__half>(0), from_float<__half>(0.5F)});

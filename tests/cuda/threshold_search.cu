@@ -14,7 +14,7 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-/// Rows of one kind; the kinds differ in what is hard about them.
+/// Rows of one kind; each kind is difficult in another way.
 template <Number T, class Random>
 std::vector<T> logits_of_kind(int kind, std::size_t vocabulary, Random& random) {
   std::vector<T> logits = test::normal_numbers<T>(vocabulary, random, kind == 1 ? 12.0F : 3.0F);
@@ -22,17 +22,17 @@ std::vector<T> logits_of_kind(int kind, std::size_t vocabulary, Random& random) 
     float value = to_float(x);
     if (kind == 2) value = std::round(value);                 // many ties
     if (kind == 3) value = 4.25F;                             // nothing else
-    if (kind == 4) value = 1e6F + std::round(value) * 0.5F;   // coarse
+    if (kind == 4) value = 1e6F + std::round(value) * 0.5F;   // all equal
     if (kind == 5) value = value > 0 ? 7.0F : -value * 0.0F;  // two heights, both zeros
     if (kind == 6 && random() % 8 == 0) value = random() % 2 == 0 ? NAN : -INFINITY;
-    if (kind == 7) value *= 0.001F;  // all in few bins
+    if (kind == 7) value *= 0.001F;  // two values, and zeros of both signs
     x = from_float<T>(value);
   }
   return logits;
 }
 constexpr int kinds = 8;
 
-/// The key's order, spelt out.
+/// The definition of the key's order.
 bool is_kept(std::uint64_t cut, float logit, std::size_t token) {
   if (cut == 0) return true;
   const auto word     = static_cast<std::uint32_t>(cut >> 32);
@@ -41,7 +41,7 @@ bool is_kept(std::uint64_t cut, float logit, std::size_t token) {
   return logit > minimum || (logit == minimum && token <= last_id);
 }
 
-/// One launch with all kinds as rows, compared with the host's pipeline.
+/// Compares one launch with all kinds as rows with the host's pipeline.
 template <Number T>
 void cuts_equal_the_hosts(std::size_t vocabulary, const SamplingOptions& options, unsigned seed) {
   CAPTURE(sizeof(T), vocabulary, options.temperature, options.top_k, options.top_p, options.min_p,
@@ -105,7 +105,7 @@ std::vector<SamplingOptions> cut_options(int vocabulary) {
 
 }  // namespace
 
-TEST_CASE("Cuts keep the tokens that the host keeps") {
+TEST_CASE("find_cuts keeps the tokens that the host keeps") {
   test::on_device([] {
     unsigned seed = 0;
     for (const int vocabulary : {1, 2, 31, 32, 33, 257, 1025}) {
@@ -120,14 +120,14 @@ TEST_CASE("Cuts keep the tokens that the host keeps") {
   });
 }
 
-TEST_CASE("A long row is cut by a block of many warps") {
+TEST_CASE("find_cuts is right for a long row and a block of many warps") {
   test::on_device([] {
     cuts_equal_the_hosts<float>(8191, {.top_p = 0.97F}, 1000);
     cuts_equal_the_hosts<float>(4097, {.top_k = 1234, .top_p = 0.5F}, 1001);
   });
 }
 
-TEST_CASE("A row without an allowed token has no cut") {
+TEST_CASE("find_cuts returns 0 for a row without an allowed token") {
   test::on_device([] {
     const DeviceBuffer<float> logits(std::vector<float>(70, 1.0F));
     const DeviceBuffer<std::uint32_t> mask(3);

@@ -33,7 +33,7 @@ __global__ void rank(const std::uint64_t* keys, const float* numbers, int count,
     if (is_there) sum.add(numbers[i]);
   }
   auto& storage = shared<BlockTopK<warps>::Storage>();
-  for (int twice = 0; twice < 2; ++twice) {  // the storage is free to use again
+  for (int twice = 0; twice < 2; ++twice) {  // the storage can be reused
     WarpTopK found  = top;
     LogSumExp total = sum;
     BlockTopK<warps>::merge(storage, found, total);
@@ -55,7 +55,7 @@ __global__ void rank_scores(const float* scores, int count, std::uint32_t* indic
 
 }  // namespace
 
-TEST_CASE("The k greatest keys of a block, and the log-sum-exp of its numbers") {
+TEST_CASE("BlockTopK and LogSumExp return the k greatest keys and the log-sum-exp of a block") {
   test::on_device([] {
     for (const unsigned seed : {1U, 2U}) {
       for (const int count : {0, 1, 5, 31, 32, 33, 128, 129, 700}) {
@@ -66,7 +66,7 @@ TEST_CASE("The k greatest keys of a block, and the log-sum-exp of its numbers") 
           std::vector<float> numbers(keys.size());
           std::normal_distribution<float> normal(0, 20);
           for (auto& key : keys)
-            key = random() >> (seed == 1 ? 0 : 58);  // or many alike, and zeros
+            key = random() >> (seed == 1 ? 0 : 58);  // or many equal ones, and zeros
           for (auto& x : numbers) x = normal(random);
           const DeviceBuffer<std::uint64_t> from(keys), best(static_cast<std::size_t>(k));
           const DeviceBuffer<float> terms(numbers), total(1);
@@ -93,7 +93,7 @@ TEST_CASE("The k greatest keys of a block, and the log-sum-exp of its numbers") 
   });
 }
 
-TEST_CASE("Keys rank a greater score first and, of equal ones, the lower index") {
+TEST_CASE("cuda::rank_key is greater for a greater score and, if equal, for a lower index") {
   test::on_device([] {
     const std::vector<float> scores{-0.0F, 3, -2, 0, 3, -INFINITY, 1e-40F, INFINITY, -2, -1e30F};
     const DeviceBuffer<float> in(scores), values(scores.size());

@@ -25,12 +25,12 @@ enum class Shape { random, chain, root_only };
 /// Sizes of one call.
 struct Sizes {
   std::vector<int> lengths;
-  std::vector<int> trees = {};  // nodes of each that are no padding; empty: all
+  std::vector<int> trees = {};  // nodes of each tree that are not padding; empty: all
   int nodes              = 1;
   int key_heads          = 1;
   int group              = 1;
   int head_size          = 64;
-  int page_size          = 0;   // 0: in one piece
+  int page_size          = 0;   // 0: contiguous
   int max_length         = -1;  // -1: the greatest
   float scale            = 0.1F;
   float magnitude        = 1;
@@ -57,7 +57,7 @@ T not_a_number() {
   return from_float<T>(std::numeric_limits<float>::quiet_NaN());
 }
 
-/// Inputs of one call; what may not be read is NaN.
+/// Inputs of one call; what must not be read is NaN.
 template <class T>
 struct Problem {
   Sizes sizes;
@@ -97,7 +97,7 @@ struct Problem {
     keys   = std::vector<T>(rows * static_cast<std::size_t>(width), not_a_number<T>());
     values = keys;
 
-    // The same numbers wherever they lie.
+    // The same numbers in every layout.
     std::mt19937 numbers(seed + 1);
     std::normal_distribution<float> normal;
     for (int b = 0; b < s.sequences(); ++b) {
@@ -185,7 +185,6 @@ struct Problem {
   }
 };
 
-/// A problem on the device.
 template <class T>
 struct OnDevice {
   DeviceBuffer<T> queries, keys, values, out;
@@ -266,7 +265,7 @@ void check_problem(const Sizes& sizes, std::uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("Trees attend to prefixes of any length and to their ancestors") {
+TEST_CASE("tree_attention attends to prefixes of any length and to ancestors") {
   test::on_device([] {
     std::uint32_t seed = 1;
     for (const Sizes& sizes : {Sizes{.lengths = {0}, .nodes = 1},
@@ -283,7 +282,7 @@ TEST_CASE("Trees attend to prefixes of any length and to their ancestors") {
   });
 }
 
-TEST_CASE("Trees attend with heads of every size") {
+TEST_CASE("tree_attention attends with heads of each supported size") {
   test::on_device([] {
     std::uint32_t seed = 20;
     for (const int head_size : {96, 128, 256}) {
@@ -297,7 +296,7 @@ TEST_CASE("Trees attend with heads of every size") {
   });
 }
 
-TEST_CASE("Pages give what one piece gives, bit for bit") {
+TEST_CASE("tree_attention gives the same bits for pages and for contiguous memory") {
   test::on_device([] {
     Sizes sizes{.lengths = {20, 0, 37}, .trees = {6, 2, 5}, .nodes = 6, .key_heads = 2};
     const Problem<__half> whole(sizes, 31);
@@ -312,7 +311,7 @@ TEST_CASE("Pages give what one piece gives, bit for bit") {
   });
 }
 
-TEST_CASE("Splits of a prefix add up to the whole, filled or empty") {
+TEST_CASE("tree_attention over any number of splits, filled or empty, equals the whole") {
   test::on_device([] {
     for (const int length : {140, 1}) {
       INFO("length " << length);
@@ -342,7 +341,7 @@ TEST_CASE("Splits of a prefix add up to the whole, filled or empty") {
   });
 }
 
-TEST_CASE("Results do not depend on the order in which threads and blocks run") {
+TEST_CASE("tree_attention gives the same bits in any order of threads and blocks") {
   const Problem<__nv_bfloat16> problem({.lengths = {70}, .nodes = 40, .max_length = 400}, 51);
   std::vector<std::uint16_t> first;
   test::on_device([&] {
@@ -352,16 +351,16 @@ TEST_CASE("Results do not depend on the order in which threads and blocks run") 
   });
 }
 
-TEST_CASE("Scores of any size and sign are weighed without overflow") {
+TEST_CASE("tree_attention does not overflow for scores of any size and sign") {
   test::on_device([] {
     for (const float scale : {4.0F, -4.0F, 0.0F}) {
       INFO("scale " << scale);
-      // Scores of some thousands: the greatest takes all, wherever it lies.
+      // Scores of several thousand: the greatest takes all the weight, wherever it is.
       const Problem<__half> problem(
           {.lengths = {40}, .nodes = 7, .max_length = 0, .scale = scale, .magnitude = 6}, 61);
       check_close(problem, OnDevice<__half>(problem).result());
     }
-    // Scores that grow from tile to tile by less and by more than weights are allowed to.
+    // Scores that grow from tile to tile by less and by more than the threshold for rescaling.
     Problem<__half> rising({.lengths = {120}, .nodes = 2, .max_length = 0, .scale = 1}, 62);
     for (std::size_t slot = 0; slot < 122; ++slot) {
       for (std::size_t d = 0; d < 64; ++d) {
@@ -375,7 +374,7 @@ TEST_CASE("Scores of any size and sign are weighed without overflow") {
   });
 }
 
-TEST_CASE("A captured call follows lengths and ancestors that change") {
+TEST_CASE("tree_attention in a captured graph follows changed lengths and ancestors") {
   test::on_device([] {
     const Problem<__half> problem({.lengths = {70}, .nodes = 6, .max_length = 400}, 71);
     OnDevice<__half> device(problem);
@@ -404,7 +403,7 @@ TEST_CASE("A captured call follows lengths and ancestors that change") {
   });
 }
 
-TEST_CASE("A tree attention's blocks fit whatever a device has") {
+TEST_CASE("tree_attention plans blocks that fit any device") {
 #if defined(TOOLDECODE_SIMT)
   const simt::Options before = simt::options;
   for (const std::size_t kilobytes : {64, 99, 163, 227}) {
@@ -427,10 +426,10 @@ TEST_CASE("A tree attention's blocks fit whatever a device has") {
 #endif
 }
 
-TEST_CASE("Tree attention refuses what it cannot do, and does nothing for nothing") {
+TEST_CASE("tree_attention throws for unsupported arguments and does nothing for empty ones") {
   test::on_device([] {
     const Problem<__half> problem({.lengths = {3}, .nodes = 2}, 91);
-    std::string said;  // of what was refused last
+    std::string said;  // message of the last error
     const auto refuses = [&](Errc code, auto change) {
       OnDevice<__half> device(problem);
       change(device);

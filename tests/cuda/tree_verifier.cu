@@ -23,7 +23,7 @@ using Verdict = tooldecode::cuda::TreeVerdict;
 
 enum class Form { chain, star, deep, bushy };
 
-/// A tree of tokens below `words`, siblings of which differ.
+/// A tree of tokens below `words`; siblings differ.
 DraftTree random_tree(std::size_t size, Form form, unsigned words, std::mt19937& random) {
   DraftTree tree(static_cast<TokenId>(random() % words));
   for (int tries = 0; tree.size() < size && tries < 1000; ++tries) {
@@ -38,14 +38,14 @@ DraftTree random_tree(std::size_t size, Form form, unsigned words, std::mt19937&
   return tree;
 }
 
-/// Trees and what is drawn after their nodes, as the device reads them.
+/// Trees and the tokens drawn after their nodes, in device memory.
 struct Trees {
   std::vector<DraftTree> trees;
   std::vector<TokenId> tokens, choices;
   std::vector<std::int32_t> parents, sizes;
   std::vector<std::uint64_t> ancestors;
 
-  /// What lies past a tree's size says that it is correct, so that whoever reads it errs.
+  /// Padding claims to be correct, so that a kernel that reads it fails.
   void add(const DraftTree& tree, const std::vector<TokenId>& drawn) {
     trees.push_back(tree);
     sizes.push_back(static_cast<std::int32_t>(tree.size()));
@@ -71,7 +71,7 @@ struct Trees {
   }
 };
 
-/// The host's verdict where the distribution after each node leaves one token.
+/// The host's verdict if the distribution after each node leaves one token.
 tooldecode::TreeVerdict verdict_of(const DraftTree& tree, const std::vector<TokenId>& drawn,
                                    std::size_t words) {
   constexpr float none = -std::numeric_limits<float>::infinity();
@@ -88,7 +88,7 @@ tooldecode::TreeVerdict verdict_of(const DraftTree& tree, const std::vector<Toke
 
 }  // namespace
 
-TEST_CASE("Verdicts on the device are the host's") {
+TEST_CASE("verify_trees gives the verdicts of the host") {
   test::on_device([] {
     std::mt19937 random(5);
     Trees all;
@@ -99,7 +99,7 @@ TEST_CASE("Verdicts on the device are the host's") {
       const auto form        = static_cast<Form>(random() % 4);
       words.push_back(form == Form::star ? 80 : 2 + static_cast<unsigned>(random() % 9));
       const DraftTree tree = random_tree(size, form, words.back(), random);
-      const auto agree     = random() % 8;  // how often a node's token is the one drawn
+      const auto agree     = random() % 8;  // how often a node's token is the drawn one
       std::vector<TokenId> choices;
       for (std::size_t node = 0; node < tree.size(); ++node) {
         choices.push_back(static_cast<TokenId>(random() % (words.back() + 1)) - 1);
@@ -136,7 +136,7 @@ TEST_CASE("Verdicts on the device are the host's") {
   });
 }
 
-TEST_CASE("A whole chain, its last node, and no tree at all") {
+TEST_CASE("verify_trees handles a chain of 64 nodes, no allowed token, and no tree") {
   test::on_device([] {
     Trees trees;
     DraftTree chain(7);
@@ -174,7 +174,7 @@ TEST_CASE("A whole chain, its last node, and no tree at all") {
   });
 }
 
-TEST_CASE("Verification of nothing, and into nothing") {
+TEST_CASE("verify_trees accepts zero sequences and throws for null pointers") {
   test::on_device([] {
     TokenId token       = 0;
     std::int32_t number = 0;

@@ -27,7 +27,7 @@ __global__ void fold_warps(const int* values, int* out) {
 
 }  // namespace
 
-TEST_CASE("Folds of a warp are known to all of its lanes") {
+TEST_CASE("warp_sum and warp_greatest return the result to all lanes") {
   test::on_device([] {
     std::mt19937 random(3);
     std::vector<int> values(threads);

@@ -1,4 +1,4 @@
-// A model's text gives a typed error, or calls and values that are the same once written and read.
+// A model's text gives a typed error, or calls and values that stay the same when written and read.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

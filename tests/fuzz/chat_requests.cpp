@@ -1,4 +1,4 @@
-// Bodies of requests give an error that says what and where, or a chat that can be answered.
+// A request body gives an error that says what and where, or a chat that can be answered.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace tooldecode;
 
-// What is read of a body; whatever is refused is told in JSON and by a status of the client's.
+// Reads a body; a refusal must be JSON with a client error status.
 template <class Read>
 void read(std::string_view text, Read read_body) {
   try {

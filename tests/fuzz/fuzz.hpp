@@ -1,5 +1,5 @@
 /// \file
-/// What the fuzz targets share: what they demand of the library, and walks through its machines.
+/// Shared by the fuzz targets: demands on the library, and walks through its automata.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +17,20 @@
 
 namespace tooldecode::fuzz {
 
-/// Whether schemas' texts are held against the slow validator, which computes with doubles and
-/// knows few drafts: of mutations without end it finds more faults in itself than in the library.
+/// Whether texts of schemas are compared with the slow validator, which computes with doubles and
+/// knows few drafts. In unlimited fuzzing it finds more faults in itself than in the library.
 inline bool judges_schemas = true;
 
-/// The bytes of an input as text.
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};  // NOLINT: bytes as chars
 }
 
-/// A finding where a condition does not hold: no target expects this exception.
+/// Reports a finding if a condition does not hold: no target expects this exception.
 inline void demand(bool holds, std::string_view what, std::string_view text) {
   if (!holds) throw std::logic_error(std::string(what) + ": " + std::string(text));
 }
 
-/// What a reader makes of a text that it must be able to read.
+/// The result of reading a text that must be readable.
 template <class Read>
 auto must_read(std::string_view text, Read read) {
   try {
@@ -41,19 +40,19 @@ auto must_read(std::string_view text, Read read) {
   }
 }
 
-/// A seed that depends on the input alone.
+/// A seed that depends on the input only.
 inline std::uint32_t seed_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
   for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619U;
   return hash;
 }
 
-/// A state of more positions is left: how many there are may grow with the text's length, and with
-/// hostile grammars fast.
+/// States with more positions are abandoned, because their number may grow fast with the text's
+/// length in hostile grammars.
 inline constexpr std::size_t max_positions = 200;
 
-/// A random text that an automaton accepts; nothing where none was found within `max` bytes.
-/// Demands on the way that steps and allowed bytes agree, and that no state is a dead end.
+/// A random text that an automaton accepts; nothing if none was found within `max` bytes. Demands
+/// that steps and allowed bytes agree, and that no state is a dead end.
 inline std::optional<std::string> random_text(const grammar::Automaton& automaton,
                                               std::mt19937& random, std::size_t max = 200) {
   auto state = automaton.initial();

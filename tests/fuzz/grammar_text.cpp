@@ -1,4 +1,5 @@
-// Grammar text gives a typed error, or a machine whose texts its rules match, slowly.
+// Grammar text gives a typed error, or an automaton whose texts the slow matcher of its rules
+// accepts.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace {
 using namespace tooldecode;
 using namespace tooldecode::ebnf;
 
-// Whether the slow matcher is quick, and reads ASCII alone.
+// Whether the slow matcher applies: it must be fast enough, and it reads ASCII only.
 bool is_judged(const Rules& rules, std::string_view text) {
   return rules.size() <= 60 && text.size() <= slow::RuleMatcher::max_bytes &&
          std::all_of(text.begin(), text.end(),

@@ -1,4 +1,4 @@
-// Hostile inputs: each gives a typed error, or a machine whose size its input bounds.
+// Hostile inputs: each gives a typed error, or an automaton whose size is bounded by its input.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,7 +30,7 @@ std::string times(std::size_t count, std::string_view text) {
   for (; count > 0; --count) all += text;
   return all;
 }
-// The texts of numbers from 0, with something between them.
+// The texts of numbers from 0, joined.
 std::string numbered(std::size_t count, const std::function<std::string(std::string)>& text,
                      std::string_view between = ",") {
   std::string all;
@@ -41,7 +41,7 @@ std::string numbered(std::size_t count, const std::function<std::string(std::str
   return all;
 }
 
-// A random text of 300 bytes at most; the states made on the way are few.
+// Walks a random text of at most 300 bytes; it must make few states.
 void check_walk(const Grammar& grammar, NodeId root, std::size_t max_nodes) {
   CHECK(grammar.size() <= max_nodes);
   const Automaton automaton(grammar, root);
@@ -59,7 +59,7 @@ void check_walk(const Grammar& grammar, NodeId root, std::size_t max_nodes) {
   CHECK(automaton.size() <= 1000);
 }
 
-// What was thrown, if anything was.
+// The code of the exception, if there was one.
 std::optional<Errc> check_schema(const std::string& text, std::size_t nodes_per_byte = 4) {
   INFO(text.substr(0, 200));
   try {
@@ -85,7 +85,7 @@ std::optional<Errc> check_grammar(const std::string& text) {
   return std::nullopt;
 }
 
-// Patterns whose automata are small, and those whose automata cannot be.
+// Patterns with small automata, and patterns that cannot have small ones.
 const std::vector<std::string> small_patterns{"(a*)*b",   "(x+x+)+y",   "((((a?){9})*){9})*$",
                                               "(a|aa)+$", "([a-z]+)*@", "(.*)*(.*)*(.*)*x"};
 const std::vector<std::string> large_patterns{"((a{1,1000}){1,1000})",
@@ -94,7 +94,7 @@ const std::vector<std::string> large_patterns{"((a{1,1000}){1,1000})",
 
 }  // namespace
 
-TEST_CASE("Hostile nesting is refused or held") {
+TEST_CASE("Deeply nested schemas compile in bounded space or throw") {
   check_schema(times(100'000, "["));
   check_schema(times(3000, R"({"items":)") + "{}" + times(3000, "}"));
   check_schema(times(3000, R"({"not":)") + "{}" + times(3000, "}"));
@@ -113,7 +113,7 @@ TEST_CASE("Hostile nesting is refused or held") {
                100);
 }
 
-TEST_CASE("Hostile bounds are counters") {
+TEST_CASE("Huge bounds in schemas and grammars compile to counters") {
   for (const char* bounds :
        {R"({"type":"string","minLength":1000000000,"maxLength":2000000000})",
         R"({"type":"array","minItems":1000000000,"maxItems":2000000000})",
@@ -129,7 +129,7 @@ TEST_CASE("Hostile bounds are counters") {
   CHECK_FALSE(check_grammar("root ::= ((\"a\"?){1000000000} \"d\"?){0,1000000000}"));
 }
 
-TEST_CASE("Hostile sizes are proportional") {
+TEST_CASE("Large schemas and grammars compile to sizes in proportion to their texts") {
   CHECK_FALSE(check_schema(R"({"enum":[)" +
                            numbered(100'000, [](const std::string& i) { return '"' + i + '"'; }) +
                            "]}"));
@@ -154,7 +154,7 @@ TEST_CASE("Hostile sizes are proportional") {
                1000);
 }
 
-TEST_CASE("Mutual recursion without a byte is refused") {
+TEST_CASE("Mutual recursion that consumes no byte throws") {
   CHECK(check_schema(R"({"$ref":"#"})"));
   CHECK(check_schema(R"({"$ref":"#/$defs/a","$defs":{
       "a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"anyOf":[{"$ref":"#/$defs/a"}]}}})"));
@@ -162,7 +162,7 @@ TEST_CASE("Mutual recursion without a byte is refused") {
   CHECK(check_grammar("root ::= a\na ::= b\nb ::= a") == Errc::unsatisfiable_schema);
 }
 
-TEST_CASE("Hostile patterns are small machines or errors") {
+TEST_CASE("Hostile patterns compile to small automata or throw limit_exceeded") {
   for (const std::string& pattern : small_patterns) {
     INFO(pattern);
     CHECK(compile_pattern(pattern).rows().size() <= 100);
@@ -180,7 +180,7 @@ TEST_CASE("Hostile patterns are small machines or errors") {
   }
 }
 
-TEST_CASE("Hostile grammars are in proportion to their texts") {
+TEST_CASE("Hostile grammars compile to sizes in proportion to their texts") {
   check_grammar("root ::= " + times(100'000, "("));
   check_grammar("root ::= " + times(100'000, "\"a\"? "));
   check_grammar("root ::= " + times(1500, "\"a\"? ") + "\"b\"");

@@ -1,4 +1,4 @@
-// Lets libFuzzer change JSON node by node, where an input is JSON.
+// Lets libFuzzer mutate JSON inputs node by node.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// A JSON Schema gives a typed error, or a machine whose texts are values that conform to it.
+// A JSON Schema gives a typed error, or an automaton whose texts are values that conform to it.
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -18,7 +18,7 @@ namespace {
 using namespace tooldecode;
 using namespace tooldecode::text;
 
-// What the slow validator says; true of what it cannot judge.
+// The slow validator's result; true for what it cannot judge.
 bool conforms(const JsonValue& value, const JsonValue& schema) {
   try {
     return slow::conforms(value, schema, schema);

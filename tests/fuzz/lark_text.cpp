@@ -1,5 +1,5 @@
-// A Lark grammar gives a typed error, or a machine whose masks agree with its texts, each of which
-// walks it again from its first byte.
+// A Lark grammar gives a typed error, or an automaton whose masks agree with its texts; each text
+// walks it again from the first byte.
 #include <cstddef>
 #include <cstdint>
 #include <random>

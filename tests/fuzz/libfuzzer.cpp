@@ -1,5 +1,5 @@
-// All targets as one program of libFuzzer, with its options: `fuzz --target=regex corpus/regex`.
-// With `--judge` schemas' texts are held against the slow validator too.
+// All targets as one libFuzzer program: `fuzz --target=regex corpus/regex`. With `--judge`, texts
+// of schemas are compared with the slow validator too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

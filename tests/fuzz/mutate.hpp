@@ -13,7 +13,7 @@
 
 namespace tooldecode::fuzz {
 
-/// A text with one to four of its parts changed; `other` is where foreign parts come from.
+/// Changes one to four parts of a text; foreign parts come from `other`.
 inline std::string mutate_text(std::string text, std::string_view other, std::mt19937& random) {
   static constexpr std::string_view parts[] = {"0",       "-1",      "99999999999999999999",
                                                "1e999",   "\xFF",    "\xC3",
@@ -59,7 +59,7 @@ inline void add_values(nlohmann::ordered_json& value, std::vector<nlohmann::orde
   for (auto& member : value) add_values(member, all);
 }
 
-/// A JSON value with one to four of its nodes changed; `other` is where foreign nodes come from.
+/// Changes one to four nodes of a JSON value; foreign nodes come from `other`.
 inline nlohmann::ordered_json mutate_json(nlohmann::ordered_json value,
                                           nlohmann::ordered_json other, std::mt19937& random) {
   using Json              = nlohmann::ordered_json;
@@ -92,7 +92,7 @@ inline nlohmann::ordered_json mutate_json(nlohmann::ordered_json value,
       case 4:
         if (node.is_array()) node.push_back(copy);
         break;
-      default: {  // a keyword somewhere else
+      default: {  // a keyword in another place
         const Json& from = *foreign[below(foreign.size())];
         if (!node.is_object() || !from.is_object() || from.empty()) break;
         const auto member =

@@ -1,4 +1,4 @@
-// A pattern gives a typed error, or a machine whose literals read back as texts that it accepts.
+// A pattern gives a typed error, or an automaton of literals whose values the pattern accepts.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

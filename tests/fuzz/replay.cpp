@@ -1,4 +1,4 @@
-// The fuzz targets without libFuzzer: seeded mutations of fixtures, under every build.
+// The fuzz targets without libFuzzer: seeded mutations of fixtures, in every build.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +16,8 @@ namespace {
 
 using namespace tooldecode;
 
-// The seeds as they are, then mutations: of JSON every second one by nodes, the others by bytes.
+// Runs the seeds unchanged, then mutations: every second mutation of JSON by nodes, the others by
+// bytes.
 void replay(std::string_view name, unsigned mutations) {
   const fuzz::Target& target = *fuzz::find_target(name);
   const fuzz::Seeds seeds    = target.seeds();
@@ -44,22 +45,22 @@ void replay(std::string_view name, unsigned mutations) {
 
 }  // namespace
 
-TEST_CASE("Mutated schemas give an Error or a machine") {
+TEST_CASE("Mutated schemas give an Error or a constraint") {
   replay("json_schema", 200);
 }
-TEST_CASE("Mutated patterns give an Error or a machine") {
+TEST_CASE("Mutated patterns give an Error or an automaton") {
   replay("regex", 300);
 }
-TEST_CASE("Mutated grammars give an Error or a machine") {
+TEST_CASE("Mutated grammars give an Error or an automaton") {
   replay("grammar_text", 1000);
 }
-TEST_CASE("Mutated Lark grammars give an Error or a machine") {
+TEST_CASE("Mutated Lark grammars give an Error or an automaton") {
   replay("lark_text", 600);
 }
-TEST_CASE("Mutated structural tags give an Error or a machine") {
+TEST_CASE("Mutated structural tags give an Error or a constraint") {
   replay("structural_tag", 1000);
 }
-TEST_CASE("Mutated calls and values give an Error or what reads back") {
+TEST_CASE("Mutated calls and values give an Error or read back the same after writing") {
   replay("call_text", 500);
 }
 TEST_CASE("Mutated tokenizer files give an Error or a tokenizer") {
@@ -71,11 +72,11 @@ TEST_CASE("Mutated model files give an Error or a model") {
 TEST_CASE("Mutated tool documents give an Error or tools") {
   replay("tool_documents", 300);
 }
-TEST_CASE("Mutated chat requests give an error for the client or a chat") {
+TEST_CASE("Mutated chat requests give a client error or a chat") {
   replay("chat_requests", 600);
 }
 
-TEST_CASE("The seeds as folders of files in ./corpus, for libFuzzer", "[.corpus]") {
+TEST_CASE("Seeds are written to folders in ./corpus for libFuzzer", "[.corpus]") {
   for (const fuzz::Target& target : fuzz::targets) {
     const auto folder = std::filesystem::path("corpus") / target.name;
     std::filesystem::create_directories(folder);

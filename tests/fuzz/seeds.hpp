@@ -1,5 +1,5 @@
 /// \file
-/// What the fuzz targets start from: fixtures of this repository, and shared data where it is.
+/// The seeds of the fuzz targets: fixtures of this repository, and shared data if present.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,9 @@
 
 namespace tooldecode::fuzz {
 
-/// Inputs of one target.
 using Seeds = std::vector<std::string>;
 
-/// The rows of a file, some of them: every `stride`-th.
+/// Every `stride`-th row of a file.
 inline std::vector<nlohmann::ordered_json> some_rows(const std::filesystem::path& path,
                                                      std::size_t stride) {
   std::vector<nlohmann::ordered_json> rows;
@@ -48,12 +47,11 @@ inline Seeds with_corpus(const char* target, Seeds seeds = {}) {
   return seeds;
 }
 
-/// Grammars as text.
 inline Seeds grammar_seeds() {
   return with_corpus("grammar_text");
 }
 
-/// Lark grammars: one for each group of what they are made of.
+/// Lark grammars: one per group of constructs.
 inline Seeds lark_seeds() {
   return {
       "start: expr\nexpr: term (\"+\" term)* -> sum // sums\n?term: INT | \"(\" expr \")\"\n%import common.INT\n"
@@ -68,7 +66,7 @@ inline Seeds lark_seeds() {
       "start: r \"!\"\nr[suffix=\"b\"]: /[a-z]*/\nunused: <[1-2,3]> nowhere\n"};
 }
 
-/// Structural tags: one for each group of formats, and the older form.
+/// Structural tags: one per group of formats, and the older form.
 inline Seeds structural_tag_seeds() {
   return {
       R"({"type": "structural_tag", "format": {"type": "sequence", "elements": [
@@ -95,7 +93,7 @@ inline Seeds structural_tag_seeds() {
       R"({"structures": [{"begin": "<f>", "schema": {"type": "string"}, "end": "</f>"}], "triggers": ["<"]})"};
 }
 
-/// Schemas: one for each group of keywords, those of tools, and the official suite's.
+/// Schemas: one per group of keywords, those of tools, and the official suite's.
 inline Seeds schema_seeds() {
   Seeds seeds{
       R"({"type": "string", "minLength": 2, "maxLength": 5, "pattern": "^[a-c]+(é|x)?$"})",
@@ -123,14 +121,14 @@ inline Seeds schema_seeds() {
   return seeds;
 }
 
-/// Patterns: every construct of the syntax.
+/// Patterns with every construct of the syntax.
 inline Seeds pattern_seeds() {
   return {"^[a-z]{2,5}-[0-9]+$", "(a|b)*c",      "\\d{4}-\\d{2}",  "^\\S+@\\S+\\.\\w$",
           "[^\\x00-\\x1f]",      "(?:ab)+?|\\.", "^$|^(a(b)?)?$",  "a{0,3}b{2,}",
           "\\W\\s\\D\\cA\\0\\t", "[\\]\\-a\\b]", "\\u0041\\u{e9}", "é.[à-ü]"};
 }
 
-/// Calls and values in both languages.
+/// Calls and values in JSON and Python.
 inline Seeds call_seeds() {
   Seeds seeds{"[f(1, b=2), f(a='x')]", "[f(a=(1,), b={'k': [None, -1.5e-9]})]",
               "'a' \"b\" '''c\n''' '\\x41\\N'", R"({"a": "\ud83d\ude00", "b": [1e5, -0.0]})"};
@@ -165,7 +163,7 @@ inline Seeds call_seeds() {
   return seeds;
 }
 
-/// Tool documents of every form.
+/// Tool documents in every form.
 inline Seeds document_seeds() {
   Seeds seeds{
       test::read_text(test::example_data("tools.json")),
@@ -235,7 +233,7 @@ inline std::string small_gguf(bool byte_level) {
   return bytes;
 }
 
-/// Tokenizers of every form, with few tokens.
+/// Tokenizers in every form, with few tokens.
 inline Seeds tokenizer_seeds() {
   auto tiny =
       nlohmann::ordered_json::parse(test::read_text(test::example_data("tiny/tokenizer.json")));
@@ -307,7 +305,6 @@ inline std::string mixed_gguf() {
   return file.file(11);
 }
 
-/// Small models in GGUF files.
 inline Seeds model_seeds() {
   LlamaConfig config;
   config.vocabulary_size = config.hidden_size = config.intermediate_size = 8;
@@ -323,7 +320,7 @@ inline Seeds model_seeds() {
   return seeds;
 }
 
-/// Bodies that a server of chats is sent.
+/// Request bodies of a chat server.
 inline Seeds chat_seeds() {
   nlohmann::ordered_json documents;
   for (const auto& tool :

@@ -1,5 +1,5 @@
 /// \file
-/// The fuzz targets by their names, and what each starts from.
+/// The fuzz targets by name, and their seeds.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include <fuzz/seeds.hpp>
 
-// Each target's entry point; the build gives every one a name of its own.
+// The entry points of the targets; the build gives each its own name.
 extern "C" {
 int fuzz_json_schema(const std::uint8_t* data, std::size_t size);
 int fuzz_regex(const std::uint8_t* data, std::size_t size);
@@ -42,7 +42,7 @@ inline constexpr Target targets[] = {
     {"chat_requests", fuzz_chat_requests, chat_seeds},
 };
 
-/// The target of a name, or null.
+/// The target with a name, or null.
 inline const Target* find_target(std::string_view name) {
   for (const Target& target : targets) {
     if (target.name == name) return &target;

@@ -1,4 +1,4 @@
-// A tokenizer's file of any form gives a typed error, or a tokenizer that gives texts back.
+// A tokenizer file of any form gives a typed error, or a tokenizer that decodes what it encodes.
 #include <cstddef>
 #include <cstdint>
 #include <string>

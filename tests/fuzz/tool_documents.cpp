@@ -1,4 +1,4 @@
-// Tool documents give a typed error, or tools whose calls can be read and name those tools.
+// Tool documents give a typed error, or tools whose calls can be read and name these tools.
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       walk(PythonCall{}, tools, {.choice = ToolChoice::required}, seed);
     } catch (const Error&) {
-      // another format may still do
+      // another format may work
     }
     walk(JsonCall::hermes(), tools, {.choice = ToolChoice::automatic, .whitespace = 0}, seed);
   } catch (const Error&) {

@@ -1,5 +1,5 @@
 /// \file
-/// Walks of the fuzz targets through constraints over a tiny vocabulary.
+/// Walks of the fuzz targets through constraints with a tiny vocabulary.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +35,14 @@ inline Vocabulary tiny_vocabulary() {
   return Vocabulary(entries, {.end_tokens = {0}});
 }
 
-/// A constraint with states of its own, so that a finding depends on its input alone.
+/// A constraint that shares no states, so that a finding depends on its input only.
 inline Constraint constraint_of(const Grammar& grammar) {
   static const Vocabulary vocabulary = tiny_vocabulary();
   return {VocabularyIndex(vocabulary), grammar};
 }
 
-/// Takes random tokens that are allowed. Demands that masks and `advance` agree on every token, and
-/// that some token is always allowed.
+/// Takes random allowed tokens. Demands that masks and `advance` agree on every token, and that
+/// some token is always allowed.
 template <class C>
 void walk_masks(const C& constraint, std::mt19937& random, int steps = 3) {
   TokenMask mask(constraint.vocabulary_size());

@@ -1,6 +1,6 @@
 /// \file
-/// BranchNoise: noise that takes every possible outcome in turn, for exact distributions of random
-/// programs.
+/// BranchNoise: noise that takes every possible outcome in turn, to compute exact distributions of
+/// random programs.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace tooldecode::test {
 
-/// Noise for rules, with each outcome's probability known; `next` goes to the next outcome.
+/// Noise for acceptance rules in which the probability of each outcome is known; `next` moves to
+/// the next outcome.
 class BranchNoise {
  public:
   [[nodiscard]] std::optional<TokenId> draw(const verify::TargetDistribution& distribution) {
@@ -36,8 +37,7 @@ class BranchNoise {
     return pick({1 - last_, last_}) == 1;
   }
 
-  /// A faulty draw: by the cumulated weights, with the coin that the last `accept` has found to be
-  /// too great.
+  /// A faulty draw: by cumulated weights, with the coin that the last `accept` rejected.
   [[nodiscard]] std::optional<TokenId> draw_with_last_coin(std::span<const double> weights) {
     double sum = 0;
     for (const double w : weights) sum += w;
@@ -54,7 +54,7 @@ class BranchNoise {
   /// The probability of the outcome so far.
   [[nodiscard]] double probability() const noexcept { return probability_; }
 
-  /// Goes to the next outcome; false after the last.
+  /// Moves to the next outcome; false after the last.
   bool next() {
     depth_       = 0;
     probability_ = 1;
@@ -93,7 +93,7 @@ class BranchNoise {
   double last_        = 0;
 };
 
-/// The exact distribution of `process(noise)`: of each token, and last of no token.
+/// The exact distribution of `process(noise)`: the probability of each token, and last of no token.
 template <class Noise = BranchNoise, class Process>
 [[nodiscard]] std::vector<double> enumerate(std::size_t vocabulary_size, Process process) {
   std::vector<double> distribution(vocabulary_size + 1);  // [V + 1]

@@ -9,7 +9,7 @@
 
 namespace tooldecode::test {
 
-/// Every byte as the token of its number, `<end>` as 256, and more tokens after it.
+/// Each byte as the token of its number, `<end>` as 256, then the additional tokens.
 inline Vocabulary byte_vocabulary(const std::vector<Vocabulary::Entry>& more = {}) {
   std::vector<Vocabulary::Entry> entries;
   for (int b = 0; b < 256; ++b) {

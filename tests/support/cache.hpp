@@ -16,7 +16,7 @@
 
 namespace tooldecode::test {
 
-/// The path, where it exists.
+/// The path if it exists.
 inline std::optional<std::filesystem::path> if_present(const std::filesystem::path& path) {
   std::error_code failure;
   return std::filesystem::exists(path, failure) ? std::optional(path) : std::nullopt;
@@ -27,8 +27,8 @@ inline std::optional<std::filesystem::path> cached_model(std::string_view name) 
   return if_present(program::cache_folder() / "models" / name);
 }
 
-/// The folder `models` of llama.cpp, with vocabularies in GGUF files: the one that the environment
-/// variable TOOLDECODE_LLAMA_CPP names, else the last fetched version.
+/// The folder `models` of llama.cpp, with vocabularies in GGUF files: the environment variable
+/// TOOLDECODE_LLAMA_CPP if set, else the last fetched version.
 inline std::optional<std::filesystem::path> llama_cpp_models() {
   if (const char* named = std::getenv("TOOLDECODE_LLAMA_CPP")) return if_present(named);
   std::optional<std::filesystem::path> found;
@@ -41,7 +41,7 @@ inline std::optional<std::filesystem::path> llama_cpp_models() {
   return found;
 }
 
-/// Reports on stderr which test is skipped, and what it lacks.
+/// Reports on stderr which test is skipped and what is missing.
 inline void report_skipped(std::string_view needed) {
   std::cerr << "SKIPPED: " << ::Catch::getResultCapture().getCurrentTestName() << " needs "
             << needed << '\n';

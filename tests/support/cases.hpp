@@ -17,8 +17,8 @@ inline constexpr bool is_sanitized = false;
 inline constexpr bool is_sanitized = false;
 #endif
 
-/// All of them, which run.sh runs without a sanitizer; the first fifth with one, where each takes
-/// several times as long and memory is what is checked.
+/// All of them, or the first fifth with a sanitizer, which checks memory and makes each case
+/// several times slower. run.sh runs all without a sanitizer.
 constexpr std::uint32_t cases(std::uint32_t all) {
   return is_sanitized ? (all + 4) / 5 : all;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Where test data lies and how it is read; plain and gzip files alike.
+/// Finds and reads test data, plain or gzip.
 #pragma once
 
 #include <cstdlib>
@@ -21,7 +21,6 @@
 
 namespace tooldecode::test {
 
-/// The root of the source tree.
 inline std::filesystem::path source_root() {
   return std::filesystem::path(program::data_folder).parent_path().parent_path();
 }
@@ -36,8 +35,8 @@ inline std::filesystem::path example_data(std::string_view relative) {
   return source_root() / "examples" / "data" / relative;
 }
 
-/// A file of the larger collections that are not part of the repository: under the directory that
-/// the environment variable TOOLDECODE_SHARED_DATA names, else under shared/data beside the tree.
+/// A file of the larger collections outside the repository: under the environment variable
+/// TOOLDECODE_SHARED_DATA if set, else under shared/data in the source tree.
 inline std::optional<std::filesystem::path> shared_data(std::string_view relative) {
   const char* named = std::getenv("TOOLDECODE_SHARED_DATA");
   const auto root =
@@ -47,7 +46,7 @@ inline std::optional<std::filesystem::path> shared_data(std::string_view relativ
   return path;
 }
 
-/// The whole file, inflated where it is gzip.
+/// The whole file, decompressed if it is gzip.
 inline std::string read_text(const std::filesystem::path& path) {
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   if (!file) throw std::runtime_error(path.string() + ": cannot be read");
@@ -73,8 +72,8 @@ inline std::vector<JsonValue> read_jsonl(const std::filesystem::path& path) {
 
 }  // namespace tooldecode::test
 
-/// Declares `variable` as the path of a shared file; without it, reports on stderr which test is
-/// skipped and leaves the test.
+/// Declares `variable` as the path of a shared file. Without it, reports on stderr which test is
+/// skipped and returns from the test.
 #define TOOLDECODE_REQUIRE_SHARED(variable, relative)                            \
   const auto variable##_if_present = ::tooldecode::test::shared_data(relative);  \
   if (!variable##_if_present) {                                                  \

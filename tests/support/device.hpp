@@ -1,5 +1,5 @@
 /// \file
-/// One test body for the emulator, under three schedules, and for a GPU, where there is one.
+/// Runs one test body on the emulator, under three schedules, or on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ void on_every_schedule(Body body) {
 }
 #endif
 
-/// Runs `body` once per schedule of the emulator, or once on the GPU; without a GPU it reports
-/// that nothing was tested. With race detection one schedule is run, since any shows the races.
+/// Runs `body` once per schedule of the emulator, or once on the GPU; without a GPU it reports that
+/// nothing was tested. With race detection it runs one schedule, because any schedule shows the
+/// races.
 template <class Body>
 void on_device(Body body) {
 #if defined(TOOLDECODE_SIMT)
@@ -59,7 +60,8 @@ std::vector<T> normal_numbers(std::size_t count, Random& random, float scale = 1
   return numbers;
 }
 
-/// A mask of V bits, each set with a probability; bits past V are set, since they may not be read.
+/// A mask of V bits, each set with a probability. Bits past V are set, because they must not be
+/// read.
 template <class Random>
 std::vector<std::uint32_t> random_mask(std::size_t vocabulary, double share, Random& random) {
   std::bernoulli_distribution allowed(share);
@@ -70,8 +72,7 @@ std::vector<std::uint32_t> random_mask(std::size_t vocabulary, double share, Ran
   return words;
 }
 
-/// How far a result in T's arithmetic may lie from one in float64, relative to the greatest
-/// magnitude.
+/// The allowed error of T's arithmetic against float64, relative to the greatest magnitude.
 template <cuda::Number T>
 constexpr double tolerance() {
   if constexpr (std::is_same_v<T, float>) return 1e-5;

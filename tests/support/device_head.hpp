@@ -1,5 +1,5 @@
 /// \file
-/// Heads of random weights in device memory, and references for their products.
+/// Heads with random weights in device memory, and reference products.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct RandomHead {
     for (TokenId token = 0; token < size; ++token) tokens.push_back(token);
     std::shuffle(tokens.begin(), tokens.end(), std::mt19937(seed));
     tokens.resize(static_cast<std::size_t>(rows));
-    // Equal rows, of which those with greater ids come first.
+    // Equal rows; those with greater ids come first.
     for (std::size_t i = 0; i + 3 < tokens.size(); i += 4) {
       if (tokens[i] < tokens[i + 3]) std::swap(tokens[i], tokens[i + 3]);
       std::copy_n(row(tokens[i]), hidden, row(tokens[i + 3]));
@@ -79,7 +79,7 @@ std::vector<float> logits_of(const cuda::HeadRows<T>& rows, const cuda::DeviceBu
   return logits.download();
 }
 
-/// Against float64, relative to the sum of the terms' magnitudes.
+/// Compares with float64, relative to the sum of the terms' magnitudes.
 template <class T>
 void check_logits(RandomHead<T>& head, const std::vector<T>& hidden,
                   const std::vector<float>& logits) {
@@ -100,7 +100,7 @@ void check_logits(RandomHead<T>& head, const std::vector<T>& hidden,
   CHECK(worst < tolerance<float>());
 }
 
-/// Sets a number during its lifetime.
+/// Sets a variable to a number during its lifetime.
 template <class N>
 class Setting {
  public:

@@ -1,5 +1,5 @@
 /// \file
-/// Workspaces as an engine has them: their content before a call is arbitrary.
+/// Workspaces with arbitrary contents before each call, as in an engine.
 #pragma once
 
 #include <array>
@@ -9,14 +9,14 @@
 
 namespace tooldecode::test {
 
-/// Memory for workspaces, filled with other garbage before each call that uses it, and before each
-/// replay of a captured call.
+/// Memory for workspaces, filled with different garbage before each call and each replay of a
+/// captured call.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes = 0) : memory_(bytes) {}
 
   [[nodiscard]] cuda::Workspace on(cudaStream_t stream) const {
-    // Small numbers, NaN, and numbers that no counter ends at.
+    // Small numbers, NaN, and numbers that no counter reaches.
     constexpr std::array<int, 3> garbage{0x01, 0xFF, 0xCC};
     if (memory_.size() > 0) {
       const int byte = garbage[calls_++ % garbage.size()];
@@ -24,7 +24,7 @@ class Scratch {
     }
     return memory_;
   }
-  operator cuda::Workspace() const { return on(nullptr); }  // NOLINT: as DeviceBuffer is one
+  operator cuda::Workspace() const { return on(nullptr); }  // NOLINT: as in DeviceBuffer
 
  private:
   cuda::DeviceBuffer<std::byte> memory_;

@@ -1,4 +1,4 @@
-// The global allocation functions of a test that makes them fail.
+// The global allocation functions of a test that makes allocations fail.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<std::size_t> allocated{0};
 
-// nlohmann's JSON allocates in its destructor, which ends the program where that fails.
+// nlohmann's JSON allocates in its destructor; a failure there terminates the program.
 bool is_in_destructor_of_json() noexcept {
   std::array<void*, 32> callers{};
   const int count = backtrace(callers.data(), static_cast<int>(callers.size()));

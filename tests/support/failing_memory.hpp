@@ -12,25 +12,25 @@
 
 namespace tooldecode::test {
 
-/// Makes `operator new` throw std::bad_alloc at an allocation of this thread, in an executable that
-/// has failing_memory.cpp. Only what runs inside `attempt` is counted, and can fail.
+/// Makes `operator new` throw std::bad_alloc at one allocation of this thread, in an executable
+/// that links failing_memory.cpp. Only allocations inside `attempt` are counted and can fail.
 class FailingMemory {
  public:
-  /// What happens at the allocation.
+  /// What fails at the allocation.
   enum class Failure : unsigned char {
     once,      ///< only this one fails
-    until_end  ///< all later ones of the operation fail with it
+    until_end  ///< all later allocations of the operation fail too
   };
 
-  /// Nothing fails: `allocations` counts.
+  /// No allocation fails; `allocations` counts.
   FailingMemory();
-  /// \param at  the allocation that fails, from 1
+  /// \param at  the number of the allocation that fails, from 1
   FailingMemory(std::size_t at, Failure failure);
   FailingMemory(const FailingMemory&)            = delete;
   FailingMemory& operator=(const FailingMemory&) = delete;
   ~FailingMemory();
 
-  /// Runs an operation, and runs it again where memory failed.
+  /// Runs an operation, and runs it again if memory failed.
   template <class F>
   std::invoke_result_t<F&> attempt(F operation) {
     try {
@@ -45,10 +45,10 @@ class FailingMemory {
     return operation();
   }
 
-  /// Allocations so far.
+  /// Number of allocations so far.
   [[nodiscard]] static std::size_t allocations() noexcept;
   [[nodiscard]] static bool has_failed() noexcept;
-  /// The memory that is allocated and not yet freed, in all threads.
+  /// Number of blocks that are allocated and not yet freed, in all threads.
   [[nodiscard]] static std::size_t blocks() noexcept;
 
  private:
@@ -71,7 +71,7 @@ class FailingMemory {
   friend void* allocate(std::size_t size, std::size_t alignment) noexcept;
 
   static thread_local Plan plan_;
-  Plan outer_;  // of an object around this one
+  Plan outer_;  // plan of the enclosing object
 };
 
 }  // namespace tooldecode::test

@@ -1,5 +1,5 @@
 /// \file
-/// slow::check_masks: a constraint against the full list of the texts that it must accept.
+/// slow::check_masks: compares a constraint with the full list of texts that it must accept.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ namespace tooldecode::slow {
 
 using Language = std::set<std::string>;
 
-/// Pieces of the texts, shuffled ones, single bytes, and tokens without text; the first is the end
-/// token.
+/// Pieces of the texts, shuffled pieces, single bytes, and tokens without text; the first is the
+/// end token.
 inline Vocabulary pieces_of(const Language& language, unsigned seed, std::size_t count = 300) {
   std::mt19937 random(seed);
   const std::vector<std::string> texts(language.begin(), language.end());
@@ -38,16 +38,16 @@ inline Vocabulary pieces_of(const Language& language, unsigned seed, std::size_t
   return Vocabulary(entries, {.end_tokens = {0}, .size = entries.size() + 5});
 }
 
-/// Whether some text begins with this one.
+/// Whether some text has this prefix.
 inline bool is_begun(const Language& language, std::string_view prefix) {
   const auto next = language.lower_bound(std::string(prefix));
   return next != language.end() && next->starts_with(prefix);
 }
 
-/// Random walks; in every state, each token and the jump-forward string must agree with the list.
+/// Walks at random; in each state, each token and the jump-forward string must agree with the list.
 /// Returns the number of states.
 ///
-/// \param passed_over  a byte: tokens with it are not checked, because the list lacks it
+/// \param passed_over  a byte; tokens with it are not checked, because the list lacks it
 template <class C>
 std::size_t check_masks(const C& constraint, const Language& language, unsigned seed,
                         int walks = 20, std::optional<char> passed_over = {}) {

@@ -1,5 +1,5 @@
 /// \file
-/// test::FormJudge: whether a value is in a form, alternative by alternative.
+/// test::FormJudge: decides whether a value is in a form, alternative by alternative.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// What a call format refuses: as a grammar by byte, as a parser by code and place.
+/// Where a call format refuses a text: the byte in its grammar, code and place in its parser.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@
 
 namespace tooldecode::test {
 
-/// Options with white space wherever a format's readers skip it.
+/// Options with white space wherever a format's parser skips it.
 inline ChoiceOptions loose(ChoiceOptions options = {}) {
   options.whitespace = 40;
   return options;
 }
 
-/// The first byte that is not allowed; the size where the text is no whole answer; else -1.
+/// The first byte that is not allowed; the size if the text is a prefix of an answer; -1 if it is
+/// an answer.
 template <CallFormat F>
 int refused(const F& format, const ToolSet& tools, const std::string& text,
             const ChoiceOptions& options = loose()) {
@@ -35,7 +36,7 @@ int refused(const F& format, const ToolSet& tools, const std::string& text,
   return machine.is_accepting(state) ? -1 : static_cast<int>(text.size());
 }
 
-/// The code and place of the parser's error for a text, or "none".
+/// Code and place of the parser's error for a text, or "none".
 template <CallFormat F>
 std::string error_of(const F& format, const ToolSet& tools, std::string_view text) {
   try {

@@ -1,5 +1,5 @@
 /// \file
-/// GgufWriter: GGUF files made in memory, as their specification says.
+/// GgufWriter: writes GGUF files in memory.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tooldecode::test {
 
-/// Appends keys with their values, and tensors; `file` puts the head before them.
+/// Appends keys with values, and tensors; `file` returns the header and these.
 class GgufWriter {
  public:
   template <class T>
@@ -45,13 +45,13 @@ class GgufWriter {
     for (const float value : values) put(value);
     return *this;
   }
-  /// The keys of another writer; of equal keys readers take the last.
+  /// The keys of another writer; for duplicate keys readers take the last.
   GgufWriter& append_keys(const GgufWriter& other) {
     bytes_ += other.bytes_;
     return *this;
   }
 
-  /// A tensor of any type; the outermost extent is the first of `shape`, and the last in the file.
+  /// A tensor of any type. `shape` begins with the outermost extent; the file has it last.
   GgufWriter& tensor(const std::string& name, const std::vector<std::size_t>& shape,
                      std::uint32_t type, const std::string& data) {
     append_text(infos_, name);
@@ -64,7 +64,6 @@ class GgufWriter {
     ++tensors_;
     return *this;
   }
-  /// A tensor of floats.
   GgufWriter& tensor(const std::string& name, const std::vector<std::size_t>& shape,
                      const std::vector<float>& values) {
     std::string data(values.size() * sizeof(float), '\0');

@@ -1,4 +1,4 @@
-#define CATCH_CONFIG_RUNNER  // Catch2 2 is compiled here; Catch2 3 is a library and ignores this
+#define CATCH_CONFIG_RUNNER  // compiles Catch2 2; Catch2 3 is a library and ignores this
 #include <support/catch.hpp>
 
 int main(int argc, char* argv[]) {

@@ -1,5 +1,5 @@
 /// \file
-/// A model as a GGUF file, made in memory.
+/// Writes a model as a GGUF file in memory.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ inline std::vector<float> rows_in_pairs(const std::vector<float>& rows, std::siz
   return result;
 }
 
-/// The tensors of a model, as floats under the names of GGUF.
+/// Writes a model's tensors as floats with their GGUF names.
 inline void put_weights(GgufWriter& file, const LlamaConfig& config,
                         const model::LlamaWeights& weights, bool in_pairs) {
   const std::size_t hidden = config.hidden_size, inner = config.intermediate_size;
@@ -66,7 +66,7 @@ inline void put_weights(GgufWriter& file, const LlamaConfig& config,
   if (!config.rope_factors.empty()) file.tensor("rope_freqs.weight", {half}, config.rope_factors);
 }
 
-/// The keys of a config, eleven of them.
+/// Writes the eleven keys of a config.
 inline void put_config(GgufWriter& file, const LlamaConfig& config,
                        const std::string& architecture) {
   const auto number = [&](const std::string& name, std::size_t value) {
@@ -85,7 +85,7 @@ inline void put_config(GgufWriter& file, const LlamaConfig& config,
   file.real(architecture + ".rope.freq_base", config.rope_theta);
 }
 
-/// A file with both.
+/// A file with keys and tensors.
 inline std::string make_gguf(const LlamaConfig& config, const model::LlamaWeights& weights,
                              const std::string& architecture) {
   GgufWriter file;

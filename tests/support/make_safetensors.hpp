@@ -1,5 +1,5 @@
 /// \file
-/// A SafeTensors made in memory.
+/// Makes a SafeTensors in memory.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,14 @@
 
 namespace tooldecode::test {
 
-/// A tensor of floats.
 struct FloatTensor {
   std::vector<std::size_t> shape;
   std::vector<float> numbers;
 };
 
-/// Tensors by their names.
+/// Tensors by name.
 using FloatTensors = std::map<std::string, FloatTensor>;
 
-/// The file that holds some tensors.
 inline SafeTensors make_safetensors(const FloatTensors& tensors) {
   nlohmann::json header = nlohmann::json::object();
   std::string data;

@@ -1,10 +1,10 @@
-"""A server of the Model Context Protocol over standard input and output, for tests/agent.py: it does what MODE says.
+"""A server of the Model Context Protocol over standard input and output, for tests/agent.py; MODE selects its behaviour.
 
     python tests/support/mcp_server.py DOCUMENTS [MODE]
 
 DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), fails, errs, dies,
-hangs, rubbish, silent, structured (no text, a value), exits, endless, deaf (it reads no more), odd (no result as MCP has it), deep (JSON that nobody
-reads), flood (a line without an end).
+hangs, rubbish, silent, structured (a value without text), exits, endless, deaf (stops reading), odd (a result that is not
+MCP's), deep (JSON nested too deeply to read), flood (a line without an end).
 """
 import json
 import sys

@@ -1,5 +1,5 @@
 /// \file
-/// GGUF files as llama.cpp reads them: with a vocabulary, on the disk.
+/// GGUF files that llama.cpp can read: with a vocabulary, on disk.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace tooldecode::test {
 
-/// A model whose tokens are `<0>`, `<1>`, …, for tests that need ids only; the first two begin
-/// and end.
+/// A model whose tokens are `<0>`, `<1>`, …, for tests that need ids only; the first two are the
+/// begin and end tokens.
 inline std::string numbered_gguf(const LlamaConfig& config, const model::LlamaWeights& weights) {
   std::vector<std::string> names;
   std::vector<std::int32_t> types;
@@ -40,7 +40,7 @@ inline std::string numbered_gguf(const LlamaConfig& config, const model::LlamaWe
   return file.file(11 + 7);
 }
 
-/// A file that is removed at the end.
+/// A file that its destructor removes.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& bytes)

@@ -1,5 +1,5 @@
 /// \file
-/// OneByOne: a model that hides that it can run several sequences in one pass.
+/// OneByOne: hides that a model can run several sequences in one pass.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tooldecode::test {
 
-/// The same model as a Model and nothing more.
+/// The same model as a Model only, without batches.
 template <class M>
 struct OneByOne {
   using Cache = typename M::Cache;

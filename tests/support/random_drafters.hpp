@@ -20,7 +20,7 @@
 
 namespace tooldecode::test {
 
-/// The model knows a vocabulary's tokens, the drafters 40 of them and the prompt's.
+/// The model knows a vocabulary's tokens; the drafters know 40 of them and the prompt's.
 struct RandomDrafters {
   RandomDrafters(const Vocabulary& vocabulary, unsigned seed, std::mt19937& random,
                  std::size_t context_length = 200)

@@ -1,5 +1,5 @@
 /// \file
-/// Draft models with random weights, for the models of random_llama.hpp.
+/// Draft models with random weights for the models of random_llama.hpp.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,6 @@
 
 namespace tooldecode::test {
 
-/// Numbers of a normal distribution.
 inline std::vector<float> random_numbers(std::size_t count, float deviation, std::mt19937& random) {
   std::normal_distribution<float> normal{0, deviation};
   std::vector<float> numbers(count);
@@ -27,14 +26,14 @@ inline std::vector<float> random_numbers(std::size_t count, float deviation, std
   return numbers;
 }
 
-/// Weights whose feed-forward width is not the target's.
+/// Weights whose feed-forward width differs from the target's.
 inline EagleWeights random_eagle_weights(LlamaConfig config, unsigned seed) {
   std::mt19937 random{seed};
   const std::size_t width  = config.hidden_size;
   config.layers            = 1;
   config.intermediate_size = config.intermediate_size + 7;
   EagleWeights weights;
-  // So small that guesses made from guesses do not grow.
+  // Small enough that guesses made from guesses do not grow.
   weights.projection =
       random_numbers(2 * width * width, 0.1F / std::sqrt(static_cast<float>(width)), random);
   weights.bias  = random_numbers(width, 0.3F, random);
@@ -43,7 +42,6 @@ inline EagleWeights random_eagle_weights(LlamaConfig config, unsigned seed) {
   return weights;
 }
 
-/// The same for EAGLE-3.
 inline Eagle3Weights random_eagle3_weights(LlamaConfig config, unsigned seed) {
   std::mt19937 random{seed};
   const std::size_t width  = config.hidden_size;
@@ -63,7 +61,7 @@ inline Eagle3Weights random_eagle3_weights(LlamaConfig config, unsigned seed) {
   return weights;
 }
 
-/// A head of every `step`th token, with a last norm.
+/// A head of every `step`th token, with a final norm.
 inline MappedHead random_mapped_head(const LlamaConfig& config, std::size_t step, unsigned seed) {
   std::mt19937 random{seed};
   std::vector<std::int64_t> d2t;

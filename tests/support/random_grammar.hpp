@@ -1,5 +1,5 @@
 /// \file
-/// RandomGrammar: grammars of every kind of node over four letters.
+/// RandomGrammar: random grammars with every kind of node, over four letters.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace tooldecode::test {
 
-/// Makes a grammar, a node of some depth at a time.
+/// Makes grammars; each call makes a node of a given depth.
 struct RandomGrammar {
-  /// What the texts are made of.
+  /// The letters of all texts.
   inline static const std::string alphabet = "ab,\"";
 
-  /// Quoted a's and b's, with their characters as counted units.
+  /// Quoted a's and b's; their characters are counted units.
   static text::DfaPointer quoted() {
     std::vector<text::Dfa::Row> rows(3);
     rows[0].next['"'] = 1;
@@ -30,7 +30,7 @@ struct RandomGrammar {
     rows[2].accepting = rows[2].closing = true;
     return std::make_shared<const text::Dfa>(std::move(rows));
   }
-  /// One or more a's: acceptance that may go on.
+  /// One or more a's: accepts, and may continue.
   static text::DfaPointer run() {
     std::vector<text::Dfa::Row> rows(2);
     rows[0].next['a'] = rows[1].next['a'] = 1;
@@ -89,7 +89,8 @@ struct RandomGrammar {
           set.others.push_back({run(), grammar.sequence({grammar.literal(","), node(depth - 1)})});
         if (below(4) == 0) set.count = bounds();
         if (below(4) == 0) {
-          // In the documented order a least number beside dependences is not followed to the end.
+          // In the documented order, a least number combined with dependences is not followed to
+          // the end.
           if (set.documented_order) set.count.min = 0;
           set.dependent.emplace_back(below(3), below(3));
           set.dependent.emplace_back(below(3), below(3));

@@ -1,5 +1,5 @@
 /// \file
-/// A LlamaModel with random weights: small, untrained, and exact in what it computes.
+/// A small LlamaModel with random weights.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@
 
 namespace tooldecode::test {
 
-/// A config with everything that can go wrong in it: grouped heads, a head size that is not
-/// hidden_size / heads, sizes that no vector register divides.
+/// A config with difficult sizes: grouped heads, a head size that is not hidden_size / heads, and
+/// sizes that are no multiple of a vector register.
 inline LlamaConfig random_llama_config() {
   LlamaConfig config;
   config.vocabulary_size   = 61;
@@ -30,7 +30,7 @@ inline LlamaConfig random_llama_config() {
   return config;
 }
 
-/// Weights of such a size that every part of the model matters to its logits.
+/// Weights of a size at which every part of the model affects its logits.
 inline model::LlamaWeights random_llama_weights(const LlamaConfig& config, unsigned seed) {
   std::mt19937 random{seed};
   model::LlamaWeights weights;
@@ -46,7 +46,6 @@ inline model::LlamaWeights random_llama_weights(const LlamaConfig& config, unsig
   return weights;
 }
 
-/// A model of random_llama_config with random weights.
 inline LlamaModel random_llama(unsigned seed) {
   const LlamaConfig config = random_llama_config();
   return {config, random_llama_weights(config, seed)};

@@ -1,5 +1,5 @@
 /// \file
-/// RandomModel: a cheap model for tests, whose logits are hashed from the tokens before them.
+/// RandomModel: a fast model for tests; logits are a hash of the tokens before them.
 #pragma once
 
 #include <bit>
@@ -22,16 +22,16 @@ struct RandomModelOptions {
   float (*distort)(float logit, std::size_t token) = nullptr;  ///< last change to each logit
 };
 
-/// A Model, TreeModel and HeadModel whose every row is a pure function of (seed, token history):
-/// deterministic, batch invariant by construction, and as fast as a hash.
+/// A Model, TreeModel and HeadModel in which every row is a pure function of (seed, token history).
+/// So it is deterministic and does not depend on the batch.
 ///
-/// Hidden states hold the hash of the history in their first two numbers; the head is zero,
-/// because a hash is not linear.
+/// Hidden states hold the hash of the history in their first two numbers; the head is zero, because
+/// a hash is not linear.
 class RandomModel {
  public:
   struct Cache {
     std::vector<TokenId> tokens;
-    std::vector<TokenId> nodes;  ///< of the last tree, not yet committed
+    std::vector<TokenId> nodes;  ///< nodes of the last tree, not yet committed
   };
 
   explicit RandomModel(std::size_t vocabulary_size, RandomModelOptions options = {})

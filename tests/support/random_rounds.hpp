@@ -1,5 +1,5 @@
 /// \file
-/// Rounds: a sequence that a drafter follows as if a decoder had emitted it.
+/// Rounds: a sequence that a drafter follows as if a decoder emitted it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline FrequencyRanks random_ranks(std::size_t vocabulary_size, std::mt19937& ra
   return FrequencyRanks{counts};
 }
 
-/// Words, and each of them after a space.
+/// Words, each also with a leading space.
 inline Vocabulary word_vocabulary(std::size_t size) {
   std::vector<Vocabulary::Entry> entries;
   for (std::size_t i = 0; i < size; ++i) {
@@ -35,8 +35,8 @@ inline Vocabulary word_vocabulary(std::size_t size) {
   return Vocabulary(entries, {});
 }
 
-/// A random sequence of 80 tokens, the first nine of which are the prompt, with the target's hidden
-/// states.
+/// A random sequence of 80 tokens with the target's hidden states; the first nine tokens are the
+/// prompt.
 class Rounds {
  public:
   Rounds(const LlamaModel& target, std::mt19937& random)
@@ -50,7 +50,7 @@ class Rounds {
 
   [[nodiscard]] std::span<const TokenId> prompt() const { return std::span(tokens_).first(9); }
 
-  /// Whether the prompt holds a token, or its word after a space.
+  /// Whether the prompt contains a token, or its word with a leading space.
   [[nodiscard]] bool prompt_has(TokenId token, const Vocabulary& vocabulary) const {
     return std::ranges::any_of(prompt(), [&](TokenId other) {
       return other == token ||
@@ -58,7 +58,7 @@ class Rounds {
     });
   }
 
-  /// The tree of a new request that reads the first `read` tokens, the prompt at least, and
+  /// The tree of a new request that reads the first `read` tokens, at least the prompt, and
   /// receives `unread` more.
   template <class D, class C>
   [[nodiscard]] DraftTree tree_at_once(const D& drafter, const C& constraint, std::size_t read,
@@ -67,8 +67,8 @@ class Rounds {
     return tree(drafter, constraint, request, 0, read, unread, seed);
   }
 
-  /// Requires the trees of one request, over rounds of any accepted length and with any number of
-  /// tokens emitted without a pass, to be those of new requests.
+  /// Requires that the trees of one request equal those of new requests, over rounds of any
+  /// accepted length and with any number of tokens emitted without a pass.
   template <class D, class C>
   void require_memoryless(const D& drafter, const C& constraint) {
     auto request        = drafter.begin(prompt());

@@ -14,8 +14,8 @@
 
 namespace tooldecode::test {
 
-/// Twelve states of random rows, some with one token only, one with none; token 0 ends the text
-/// where a state is accepting.
+/// Twelve states with random rows: some have one token, one has none. Token 0 ends the text in an
+/// accepting state.
 class RandomTable {
  public:
   struct State {

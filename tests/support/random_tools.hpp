@@ -1,5 +1,5 @@
 /// \file
-/// Random tools with short values, and a small vocabulary whose tokens straddle the parts of calls.
+/// Random tools with short values, and a small vocabulary whose tokens cross the parts of calls.
 #pragma once
 
 #include <random>
@@ -30,7 +30,7 @@ inline Vocabulary call_vocabulary() {
   return Vocabulary(entries, {.end_tokens = {static_cast<TokenId>(entries.size() - 1)}});
 }
 
-/// One to three tools of up to five parameters, whose values take few tokens.
+/// One to three tools with up to five parameters whose values take few tokens.
 inline ToolSet random_tools(std::mt19937& random) {
   using Json       = tooldecode::JsonValue;
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };

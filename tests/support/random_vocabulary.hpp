@@ -1,5 +1,5 @@
 /// \file
-/// A large random vocabulary over what JSON is made of.
+/// A large random vocabulary of JSON fragments.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tooldecode::test {
 
-/// Thousands of short tokens, some of them twice, with all special kinds and all single bytes.
+/// Thousands of short tokens, with duplicates, all special kinds and all single bytes.
 inline Vocabulary random_vocabulary(unsigned seed) {
   std::mt19937 random(seed);
   const std::string bytes = "abcdefghij\"\\,:{}[] 0123456789\xC3\xA9\nu";

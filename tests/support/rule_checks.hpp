@@ -1,6 +1,6 @@
 /// \file
-/// What every lossless acceptance rule passes and every broken variant fails: exact distributions
-/// at one node, coins at their bounds, and the joint distribution of several rounds.
+/// Checks that every lossless acceptance rule passes and every broken variant fails: exact
+/// distributions at one node, coins at their bounds, and the joint distribution of several rounds.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 
 namespace tooldecode::test {
 
-/// One node: the target's distribution, the draft's, and how many children are drafted.
+/// One node: the target's distribution, the draft's, and the number of drafted children.
 struct NodeCase {
   static constexpr std::size_t vocabulary_size = 6;
 
@@ -40,7 +40,7 @@ struct NodeCase {
   [[nodiscard]] verify::TargetDistribution distribution() const { return {logits, temperature}; }
 };
 
-/// Random nodes and the extreme ones, always the same.
+/// Random nodes and extreme ones; the same at each call.
 [[nodiscard]] inline const std::vector<NodeCase>& node_cases() {
   static const auto cases = [] {
     constexpr float none = -std::numeric_limits<float>::infinity();
@@ -54,7 +54,7 @@ struct NodeCase {
       one.children    = i % 4;
       for (std::size_t t = 0; t < NodeCase::vocabulary_size; ++t) {
         one.logits.push_back(random() % 5 == 0 ? none : 2 * normal(random));
-        if (random() % 5 == 0) continue;  // a token that the draft's vocabulary lacks
+        if (random() % 5 == 0) continue;  // a token outside the draft's vocabulary
         one.proposal.tokens.push_back(static_cast<TokenId>(t));
         one.proposal.probabilities.push_back(random() % 6 == 0 ? 0.0 : unit(random));
       }
@@ -70,7 +70,7 @@ struct NodeCase {
     made.push_back({{none, none, 1, none, none, none}, 1, flat, 3});  // p one-hot
     made.push_back({slope, 1, {{4}, {1}}, 1});                        // q one-hot
     made.push_back({{none, none, none, 0, 1, 2}, 1, {{0, 1, 2}, {.2, .3, .5}}, 3});  // disjoint
-    made.push_back({std::vector<float>(6, none), 1, flat, 2});    // nothing possible
+    made.push_back({std::vector<float>(6, none), 1, flat, 2});    // no token possible
     made.push_back({slope, 1, {{2, 4, 9}, {.5, .3, .2}}, 3});     // a draft outside the vocabulary
     made.push_back({{-40, -30, 0, -35, -38, none}, 1, flat, 3});  // almost one-hot
     made.push_back({slope, 1, {{0, 1, 2, 3}, {1e-300, 1, 1e-9, 1e-20}}, 3});  // q almost one-hot
@@ -86,7 +86,7 @@ struct NodeCase {
   return cases;
 }
 
-/// Children drawn without replacement from the proposal, as rules that need it require.
+/// Children drawn without replacement from the proposal, as some rules require.
 template <class Noise>
 [[nodiscard]] DraftTree drawn_children(const NodeCase& node, Noise& noise) {
   DraftTree tree(0);
@@ -100,7 +100,7 @@ template <class Noise>
   return tree;
 }
 
-/// The most probable tokens of the proposal, without a draw.
+/// The most probable tokens of the proposal, without randomness.
 template <class Noise>
 [[nodiscard]] DraftTree best_children(const NodeCase& node, Noise&) {
   DraftTree tree(0);
@@ -129,7 +129,7 @@ template <class Choose>
   return worst;
 }
 
-/// Noise whose coins take a few values, the least and the greatest among them.
+/// Noise whose coins take a few values, including the least and the greatest.
 template <class Less = std::less<double>>
 class BoundaryNoise : public BranchNoise {
  public:
@@ -142,8 +142,8 @@ class BoundaryNoise : public BranchNoise {
   using BranchNoise::draw;
 };
 
-/// Whether, over all cases and with coins at their bounds, `choose(node, noise)` ever gives a token
-/// that the target's distribution forbids, or nothing where there is a token to give.
+/// Whether `choose(node, noise)`, over all cases and with coins at their bounds, ever returns a
+/// token that the target forbids, or nothing although a token is possible.
 template <class Noise, class Choose>
 [[nodiscard]] bool leaves_support(Choose choose) {
   for (const NodeCase& node : node_cases()) {
@@ -159,13 +159,13 @@ template <class Noise, class Choose>
   return false;
 }
 
-/// A target whose distribution depends on the last two tokens, and a draft that resembles it on
-/// four tokens of six.
+/// A target whose distribution depends on the last two tokens, and a similar draft that has four of
+/// the six tokens.
 class ToyTarget {
  public:
   static constexpr std::size_t vocabulary_size = 6;
-  static constexpr std::size_t length = 3;  ///< of the sequences whose distribution is checked
-  using Tokens = std::vector<TokenId>;      ///< a prompt of two, then what was emitted
+  static constexpr std::size_t length          = 3;  ///< of the sequences that are checked
+  using Tokens = std::vector<TokenId>;  ///< a prompt of two tokens, then the emitted ones
 
   explicit ToyTarget(unsigned seed, float temperature = 1) {
     const float scale = temperature == 0 ? 1.0F : temperature;
@@ -179,19 +179,17 @@ class ToyTarget {
         draft[t] = logits_.back() + 0.7F * normal(random);
       }
       draft.resize(4);
-      drafts_.push_back({{0, 1, 2, 3}, softmax({draft, 1})});  // one group of noise
+      drafts_.push_back({{0, 1, 2, 3}, softmax({draft, 1})});  // one group of noise words
     }
   }
 
-  /// The target's logits after two tokens.
   [[nodiscard]] std::span<const float> logits(TokenId before, TokenId last) const {
     return std::span(logits_).subspan(place(before, last) * vocabulary_size, vocabulary_size);
   }
-  /// The draft's distribution after two tokens.
   [[nodiscard]] const ProposalDistribution& draft(TokenId before, TokenId last) const {
     return drafts_[place(before, last)];
   }
-  /// The target's logits after a node of a tree below the last token.
+  /// The target's logits after a node of a tree that follows the last token.
   [[nodiscard]] std::span<const float> logits(const Tokens& tokens, const DraftTree& tree,
                                               std::size_t node) const {
     return logits(before(tokens, tree, node), tree.token(node));
@@ -201,8 +199,8 @@ class ToyTarget {
     return draft(before(tokens, tree, node), tree.token(node));
   }
 
-  /// The p-value of the tokens that repeated `round(tokens, key)` appends, under the target's joint
-  /// distribution; the key is that of the first token to append.
+  /// The p-value, under the target's joint distribution, of the tokens that repeated `round(tokens,
+  /// key)` appends. The key is that of the first appended token.
   template <class Round>
   [[nodiscard]] double p_value(std::uint64_t samples, Round round) const {
     constexpr std::size_t v = vocabulary_size;
@@ -266,7 +264,7 @@ class ToyTarget {
   return tree;
 }
 
-/// A tree of a fixed shape whose nodes are drawn without replacement, with noise of a stream.
+/// A tree of fixed shape whose nodes are drawn without replacement, with the noise of a stream.
 [[nodiscard]] inline DraftTree sampled_tree(const ToyTarget& target,
                                             const ToyTarget::Tokens& tokens,
                                             std::span<const std::size_t> shape, NoiseKey key,

@@ -1,5 +1,5 @@
 /// \file
-/// A decoder layer in float64, straight from the architecture's definition.
+/// A decoder layer in float64, by the definition of the architecture.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,6 @@ namespace tooldecode::test {
 
 using Vector = std::vector<double>;
 
-/// A matrix of floats times a vector.
 inline Vector times(const std::vector<float>& matrix, const Vector& x) {
   Vector y(matrix.size() / x.size(), 0);
   for (std::size_t row = 0; row < y.size(); ++row) {
@@ -25,7 +24,7 @@ inline Vector times(const std::vector<float>& matrix, const Vector& x) {
   return y;
 }
 
-/// A matrix of floats times a vector, and a bias where there is one.
+/// A matrix of floats times a vector, plus a bias if there is one.
 inline Vector times(const std::vector<float>& matrix, const std::vector<float>& bias,
                     const Vector& x) {
   Vector y = times(matrix, x);
@@ -45,8 +44,8 @@ inline Vector normed(const Vector& x, const std::vector<float>& weight, float ep
   return y;
 }
 
-/// A token at the layer's input, the rows that it attends to, its own included, and what the
-/// attention reads, where that is not the state.
+/// A token at the layer's input, the rows that it attends to (itself included), and what the
+/// attention reads if that is not the state.
 struct SlowRow {
   Vector state;
   std::size_t position = 0;
@@ -54,7 +53,7 @@ struct SlowRow {
   Vector attended = {};
 };
 
-/// The layer's output for every row, one head at a time.
+/// The layer's output for each row, one head at a time.
 inline std::vector<Vector> slow_layer(const LlamaConfig& config,
                                       const model::LlamaWeights::Layer& layer,
                                       const std::vector<SlowRow>& rows) {

@@ -1,5 +1,5 @@
 /// \file
-/// slow::matches and slow::is_prefix: what a Grammar accepts, by sets of end positions.
+/// slow::matches and slow::is_prefix: what a Grammar accepts, computed with sets of end positions.
 #pragma once
 
 #include <algorithm>
@@ -24,15 +24,14 @@ namespace tooldecode::slow {
 
 /// Matches one text against the nodes of a grammar, by the definition of each kind.
 ///
-/// For a node and a start it gives every position where a match may end, and whether the rest of
-/// the text is a prefix of a match (the whole match included). Left recursion is not supported.
+/// For a node and a start it computes every position where a match may end, and whether the rest of
+/// the text is a prefix of a match (the whole match included). It does not support left recursion.
 class Matcher {
  public:
   Matcher(const Grammar& grammar, std::string_view text)
       : grammar_(grammar), text_(text), live_(grammar.satisfiable()) {}
 
-  /// Where a match of the node that starts at `start` may end, and whether it may continue past
-  /// the text.
+  /// Where a match that starts at `start` may end, and whether it may continue past the text.
   struct Result {
     std::set<std::size_t> ends;
     bool is_prefix = false;
@@ -121,7 +120,7 @@ class Matcher {
       for (const std::size_t from : starts) {
         const Result& one = at(node.children[0], from);
         ends.insert(one.ends.begin(), one.ends.end());
-        // An item may begin here; what is still missing can be written if a separator can.
+        // An item may begin here; the missing items can be written if a separator can.
         const bool completes = count >= node.occurrences.min || live_[node.separator.index()];
         result.is_prefix |= one.is_prefix && completes;
       }
@@ -133,13 +132,13 @@ class Matcher {
         result.is_prefix |= one.is_prefix && live_[node.children[0].index()];
         starts.insert(one.ends.begin(), one.ends.end());
       }
-      // Items are not empty, so a text has fewer of them than bytes.
+      // Items are not empty, so a text has at most as many as bytes.
       if (count > text_.size() + 1) break;
     }
     return result;
   }
 
-  // One unit more or less past the bounds is all that a count can tell.
+  // A count beyond the bounds is one unit beyond: more cannot matter.
   static std::uint32_t capped(const text::Occurrences& units, std::uint32_t count) {
     const std::uint32_t max = units.max == text::Occurrences::unbounded ? units.min : units.max + 1;
     return std::min(count, max);
@@ -163,7 +162,7 @@ class Matcher {
     return LexemeState{next, at.second};
   }
 
-  // A lexeme without a closing transition must have its units by the time that it ends.
+  // A lexeme without a closing transition must have its units when it ends.
   static bool accepts(const Grammar::Node& node, LexemeState at) {
     return node.dfa->accepting(at.first) &&
            (node.dfa->closing(at.first) || at.second >= node.occurrences.min);
@@ -202,7 +201,7 @@ class Matcher {
     return result;
   }
 
-  // Every literal of a trie with its index.
+  // The literals of a trie with their indices.
   static std::vector<std::pair<std::string, std::uint32_t>> literals(const core::ByteTrie& trie) {
     std::vector<std::pair<std::string, std::uint32_t>> result;
     std::vector<std::pair<std::uint32_t, std::string>> work{{0, ""}};
@@ -236,12 +235,12 @@ class Matcher {
     return result;
   }
 
-  // The name of a key: of a string, its characters in any spelling after the quote; of any other
+  // The name of a key: for a string, the characters after the quote in any spelling; for another
   // key, its bytes.
   struct Name {
     std::string text;
-    std::string rest{};  // of a string: what has been read of its next character
-    bool ended = false;  // of a string: the closing quote has been read, and nothing after it
+    std::string rest{};  // for a string: the part of the next character that has been read
+    bool ended = false;  // for a string: the closing quote has been read, and nothing after it
   };
   static Name name_of(const Grammar::Node& node, std::string_view key) {
     if (!node.keys.strings || key.empty()) return {std::string(key)};
@@ -265,7 +264,7 @@ class Matcher {
     name.rest = key.substr(std::min(i, key.size()));
     return name;
   }
-  // Whether some bytes are one whole character of a string literal, and which.
+  // Whether the bytes are one whole character of a string literal, and which.
   static bool character(std::string_view bytes, text::ValueSyntax syntax, char32_t& c) {
     if (bytes[0] != '\\') {
       const std::u32string points = text::decode_utf8(bytes);
@@ -296,7 +295,7 @@ class Matcher {
     c = number(2, wanted - 2);
     return python || c < 0xD800 || c > 0xDFFF;
   }
-  // Whether some bytes may begin a spelling of a character.
+  // Whether the bytes may begin a spelling of a character.
   static bool begins(std::string_view bytes, char32_t c, text::ValueSyntax syntax) {
     const bool python = syntax == text::ValueSyntax::python;
     std::vector<std::string> spellings(1);
@@ -327,7 +326,7 @@ class Matcher {
                        [&](const std::string& one) { return one.starts_with(small); });
   }
 
-  // A member's key, as one literal has it, then its value.
+  // A member whose key is a literal, then its value.
   Result member(const Grammar::Node& node, const std::string& literal, NodeId value,
                 std::size_t start) {
     if (!node.keys.strings) return prefixed(literal, value, start);
@@ -352,8 +351,8 @@ class Matcher {
     return result;
   }
 
-  // Another member's key, which is no literal, then its value: by the name of each key that may end
-  // within the text. The result without a name says whether a longer one may.
+  // A member whose key is not a literal, then its value, for the name of each key that may end
+  // within the text. The result without a name says whether a longer key is possible.
   std::vector<std::pair<std::string, Result>> other(const Grammar::Node& node,
                                                     const KeyedSet::OtherKeys& others,
                                                     std::size_t start,
@@ -379,8 +378,8 @@ class Matcher {
     }
     return results;
   }
-  // Whether some longer key than `key` is no shadow: names longer than every shadow are none, so
-  // those up to one byte more than the longest decide.
+  // Whether some key longer than `key` is not a shadow. Names longer than every shadow are not, so
+  // it is enough to try one byte more than the longest.
   static bool ends_elsewhere(const Grammar::Node& node, const text::Dfa& dfa,
                              text::Dfa::State state, const std::string& key,
                              const std::set<std::string>& shadows) {
@@ -423,13 +422,13 @@ class Matcher {
     struct Set {
       Members seen;
       std::size_t passed = 0, written = 0;  // of the documented order; of all members, capped
-      std::set<std::string> others{};       // their names, as long as they may not be repeated
+      std::set<std::string> others{};       // names of other members if they must not repeat
       bool operator<(const Set& other) const {
         return std::tie(seen, passed, written, others) <
                std::tie(other.seen, other.passed, other.written, other.others);
       }
     };
-    // Whether the least number asks for more keys than those written and those that must come.
+    // Whether the least number needs more keys than those written and those still required.
     const auto owes = [&](const Set& set) {
       const Members lacking = missing(set.seen);
       const auto sure       = std::count(lacking.begin(), lacking.end(), 1);
@@ -441,7 +440,7 @@ class Matcher {
       return set.written >= node.occurrences.min && set.written <= node.occurrences.max &&
              std::find(lacking.begin(), lacking.end(), 1) == lacking.end();
     };
-    // The sets that one more member leads to: its literals, or -1 for one of the others.
+    // The sets after one more member: by literal, or -1 for another key.
     const auto next = [&](const Set& set) {
       std::vector<std::pair<int, Set>> result;
       std::size_t leading = 0;
@@ -471,7 +470,7 @@ class Matcher {
           for (const auto& [text, i] : keys) shadows.insert(name_of(node, text).text);
           return ends_elsewhere(node, *others.key, 0, "", shadows);
         });
-    // Whether a set can become complete at all, by trying.
+    // Whether a set can become complete at all, found by trying.
     std::map<Set, bool> known;
     const auto can_complete = [&](const auto& self, const Set& set) -> bool {
       if (set.written > node.occurrences.max) return false;

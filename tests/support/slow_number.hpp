@@ -10,13 +10,13 @@
 
 namespace tooldecode::slow {
 
-/// A number as digits before and after the point, all written out.
+/// A number as all its digits before and after the point.
 struct Number {
   bool negative = false;
   std::string whole{}, places{};  ///< without leading or trailing zeros
   bool pointed = false;           ///< the text had a point or an exponent
 
-  /// Nothing where the text is none of RFC 8259's numbers.
+  /// Nothing if the text is not a number of RFC 8259.
   [[nodiscard]] static std::optional<Number> read(const std::string& text) {
     static const std::regex shape("(-?)(0|[1-9][0-9]*)(?:\\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?");
     std::smatch parts;
@@ -43,7 +43,7 @@ struct Number {
   [[nodiscard]] bool is_integral() const { return places.empty(); }
   [[nodiscard]] bool is_zero() const { return whole.empty() && places.empty(); }
 
-  /// Less than, equal to or greater than zero as a is to b.
+  /// Less than, equal to or greater than zero if a is so compared with b.
   friend int compare(const Number& a, const Number& b) {
     if (a.negative != b.negative) return a.negative ? -1 : 1;
     const int sign = a.negative ? -1 : 1;

@@ -14,7 +14,7 @@
 namespace tooldecode::slow {
 
 /// Where matches that start at a place may end, as bits, for all nodes at once: the least solution
-/// of the rules' equations, found by applying them until nothing is added. Texts are ASCII.
+/// of the rules' equations, found by applying them until nothing changes. Texts are ASCII.
 class RuleMatcher {
  public:
   using Id                               = ebnf::Rules::Id;
@@ -85,7 +85,6 @@ class RuleMatcher {
     for (std::size_t count = 0; count <= max && starts != 0; ++count) {
       if (count >= min) result |= starts;
       const Ends next = after(starts, node.parts[0]);
-      // With items that may be empty places only come to it, and no further: then counts are free.
       if (next == starts) return result | starts;
       if (count > min && (next | result) == result) return result;
       starts = next;

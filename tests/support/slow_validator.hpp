@@ -16,7 +16,7 @@
 
 namespace tooldecode::slow {
 
-/// The code points of UTF-8 text.
+/// The code points of a UTF-8 text.
 [[nodiscard]] inline std::wstring code_points(const std::string& text) {
   std::wstring result;
   for (const char c : text) {
@@ -34,9 +34,9 @@ namespace tooldecode::slow {
   return result;
 }
 
-/// Validates the keywords that SchemaCompiler supports, straight from their definitions.
+/// Validates the keywords that SchemaCompiler supports, by their definitions.
 ///
-/// Only pointer references are followed, and patterns go to std::wregex.
+/// It follows only pointer references and matches patterns with std::wregex.
 [[nodiscard]] inline bool conforms(const tooldecode::JsonValue& value,
                                    const tooldecode::JsonValue& schema,
                                    const tooldecode::JsonValue& root) {
@@ -62,7 +62,7 @@ namespace tooldecode::slow {
     const Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
     if (std::none_of(types.begin(), types.end(), is)) return false;
   }
-  // Objects are equal whatever the order of their members.
+  // Objects are equal in any order of members.
   const auto equal = [](const Json& a, const Json& b) {
     return nlohmann::json::parse(a.text()) == nlohmann::json::parse(b.text());
   };
@@ -87,7 +87,7 @@ namespace tooldecode::slow {
     if (has(branch) && !holds(branch)) return false;
   }
   if (value.is_number()) {
-    if (has("multipleOf")) {  // of quarters
+    if (has("multipleOf")) {  // multiples of quarters
       const auto number = value.get<double>(), divisor = schema["multipleOf"].get<double>();
       if (std::fmod(number * 4, divisor * 4) != 0) return false;
     }
@@ -111,7 +111,7 @@ namespace tooldecode::slow {
   if (value.is_array()) {
     if (has("minItems") && value.size() < count("minItems")) return false;
     if (has("maxItems") && value.size() > count("maxItems")) return false;
-    const bool listed        = has("items") && schema["items"].is_array();  // as up to 2019-09
+    const bool listed = has("items") && schema["items"].is_array();  // as in drafts up to 2019-09
     const char* const prefix = listed ? "items" : "prefixItems";
     const char* const rest   = listed ? "additionalItems" : "items";
     const std::size_t places = has(prefix) ? schema[prefix].size() : 0;

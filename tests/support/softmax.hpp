@@ -1,5 +1,5 @@
 /// \file
-/// The distribution of a row of logits by its definition, in long double.
+/// The softmax of a row of logits by its definition, in long double.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tooldecode::test {
 
-/// Probabilities of a distribution; all zero where no token is possible.
+/// Probabilities of a distribution; all zero if no token is possible.
 [[nodiscard]] inline std::vector<double> softmax(const verify::TargetDistribution& distribution) {
   std::vector<double> p(distribution.logits.size());  // [V]
   const auto top = std::max_element(distribution.logits.begin(), distribution.logits.end());

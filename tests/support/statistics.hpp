@@ -1,5 +1,5 @@
 /// \file
-/// Whether samples have a distribution: chi-squared with its exact tail, and total variation.
+/// Tests whether samples have a distribution: chi-squared with its exact tail, and total variation.
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,8 @@
 
 namespace tooldecode::test {
 
-/// The probability that a chi-squared number of so many degrees of freedom exceeds x: the finite
-/// sums that integration by parts gives for whole degrees.
+/// The probability that a chi-squared number with `degrees` degrees of freedom exceeds x, by the
+/// finite sums that integration by parts gives for integers.
 [[nodiscard]] inline double chi_squared_tail(double x, std::size_t degrees) {
   if (x <= 0 || degrees == 0) return 1;
   const bool is_odd = degrees % 2 == 1;
@@ -25,8 +25,8 @@ namespace tooldecode::test {
   return tail;
 }
 
-/// The probability that counts at least as far from a distribution as these arise from it; 0 where
-/// something impossible was counted. Cells that expect fewer than five are taken together.
+/// The probability of counts at least this far from a distribution; 0 if something impossible was
+/// counted. Cells with an expectation below five are merged.
 [[nodiscard]] inline double p_value(std::span<const std::size_t> counts,
                                     std::span<const double> distribution) {
   TOOLDECODE_ASSERT(counts.size() == distribution.size());

@@ -1,6 +1,6 @@
-// Answers for tests/tokenizers_files.py and tests/bugreports.py: reads requests line by line, each
-// {"file": path, "texts": [...], "prefix": bool}, and writes what the file's tokens are and how the
-// texts are encoded.
+// Answers requests of tests/tokenizers_files.py and tests/bugreports.py. Reads one request per
+// line, {"file": path, "texts": [...], "prefix": bool}, and writes the file's tokens and the
+// encodings of the texts.
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -1,5 +1,5 @@
 /// \file
-/// Vocabularies and tools for tests of ToolDec, with tokens that straddle the edges of its modes.
+/// Vocabularies and tools for tests of ToolDec, with tokens that cross the edges of its modes.
 #pragma once
 
 #include <string_view>
@@ -18,7 +18,7 @@ using Tokens = std::vector<TokenId>;
 
 inline constexpr TokenId end = 256, mark = 257;
 
-/// The bytes, an end, a control token, and tokens that straddle the edges of modes.
+/// The bytes, an end token, a control token, and tokens that cross the edges of modes.
 inline const Vocabulary& vocabulary() {
   static const Vocabulary all = [] {
     std::vector<Vocabulary::Entry> more{{"<T>", TokenType::control}};

@@ -1,5 +1,5 @@
 /// \file
-/// two_tools: a tool with arguments, and one whose name continues the other's.
+/// two_tools: a tool with arguments, and one whose name begins with the first one's.
 #pragma once
 
 #include <tooldecode/tools/tool_set.hpp>

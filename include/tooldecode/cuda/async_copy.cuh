@@ -1,5 +1,5 @@
 /// \file
-/// Copies from global to shared memory that a thread starts and waits for later.
+/// Asynchronous copies from global to shared memory.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tooldecode::cuda {
 
-/// Starts a copy of sixteen bytes, both sides aligned; zeros where `is_there` is false, and `from`
-/// is then not read.
+/// Starts a copy of 16 bytes; both sides are aligned. If `is_there` is false, it writes zeros and
+/// does not read `from`.
 ///
-/// \par Threads     what was copied is seen by the thread after `wait_for_copies`, by its block
-///                  after a barrier behind that
+/// \par Threads     the thread sees the copy after `wait_for_copies`, its block after a barrier
+///                  that follows
 __device__ inline void copy_async(void* to, const void* from, bool is_there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto target = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
@@ -27,14 +27,14 @@ __device__ inline void copy_async(void* to, const void* from, bool is_there) {
 #endif
 }
 
-/// Closes a group of the copies started since the last one.
+/// Closes the group of copies that were started since the last group.
 __device__ inline void commit_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;\n" ::: "memory");
 #endif
 }
 
-/// Waits until at most `left` of the thread's groups are under way.
+/// Waits until at most `left` groups of this thread are in flight.
 template <int left>
 __device__ inline void wait_for_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

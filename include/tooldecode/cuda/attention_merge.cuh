@@ -1,5 +1,5 @@
 /// \file
-/// merge_attention: what attention to parts of the slots adds up to, by the parts' log-sum-exp.
+/// merge_attention: merges attention over parts of the slots by their log-sum-exp.
 #pragma once
 
 #include <cmath>
@@ -17,13 +17,13 @@ namespace tooldecode::cuda {
 
 /// Attention of rows to each of several disjoint sets of slots.
 struct AttentionParts {
-  float* outputs    = nullptr;  ///< [rows, splits, D] averages of values; not read where empty
-  float* log_sums   = nullptr;  ///< [rows, splits] log2 of the weights' sum; -infinity: empty
+  float* outputs    = nullptr;  ///< [rows, splits, D] averages of values; an empty part is not read
+  float* log_sums   = nullptr;  ///< [rows, splits] log2 of the sum of the weights; -infinity: empty
   std::int64_t rows = 0;
   int splits        = 1;
   int head_size     = 0;  ///< D, a multiple of 4
 
-  /// Where they lie in a workspace.
+  /// Takes both arrays from a workspace.
   void place(WorkspaceLayout& layout) {
     const std::size_t count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits);
     outputs                 = layout.take<float>(count * static_cast<std::size_t>(head_size));
@@ -35,15 +35,14 @@ namespace detail {
 
 inline constexpr int merge_threads = 128;
 inline constexpr int merge_quads   = 8;  // groups of four numbers that a warp merges
-inline constexpr int merge_at_once = warp_size / merge_quads;  // parts that it reads together
+inline constexpr int merge_at_once = warp_size / merge_quads;  // parts that a warp reads together
 
-/// Warps that merge a row.
 __host__ __device__ constexpr int merge_warps(int head_size) {
   return (head_size / 4 + merge_quads - 1) / merge_quads;
 }
 
-/// A warp merges 32 numbers of a row and reads four parts of them together: many short loads, so
-/// that all multiprocessors share the work; the parts are still in the L2 cache.
+/// A warp merges 32 numbers of a row and reads four parts together: many short loads, so that all
+/// multiprocessors share the work. The parts are still in the L2 cache.
 template <class T>
 __global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts parts, T* out) {
   const int quads = parts.head_size / 4;
@@ -87,11 +86,11 @@ __global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts part
 
 }  // namespace detail
 
-/// Averages the parts of each row, weighted; a row whose parts are all empty becomes zeros. Parts
-/// are added in an order that follows from their number alone, so results do not vary.
+/// Writes the weighted average of each row's parts; zeros if all parts of a row are empty. The
+/// order of addition depends only on the number of parts, so results are reproducible.
 ///
 /// \par Shapes      parts [rows, splits, D], log sums [rows, splits] -> out [rows, D]
-/// \par Complexity  one launch; 4 rows splits D bytes are read
+/// \par Complexity  one launch; reads 4 rows splits D bytes
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{device_failure}
 template <HalfNumber T>

@@ -1,5 +1,5 @@
 /// \file
-/// AttentionRows: softmax attention of a warp's rows, tile by tile of slots.
+/// AttentionRows: softmax attention of a warp's rows, one tile of slots at a time.
 #pragma once
 
 #include <cmath>
@@ -13,52 +13,52 @@
 
 namespace tooldecode::cuda {
 
-/// The tiles that a warp multiplies: as many rows and slots as its registers hold sums for.
+/// The tiles that a warp multiplies: as many rows and slots as registers can hold sums for.
 template <int head_size>
 struct AttentionTile {
-  static constexpr int blocks = head_size > 128 ? 1 : 2;  // of 16 rows, of a warp
+  static constexpr int blocks = head_size > 128 ? 1 : 2;  // blocks of 16 rows per warp
   static constexpr int rows   = 16 * blocks;
   static constexpr int slots  = 16 * blocks;
-  static constexpr int packs  = head_size / 8;  // of a row
+  static constexpr int packs  = head_size / 8;  // packs of a row
 
-  /// Where a row's pack lies in a tile: eight rows' packs of one column are in different banks.
+  /// Where a row's pack lies in a tile. The packs of one column of eight rows are in different
+  /// banks.
   static __device__ int place(int row, int pack) { return head_size * row + column(row, pack); }
-  /// Where it lies in its row: the same in each sixteenth row, and for the packs p and p + 1 with p
-  /// even, 8 p apart by exclusive or from packs 0 and 1.
+  /// Where a pack lies in its row. Rows 16 apart use the same column; the column of a pack is the
+  /// XOR of 8 times its index and a value of the row, so kernels step to the next pair of packs by
+  /// XOR.
   static __device__ int column(int row, int pack) {
     return 8 * (pack ^ (head_size % 64 == 0 ? row & 7 : row >> 1 & 3));
   }
 };
 
-/// A warp's rows and what they have attended to: weights of slots and the values' weighted sums.
+/// A warp's rows during attention: weights of slots and weighted sums of values.
 ///
-/// For each tile of slots scores are `multiply_keys`, perhaps masked by -infinity, `weigh`ed, and
-/// `add_values` adds them. Keys and values of slots that are masked must be finite.
+/// For each tile of slots, call `multiply_keys`, set masked scores to -infinity, then call `weigh`
+/// and `add_values`. Keys and values of masked slots must be finite.
 ///
 /// \par Shapes      tiles [rows or slots, D] of T in shared memory, packs where `place` says
 /// \par Complexity  4 rows slots D operations per tile, on tensor cores
-/// \par Threads     a value that the 32 lanes of a warp hold together; each member is called by
-///                  all, but for those that write a row: by the four lanes that hold it
+/// \par Threads     a value that the 32 lanes of a warp hold together; all lanes call each member,
+///                  except those that write a row: the four lanes that hold it call these
 /// \par Source      Dao, FlashAttention-2, arXiv:2307.08691
 template <class T, int head_size>
 struct AttentionRows {
   using Tile                  = AttentionTile<head_size>;
   static constexpr int blocks = Tile::blocks;
 
-  // Of rows 16 block + g and 16 block + g + 8, as multiply_add has them.
-  float sums[blocks][head_size / 8][4] = {};  // of values by weight
-  float weights[blocks][2]             = {};  // this lane's share of their sum
-  float greatest[blocks][2];                  // what weights are relative to, their log2
-  float scale;                                // that scores are multiplied by: a weight's log2
+  // Rows 16 block + g and 16 block + g + 8, in the layout of multiply_add.
+  float sums[blocks][head_size / 8][4] = {};  // weighted sums of values
+  float weights[blocks][2]             = {};  // this lane's part of the sum of weights
+  float greatest[blocks][2];                  // log2 of what weights are relative to
+  float scale;                                // factor of scores: score * scale is log2 of a weight
 
   __device__ explicit AttentionRows(float log2_scale) : scale(log2_scale) {
     for (auto& pair : greatest) pair[0] = pair[1] = -INFINITY;
   }
 
-  /// Scores of a tile's slots.
   using Scores = float[blocks][Tile::slots / 8][4];
 
-  /// \param queries  the warp's
   __device__ void multiply_keys(Scores& scores, const T* queries, const T* keys) const {
     const int lane = lane_index(), row = lane % 16, slot = lane / 16 * 8 + lane % 8;
     const int row_column  = Tile::column(row, lane / 16);
@@ -79,7 +79,7 @@ struct AttentionRows {
         }
       }
     }
-    if (scale > 0) return;  // they are scaled as they are weighed
+    if (scale > 0) return;  // `weigh` scales them
     for (auto& block : scores) {
       for (auto& four : block) {
         for (float& score : four) score *= scale;
@@ -87,8 +87,8 @@ struct AttentionRows {
     }
   }
 
-  /// Turns scores into weights. What a row's are relative to follows its greatest score only where
-  /// that grows by more than 2^8, which F16 still holds: sums are seldom multiplied.
+  /// Turns scores into weights. The reference of a row follows its greatest score only if that
+  /// grows by more than 2^8, which F16 still holds; so sums are seldom rescaled.
   __device__ void weigh(Scores& scores) {
     const float factor_of_score = scale > 0 ? scale : 1;
     float seen[blocks][2];
@@ -134,7 +134,7 @@ struct AttentionRows {
     }
   }
 
-  /// The products of a weighed tile: two tiles of sums are one of factors.
+  /// Adds the weighted values of a tile. Two accumulator tiles form one tile of factors.
   __device__ void add_values(const Scores& scores, const T* values) {
     const int lane = lane_index(), slot = lane % 16;
     const T* const slots_at = values + head_size * slot;
@@ -159,13 +159,13 @@ struct AttentionRows {
     }
   }
 
-  /// Adds up a row's weights, which lanes hold in part: what its other lanes then share.
+  /// Adds up a row's weights over the lanes that hold parts of them; each of these gets the sum.
   __device__ void sum_weights(int block, int half) {
     float& sum = weights[block][half];
     sum += __shfl_xor_sync(whole_warp, sum, 1);
     sum += __shfl_xor_sync(whole_warp, sum, 2);
   }
-  /// Writes a row's average, once its weights are summed; zeros where there are none.
+  /// Writes a row's average after `sum_weights`; zeros if the row has no weights.
   __device__ void write(int block, int half, bool is_there, T* row) const {
     auto* const to    = reinterpret_cast<std::uint32_t*>(row) + lane_index() % 4;
     const float sum   = weights[block][half];
@@ -177,8 +177,8 @@ struct AttentionRows {
       to[4 * n]          = pack_two(from_float<T>(first), from_float<T>(second));
     }
   }
-  /// The same of a part of the slots, with log2 of the weights' sum, which alone says that there
-  /// are none.
+  /// Writes the average over a part of the slots and log2 of the sum of weights. If there are none,
+  /// only the log sum is written, as -infinity.
   __device__ void write_part(int block, int half, bool is_there, float* row, float* log_sum) const {
     const int t     = lane_index() % 4;
     auto* const to  = reinterpret_cast<float2*>(row) + t;

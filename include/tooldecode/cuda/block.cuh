@@ -1,14 +1,14 @@
 /// \file
-/// What the threads of a block do together: folds, scans and sorts.
+/// Folds, scans and sorts over the threads of a block.
 ///
 /// | name | called by | result is valid in |
 /// | --- | --- | --- |
 /// | `BlockFold::all` | all threads | all threads |
-/// | `BlockScan::exclusive_sum` | all threads | each its own, the total in all |
+/// | `BlockScan::exclusive_sum` | all threads | each thread; the total in all threads |
 /// | `BlockSort::descending` | all threads | thread t holds ranks t * items, ... |
 ///
-/// They are CUB's, which costs seconds of compile time, with the barriers that make their storage
-/// free to use again.
+/// These are CUB's, which cost seconds of compile time, plus the barriers after which their storage
+/// can be reused.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class BlockFold {
   using Engine = cub::BlockReduce<T, threads>;
 
  public:
-  /// A part of shared memory.
+  /// Lies in shared memory.
   struct Storage {
     typename Engine::TempStorage parts;
     T result;
@@ -51,18 +51,18 @@ class BlockFold {
   }
 };
 
-/// What the threads before each one add up to.
+/// Sums over the threads before each thread.
 template <class T, int threads>
 class BlockScan {
   using Engine = cub::BlockScan<T, threads>;
 
  public:
-  /// A part of shared memory.
+  /// Lies in shared memory.
   struct Storage {
     typename Engine::TempStorage parts;
   };
 
-  /// \param total  of all threads
+  /// \param total  sum over all threads
   [[nodiscard]] __device__ static T exclusive_sum(Storage& storage, T value, T& total) {
     T before{};
     Engine(storage.parts).ExclusiveSum(value, before, total);
@@ -71,13 +71,13 @@ class BlockScan {
   }
 };
 
-/// Sorts the keys of a block's threads, `items` of each.
+/// Sorts the keys of a block's threads, `items` per thread.
 template <int threads, int items>
 class BlockSort {
   using Engine = cub::BlockRadixSort<std::uint64_t, threads, items>;
 
  public:
-  /// A part of shared memory.
+  /// Lies in shared memory.
   struct Storage {
     typename Engine::TempStorage parts;
   };

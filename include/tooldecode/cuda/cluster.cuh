@@ -1,8 +1,8 @@
 /// \file
 /// Clusters: blocks that run at once, wait for each other and read each other's shared memory.
 ///
-/// A launch says of how many blocks along x one is made; those of one cluster follow one another in
-/// blockIdx.x. Below compute capability 9.0 a block is a cluster by itself.
+/// A launch sets the number of blocks along x in a cluster; they have consecutive blockIdx.x. Below
+/// compute capability 9.0 each block is its own cluster.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace tooldecode::cuda {
 
-/// As many as every device with clusters can run together.
+/// The largest cluster size that every device with clusters supports.
 inline constexpr int max_cluster_blocks = 8;
 
-/// Waits for all threads of the cluster; what each wrote before is seen by all after it.
+/// Waits for all threads of the cluster; afterwards all see what each wrote before.
 __device__ inline void cluster_barrier() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile(
@@ -30,10 +30,10 @@ __device__ inline void cluster_barrier() {
 #endif
 }
 
-/// What the cluster's block `rank` has where this one has `own`, in shared memory.
+/// Loads the counterpart of `own` from the shared memory of the cluster's block `rank`.
 ///
-/// \par Threads     between a barrier of the cluster after which it is there and one before which
-///                  that block neither changes it nor ends
+/// \par Threads     call it between two cluster barriers: the first after the value is written, the
+///                  second before that block changes the value or ends
 template <class T>
 [[nodiscard]] __device__ inline T load_from_block(const T* own, [[maybe_unused]] int rank) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);

@@ -1,5 +1,5 @@
 /// \file
-/// compact_cache: moves the keys and values of accepted draft nodes to where tokens lie.
+/// compact_cache: moves the keys and values of accepted draft nodes to the slots of tokens.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tooldecode::cuda {
 
-/// What every layer of a cache has alike.
+/// What all layers of a cache have in common.
 struct CacheShape {
   int sequences = 0;  ///< B
   int key_heads = 0;
@@ -26,7 +26,7 @@ struct CacheShape {
 
 namespace detail {
 
-/// Layers that one launch takes: arguments of a kernel may have 4 KiB.
+/// Layers per launch: kernel arguments are limited to 4 KiB.
 inline constexpr int layers_per_launch = 64;
 
 template <HalfNumber T>
@@ -34,10 +34,10 @@ struct CacheLayers {
   KeyValues<T> layers[layers_per_launch];
 };
 
-/// Each thread moves one column of sixteen bytes along the path.
+/// Each thread moves one column of 16 bytes along the path.
 ///
-/// Targets never lie past their sources and both ascend, so that what a target overwrites has been
-/// read, by this same thread: no barrier is needed, and a few moves may be under way at once.
+/// No target lies past its source and both ascend. So the same thread has read what it overwrites:
+/// no barrier is needed, and several moves may be in flight.
 template <HalfNumber T>
 __global__ void compact_cache_kernel(const __grid_constant__ CacheLayers<T> cache, CacheShape shape,
                                      const TreeVerdict* verdicts, const std::int32_t* lengths) {
@@ -85,17 +85,17 @@ inline void require_cache(bool met, const char* where, int value, const char* wh
 
 }  // namespace detail
 
-/// Moves, in all layers, the keys and values of accepted nodes from slots L + path[i] to the slots
-/// L + 1 + i behind the root's, L; all other slots stay as they are. `advance_lengths` makes tokens
-/// of them.
+/// Moves the keys and values of accepted nodes, in all layers, from slots L + path[i] to slots L +
+/// 1 + i, after the root's slot L. All other slots stay as they are. Call `advance_lengths`
+/// afterwards.
 ///
-/// \param layers   on the host; what they point to is on the device
+/// \param layers   in host memory; they point to device memory
 /// \param lengths  L of each sequence, before this round
 /// \par Shapes      verdicts [B]; lengths [B]
-/// \par Complexity  a launch per 64 layers; reads and writes what moves once
-/// \par Threads     after whatever reads or writes the tree's slots, on one stream
-/// \par Errors      Error{shape_mismatch} for null pointers, sizes that are negative, rows that are
-///                  not aligned to sixteen bytes
+/// \par Complexity  a launch per 64 layers; reads and writes each moved row once
+/// \par Threads     after all readers and writers of the tree's slots, on one stream
+/// \par Errors      Error{shape_mismatch} for null pointers, negative sizes, and rows that are not
+///                  aligned to 16 bytes
 template <HalfNumber T>
 void compact_cache(std::span<const KeyValues<T>> layers, const CacheShape& shape,
                    const TreeVerdict* verdicts, const std::int32_t* lengths, cudaStream_t stream) {
@@ -133,13 +133,13 @@ void compact_cache(std::span<const KeyValues<T>> layers, const CacheShape& shape
   }
 }
 
-/// Lengthens each sequence by the root and what was accepted; after `compact_cache` of all layers,
-/// which still reads the lengths before.
+/// Adds the root and the accepted nodes to each sequence's length. Call it after `compact_cache` of
+/// all layers, which reads the old lengths.
 ///
 /// \par Shapes      verdicts [B]; lengths [B]
 /// \par Complexity  one launch; O(1)
-/// \par Threads     after whatever reads the lengths, on one stream
-/// \par Errors      Error{shape_mismatch} for null pointers or less than no sequences
+/// \par Threads     after all readers of the lengths, on one stream
+/// \par Errors      Error{shape_mismatch} for null pointers or a negative number of sequences
 inline void advance_lengths(const TreeVerdict* verdicts, std::int32_t* lengths, int sequences,
                             cudaStream_t stream) {
   detail::require_cache(sequences >= 0, "sequences", "must be 0 or more");

@@ -1,5 +1,5 @@
 /// \file
-/// What every kernel's caller needs: checked CUDA calls, launches, and what the device can do.
+/// Checked CUDA calls, kernel launches, and the traits of the device.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@
 
 namespace tooldecode::cuda {
 
-/// Throws Error{device_failure}, naming the calling line, unless a CUDA call succeeded.
+/// Throws Error{device_failure} with the caller's file and line if a CUDA call failed.
 inline void check(cudaError_t status, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // so that the next call does not report it again
+  static_cast<void>(cudaGetLastError());  // the next call must not report it again
   throw Error(Errc::device_failure, std::string(file) + ":" + std::to_string(line),
               cudaGetErrorString(status));
 }
 
-/// What tuning depends on.
+/// The device properties that tuning depends on.
 struct DeviceTraits {
   int multiprocessors      = 0;
-  int compute_capability   = 0;  ///< 90 is 9.0; of the device, not of the code: `code_capability`
-  std::size_t shared_bytes = 0;  ///< that one block can ask for
+  int compute_capability   = 0;  ///< 90 is 9.0; the device's, not the code's: `code_capability`
+  std::size_t shared_bytes = 0;  ///< shared memory that one block can request
 };
 
-/// Of the current device.
+/// The traits of the current device.
 ///
 /// \par Complexity  three driver calls, none of which waits for the device
 /// \par Threads     may run concurrently
@@ -48,9 +48,8 @@ struct DeviceTraits {
           .shared_bytes = static_cast<std::size_t>(get(cudaDevAttrMaxSharedMemoryPerBlockOptin))};
 }
 
-/// The compute capability that a kernel's code was compiled for, at most the device's: 75 where a
-/// device of 9.0 runs what nvcc made for 7.5. What a kernel may use of newer devices it has only
-/// where this says so.
+/// The compute capability that a kernel's code was compiled for: 75 if a device of 9.0 runs code
+/// that nvcc made for 7.5. A kernel may use the features of this capability only.
 ///
 /// \par Complexity  one driver call, which does not wait for the device
 /// \par Threads     may run concurrently
@@ -64,8 +63,8 @@ template <class... P>
 
 namespace detail {
 
-/// Lets a kernel have all the shared memory that the current device gives a block. Never less than
-/// that, and so it does not matter which of two host threads comes first.
+/// Lets a kernel use all the shared memory that the current device gives a block. The limit is
+/// always the device's maximum, so concurrent calls of host threads set the same value.
 template <class... P>
 void allow_shared_memory(void (*kernel)(P...), std::size_t bytes) {
   constexpr std::size_t without_asking = 48 * 1024;
@@ -80,7 +79,7 @@ void allow_shared_memory(void (*kernel)(P...), std::size_t bytes) {
 
 }  // namespace detail
 
-/// How many threads run a kernel, and with how much shared memory per block.
+/// Number of threads of a kernel, and shared memory per block.
 struct LaunchShape {
   dim3 grid                = {};
   dim3 block               = {};
@@ -113,7 +112,7 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, cudaStream_t stream,
   check(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...));
 }
 
-/// How many parts of `size` cover `count`.
+/// The quotient, rounded up.
 [[nodiscard]] __host__ __device__ constexpr std::int64_t divide_up(std::int64_t count,
                                                                    std::int64_t size) noexcept {
   return (count + size - 1) / size;

@@ -1,6 +1,5 @@
 /// \file
-/// DeviceBuffer: numbers in device memory, owned; and Workspace, memory that kernels use in
-/// passing.
+/// DeviceBuffer, an array in device memory, and Workspace, scratch memory of kernels.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +19,7 @@ namespace tooldecode::cuda {
 
 /// An array in device memory.
 ///
-/// Kernels take pointers, so that an engine's own allocator serves as well; this is for those that
-/// have none.
+/// Kernels take pointers, so an engine can use its own allocator instead.
 ///
 /// \par Shapes      [size]
 /// \par Complexity  construction allocates and waits for the device; copies wait for it as well
@@ -33,7 +31,7 @@ class DeviceBuffer {
 
  public:
   DeviceBuffer() = default;
-  /// Zeros.
+  /// Filled with zeros.
   explicit DeviceBuffer(std::size_t size) : size_(size) {
     if (size == 0) return;
     check(cudaMalloc(&data_, bytes()));
@@ -60,7 +58,7 @@ class DeviceBuffer {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(T); }
 
-  /// Replaces the first numbers.
+  /// Overwrites the first `values.size()` elements.
   void upload(std::span<const T> values) {
     if (values.size() > size_) {
       throw Error(Errc::shape_mismatch, "DeviceBuffer",
@@ -80,13 +78,13 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-/// Device memory that a call uses in passing: it may hold anything before the call, and says
-/// nothing after it. Calls that cannot overlap, as those of one stream, may share one, whichever
-/// functions they are of; calls that may overlap need one each.
+/// Scratch memory on the device. Its contents before and after a call are undefined. Calls that
+/// cannot overlap, such as those on one stream, may share a workspace, also across functions; calls
+/// that may overlap need one each.
 ///
-/// How many bytes a function takes its header's `..._workspace_bytes` says: enough on the current
-/// device for the sizes that it is told and for all smaller ones. Calls that share a workspace need
-/// the greatest of their numbers.
+/// The `..._workspace_bytes` function of a header returns the required size: enough on the current
+/// device for the given sizes and all smaller ones. Calls that share a workspace need the largest
+/// of their sizes.
 struct Workspace {
   void* data        = nullptr;  ///< aligned to 256 bytes
   std::size_t bytes = 0;
@@ -99,7 +97,8 @@ struct Workspace {
 
 /// Parts of a workspace, one after another, each aligned to 256 bytes.
 ///
-/// Taken from a null pointer they only add up: one function lays out and measures.
+/// If it starts at a null pointer, it only adds up sizes, so one function serves for layout and for
+/// measuring.
 class WorkspaceLayout {
  public:
   explicit WorkspaceLayout(void* data = nullptr) : data_(static_cast<std::byte*>(data)) {}
@@ -117,7 +116,7 @@ class WorkspaceLayout {
   std::size_t bytes_ = 0;
 };
 
-/// Throws Error{shape_mismatch} where a workspace is smaller than a kernel needs.
+/// Throws Error{shape_mismatch} if a workspace is smaller than a kernel needs.
 inline void require_workspace(const Workspace& workspace, std::size_t bytes, const char* kernel) {
   if (workspace.bytes >= bytes) return;
   throw Error(

@@ -1,5 +1,5 @@
 /// \file
-/// DraftTreeView, and how the dynamic tree of EAGLE-2 grows on the device, level by level.
+/// DraftTreeView, and growth of EAGLE-2's dynamic draft tree on the device, level by level.
 #pragma once
 
 #include <cmath>
@@ -21,37 +21,38 @@
 
 namespace tooldecode::cuda {
 
-/// The bits of an ancestor mask, and the rows that each sequence has in a DraftTreeView.
+/// Nodes of a tree at most: the bits of an ancestor mask, and the rows of a sequence in a
+/// DraftTreeView.
 inline constexpr int max_nodes = 64;
-/// Tokens that may be considered for one tree, the root included.
+/// Candidates for one tree at most, the root included.
 inline constexpr int max_candidates = 4096;
 
 /// The draft trees of a batch, in the form that tree attention and verification read.
 ///
 /// The rules are those of the host's DraftTree: node 0 is the last emitted token and its own
 /// parent, a parent's index is less than its children's, siblings hold different tokens, and
-/// `ancestors[i] = ancestors[parents[i]] | 1 << i`. Rows past a tree's size have token -1, no
-/// ancestors, and the root's place and position, so that what reads them stays in bounds.
+/// `ancestors[i] = ancestors[parents[i]] | 1 << i`. Rows past a tree's size are padding: token -1,
+/// no ancestors, and the root's parent and position, so that readers stay in bounds.
 ///
 /// \par Shapes      each [B, 64]; sizes [B]
 struct DraftTreeView {
   TokenId* tokens          = nullptr;
   std::int32_t* parents    = nullptr;
   std::uint64_t* ancestors = nullptr;
-  std::int64_t* positions  = nullptr;  ///< the sequence's length and the node's depth
-  float* scores            = nullptr;  ///< the logarithm of the path's probability
-  std::int32_t* sizes      = nullptr;  ///< nodes, the root included; 0 where there is no tree
+  std::int64_t* positions  = nullptr;  ///< length of the sequence plus depth of the node
+  float* scores            = nullptr;  ///< log probability of the path
+  std::int32_t* sizes      = nullptr;  ///< nodes, the root included; 0 if there is no tree
 };
 
-/// The nodes that the draft model reads next, the best first.
+/// The nodes that the draft model reads next, best first.
 ///
-/// The draft model's own cache holds them behind the prefix, level by level, `width` slots for
-/// each: a bit of a mask is such a slot.
+/// The draft model's own cache holds them after the prefix, level by level, `width` slots per
+/// level; a bit of a mask is such a slot.
 ///
 /// \par Shapes      each [B, width]; sizes [B]
 struct DraftFrontierView {
-  TokenId* tokens          = nullptr;  ///< -1 past the last
-  std::int32_t* parents    = nullptr;  ///< row of the level before, whose state a node goes on from
+  TokenId* tokens       = nullptr;  ///< -1 past the last
+  std::int32_t* parents = nullptr;  ///< row of the previous level whose state this node continues
   std::uint64_t* ancestors = nullptr;  ///< or null; 0 past the last
   std::int32_t* sizes      = nullptr;
 };
@@ -60,13 +61,13 @@ struct DraftFrontierView {
 struct DraftTreeOptions {
   int depth              = 6;   ///< levels
   int width              = 10;  ///< nodes of a level that get children
-  int children           = 10;  ///< of each: the k of `project_topk`
+  int children           = 10;  ///< per node: the k of `project_topk`
   int budget             = 60;  ///< draft tokens of a tree, as on the host; from 0 to 63
-  double min_probability = 0;   ///< of a path, as the draft sees it
+  double min_probability = 0;   ///< of a path, in the draft model's probabilities
 };
 
-/// Trees that grow: what the calls for one batch share. The memory holds candidates from the first
-/// level to the tree, and says nothing before and after.
+/// What the calls for one batch of growing trees share. The memory holds the candidates from the
+/// first level to the tree; its contents before and after are undefined.
 struct DraftGrowth {
   DraftTreeOptions options = {};
   int sequences            = 0;
@@ -75,28 +76,28 @@ struct DraftGrowth {
 
 namespace detail {
 
-/// What the memory of a DraftGrowth holds.
+/// Layout of the memory of a DraftGrowth.
 struct GrowthMemory {
-  TokenId* tokens;           // [B, C] of candidates, C of a sequence; -1: there is none
+  TokenId* tokens;           // [B, C] of candidates, C per sequence; -1: none
   float* scores;             // [B, C]
   std::int32_t* parents;     // [B, C]
-  std::int32_t* slots;       // [2, B, width] candidates that a level's children hang from
+  std::int32_t* slots;       // [2, B, width] candidates that are the parents of a level's children
   std::uint64_t* ancestors;  // [2, B, width]
   std::int32_t* sizes;       // [2, B]
 };
 
 struct LevelShape {
   int level;
-  int first;     // candidate of the level
-  int count;     // of them
+  int first;     // first candidate of the level
+  int count;     // number of its candidates
   int capacity;  // C
   int width;
   int children;
-  float minimum;  // score of a node that gets children
+  float minimum;  // a node gets children from this score on
   bool is_last;
 };
 
-/// The candidates before a level: the root, its children, and those of full levels.
+/// The number of candidates before a level: the root, its children, and those of full levels.
 inline std::int64_t first_of_level(const DraftTreeOptions& options, int level) {
   return level == 0 ? 1 : 1 + options.children * (1 + (level - 1) * std::int64_t{options.width});
 }
@@ -145,7 +146,7 @@ inline GrowthMemory memory_of(const DraftGrowth& growth, const char* kernel) {
   return memory;
 }
 
-/// As many threads as there are candidates, where a block can have them.
+/// One thread per candidate, up to the limit of a block.
 inline unsigned threads_for(int count) {
   return static_cast<unsigned>(count >= 1024 ? 1024 : divide_up(count, warp_size) * warp_size);
 }
@@ -174,7 +175,7 @@ __global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, TopToke
   const int threads      = static_cast<int>(blockDim.x);
   const std::int64_t row = std::int64_t{sequence} * shape.width;
 
-  // Two copies of a frontier, so that none is read and written by one launch.
+  // Two copies of a frontier, so that no launch reads and writes the same one.
   const std::int64_t from   = shape.level % 2 * sequences;
   const std::int64_t to     = sequences - from;
   const std::int32_t* above = growth.slots + from * shape.width + row;
@@ -241,12 +242,12 @@ static_assert(max_candidates == 1 << slot_bits);
 
 struct BestShared {
   std::uint64_t keys[max_candidates];
-  std::uint32_t chosen[max_candidates / 32];  // a bit of each candidate
+  std::uint32_t chosen[max_candidates / 32];  // one bit per candidate
   std::int16_t parents[max_candidates];
-  std::uint8_t places[max_candidates];  // in the tree, of those chosen
+  std::uint8_t places[max_candidates];  // index in the tree of each chosen candidate
 };
 
-/// Chosen candidates before one.
+/// The number of chosen candidates before a slot.
 [[nodiscard]] __device__ inline int place_of(const BestShared& memory, int slot) {
   int place = 0;
   for (int word = 0; word < slot / 32; ++word) place += __popc(memory.chosen[word]);
@@ -278,8 +279,8 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int nod
   }
   __syncthreads();
 
-  // The key of rank `nodes`, bit by bit from the highest: keys differ, so that those that are not
-  // less are as many as the tree takes.
+  // Finds the key of rank `nodes`, bit by bit from the highest. Keys differ, so the keys that are
+  // not less are as many as the tree takes.
   std::uint64_t bound = 0;
   for (int bit = 32 + slot_bits - 1; bit >= 0; --bit) {
     const std::uint64_t higher = bound | std::uint64_t{1} << bit;
@@ -333,25 +334,26 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int nod
 
 }  // namespace detail
 
-/// The memory of a DraftGrowth; its own need not be set.
+/// Bytes that the memory of a DraftGrowth needs; its `memory` need not be set yet.
 [[nodiscard]] inline std::size_t draft_growth_bytes(const DraftGrowth& growth) {
   WorkspaceLayout layout;
   static_cast<void>(detail::lay_out(growth, layout));
   return layout.bytes();
 }
 
-/// Gives the nodes of a level their children, and makes the best of these the next level: the
-/// host's `grow_tree` for one level, under a constraint that `project_topk` has applied.
+/// Gives the nodes of a level their children, and makes the best of them the next level: one level
+/// of the host's `grow_tree`. `project_topk` has applied the constraint, if any.
 ///
-/// \param level     from 0, whose only node is the root, up; each from the one before
-/// \param tops      of the level's rows: the root's, or those of the frontier that the call before
-///                  wrote; rows past that one's size are not read
-/// \param frontier  the next level; nothing of it is written after the last, and it may be empty
+/// \param level     0 is the root alone; levels grow in ascending order
+/// \param tops      of the level's rows: the root's, or those of the frontier that the previous
+///         call wrote; rows past its size are not read
+/// \param frontier  the next level; not written by the last call, which may pass an empty one
 /// \par Shapes      tops [B, 1, children] at level 0, then [B, width, children]
 /// \par Complexity  one launch of a block per sequence; O((width children)^2) comparisons
 /// \par Threads     calls with one memory go one after another, on one stream
 /// \par Errors      Error{invalid_option} for options or a level outside their range and for masks
-///                  of more than 64 nodes; {shape_mismatch} for little memory or none to write to
+///                  of more than 64 nodes; {shape_mismatch} if the memory is too small or an output
+///                  is null
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
 inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView& tops,
                        const DraftFrontierView& frontier, cudaStream_t stream) {
@@ -387,11 +389,11 @@ inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView
          stream, memory, shape, tops, frontier);
 }
 
-/// The trees of the most probable candidates, once all levels have grown: the host's
+/// Builds the trees of the most probable candidates after all levels have grown: the host's
 /// `DraftCandidates::best`.
 ///
 /// \param roots    the last emitted tokens
-/// \param lengths  tokens before them, whose keys and values are there
+/// \param lengths  tokens before them, whose keys and values are in the cache
 /// \par Shapes      roots [B]; lengths [B]; a tree per sequence
 /// \par Complexity  one launch of a block per sequence, of O(1) barriers
 /// \par Threads     as grow_level

@@ -1,5 +1,5 @@
 /// \file
-/// FrequencyRanksView, and how ranks are built on the device from counts of tokens.
+/// FrequencyRanksView, and building ranks on the device from token counts.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,9 @@
 
 namespace tooldecode::cuda {
 
-/// A vocabulary in the order of how often its tokens are used: what the host's FrequencyRanks
-/// holds.
+/// A vocabulary sorted by token frequency: the contents of the host's FrequencyRanks.
 ///
-/// The first K ids are what a HeadRows of K rows names in `tokens`.
+/// The first K ids are the `tokens` of a HeadRows of K rows.
 ///
 /// \par Shapes      as below
 struct FrequencyRanksView {
@@ -36,7 +35,7 @@ struct FrequencyRanksView {
 
 namespace detail {
 
-/// What ranks are sorted by, the greatest first; a stable sort keeps ids ascending among equals.
+/// The sort key of ranks, greatest first. The sort is stable, so ids ascend among equal keys.
 struct RankKey {
   const std::uint64_t* counts;
   const std::uint8_t* always;
@@ -48,17 +47,18 @@ struct RankKey {
 
 }  // namespace detail
 
-/// Ranks all tokens: those that must always be there by id, then the others by count, and among
-/// equals by id.
+/// Ranks all tokens: first those of `always` by id, then the others by count, and equal counts by
+/// id.
 ///
-/// \param policy  Thrust's, such as thrust::cuda::par.on(stream); it says where the arrays lie
+/// \param policy  Thrust's, such as thrust::cuda::par.on(stream); it says in which memory the
+///         arrays lie
 /// \param counts  occurrences by token; their sum is below 2^64 - 1
-/// \param always  not 0 for tokens that rank first whatever their count; null: none does
+/// \param always  not 0 for tokens that rank first whatever their count; may be null
 /// \par Shapes      counts [V]; always [V]; ranks as its members say
-/// \par Complexity  O(V), and as much memory as Thrust's sort takes in passing
+/// \par Complexity  O(V), plus the temporary memory of Thrust's sort
 /// \par Threads     as the policy; it may wait for the device
-/// \par Errors      Error{invalid_option} for less than no tokens, {shape_mismatch} for null
-///                  pointers; whatever Thrust throws
+/// \par Errors      Error{invalid_option} for a negative number of tokens, {shape_mismatch} for
+///                  null pointers; what Thrust throws
 /// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 3
 template <class Policy>
 void fill_frequency_ranks(const Policy& policy, const std::uint64_t* counts,
@@ -75,7 +75,7 @@ void fill_frequency_ranks(const Policy& policy, const std::uint64_t* counts,
   }
   TokenId* const end = ranks.ids + vocabulary;
   thrust::sequence(policy, ranks.ids, end);
-  std::uint64_t* const keys = ranks.running_counts;  // until these are known
+  std::uint64_t* const keys = ranks.running_counts;  // scratch until the counts are written
   thrust::transform(policy, ranks.ids, end, keys, detail::RankKey{counts, always});
   thrust::stable_sort_by_key(policy, keys, keys + vocabulary, ranks.ids,
                              thrust::greater<std::uint64_t>());

@@ -1,6 +1,5 @@
 /// \file
-/// HeadRows and fill_logits: rows of an LM head times hidden states, read once; what becomes of the
-/// logits is up to the caller.
+/// HeadRows and fill_logits: rows of an LM head times hidden states, with the weights read once.
 #pragma once
 
 #include <cstddef>
@@ -25,35 +24,35 @@ namespace tooldecode::cuda {
 /// The rows of a head that are multiplied: a gathered copy, or some rows of the whole head.
 template <HalfNumber T>
 struct HeadRows {
-  const T* weights      = nullptr;  ///< [K, H], or [V, H] where not gathered; aligned to 16 bytes
-  std::int64_t stride   = 0;        ///< numbers from a row to the next, a multiple of 8; 0: H
+  const T* weights      = nullptr;  ///< [K, H], or [V, H] if not gathered; aligned to 16 bytes
+  std::int64_t stride   = 0;        ///< numbers from one row to the next, a multiple of 8; 0: H
   int rows              = 0;        ///< K
   int hidden_size       = 0;        ///< H, a multiple of 8
   const TokenId* tokens = nullptr;  ///< [K] the token of each row; null: row i is token i
   bool gathered         = true;     ///< row i is row i of the weights; else row tokens[i]
 };
 
-/// What becomes of the logits: they are written, or each block ranks and sums its own.
+/// Where logits go: they are written, or each block ranks and sums its own.
 struct HeadOutput {
   float* logits              = nullptr;  ///< [n, K]; null: they are ranked
   const std::uint32_t* masks = nullptr;  ///< [n, mask_words] or null
   int mask_words             = 0;        ///< tokens past them are forbidden
   int k                      = 0;        ///< keys that a block keeps per state, at most 32
-  int lists                  = 0;        ///< blocks, as `multiply_head` sets it
-  std::uint64_t* keys        = nullptr;  ///< [n, lists, k] the greatest first, 0 past the last
+  int lists                  = 0;        ///< blocks; set by `multiply_head`
+  std::uint64_t* keys        = nullptr;  ///< [n, lists, k] greatest first, 0 past the last
   LogSumExp* sums            = nullptr;  ///< [n, lists]
 };
 
 /// How the kernel is chosen.
 struct HeadPolicy {
-  int max_states_without_tensor_cores;  ///< more are multiplied by them
+  int max_states_without_tensor_cores;  ///< more states use tensor cores
 };
 
-/// Of a kernel for one state.
+/// For the kernel of one state.
 inline constexpr int head_blocks_per_multiprocessor = 2;
 
 /// Per weight and state, CUDA cores do one of 128 multiply-adds per clock of a multiprocessor,
-/// which meanwhile gets some ten weights from memory: four states with their conversions hide
+/// which gets about ten weights from memory in that time. Four states with their conversions hide
 /// behind the loads, eight would not.
 ///
 /// \param capability  that the code was compiled for
@@ -66,14 +65,14 @@ namespace detail {
 inline constexpr int head_threads    = 512;
 inline constexpr int head_warps      = head_threads / warp_size;
 inline constexpr int max_head_states = 64;
-inline constexpr int most_head_lists = 1024;  // of a state, each from a block
+inline constexpr int most_head_lists = 1024;  // per state, one per block
 
 /// What a warp knows of one state's logits.
 struct HeadTop {
   WarpTopK top;
   LogSumExp sum;
 
-  /// Every lane shows the logit of a row, or none.
+  /// Called by all lanes, each with the logit of a row or without one.
   template <class T>
   __device__ void show(const HeadOutput& out, const HeadRows<T>& rows, int state, int row,
                        bool is_there, float logit) {
@@ -100,7 +99,7 @@ struct HeadTop {
     }
     top.add(key, out.k);
   }
-  /// Called by one warp per state, its sum merged.
+  /// Called by one warp per state, with its merged sum.
   __device__ void write(const HeadOutput& out, int state) const {
     const std::int64_t list = static_cast<std::int64_t>(state) * out.lists + blockIdx.x;
     if (lane_index() < out.k) out.keys[list * out.k + lane_index()] = top.key();
@@ -108,8 +107,8 @@ struct HeadTop {
   }
 };
 
-/// Where a row begins, in packs: half the registers of a pointer. Rows past the last give the last,
-/// whose logits are then not shown.
+/// Where a row begins, in packs: half the registers of a pointer. Rows past the last return the
+/// last row; their logits are ignored.
 template <class T>
 __device__ inline std::uint32_t head_row(const HeadRows<T>& rows, int row) {
   if (row >= rows.rows) row = rows.rows - 1;
@@ -117,14 +116,14 @@ __device__ inline std::uint32_t head_row(const HeadRows<T>& rows, int row) {
   return static_cast<std::uint32_t>(at / pack_size<T>);
 }
 
-/// Sixteen bytes that are read once: they need not displace what is read again.
+/// Loads 16 bytes that are read once, so that they do not displace data that is read again.
 template <class T>
 __device__ inline uint4 load_once(const HeadRows<T>& rows, std::uint32_t row, int column) {
   return __ldcs(reinterpret_cast<const uint4*>(rows.weights) + row + column / pack_size<T>);
 }
 
-/// The sums over all lanes of four values, of the i-th in lanes 8 i, ..., 8 i + 7; each added up
-/// in the same order.
+/// The sums over all lanes of four values. Lanes 8 i, ..., 8 i + 7 get the sum of the i-th; all are
+/// added in the same order.
 __device__ inline float sum_four(const float (&values)[4]) {
   const int lane   = lane_index();
   const bool upper = (lane & 16) != 0, odd = (lane & 8) != 0;
@@ -137,15 +136,15 @@ __device__ inline float sum_four(const float (&values)[4]) {
   return sum;
 }
 
-/// Calls `body` with 0, ..., count - 1: also where it has barriers, arrays that these index stay in
-/// registers.
+/// Calls `body` with 0, ..., count - 1. Arrays indexed by these stay in registers, even if the body
+/// has barriers.
 template <class Body, int... i>
 __device__ inline void for_each_of(std::integer_sequence<int, i...>, Body body) {
   (body(i), ...);
 }
 
-/// Up to `width` states on CUDA cores: a warp multiplies four rows at a time, eight loads of
-/// sixteen bytes per lane under way. States are read through L1, where they stay.
+/// Up to `width` states on CUDA cores. A warp multiplies four rows at a time, with eight loads of
+/// 16 bytes per lane in flight. States are read through L1, where they stay.
 template <class T, int width>
 __global__ void __launch_bounds__(head_threads, width == 1 ? 2 : 1)
     multiply_rows(HeadRows<T> rows, const T* hidden, int states, HeadOutput out) {
@@ -200,25 +199,26 @@ __global__ void __launch_bounds__(head_threads, width == 1 ? 2 : 1)
   });
 }
 
-/// How tensor cores are fed: a block's sixteen warps multiply 16 rows per group of `slices` warps,
-/// each of which takes every slices-th 64 columns.
+/// How tensor cores get their data: a block's 16 warps form groups of `slices` warps; each group
+/// multiplies 16 rows, and each warp of it takes every slices-th block of 64 columns.
 struct HeadTiling {
-  int states;   // of a pass, a multiple of 8
+  int states;   // per pass, a multiple of 8
   int slices;   // warps that share rows
-  int chunk;    // columns of the states that are in shared memory at a time
+  int chunk;    // columns of the states in shared memory at a time
   int buffers;  // 1: all columns; else 2
   std::size_t shared_bytes;
 };
 
 inline constexpr int head_unit = 64;  // columns, 128 bytes of a row
-// Padded so that the lanes that go together hit all banks: a state's numbers by 32, 16 rows to 20.
+// Padding, so that lanes that load together use all banks: 32 for a state's numbers, and 20 for 16
+// rows.
 inline constexpr int head_padding  = 32;
 inline constexpr int head_sum_rows = 20;
 
-/// All states in shared memory are the cheapest: they are read once per block, and all warps share
-/// 16 rows, so that there are tiles for all multiprocessors. Where they do not fit, they come from
-/// the L2 cache chunk by chunk, n H numbers per tile; 128 rows of weights against up to 64 states
-/// bound that by half of the weights' own bytes.
+/// Fastest with all states in shared memory: they are read once per block, and all warps share 16
+/// rows, so that there are tiles for all multiprocessors. If they do not fit, they come from the L2
+/// cache in chunks, n H numbers per tile; tiles of 128 rows limit that traffic for up to 64 states
+/// to half the bytes of the weights.
 inline HeadTiling head_tiling(int states, int hidden_size, std::size_t shared_bytes) {
   const auto bytes = [](int n, int columns, int buffers) {
     return static_cast<std::size_t>(n) * (2 * static_cast<std::size_t>(buffers) *
@@ -237,19 +237,19 @@ inline HeadTiling head_tiling(int states, int hidden_size, std::size_t shared_by
 }
 
 /// 64 columns of 16 rows, as a lane of a warp holds them. With g = lane / 4 and t = lane % 4 these
-/// are 8 t, ..., 8 t + 7 of each 32, of rows g and g + 8: a permutation of the columns that the
-/// fragments of two products name, the same for the states.
+/// are columns 8 t, ..., 8 t + 7 of each 32, of rows g and g + 8. This permutes the columns of the
+/// fragments of two products; states use the same permutation.
 struct HeadUnit {
   uint4 upper[2], lower[2];
 };
 
-/// Up to 8 max_tiles states per pass on tensor cores, which see the states as columns.
+/// Up to 8 max_tiles states per pass on tensor cores, with the states as columns.
 template <class T, int max_tiles>
 __global__ void __launch_bounds__(head_threads, 1)
     multiply_tiles(HeadRows<T> rows, const T* hidden, int states, HeadOutput out,
                    HeadTiling tiling) {
-  constexpr int depth  = max_tiles > 2 ? 2 : 3;  // units under way, as registers allow
-  constexpr int shares = (8 * max_tiles + head_warps - 1) / head_warps;  // states of a warp
+  constexpr int depth  = max_tiles > 2 ? 2 : 3;  // units in flight, as registers allow
+  constexpr int shares = (8 * max_tiles + head_warps - 1) / head_warps;  // states per warp
 
   const int warp = warp_index(), lane = lane_index(), g = lane / 4, t = lane % 4;
   const int first = static_cast<int>(blockIdx.y) * tiling.states;
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(head_threads, 1)
 
   HeadTop found[shares];
   const int step      = static_cast<int>(gridDim.x) * height;
-  int row             = static_cast<int>(blockIdx.x) * height;  // the tile's first
+  int row             = static_cast<int>(blockIdx.x) * height;  // the first row of the tile
   std::uint32_t upper = head_row(rows, row + 16 * group + g);
   std::uint32_t lower = head_row(rows, row + 16 * group + g + 8);
   HeadUnit ring[depth];
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(head_threads, 1)
       }
     }
 
-    __syncthreads();  // the last tile's sums are read
+    __syncthreads();  // the sums of the last tile have been read
     for (int tile = 0; tile < max_tiles; ++tile) {
       if (tile >= tiles) break;
       float* const to       = sums + (warp * tiling.states + 8 * tile + 2 * t) * head_sum_rows + g;
@@ -392,10 +392,10 @@ inline void require_head(bool met, const char* argument, std::int64_t value,
 
 }  // namespace detail
 
-/// Throws for what the kernels cannot take.
+/// Throws for arguments that the kernels do not support.
 ///
-/// \par Errors      Error{shape_mismatch} for pointers that are null or not aligned to sixteen
-///                  bytes, and for sizes; {invalid_option} for more than 64 states
+/// \par Errors      Error{shape_mismatch} for pointers that are null or not aligned to 16 bytes,
+///                  and for sizes; {invalid_option} for more than 64 states
 template <HalfNumber T>
 void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   using detail::require_head;
@@ -416,22 +416,23 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
                "must not be null where the rows are not gathered");
 }
 
-/// Lists of one state that `multiply_head` makes at most.
+/// The maximum number of lists per state that `multiply_head` writes.
 [[nodiscard]] inline int max_head_lists(int rows, const DeviceTraits& device) {
-  const auto tiles = static_cast<int>(divide_up(rows, 16));  // a block has one at least
+  const auto tiles = static_cast<int>(divide_up(rows, 16));  // a block has at least one
   const int blocks = device.multiprocessors * head_blocks_per_multiprocessor;
   const int most   = blocks < detail::most_head_lists ? blocks : detail::most_head_lists;
   return tiles < most ? tiles : most;
 }
 
-/// Multiplies n > 0 states by K > 0 rows and does with the logits what `out` says.
+/// Multiplies n > 0 states by K > 0 rows and stores the logits as `out` says.
 ///
-/// A logit's bits follow from its row, its state, H and the kernel that n and the device choose; K,
-/// the order of the rows, what becomes of the logits, gathering and multiprocessors do not matter.
+/// The bits of a logit depend on its row, its state, H and the kernel, which n and the device
+/// select. K, the order of rows, the kind of output, gathering and the number of multiprocessors do
+/// not change them.
 ///
 /// \par Shapes      hidden [n, H], n <= 64
-/// \par Complexity  K H weights read; n > 4 on tensor cores; one launch
-/// \par Threads     waits for nothing, may be captured into a graph
+/// \par Complexity  reads K H weights; n > 4 on tensor cores; one launch
+/// \par Threads     does not wait; may be captured into a graph
 /// \par Errors      Error{device_failure}
 template <HalfNumber T>
 void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& out,
@@ -468,11 +469,11 @@ void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& ou
         device.multiprocessors, passes, tiling.shared_bytes, tiling);
 }
 
-/// The logits of all rows.
+/// Writes the logits of all rows.
 ///
 /// \par Shapes      hidden [n, H], n <= 64; logits [n, K]
 /// \par Complexity  as `multiply_head`
-/// \par Threads     waits for nothing, may be captured into a graph
+/// \par Threads     does not wait; may be captured into a graph
 /// \par Errors      as `require_head`; Error{shape_mismatch} for a null pointer; {device_failure}
 template <HalfNumber T>
 void fill_logits(const HeadRows<T>& rows, const T* hidden, int states, float* logits,

@@ -1,6 +1,5 @@
 /// \file
-/// KeyValues: where the keys and values of one layer lie in device memory, in one piece or in
-/// pages.
+/// KeyValues: where the keys and values of one layer lie in device memory, contiguous or in pages.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +10,26 @@
 
 namespace tooldecode::cuda {
 
-/// A view of one layer's keys and values, which some engine owns.
+/// A view of one layer's keys and values; the engine owns the memory.
 ///
 /// Slot s of a sequence holds its s-th token; draft node i of a sequence of length L is in slot L +
 /// i. A row is the D numbers of one slot and head, at `offset` from `keys` and from `values`. Rows
-/// are aligned to sixteen bytes, so strides are multiples of eight numbers.
+/// are aligned to 16 bytes, so strides are multiples of eight numbers.
 ///
-/// \par Shapes      in one piece [B, slots, heads, D] in whatever order the strides say; in pages
-///                  [pages, page_size, heads, D]
+/// \par Shapes      contiguous: [B, slots, heads, D] in any order that the strides describe; in
+///                  pages: [pages, page_size, heads, D]
 /// \par Complexity  O(1)
 template <HalfNumber T>
 struct KeyValues {
   T* keys                  = nullptr;
   T* values                = nullptr;
-  std::int64_t slot_stride = 0;  ///< numbers from a slot to the next
-  std::int64_t head_stride = 0;  ///< numbers from a head to the next
-  std::int64_t page_stride = 0;  ///< numbers from a page to the next; in one piece, from a sequence
+  std::int64_t slot_stride = 0;  ///< numbers from one slot to the next
+  std::int64_t head_stride = 0;  ///< numbers from one head to the next
+  std::int64_t page_stride = 0;  ///< numbers from one page, or contiguous sequence, to the next
   const std::int32_t* pages =
-      nullptr;        ///< [B, max_pages] the page of each page_size slots; null: one piece
-  int page_size = 0;  ///< slots of a page
-  int max_pages = 0;  ///< of one sequence
+      nullptr;        ///< [B, max_pages] the page of each page_size slots; null: contiguous
+  int page_size = 0;  ///< slots per page
+  int max_pages = 0;  ///< pages per sequence
 
   [[nodiscard]] __host__ __device__ std::int64_t offset(int sequence, int slot, int head) const {
     if (pages == nullptr) return sequence * page_stride + slot * slot_stride + head * head_stride;

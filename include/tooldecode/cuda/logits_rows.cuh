@@ -1,5 +1,5 @@
 /// \file
-/// LogitsRows: a batch of logits under token masks, and how a block reads a row of it.
+/// LogitsRows: a batch of logits with token masks, and how a block reads a row of it.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace tooldecode::cuda {
 
-/// Logits as a model leaves them, and which tokens are allowed.
+/// A model's logits and the allowed tokens.
 ///
 /// \par Shapes      logits [B, V] with a row every `stride` numbers, aligned to one number; mask
 ///                  [B, ceil(V / 32)] with a row every `mask_stride` words; bits past V are ignored
@@ -31,7 +31,7 @@ struct LogitsRows {
   const std::uint32_t* mask = nullptr;  ///< null: every token is allowed
   std::int64_t mask_stride  = 0;        ///< 0: ceil(V / 32)
 
-  /// \param kernel  the name that messages begin with
+  /// \param kernel  the name at the beginning of error messages
   void require_shape(const char* kernel) const {
     const auto require = [kernel](bool met, const char* argument, std::int64_t value,
                                   const std::string& what) {
@@ -52,19 +52,19 @@ struct LogitsRows {
   }
 };
 
-/// What becomes of logits before a token is drawn; each means what it does in SamplingParameters.
+/// Temperature and cuts, as in SamplingParameters.
 struct SamplingOptions {
-  float temperature = 1;  ///< 0 leaves the logits as they are, for greedy choice
+  float temperature = 1;  ///< 0 leaves logits unchanged, for greedy choice
   int top_k         = 0;  ///< 0 keeps all
   float top_p       = 1;
   float min_p       = 0;
 
-  /// Throws Error{invalid_option} where LogitsPipeline does.
+  /// Throws Error{invalid_option} if LogitsPipeline does.
   void require_valid() const {
     if (top_k < 0) throw Error(Errc::invalid_option, "top_k", top_k, "must be 0 or more");
     static_cast<void>(LogitsPipeline({.temperature = temperature, .top_p = top_p, .min_p = min_p}));
   }
-  /// Whether tokens that the mask allows can be lost.
+  /// Whether a cut can remove tokens that the mask allows.
   [[nodiscard]] bool has_cuts(int vocabulary) const {
     return (top_k != 0 && top_k < vocabulary) || top_p < 1 || min_p > 0;
   }
@@ -75,18 +75,19 @@ namespace detail {
 inline constexpr float logit_limit = 1e30F;
 static_assert(logit_limit == LogitsPipeline::logit_limit);
 
-/// Tokens first, first + 1, ... that one thread looks at together.
+/// Tokens first, first + 1, ... that one thread reads together.
 template <int n>
 struct TokenPack {
   int first;
-  int count;         ///< that the row has, at most n; 0 for a thread that has no more
+  int count;         ///< tokens in the row, at most n; 0 if the thread has no more
   unsigned allowed;  ///< bit i: token first + i can be drawn
-  float logits[n];   ///< tamed and divided by the temperature; unspecified where not allowed
+  float logits[n];   ///< clamped and divided by the temperature; unspecified if not allowed
 };
 
-/// Which tokens a thread may draw of the first packs that are kept; of others it looks again.
+/// The allowed bits of a thread's first packs in shared memory; for later packs it reads the mask
+/// again.
 struct KeptBits {
-  std::uint64_t first = 0, second = 0;  ///< of a batch each
+  std::uint64_t first = 0, second = 0;  ///< of one batch each
 };
 
 /// One row, as the threads of a block read it.
@@ -96,7 +97,7 @@ class MaskedRow {
   static constexpr int pack = pack_size<T>;
   using Tokens              = TokenPack<pack>;
 
-  /// \param cut  the least rank key of a token that can be drawn
+  /// \param cut  tokens with a lower rank key are not allowed
   __device__ MaskedRow(const LogitsRows<T>& rows, int row, float temperature, std::uint64_t cut = 0)
       : logits_(rows.logits + row * (rows.stride == 0 ? rows.vocabulary : rows.stride)),
         mask_(rows.mask == nullptr
@@ -108,15 +109,16 @@ class MaskedRow {
         vocabulary_(rows.vocabulary),
         misalignment_(static_cast<int>(reinterpret_cast<std::uintptr_t>(logits_) % 16)) {}
 
-  /// Calls `visit(Tokens)` in every thread equally often, for the packs of one of `splits` parts of
-  /// the row; a thread meets its tokens in ascending order. Packs begin at multiples of their size.
+  /// Calls `visit(Tokens)` for the packs of one of `splits` parts of the row, equally often in
+  /// every thread. A thread sees its tokens in ascending order. Packs begin at multiples of their
+  /// size.
   template <class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
     const int rank    = static_cast<int>(threadIdx.x);
     const int begin   = begin_of(split, splits);
     const int end     = begin_of(split + 1, splits);
-    // While one pack is looked at, the next two are on their way, and the mask of the third.
+    // While one pack is visited, the next two are being loaded, and the mask of the third.
     unsigned allowed_now  = allowed_bits(begin + rank, end);
     unsigned allowed_next = allowed_bits(begin + rank + threads, end);
     unsigned allowed_then = allowed_bits(begin + rank + 2 * threads, end);
@@ -141,8 +143,8 @@ class MaskedRow {
            sizeof(Pack<T>);
   }
 
-  /// Reads one of `splits` parts into shared memory, `part_bytes` of it, and calls `visit(Tokens)`
-  /// as packs come; a thread meets its tokens in ascending order.
+  /// Reads one of `splits` parts into shared memory of `part_bytes` bytes, and calls
+  /// `visit(Tokens)` as packs arrive. A thread sees its tokens in ascending order.
   template <class Visit>
   __device__ KeptBits for_each_pack_kept_in(Pack<T>* kept, int split, int splits,
                                             Visit visit) const {
@@ -175,7 +177,7 @@ class MaskedRow {
     return bits;
   }
 
-  /// Calls `visit(Tokens)` in each thread for the packs that it visited while they were kept.
+  /// Calls `visit(Tokens)` in each thread for the packs that it loaded into shared memory.
   template <class Visit>
   __device__ void for_each_kept_pack(const Pack<T>* kept, const KeptBits& bits, int split,
                                      int splits, Visit visit) const {
@@ -192,11 +194,12 @@ class MaskedRow {
   }
 
  private:
-  /// Packs of a thread whose mask is awaited before they are asked for; twice as many are on their
-  /// way while some are looked at.
+  /// Packs per thread whose mask bits are loaded before the packs themselves. Two such batches are
+  /// in flight while a third is visited.
   static constexpr int batch = 8;
 
-  /// Of the packs first, first + threads, ... before `end`, the first's lowest.
+  /// Bits of the packs first, first + threads, ... before `end`; the first pack has the lowest
+  /// bits.
   [[nodiscard]] __device__ std::uint64_t bits_of_batch(int first, int end) const {
     if (first >= end) return 0;
     const int threads     = static_cast<int>(blockDim.x);
@@ -239,8 +242,7 @@ class MaskedRow {
     const int left  = index < end ? vocabulary_ - first : 0;
     Tokens tokens{first, left < pack ? left : pack, allowed, {}};
     if (allowed == 0) return tokens;
-    for (int i = 0; i < pack;
-         ++i) {  // as LogitsPipeline does it, to the last bit; NaN is lost here
+    for (int i = 0; i < pack; ++i) {  // as LogitsPipeline, bit for bit; fmaxf and fminf remove NaN
       tokens.logits[i] = fminf(fmaxf(to_float(values.values[i]), -logit_limit), logit_limit);
     }
     if (temperature_ != 1) {
@@ -255,7 +257,6 @@ class MaskedRow {
     return tokens;
   }
 
-  /// Of a pack before `end`.
   __device__ unsigned allowed_bits(int index, int end) const {
     if (index >= end) return 0;
     return allowed_bits_in(mask_ == nullptr ? ~0U : mask_word(index), index);
@@ -273,7 +274,7 @@ class MaskedRow {
     const int first     = index * pack;
     const T* const from = logits_ + first;
     if (misalignment_ == 0 && first + pack <= vocabulary_) return load_pack(from);
-    // Two aligned packs hold one that is not; neither may leave the row.
+    // Two aligned packs contain an unaligned one; neither may leave the row.
     const auto bytes_left = static_cast<std::int64_t>(sizeof(T)) * (vocabulary_ - first);
     if (misalignment_ != 0 && first > 0 && bytes_left >= 32 - misalignment_)
       return load_across(from);
@@ -284,7 +285,7 @@ class MaskedRow {
     return values;
   }
 
-  /// Into shared memory, at once or soon.
+  /// To shared memory, asynchronously if the pack is aligned.
   __device__ void fetch_pack(int index, unsigned allowed, Pack<T>* to) const {
     if (misalignment_ == 0 && (index + 1) * pack <= vocabulary_) {
       copy_async(to, logits_ + index * pack, true);
@@ -319,7 +320,7 @@ class MaskedRow {
   std::uint64_t cut_;
   float temperature_;
   int vocabulary_;
-  int misalignment_;  ///< bytes from the last multiple of sixteen
+  int misalignment_;  ///< bytes past a multiple of 16
 };
 
 }  // namespace detail

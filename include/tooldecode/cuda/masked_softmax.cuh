@@ -1,5 +1,5 @@
 /// \file
-/// Masked softmax, log-softmax and choice of tokens, over batches of logits on the device.
+/// Masked softmax, masked log-softmax and token selection for batches of logits on the device.
 #pragma once
 
 #include <cmath>
@@ -24,8 +24,7 @@
 
 namespace tooldecode::cuda {
 
-/// Where the draws of a batch take their noise from: row i is keyed as the host's
-/// NoiseKey{seed, positions[i] + shift}.
+/// The sampling noise of a batch: row i uses the host's NoiseKey{seed, positions[i] + shift}.
 struct NoiseRows {
   std::uint64_t seed            = 0;
   const std::int64_t* positions = nullptr;  ///< [B] in device memory; not read at temperature 0
@@ -35,7 +34,7 @@ struct NoiseRows {
 namespace detail {
 
 inline constexpr int softmax_threads = 256;
-/// Into how many parts rows go, each a block's.
+/// Into how many parts rows are split, one block each.
 struct SoftmaxSplits {
   static constexpr int min_part = 1024, usual_part = 16384, blocks_at_once = 4;
   int usual, maximum, filling;
@@ -45,12 +44,12 @@ struct SoftmaxSplits {
         maximum(vocabulary > 0 ? static_cast<int>(divide_up(vocabulary, min_part)) : 1),
         filling(blocks_at_once * device_traits().multiprocessors) {}
 
-  /// Of each of that many rows.
+  /// Parts per row for a number of rows.
   [[nodiscard]] int of(int rows) const {
     const int wanted = rows > 0 && filling / rows > usual ? filling / rows : usual;
     return wanted > maximum ? maximum : (wanted > 1 ? wanted : 1);
   }
-  /// Of all together, at most, of that many rows or fewer.
+  /// The most parts of all rows together, for that many rows or fewer.
   [[nodiscard]] std::size_t max_parts(int rows) const {
     const std::int64_t finest = std::int64_t{rows} * maximum;
     const std::int64_t few    = std::int64_t{rows} * (usual > 1 ? usual : 1);
@@ -59,12 +58,12 @@ struct SoftmaxSplits {
   }
 };
 
-/// What the blocks of a row tell each other.
+/// What the blocks of a row exchange.
 struct SoftmaxParts {
   std::uint64_t* cuts;  ///< [B]
-  double* numbers;      ///< [B, splits] sums, or scores
+  double* numbers;      ///< [B, splits] sums or scores
   float* tops;          ///< [B, splits]
-  int* counts;          ///< [B, splits] of tokens, or ids
+  int* counts;          ///< [B, splits] token counts or ids
   int splits;
 
   /// \param parts  of all rows together
@@ -104,7 +103,7 @@ template <Number T, bool is_log>
 __global__ void __launch_bounds__(softmax_threads, 4)
     write_softmax_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
                          SoftmaxParts parts, float* out, std::int32_t* kept) {
-  // What was summed last is read first, while the level-2 cache still has it.
+  // Reads first what was summed last, while it is still in the L2 cache.
   const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int row   = block / parts.splits;
   const int split = block % parts.splits;
@@ -129,12 +128,12 @@ __global__ void __launch_bounds__(softmax_threads, 4)
                      [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
 }
 
-/// A token and the number that it is the best by.
+/// A token and the score that it was chosen by.
 struct Choice {
   double score;
   int token;  ///< -1: none
 
-  /// The better one: greater score, then lower id.
+  /// The greater score wins, then the lower id.
   __device__ static Choice best(const Choice& a, const Choice& b) {
     if (b.token < 0) return a;
     if (a.token < 0) return b;
@@ -143,7 +142,7 @@ struct Choice {
   }
 };
 
-/// `gumbel(word)` in single precision, off by less than 2e-5.
+/// `gumbel(word)` in single precision; the error is less than 2e-5.
 __device__ inline float rough_gumbel(std::uint32_t word) {
   const float above = (static_cast<float>(~word) + 0.5F) * 0x1p-32F;  // 1 - u, precise near 0
   float rate        = 0;                                              // -log(u)
@@ -155,7 +154,7 @@ __device__ inline float rough_gumbel(std::uint32_t word) {
   return -__logf(rate);
 }
 
-/// values[index] without an address, which numbers in registers have not.
+/// values[index] without an address, because numbers in registers have none.
 template <int n, class Value>
 __device__ inline Value pick(const Value* values, int index) {
   if constexpr (n == 1) {
@@ -167,13 +166,13 @@ __device__ inline Value pick(const Value* values, int index) {
   }
 }
 
-/// The token of greatest logit + noise among those that one thread sees, in ascending order.
+/// The token with the greatest logit + noise among those that one thread sees, in ascending order.
 ///
-/// The logarithms of noise are taken only where a bound of it lets the token win, and in double
-/// only where single precision leaves open which token wins.
+/// Computes logarithms of noise only if a bound lets the token win, and in double only if single
+/// precision leaves open which token wins.
 class GumbelChoice {
  public:
-  /// \param position  of the drawn token
+  /// \param position  position of the token to draw
   __device__ GumbelChoice(std::uint64_t seed, std::uint64_t position)
       : seed_(seed), position_(position) {}
 
@@ -194,7 +193,8 @@ class GumbelChoice {
         candidates |= static_cast<unsigned>(can) << i;
       }
       candidates &= tokens.allowed;
-      // Few, and not the same in all lanes: each lane goes from one of its own to the next.
+      // There are few candidates, and they differ from lane to lane: each lane steps from one of
+      // its candidates to its next.
       for (; candidates != 0; candidates &= candidates - 1) {
         const int next = __ffs(static_cast<int>(candidates)) - 1;
         see(tokens.first + next, pick<n>(tokens.logits, next), pick<n>(words, next));
@@ -203,7 +203,7 @@ class GumbelChoice {
     known_ = warp_greatest(token_ < 0 ? known_ : fmaxf(known_, rough_ - error_of(rough_)));
   }
 
-  /// Of the thread's tokens, unless another lane's is better.
+  /// The thread's best token; none if another lane's is better for certain.
   [[nodiscard]] __device__ Choice choice() const {
     if (token_ < 0 || rough_ + error_of(rough_) < known_) return {-INFINITY, -1};
     return {score_of(logit_, word_), token_};
@@ -222,10 +222,10 @@ class GumbelChoice {
     words[2]          = noise.z;
     words[3]          = noise.w;
   }
-  /// Of a rough score.
+  /// Error bound of a rough score.
   __device__ static float error_of(float score) { return 2.5e-5F + 2.4e-7F * fabsf(score); }
 
-  /// \param bound  of the score, in rounded arithmetic
+  /// \param bound  upper bound of the score, in rounded arithmetic
   [[nodiscard]] __device__ bool can_win(float bound) const {
     return bound + error_of(bound) > known_;
   }
@@ -248,14 +248,14 @@ class GumbelChoice {
   }
 
   std::uint64_t seed_, position_;
-  float known_        = -INFINITY;  ///< some token of the warp scores no less
+  float known_        = -INFINITY;  ///< some token of the warp has at least this score
   float rough_        = -INFINITY;
   float logit_        = 0;
   std::uint32_t word_ = 0;
   int token_          = -1;
 };
 
-/// The token of greatest logit among those that one thread sees, in ascending order.
+/// The token with the greatest logit among those that one thread sees, in ascending order.
 class GreedyChoice {
  public:
   template <int n>
@@ -277,7 +277,7 @@ struct ChoiceShared {
   BlockFold<Choice, softmax_threads>::Storage fold;
 };
 
-// Eight numbers of two bytes a pack: with more than three blocks at once, some registers spill.
+// With eight numbers per pack (two bytes each) and more than three blocks at once, registers spill.
 template <Number T, bool is_greedy>
 __global__ void __launch_bounds__(softmax_threads, is_greedy&& pack_size<T> == 8 ? 3 : 4)
     find_tokens_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
@@ -308,10 +308,10 @@ __global__ void __launch_bounds__(softmax_threads, is_greedy&& pack_size<T> == 8
   }
 }
 
-inline constexpr int merge_choices_rows = 4;  // of a block, a warp's each
+inline constexpr int merge_choices_rows = 4;  // rows per block, one warp each
 
-/// The best of each row's parts. A kernel of its own, since a last block would have to be counted
-/// in memory that somebody sets to zero, which takes as long as a launch.
+/// Merges the choices of each row's parts. This is a separate kernel: to find the last block you
+/// need a counter in memory that something sets to zero, which takes as long as a launch.
 template <int rows_of_block>
 __global__ void __launch_bounds__(rows_of_block* warp_size)
     merge_choices_kernel(int rows, SoftmaxParts parts, TokenId* tokens) {
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(rows_of_block* warp_size)
   if (lane_index() == 0) tokens[row] = best.token;
 }
 
-/// Checks a call, lays out its workspace and finds the cuts; null where there are none.
+/// Checks a call, lays out its workspace and finds the cuts, which are null if there are none.
 template <Number T>
 SoftmaxParts prepare_rows(const LogitsRows<T>& rows, const SamplingOptions& options,
                           const Workspace& workspace, const char* kernel, cudaStream_t stream) {
@@ -378,8 +378,8 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 
 }  // namespace detail
 
-/// Bytes of workspace that are enough on the current device for each of the functions below, of
-/// that many rows and words or fewer.
+/// Bytes of workspace for each of the functions below, enough on the current device for that many
+/// rows and words or fewer.
 ///
 /// \par Errors      Error{device_failure}
 [[nodiscard]] inline std::size_t masked_softmax_workspace_bytes(int rows, int vocabulary) {
@@ -389,20 +389,20 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
   return layout.bytes();
 }
 
-/// Writes softmax(logits / temperature) over the tokens that mask and cuts leave, 0 elsewhere; 0 too
-/// for what is below 2^-126.
+/// Writes softmax(logits / temperature) over the tokens that mask and cuts leave, 0 elsewhere.
+/// Probabilities below 2^-126 are written as 0.
 ///
-/// As for LogitsPipeline, logits may be anything: NaN and -infinity are very small numbers and
-/// +infinity a very large one, so that only the mask forbids. A row without an allowed token is all
-/// zeros and 0 tokens are kept.
+/// Logits may be anything, as in LogitsPipeline: NaN and -infinity count as a very small number and
+/// +infinity as a very large one, so only the mask forbids. A row without an allowed token is all
+/// zeros with 0 tokens kept.
 ///
 /// \param kept  how many tokens can be drawn; may be null
 ///
 /// \par Shapes      probabilities [B, V]; kept [B]
-/// \par Complexity  one launch, one reading of the logits without packs that the mask forbids, and
-///                  one writing, where code compiled for 9.0 or later runs and where clusters of
-///                  blocks have room for a row; else two launches and a second reading, partly from
-///                  the level-2 cache; cuts cost what `find_cuts` says; sums in a fixed order
+/// \par Complexity  one launch that reads the logits once, except packs that the mask forbids, and
+///                  writes once, if the code is compiled for 9.0 or later and a row fits into a
+///                  cluster of blocks; else two launches and a second read, partly from the L2
+///                  cache. Cuts add the cost of `find_cuts`. Sums have a fixed order
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 template <Number T>
@@ -413,7 +413,7 @@ void fill_masked_softmax(const LogitsRows<T>& rows, const SamplingOptions& optio
                               stream);
 }
 
-/// Writes log(softmax(logits / temperature)) likewise, -infinity elsewhere.
+/// Writes log(softmax(logits / temperature)) in the same way, -infinity elsewhere.
 ///
 /// \par Shapes      logs [B, V]; kept [B]
 /// \par Complexity  as `fill_masked_softmax`
@@ -426,16 +426,15 @@ void fill_masked_log_softmax(const LogitsRows<T>& rows, const SamplingOptions& o
                              stream);
 }
 
-/// Chooses a token for each row: what LogitsPipeline and `find_token` choose on the host.
+/// Chooses a token for each row, the same one as LogitsPipeline and `find_token` on the host.
 ///
-/// At temperature 0 the token of the greatest logit, else a draw from the distribution by the
-/// Gumbel noise of the row's position; the lowest id among equals; -1 where the mask allows
-/// nothing.
+/// At temperature 0 this is the token with the greatest logit, else a draw with the Gumbel noise of
+/// the row's position. Ties go to the lowest id; -1 if the mask allows nothing.
 ///
 /// \par Shapes      tokens [B]
-/// \par Complexity  one launch, and where few rows are split over blocks a small one that merges
-///                  their choices; one reading of the logits, without those of packs that the mask
-///                  forbids; cuts cost what `find_cuts` says
+/// \par Complexity  one launch, and a small one to merge if few rows are split over blocks; reads
+///                  the logits once, except packs that the mask forbids; cuts add the cost of
+///                  `find_cuts`
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 /// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
@@ -454,7 +453,7 @@ void find_tokens(const LogitsRows<T>& rows, const SamplingOptions& options, cons
   const bool is_greedy = options.temperature == 0;
   require(tokens != nullptr, "tokens");
   require(is_greedy || noise.positions != nullptr, "positions");
-  // The best token survives every cut.
+  // Every cut keeps the best token.
   const detail::SoftmaxParts parts =
       detail::prepare_rows(rows, is_greedy ? SamplingOptions{.temperature = 0} : options, workspace,
                            "find_tokens", stream);

@@ -1,5 +1,5 @@
 /// \file
-/// The numbers that kernels read: F32, F16 and BF16, sixteen bytes at a time; and keys that sort
+/// The number types of kernels: F32, F16 and BF16, loaded 16 bytes at a time; and keys that sort
 /// them.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace tooldecode::cuda {
 
-/// What weights, states and logits may be: float, __half or __nv_bfloat16.
+/// Types of weights, states and logits: float, __half or __nv_bfloat16.
 template <class T>
 concept Number =
     std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
@@ -37,7 +37,7 @@ concept HalfNumber = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat1
   return __bfloat162float(x);
 }
 
-/// To nearest, ties to even.
+/// Rounds to nearest, ties to even.
 template <Number T>
 [[nodiscard]] __host__ __device__ inline T from_float(float x) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -49,7 +49,7 @@ template <Number T>
   }
 }
 
-/// How many numbers sixteen bytes hold, the widest load.
+/// Numbers in 16 bytes, the widest load.
 template <Number T>
 inline constexpr int pack_size = 16 / static_cast<int>(sizeof(T));
 
@@ -59,12 +59,12 @@ struct alignas(16) Pack {
   T values[pack_size<T>];
 };
 
-/// Whether packs can be loaded from a pointer: it is there and aligned to sixteen bytes.
+/// Whether packs can be loaded from a pointer: it is not null and is aligned to 16 bytes.
 [[nodiscard]] inline bool is_pack_aligned(const void* pointer) {
   return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
 }
 
-/// One load; `from` is aligned to sixteen bytes.
+/// One load; `from` is aligned to 16 bytes.
 template <Number T>
 [[nodiscard]] __device__ inline Pack<T> load_pack(const T* from) {
   Pack<T> pack;
@@ -72,7 +72,7 @@ template <Number T>
   return pack;
 }
 
-/// 2^x in one instruction: off by 2^-22 of it, 0 below 2^-126.
+/// 2^x in one instruction; relative error 2^-22, 0 below 2^-126.
 [[nodiscard]] __device__ inline float fast_exp2(float x) {
 #if defined(__CUDA_ARCH__)
   float power = 0;
@@ -82,23 +82,23 @@ template <Number T>
   return exp2f(x);
 #endif
 }
-/// e^x for x <= 0, off by 2^-22 and |x| 2^-24 of it.
+/// e^x for x <= 0; relative error 2^-22 + |x| 2^-24.
 [[nodiscard]] __device__ inline float fast_exp(float x) {
   return fast_exp2(x * 1.44269504F);
 }
 
-/// A word that compares as the float does, -0 below 0.
+/// A word that orders like the float, with -0 below 0.
 [[nodiscard]] __device__ inline std::uint32_t ordered_bits(float x) {
   const std::uint32_t bits = __float_as_uint(x);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }
-/// The float of an ordered word.
+/// Inverse of `ordered_bits`.
 [[nodiscard]] __device__ inline float from_ordered_bits(std::uint32_t word) {
   return __uint_as_float((word & 0x80000000U) != 0 ? word & 0x7FFFFFFFU : ~word);
 }
 
-/// A key that is greater for a greater score and, of equal scores (0 and -0 are), for a lower
-/// index; never 0. Scores are not NaN.
+/// A key that is greater for a greater score and, for equal scores (0 equals -0), for a lower
+/// index. It is never 0. Scores must not be NaN.
 [[nodiscard]] __device__ inline std::uint64_t rank_key(float score, std::uint32_t index) {
   return static_cast<std::uint64_t>(ordered_bits(score + 0.0F)) << 32 | (0xFFFFFFFFU - index);
 }

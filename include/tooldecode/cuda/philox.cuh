@@ -1,5 +1,5 @@
 /// \file
-/// The noise of core/philox.hpp on the device: the same words, and so the same draws.
+/// The sampling noise of core/philox.hpp on the device: the same words, so the same draws.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace tooldecode::cuda {
 /// The four noise words of tokens 4 g, ..., 4 g + 3 at an absolute position; equal to the host's
 /// `noise_words`.
 ///
-/// \par Complexity  O(1), twenty multiplications
+/// \par Complexity  O(1), 20 multiplications
 /// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
 [[nodiscard]] __host__ __device__ inline uint4 noise_words(
     std::uint64_t seed, std::uint64_t position, std::uint32_t group,

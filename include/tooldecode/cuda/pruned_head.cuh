@@ -1,6 +1,6 @@
 /// \file
-/// project_topk: the likeliest tokens of hidden states, of the rows of an LM head that a draft
-/// multiplies; the device's FrequencyRankedHead.
+/// project_topk: the most likely tokens of hidden states among the rows of a pruned LM head; the
+/// device's FrequencyRankedHead.
 #pragma once
 
 #include <cstddef>
@@ -21,29 +21,30 @@
 
 namespace tooldecode::cuda {
 
-/// Where the results of n states go, of each by logit descending, then by token ascending.
+/// Where the results of n states are written; each state's tokens by descending logit, then
+/// ascending token.
 struct TopTokensView {
   TokenId* tokens    = nullptr;  ///< [n, k] -1 past the last
   float* logits      = nullptr;  ///< [n, k] -infinity past the last
-  float* log_sum_exp = nullptr;  ///< [n] of all allowed rows; -infinity where there are none
+  float* log_sum_exp = nullptr;  ///< [n] over all allowed rows; -infinity if there are none
 };
 
 namespace detail {
 
-// A thread for each list.
+// One thread per list.
 inline constexpr int merge_lists_threads = most_head_lists;
 
 struct MergeListsShared {
-  std::uint64_t firsts[most_head_lists];  // of lists, the greatest of each
-  int greater[most_head_lists];           // firsts than each
+  std::uint64_t firsts[most_head_lists];  // the greatest key of each list
+  int greater[most_head_lists];           // number of first keys that are greater
   std::uint64_t
-      above[WarpTopK::capacity * WarpTopK::capacity];  // keys above the least that is kept
+      above[WarpTopK::capacity * WarpTopK::capacity];  // keys above the least one that is kept
   LogSumExp sums[merge_lists_threads / warp_size];
-  unsigned long long least;  // as atomics have it
-  int count;                 // of those above
+  unsigned long long least;  // the type that atomics take
+  int count;                 // of the keys in `above`
 };
 
-/// How many of the keys first, ..., last - 1 are greater than one.
+/// The number of keys first, ..., last - 1 that are greater than a key.
 __device__ inline int count_greater(const std::uint64_t* keys, int first, int last,
                                     std::uint64_t than) {
   int count = 0;
@@ -52,13 +53,13 @@ __device__ inline int count_greater(const std::uint64_t* keys, int first, int la
   return count;
 }
 
-/// Merges the lists of one state per block. The k-th greatest of the lists' firsts bounds what can
-/// be kept: above it are keys of less than k lists, few enough to be ranked by counting, and what
-/// is then left of the k places is filled with it. A kernel of its own, since a last block would
-/// merge them state by state, which takes longer than a launch from two states on.
+/// Merges the lists of one state per block. The k-th greatest of the lists' first keys is a lower
+/// bound of what is kept. Only keys of fewer than k lists exceed it, few enough to rank by
+/// counting; the bound fills what is then left of the k places. This is a separate kernel: a last
+/// block would merge state by state, which takes longer than a launch from two states on.
 template <int threads>
 __global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopTokensView to) {
-  constexpr int batch = 4;  // loads under way
+  constexpr int batch = 4;  // loads in flight
   auto& memory        = shared<MergeListsShared>();
   const int state = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   const std::int64_t first        = static_cast<std::int64_t>(state) * out.lists;
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopT
   sum.warp_merge();
   if (lane_index() == 0) memory.sums[warp_index()] = sum;
   __syncthreads();
-  if (out.lists >= out.k) {  // several threads compare a list's first with their share of all
+  if (out.lists >= out.k) {  // several threads compare a list's first key, each with a part of all
     const int shares = threads / out.lists, list = thread % out.lists, share = thread / out.lists;
     if (share < shares) {
       const int greater = count_greater(memory.firsts, out.lists * share / shares,
@@ -125,8 +126,8 @@ __global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopT
 
 }  // namespace detail
 
-/// Bytes of workspace that are enough on the current device for `project_topk` of that many states,
-/// rows and tokens or fewer.
+/// Bytes of workspace for `project_topk`, enough on the current device for that many states, rows
+/// and tokens or fewer.
 ///
 /// \par Errors      Error{device_failure}
 [[nodiscard]] inline std::size_t pruned_head_workspace_bytes(int states, int rows, int k) {
@@ -138,19 +139,18 @@ __global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopT
   return layout.bytes();
 }
 
-/// The k likeliest tokens of each of n states and the log-sum-exp of all, of the rows that the
-/// state's mask allows. Logits that are NaN count as -infinity, which is never kept.
+/// The k most likely tokens of each of n states, and the log-sum-exp, both over the rows that the
+/// state's mask allows. NaN logits count as -infinity, which is never kept.
 ///
-/// The weights are read once and the logits are never written: each block keeps the k greatest of
-/// its rows, and a second kernel merges what the blocks found. The ranking is that of the bits that
-/// `fill_logits` writes, which neither masks nor k nor other rows change; the log-sum-exp has the
-/// same bits for the same arguments on one device.
+/// The weights are read once and no logits are written: each block keeps the k greatest of its
+/// rows, and a second kernel merges the blocks' lists. The ranking uses the same bits that
+/// `fill_logits` writes; masks, k and other rows do not change them. The log-sum-exp has the same
+/// bits for the same arguments on one device.
 ///
 /// \par Shapes      hidden [n, H], n <= 64; masks [n, mask_words] or null, tokens past them are
 ///                  forbidden; 1 <= k <= 32
-/// \par Complexity  K H weights read; n > 4 on tensor cores; two launches
-/// \par Threads     waits for nothing, may be captured into a graph; one workspace per overlapping
-///                  call
+/// \par Complexity  reads K H weights; n > 4 on tensor cores; two launches
+/// \par Threads     does not wait; may be captured into a graph; one workspace per overlapping call
 /// \par Errors      as `require_head`; Error{invalid_option} for another k; {shape_mismatch} for a
 ///                  workspace too small; {device_failure}
 /// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, eq. 3 and 4

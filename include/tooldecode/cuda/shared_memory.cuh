@@ -1,5 +1,5 @@
 /// \file
-/// A block's shared memory, all of which is one structure.
+/// A block's shared memory as one structure.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@ namespace tooldecode::cuda {
 
 extern __shared__ __align__(16) unsigned char shared_memory[];
 
-/// The block's shared memory as one structure; the launch says how much there is.
+/// The block's shared memory as one structure; its size is set at launch.
 template <class T>
 [[nodiscard]] __device__ inline T& shared() {
   return *reinterpret_cast<T*>(shared_memory);

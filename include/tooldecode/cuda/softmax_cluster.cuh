@@ -51,7 +51,7 @@ struct ExpSum {
     count += __popc(tokens.allowed);
   }
 
-  /// The lanes' sums in one, in a fixed order; called by all lanes.
+  /// Merges the lanes' sums in a fixed order; called by all lanes.
   [[nodiscard]] __device__ ExpSum of_warp() const {
     const float best = warp_greatest(top);
     return {best, warp_sum(count),
@@ -59,16 +59,15 @@ struct ExpSum {
   }
 };
 
-/// What turns a row's logits into what is written.
+/// What turns a row's logits into outputs.
 struct SoftmaxScale {
   float top;
-  float scale;  ///< that probabilities are multiplied by, or that logarithms lose
+  float scale;  ///< factor of probabilities, or what is subtracted from logarithms
 
   SoftmaxScale() = default;
   __device__ SoftmaxScale(const ExpSum& row, bool is_log)
       : top(row.top), scale(static_cast<float>(is_log ? log(row.sum) : 1 / row.sum)) {}
 
-  /// \param to  the row's
   template <bool is_log, int n>
   __device__ void write(const TokenPack<n>& tokens, float* to) const {
     float values[n];
@@ -90,10 +89,10 @@ struct SoftmaxScale {
   }
 };
 
-// Three blocks of them run at once where a multiprocessor has 1024 threads, and with 64 registers.
+// With 64 registers, three such blocks run at once on a multiprocessor of 1024 threads.
 inline constexpr int softmax_cluster_threads = 320;
 
-/// Before the packs that a block keeps.
+/// Lies before the packs that a block keeps.
 struct alignas(16) SoftmaxClusterShared {
   ExpSum warps[softmax_cluster_threads / warp_size];
   ExpSum part;
@@ -137,28 +136,28 @@ __global__ void __launch_bounds__(softmax_cluster_threads, 3)
       if (rank == 0 && kept != nullptr) kept[row] = all.count;
     }
   }
-  cluster_barrier();  // behind which a block may end: no other looks into its memory any more
+  cluster_barrier();  // after it a block may end: no other block reads its memory any more
   const SoftmaxScale scale = memory.scale;
   float* const to          = out + static_cast<std::int64_t>(row) * rows.vocabulary;
   from.for_each_kept_pack(packs, bits, rank, blocks,
                           [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
 }
 
-/// How many blocks hold a row; 0 where no number of them can, or the code knows no clusters.
+/// The number of blocks that hold a row; 0 if no number can, or if the code has no clusters.
 template <Number T, bool is_log>
 int softmax_cluster_blocks(int rows, int vocabulary) {
   if (code_capability(softmax_cluster_kernel<T, is_log>) < 90) return 0;
   const DeviceTraits device            = device_traits();
-  constexpr std::size_t kept_by_system = 1024;  // of each block's shared memory
+  constexpr std::size_t kept_by_system = 1024;  // per block, reserved by the system
   const auto at_once                   = [&](int blocks) {
     return (device.shared_bytes + kept_by_system) /
            (softmax_cluster_bytes<T>(vocabulary, blocks) + kept_by_system);
   };
-  // Several blocks of a multiprocessor, so that one reads while another writes.
+  // Several blocks per multiprocessor, so that one reads while another writes.
   for (const std::size_t wanted : {3, 2, 1}) {
     for (int blocks = 1; blocks <= max_cluster_blocks; blocks *= 2) {
       if (at_once(blocks) < wanted) continue;
-      // Few rows are spread as far as they go, while each thread has a pack.
+      // Spreads few rows over as many blocks as possible while each thread has a pack.
       constexpr int min_part = softmax_cluster_threads * pack_size<T>;
       while (2 * blocks <= max_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
              vocabulary / (2 * blocks) >= min_part) {

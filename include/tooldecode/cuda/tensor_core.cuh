@@ -1,6 +1,5 @@
 /// \file
-/// Small matrices that a warp loads and multiplies together: tensor cores, or shuffles where there
-/// are none.
+/// Small matrix products of a warp: tensor cores, or shuffles on devices without them.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ __device__ inline float half_of(std::uint32_t word, int which) {
 
 }  // namespace detail
 
-/// c += a b for a [16, 16], b [16, 8] and c [16, 8], F32 sums.
+/// c += a b for a [16, 16], b [16, 8] and c [16, 8]; sums are F32.
 ///
 /// With g = lane / 4 and t = lane % 4 a lane holds of a: row g, columns 2t and 2t + 1; row g + 8,
 /// the same; row g, columns 2t + 8 and 2t + 9; row g + 8, the same. Of b, column g: rows 2t and 2t
@@ -80,9 +79,9 @@ __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
 #endif
 }
 
-/// Four 8 x 8 matrices out of shared memory: lane l says where row l % 8 of matrix l / 8 begins,
-/// aligned to sixteen bytes, and gets of each the columns 2t and 2t + 1 of row g, with g = lane / 4
-/// and t = lane % 4.
+/// Loads four 8 x 8 matrices from shared memory. Lane l passes where row l % 8 of matrix l / 8
+/// begins, aligned to 16 bytes, and gets columns 2t and 2t + 1 of row g of each matrix, with g =
+/// lane / 4 and t = lane % 4.
 ///
 /// \par Threads     called by all 32 lanes
 /// \par Source      PTX ISA, ldmatrix
@@ -103,7 +102,7 @@ __device__ inline void load_matrices(std::uint32_t (&to)[4], const T* row) {
 #endif
 }
 
-/// The same of the matrices transposed: rows 2t and 2t + 1 of column g.
+/// Loads the matrices transposed: the lane gets rows 2t and 2t + 1 of column g.
 ///
 /// \par Threads     called by all 32 lanes
 /// \par Source      PTX ISA, ldmatrix

@@ -1,5 +1,5 @@
 /// \file
-/// Where top-k, top-p and min-p cut each row of a batch, found without sorting.
+/// Finds where top-k, top-p and min-p cut each row of a batch, without sorting.
 #pragma once
 
 #include <cmath>
@@ -17,10 +17,10 @@ namespace tooldecode::cuda {
 
 namespace detail {
 
-// The most of a block: with more, registers spill.
+// The most per block: with more, registers spill.
 inline constexpr int search_threads = 512;
 
-/// What a search looks for.
+/// The cuts to find.
 struct CutOptions {
   static constexpr unsigned by_count = 1, by_mass = 2;
   unsigned goals;
@@ -34,11 +34,12 @@ struct CutOptions {
 struct SearchHistogram {
   static constexpr int bins = 2048;
   static constexpr int part = bins / warp_size;  ///< bins that one lane adds up
-  // A word of padding after each part: lanes that walk their parts in step use different banks.
+  // A word of padding after each part, so that lanes that walk their parts in step use different
+  // banks.
   static constexpr int words = bins + warp_size;
 
   std::uint32_t counts[words];
-  std::uint32_t low[words], high[words];  ///< halves of masses, since atomics of 32 bits are fast
+  std::uint32_t low[words], high[words];  ///< halves of masses, because 32-bit atomics are fast
 
   __device__ static int place(int bin) { return bin + bin / part; }
 
@@ -64,9 +65,9 @@ struct SearchHistogram {
   }
 };
 
-/// The bin in which the tokens, the best first, reach the weight that is wanted.
+/// The bin in which the tokens, best first, reach the wanted weight.
 struct FoundBin {
-  std::uint64_t wanted;  ///< of the bin's own weight; 0: nothing is to be cut
+  std::uint64_t wanted;  ///< the part of it that this bin must give; 0: no cut
   unsigned bin;
   unsigned count;  ///< tokens in it
 };
@@ -75,15 +76,14 @@ struct SearchShared {
   SearchHistogram histogram;
   FoundBin found;
   std::uint32_t top;                ///< ordered bits of the best logit; 0: no token
-  std::uint32_t minimum, greatest;  ///< ordered bits of the logits in the bin found
+  std::uint32_t minimum, greatest;  ///< ordered bits of the logits in the found bin
 };
 
 /// The search in one row, by one block of any size.
 ///
-/// Bins of the distance to the best logit come first, since they spread logits evenly; then digits
-/// of (logit, id) within the one bin where the cut lies. Each pass reads the row once more, from
-/// the level-2 cache. Counts and masses are integers, hence the same in whatever order they are
-/// added.
+/// The first bins are distances to the best logit, which spread logits evenly; the next are digits
+/// of (logit, id) within the bin of the cut. Each pass reads the row again, from the L2 cache.
+/// Counts and masses are integers, so the order of addition does not matter.
 template <Number T>
 class ThresholdSearch {
  public:
@@ -98,7 +98,7 @@ class ThresholdSearch {
     find_top();
     if (memory_.top == 0) return 0;
     std::uint64_t cut = 0;
-    // One body for both, so that its code and registers are there once.
+    // One body for both cuts, so that code and registers exist once.
     for (unsigned left = options.goals; left != 0; left &= left - 1) {
       const bool by_mass = (left & CutOptions::by_count) == 0;
       cut                = find_cut_of(
@@ -112,13 +112,13 @@ class ThresholdSearch {
   }
 
  private:
-  static constexpr float nearest  = 16;  ///< distances from here on share the last bin
+  static constexpr float nearest  = 16;  ///< greater distances share the last bin
   static constexpr int digit_bits = 11;
   static_assert(1 << digit_bits == SearchHistogram::bins);
 
   __device__ static int bit_width(std::uint32_t x) { return 32 - __clz(static_cast<int>(x)); }
 
-  /// Calls `visit(logit, id)` for the thread's tokens from a rank key on.
+  /// Calls `visit(logit, id)` for the thread's tokens with at least this rank key.
   template <class Visit>
   __device__ void for_each(std::uint64_t cut, Visit visit) const {
     row_.for_each_pack(0, 1, [&](const auto& tokens) {
@@ -146,9 +146,10 @@ class ThresholdSearch {
     top_ = from_ordered_bits(memory_.top);
   }
 
-  /// A token's share of the mass, in fixed point with the best token's as 2^mass_bits.
+  /// A token's mass in fixed point; the best token's is 2^mass_bits.
   ///
-  /// Doubles only for the tokens that matter: most lie far below, and their whole mass is small.
+  /// Uses double only for the tokens that matter: most lie far below, and their total mass is
+  /// small.
   __device__ std::uint64_t mass_of(float logit) const {
     const double distance = static_cast<double>(top_) - static_cast<double>(logit);
     if (distance >= 40) return 0;
@@ -168,8 +169,8 @@ class ThresholdSearch {
                        : last);
   }
 
-  /// The rank key that the first tokens from `cut` on have whose number is `amount` or whose mass
-  /// is that share of the whole; `cut` where all of them are needed.
+  /// The rank key down to which the tokens from `cut` on reach a number of `amount`, or that share
+  /// of their mass; `cut` if all are needed.
   __device__ std::uint64_t find_cut_of(std::uint64_t cut, bool by_mass, double amount) {
     FoundBin found = find_bin_of_distance(cut, by_mass, amount);
     if (found.wanted == 0) return cut;
@@ -180,7 +181,7 @@ class ThresholdSearch {
 
     // Keys of the bin's tokens, without the bits that all of them share.
     int open             = bit_width(range) + id_bits_;  // bits of the key not yet known
-    std::uint64_t prefix = 0;                            // the others
+    std::uint64_t prefix = 0;                            // the known bits
     do {
       const int next = open > digit_bits ? open - digit_bits : 0;
       memory_.histogram.clear();
@@ -206,7 +207,7 @@ class ThresholdSearch {
   __device__ FoundBin find_bin_of_distance(std::uint64_t cut, bool by_mass, double amount) {
     memory_.histogram.clear();
     __syncthreads();
-    unsigned far           = 0;  // most tokens; added up apart, since they share one bin
+    unsigned far           = 0;  // most tokens; counted apart, because they share one bin
     std::uint64_t far_mass = 0;
     for_each(cut, [&](float logit, std::uint32_t) {
       const int bin            = bin_of(logit);
@@ -253,7 +254,7 @@ class ThresholdSearch {
     __syncthreads();
   }
 
-  /// Where the weights, the greatest bin first, reach `wanted_of(their sum)`; 0 of it cuts nothing.
+  /// The bin where weights, greatest bin first, reach `wanted_of(their sum)`; 0 cuts nothing.
   template <class Wanted>
   __device__ FoundBin find_bin(bool by_mass, Wanted wanted_of) {
     __syncthreads();
@@ -262,7 +263,7 @@ class ThresholdSearch {
       const int first    = SearchHistogram::bins - 1 - part * lane_index();
       std::uint64_t mine = 0;
       for (int i = 0; i < part; ++i) mine += memory_.histogram.weight(first - i, by_mass);
-      std::uint64_t through = mine;  // of this lane and of those before it
+      std::uint64_t through = mine;  // sum over this lane and those before it
       for (int step = 1; step < warp_size; step *= 2) {
         const std::uint64_t before =
             __shfl_up_sync(whole_warp, through, static_cast<unsigned>(step));
@@ -303,16 +304,16 @@ __global__ void __launch_bounds__(search_threads, 1)
 
 }  // namespace detail
 
-/// Writes the least rank key of each row that top-k, then top-p, then min-p keep: a token is kept
-/// where `rank_key(logit / temperature, id)` is not less. 0 keeps all.
+/// Writes, for each row, the least rank key that top-k, then top-p, then min-p keep: tokens with
+/// `rank_key(logit / temperature, id)` at or above it are kept. 0 keeps all.
 ///
-/// The kept tokens are those of LogitsPipeline. Masses are added in fixed point, off by less than
-/// 1e-6 of what lies below e^-14 of the best and 1e-12 of the rest, and exactly where they are
-/// equal; a sum that lies as near as this to top-p can fall on the other side of it.
+/// The kept tokens are those of LogitsPipeline. Masses are added in fixed point. The error is less
+/// than 1e-6 of the mass below e^-14 of the best token and 1e-12 of the rest; equal masses stay
+/// equal. A sum this near to top-p can fall on the other side of it.
 ///
 /// \par Shapes      cuts [B]
-/// \par Complexity  one launch, a block per row; three to six readings of a row for each of top-k
-///                  and top-p, all but the first from the level-2 cache
+/// \par Complexity  one launch, a block per row; reads a row three to six times for each of top-k
+///                  and top-p, all but the first from the L2 cache
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 template <Number T>

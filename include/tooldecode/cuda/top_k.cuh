@@ -1,6 +1,6 @@
 /// \file
-/// The greatest keys and the log-sum-exp of what a warp is shown, and how those of many warps are
-/// merged: the device's TopK.
+/// The device's TopK: the greatest keys and the log-sum-exp that a warp has seen, and merging over
+/// warps.
 ///
 /// | name | called by | result is valid in |
 /// | --- | --- | --- |
@@ -18,7 +18,7 @@
 
 namespace tooldecode::cuda {
 
-/// log(sum(exp(x))) of numbers that come one by one, none of them NaN or -infinity.
+/// log(sum(exp(x))) of a stream of numbers, none of them NaN or -infinity.
 ///
 /// \par Shapes      one number per call
 /// \par Complexity  O(1) per call, one exponential
@@ -37,38 +37,38 @@ struct LogSumExp {
     }
   }
   __device__ void merge(const LogSumExp& other) {
-    if (other.sum == 0) return;  // of nothing: -infinity less -infinity is NaN
+    if (other.sum == 0) return;  // the other is empty: -infinity less -infinity is NaN
     const float top = other.greatest > greatest ? other.greatest : greatest;
 
     sum      = sum * expf(greatest - top) + other.sum * expf(other.greatest - top);
     greatest = top;
   }
-  /// Merges the lanes' in a fixed order.
+  /// Merges the lanes' sums in a fixed order.
   __device__ void warp_merge() {
     const float top = warp_greatest(greatest);
 
     sum      = warp_sum(sum == 0 ? 0 : sum * expf(greatest - top));
     greatest = top;
   }
-  /// -infinity of nothing.
+  /// -infinity if empty.
   [[nodiscard]] __device__ float value() const {
     return sum == 0 ? -INFINITY : greatest + logf(sum);
   }
 };
 
-/// The greatest of the keys that a warp has been shown, at most one per lane; 0 is no key.
+/// The greatest keys that a warp has seen, at most one per lane; 0 is no key.
 ///
 /// \par Shapes      32 keys per call
 /// \par Complexity  `add` O(1) while no key is among the k greatest, O(1) for each that is; `merge`
 ///                  six shuffles
-/// \par Threads     a value of 32 lanes; its members are called by all of them
+/// \par Threads     a value of 32 lanes, which all call each member
 /// \par Source      Batcher, Sorting networks and their applications, AFIPS 1968 (merge)
 class WarpTopK {
  public:
-  /// Most keys that can be asked for.
+  /// The greatest k.
   static constexpr int capacity = warp_size;
 
-  /// Shows the warp a key of each lane, of which those stay that are among the k greatest.
+  /// Takes one key per lane and keeps those that are among the k greatest.
   __device__ void add(std::uint64_t candidate, int k) {
     const std::uint64_t minimum = __shfl_sync(whole_warp, key_, k - 1);
     unsigned waiting            = __ballot_sync(whole_warp, candidate > minimum);
@@ -81,32 +81,32 @@ class WarpTopK {
       if (lane_index() > place) key_ = before;
     }
   }
-  /// Takes in another's keys, of which lane i gives the i-th greatest.
+  /// Merges the keys of another; lane i passes its i-th greatest.
   __device__ void merge(std::uint64_t other) {
     const int lane               = lane_index();
     const std::uint64_t opposite = __shfl_sync(whole_warp, other, warp_size - 1 - lane);
-    if (opposite > key_) key_ = opposite;  // the 32 greatest of both, falling and then rising
+    if (opposite > key_) key_ = opposite;  // the 32 greatest of both, first falling, then rising
     for (int bit = warp_size / 2; bit > 0; bit /= 2) {
       const std::uint64_t across = __shfl_xor_sync(whole_warp, key_, bit);
       if ((lane & bit) == 0 ? across > key_ : across < key_) key_ = across;
     }
   }
-  /// The lane's: lane i has the i-th greatest, or 0. Valid for i < k.
+  /// The lane's key: lane i has the i-th greatest, or 0. Valid for i < k.
   [[nodiscard]] __device__ std::uint64_t key() const { return key_; }
 
  private:
   std::uint64_t key_ = 0;
 };
 
-/// Merges what the warps of a block have found.
+/// Merges the keys of a block's warps.
 ///
 /// \par Shapes      lists of 32 keys; warps a power of two
 /// \par Complexity  O(log warps) barriers
-/// \par Threads     called by all of the block
+/// \par Threads     called by the whole block
 template <int warps>
 class BlockTopK {
  public:
-  /// A part of shared memory.
+  /// Lies in shared memory.
   struct Storage {
     std::uint64_t keys[warps][warp_size];
     LogSumExp sums[warps];

@@ -1,5 +1,5 @@
 /// \file
-/// tree_attention: draft trees attend to their sequences' tokens and to their own ancestors.
+/// tree_attention: nodes of draft trees attend to the cache and to their ancestors.
 #pragma once
 
 #include <cmath>
@@ -22,30 +22,30 @@
 
 namespace tooldecode::cuda {
 
-/// How a layer attends.
+/// The attention of a layer.
 struct TreeAttentionOptions {
   int query_heads = 0;  ///< Hq, a multiple of key_heads
   int key_heads   = 0;  ///< Hkv
   int head_size   = 0;  ///< 64, 96, 128 or 256
-  float scale     = 1;  ///< multiplies scores, most often 1 / sqrt(head_size)
+  float scale     = 1;  ///< factor of scores, usually 1 / sqrt(head_size)
 };
 
-/// The queries of a tree per sequence; what changes from round to round is in device memory.
+/// Queries of one tree per sequence. What changes from round to round is in device memory.
 template <HalfNumber T>
 struct TreeQueries {
   const T* queries               = nullptr;  ///< [B, N, Hq, D] aligned to 16 bytes
-  const std::uint64_t* ancestors = nullptr;  ///< [B, N] of each node, itself among them; 0: padding
-  const std::int32_t* lengths    = nullptr;  ///< [B] L, slots before the tree's
+  const std::uint64_t* ancestors = nullptr;  ///< [B, N] of each node, itself included; 0: padding
+  const std::int32_t* lengths    = nullptr;  ///< [B] L, slots before the tree
   int sequences                  = 0;        ///< B
   int nodes                      = 0;        ///< N, at most 64
-  int max_length                 = 0;  ///< that is likely: work is split for it, L may be greater
+  int max_length                 = 0;  ///< expected maximum; work is split for it, L may be greater
 };
 
-/// How the work is cut.
+/// How the work is divided.
 struct TreeAttentionPolicy {
-  int max_warps       = 8;  ///< of a block; a multiprocessor's registers hold about as many
-  int max_stages      = 3;  ///< buffers of tiles: one is multiplied, the others are on their way
-  int tiles_per_split = 4;  ///< that a split's start, its results and their merge cost
+  int max_warps       = 8;  ///< per block; about as many as a multiprocessor's registers hold
+  int max_stages      = 3;  ///< buffers of tiles: one is multiplied while the others load
+  int tiles_per_split = 4;  ///< a split's fixed cost: its start, its results, their merge
 };
 
 namespace detail {
@@ -59,14 +59,14 @@ struct TreeAttentionPlan {
   std::size_t shared_bytes = 0;
 };
 
-/// What a kernel is told.
+/// The arguments of the kernel.
 template <class T>
 struct TreeAttentionTask {
   TreeQueries<T> trees;
   KeyValues<T> cache;
   TreeAttentionOptions options;
   T* out;                // [B, N, Hq, D]
-  AttentionParts parts;  // of more splits than one
+  AttentionParts parts;  // if there is more than one split
   int row_tiles;
   int stages;
 };
@@ -76,7 +76,6 @@ constexpr int tree_attention_tile(int head_size) {
   return head_size > 128 ? 16 : 32;
 }
 
-/// Bytes of shared memory.
 constexpr std::size_t tree_attention_bytes(int head_size, int warps, int stages) {
   const int rows = tree_attention_tile(head_size);
   return sizeof(std::uint16_t) * static_cast<std::size_t>(rows * head_size * (warps + 2 * stages));
@@ -123,7 +122,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   T* const ring            = &shared<T>();  // [stages, keys and values, slots, D]
   T* const queries         = ring + task.stages * stage_size;  // [block_rows, D]
 
-  // A lane knows where the slot of its index begins, or -1: slots of padding are not read.
+  // A lane knows where the slot of its index begins, or -1 for padding, which is not read.
   const auto find_slot = [&](int tile) -> std::int64_t {
     const int slot = tile * Tile::slots + lane, node = slot - length;
     if (tile >= end || lane >= Tile::slots) return -1;
@@ -131,7 +130,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     return task.cache.offset(sequence, slot, head);
   };
   const auto after      = [&](int stage) { return stage + 1 == task.stages ? 0 : stage + 1; };
-  int filled            = 0;  // the next stage to be filled
+  int filled            = 0;  // the next stage to fill
   const auto start_tile = [&](int tile, std::int64_t slot_offset) {
     if (tile < end) {
       T* const keys   = ring + filled * stage_size;
@@ -151,7 +150,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   };
 
   if (begin < end) {
-    // A lane knows where the row of its index begins, or -1: rows of padding are not read.
+    // A lane knows where the row of its index begins, or -1 for padding, which is not read.
     const int mine = first_row + warp * Tile::rows + lane;
     const std::int64_t row_offset =
         lane < Tile::rows && ancestors_of(mine) != 0 ? output_row(mine) * head_size : -1;
@@ -176,11 +175,11 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     } else {
       wait_for_copies<0>();
     }
-    __syncthreads();  // the tile is there, and nobody reads the one before it
+    __syncthreads();  // the tile has arrived, and no warp reads the previous one
     start_tile(tile + task.stages - 1, upcoming);
     upcoming = find_slot(tile + task.stages);
 
-    const T* const keys = ring + filled * stage_size;  // which is the next, and the oldest
+    const T* const keys = ring + filled * stage_size;  // the next stage, and the oldest
     typename AttentionRows<T, head_size>::Scores scores = {};
     state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys);
     if ((tile + 1) * Tile::slots > length) {
@@ -217,7 +216,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
                        task.parts.log_sums + part);
     }
   };
-  finish(0, 0);  // no loop: compilers would leave it one, and the sums in memory
+  finish(0, 0);  // no loop: compilers would not unroll it, and keep the sums in memory
   finish(0, 1);
   if constexpr (Tile::blocks > 1) {
     finish(1, 0);
@@ -225,8 +224,8 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   }
 }
 
-/// Rows are spread over as few blocks as can be, since each reads all slots; slots over as many
-/// splits as make the last of the blocks end first.
+/// Rows are spread over as few blocks as possible, because each reads all slots. Slots are split
+/// such that the last block ends as early as possible.
 inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_length,
                                              const TreeAttentionOptions& options,
                                              const TreeAttentionPolicy& policy = {}) {
@@ -246,8 +245,8 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_l
   while (plan.stages < policy.max_stages && fits(plan.warps, plan.stages + 1)) ++plan.stages;
   plan.shared_bytes = tree_attention_bytes(options.head_size, plan.warps, plan.stages);
 
-  const int by_shared =
-      static_cast<int>(device.shared_bytes / (plan.shared_bytes + 1024));  // 1 KB is the driver's
+  const int by_shared = static_cast<int>(
+      device.shared_bytes / (plan.shared_bytes + 1024));  // 1 KB is reserved by the driver
   const int by_warps         = policy.max_warps / plan.warps;
   const int resident         = by_shared < by_warps ? by_shared : by_warps;
   const std::int64_t places  = std::int64_t{device.multiprocessors} * (resident > 1 ? resident : 1);
@@ -292,16 +291,16 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 
 }  // namespace detail
 
-/// Bytes of workspace that are enough on the current device for that many sequences, nodes and
-/// tokens or fewer.
+/// Bytes of workspace for `tree_attention`, enough on the current device for that many sequences,
+/// nodes and tokens or fewer.
 ///
-/// \par Errors      as of `tree_attention`
+/// \par Errors      as `tree_attention`
 [[nodiscard]] inline std::size_t tree_attention_workspace_bytes(
     int sequences, int nodes, int max_length, const TreeAttentionOptions& options) {
   detail::require_tree_attention(sequences, nodes, max_length, options);
   if (sequences == 0 || nodes == 0) return 0;
-  // Rows are split only where their blocks leave multiprocessors free, and then into one part more
-  // than would fill all: of the rows that all can hold there are at most twice as many parts.
+  // Rows are split only if their blocks leave multiprocessors free, into at most one part more than
+  // would fill all. So there are at most twice as many parts as rows that all can hold.
   const AttentionParts rows = detail::make_parts(sequences, nodes, options, 1);
   const int tile            = detail::tree_attention_tile(options.head_size);
   const std::int64_t held =
@@ -317,20 +316,20 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 }
 
 /// Softmax attention of each node of a tree to the slots 0, ..., L - 1 of its sequence, and to slot
-/// L + j where bit j of its ancestors is set. Padding gets zeros.
+/// L + j if bit j of its ancestors is set. Padding gets zeros.
 ///
-/// The query heads of a KV head are rows of one product, so that its keys and values are read once
-/// for up to 256 rows (128 of head size 256; less where a block has less than 96 KB of shared
-/// memory). Long prefixes are split among blocks; a split that the actual length leaves empty adds
-/// nothing. Slots past the tree's and those of padding are not read. Results depend on the number
-/// of splits, which follows from the arguments, and on nothing else. Before compute capability 8.0
-/// it is right, not fast.
+/// The query heads of a KV head are rows of one product, so its keys and values are read once for
+/// up to 256 rows (128 for head size 256; fewer if a block has less than 96 KB of shared memory).
+/// Long prefixes are split among blocks; a split that the actual length leaves empty adds nothing.
+/// Slots past the tree and those of padding are not read. Results depend only on the inputs and on
+/// the number of splits, which follows from the arguments. Below compute capability 8.0 it is
+/// correct but slow.
 ///
 /// \par Shapes      queries [B, N, Hq, D], slots as `cache` has them -> out [B, N, Hq, D]
-/// \par Complexity  4 (L + N) Hkv D bytes are read per sequence, 4 N Hq (L + N) D operations done;
-///                  one launch, two where split
+/// \par Complexity  reads 4 (L + N) Hkv D bytes per sequence, 4 N Hq (L + N) D operations; one
+///                  launch, two if split
 /// \par Threads     does not wait for the device; may be captured into a graph, which then follows
-///                  the lengths and ancestors in device memory; one workspace per call under way
+///                  the lengths and ancestors in device memory; one workspace per call in flight
 /// \par Errors      Error{invalid_option} or Error{shape_mismatch}, naming the argument
 /// \par Source      Dao, FlashAttention-2, arXiv:2307.08691; Dao et al., Flash-Decoding, 2023
 template <HalfNumber T>

@@ -1,5 +1,5 @@
 /// \file
-/// verify_trees: which path of each draft tree becomes output, decided on the device.
+/// verify_trees: which path of each draft tree is accepted, decided on the device.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace tooldecode::cuda {
 
-/// What verification makes of one draft tree; one copy brings a batch of them to the host.
+/// The verification result of one draft tree; one copy brings those of a batch to the host.
 struct TreeVerdict {
   std::int32_t accepted;         ///< nodes of the path
   std::int32_t kept;             ///< slots of the cache that stay: the root's and the path's
-  std::int32_t emitted;          ///< tokens, of the path and the one after it
+  std::int32_t emitted;          ///< tokens: the path's and the one after it
   std::int32_t path[max_nodes];  ///< accepted nodes, ascending, without the root; then -1
-  TokenId tokens[max_nodes];     ///< tokens[accepted] is -1 where nothing is allowed; then -1
+  TokenId tokens[max_nodes];     ///< tokens[accepted] is -1 if nothing is allowed; then -1
 };
 static_assert(std::is_trivially_copyable_v<TreeVerdict>);
 
@@ -51,7 +51,7 @@ __global__ void verify_trees_kernel(DraftTreeView tree, const TokenId* choices,
     }
     correct |= std::uint64_t{__ballot_sync(whole_warp, is_so ? 1 : 0)} << half * lanes;
   }
-  // Siblings differ, so that at most one of them is correct: what is accepted is a path.
+  // Siblings differ, so at most one of them is correct: the accepted nodes form a path.
   std::uint64_t path = 0;
   for (int half = 0; half < 2; ++half) {
     const int node   = half * lanes + lane;
@@ -83,16 +83,16 @@ __global__ void verify_trees_kernel(DraftTreeView tree, const TokenId* choices,
 
 }  // namespace detail
 
-/// Follows, in each tree, the tokens drawn after its nodes for as long as children hold them: the
+/// Follows, in each tree, the tokens drawn after its nodes as long as a child holds them: the
 /// host's `TreeVerifier<GumbelCoupling>`.
 ///
-/// \param choices  the token drawn after each node, at the node's position + 1; -1 where nothing is
-///                 allowed; not read past a tree's size
+/// \param choices  the token drawn after each node, at the node's position + 1; -1 if nothing is
+///         allowed; not read past a tree's size
 /// \par Shapes      choices [B, 64]; verdicts [B]
 /// \par Complexity  one launch of a warp per tree; O(1)
 /// \par Threads     may run concurrently
-/// \par Errors      Error{shape_mismatch} for null pointers, {invalid_option} for less than no
-///                  sequences
+/// \par Errors      Error{shape_mismatch} for null pointers, {invalid_option} for a negative number
+///                  of sequences
 /// \par Source      the masks are those of Zhao et al., FR-Spec, arXiv:2502.14856
 inline void verify_trees(const DraftTreeView& tree, const TokenId* choices, TreeVerdict* verdicts,
                          int sequences, cudaStream_t stream) {

@@ -1,5 +1,5 @@
 /// \file
-/// What the lanes of a warp do together; called by all 32, with results in all.
+/// Operations of a warp; all 32 lanes call them and get the result.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,11 +13,11 @@ inline constexpr int warp_size = 32;
 /// All lanes.
 inline constexpr unsigned whole_warp = 0xFFFFFFFFU;
 
-/// Of a block of one dimension.
+/// In a block of one dimension.
 [[nodiscard]] __device__ inline int lane_index() {
   return static_cast<int>(threadIdx.x) % warp_size;
 }
-/// Of a block of one dimension.
+/// In a block of one dimension.
 [[nodiscard]] __device__ inline int warp_index() {
   return static_cast<int>(threadIdx.x) / warp_size;
 }

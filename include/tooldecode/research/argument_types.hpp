@@ -1,6 +1,5 @@
 /// \file
-/// with_types_only: tools of which no more is known than the types of their arguments, as ToolDec
-/// has them.
+/// with_types_only: keeps only the types of tool arguments, as ToolDec does.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +13,19 @@ namespace tooldecode::tools {
 
 namespace detail {
 
-/// The JSON types that a schema says a value has; none where it does not say.
+/// The JSON types that a schema allows; empty if it does not say.
 std::set<std::string> types_of(const JsonValue& schema, const JsonValue& root,
                                std::size_t depth = 0);
 
 }  // namespace detail
 
-/// The same tools, names and keys, with nothing of an argument's schema but its type: a baseline
-/// for what the rest of the schema is worth.
+/// The same tools, names and keys, with only the type of each argument's schema: a baseline that
+/// shows what the rest of a schema is worth.
 ///
-/// Keys keep their order and those that are required stay so, since ToolDec chains the machines of
-/// all of a tool's arguments; other keys are refused. An argument may be any value of its types, an
-/// array or object with anything in it; any value where its schema does not say. A tool that is not
-/// strict stays so. Calls are to be judged by the tools as they were given.
+/// Keys keep their order and required keys stay required, because ToolDec chains the machines of
+/// all of a tool's arguments; other keys are refused. An argument may be any value of its types (an
+/// array or object may contain anything), or any value if its schema does not say. A tool that is
+/// not strict stays so. Judge the calls by the original tools.
 ///
 /// \par Complexity  O(size of the documents)
 /// \par Errors      none beyond those of ToolSet

@@ -16,7 +16,7 @@ namespace tooldecode::tools::detail {
 TOOLDECODE_INLINE std::set<std::string> types_of(const JsonValue& schema, const JsonValue& root,
                                                  std::size_t depth) {
   using Json                      = JsonValue;
-  constexpr std::size_t max_depth = 32;  // references may go round
+  constexpr std::size_t max_depth = 32;  // references may form cycles
   if (!schema.is_object() || depth == max_depth) return {};
   const auto type_of = [](const Json& value) -> std::string {
     if (value.is_number()) return value.is_number_float() ? "number" : "integer";
@@ -39,7 +39,7 @@ TOOLDECODE_INLINE std::set<std::string> types_of(const JsonValue& schema, const 
     const auto& text = target->string();
     if (!text.starts_with("#/")) return {};
     const Json* const meant = root.find_at(std::string_view(text).substr(1));
-    if (!meant) return {};  // an error once the whole schema is read
+    if (!meant) return {};  // reported as an error when the whole schema is read
     return types_of(*meant, root, depth + 1);
   }
   for (const char* key : {"anyOf", "oneOf"}) {

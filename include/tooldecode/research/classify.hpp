@@ -1,5 +1,5 @@
 /// \file
-/// classify: what is wrong with a model's tool calls, as one of five classes of error, and where.
+/// classify: finds what is wrong with a model's tool calls: one of five error classes, and where.
 #pragma once
 
 #include <algorithm>
@@ -21,30 +21,31 @@
 
 namespace tooldecode {
 
-/// What is wrong with an output, from the coarsest to the finest; the first that applies counts.
+/// Error classes of an output, from the coarsest to the finest; the first that applies counts.
 enum class ErrorClass : std::uint8_t {
   correct,    ///< nothing
-  awareness,  ///< a call where none was expected, or none where one was
-  selection,  ///< other tools were called, or the right ones another number of times
-  format,     ///< the text is not in the call format, so that no call can be read from it
-  key,        ///< an argument that the tool lacks, a required one missing, or one given twice
-  value,      ///< an argument with another value, or an optional one left out or put in
+  awareness,  ///< a call where none was expected, or no call where one was
+  selection,  ///< other tools were called, or the right ones a different number of times
+  format,     ///< no call can be read: the text is not in the call format
+  key,        ///< an argument that the tool lacks, a missing required one, or a duplicate
+  value,      ///< a different value, or an optional argument left out or added
 };
 
-/// The class's name, as written in tables and in machine-readable output.
+/// The class's name in tables and in machine-readable output.
 [[nodiscard]] constexpr std::string_view name(ErrorClass error) noexcept {
   constexpr std::string_view names[]{"correct", "awareness", "selection", "format", "key", "value"};
   return names[static_cast<std::size_t>(error)];
 }
 
-/// How an argument is compared with what is expected.
+/// How an argument is compared with the expected one.
 enum class Matching : std::uint8_t {
   value,  ///< by value: 1 equals 1.0, the order of an object's keys does not count
-  bfcl,   ///< as the Berkeley Function-Calling Leaderboard's AST check has it
+  bfcl,   ///< as in the AST check of the Berkeley Function-Calling Leaderboard
 };
 
-/// An argument that a call should have. Under Matching::bfcl `allowed` is as the leaderboard lists
-/// it: "" for one that may be left out, lists of allowed values for the members of an object.
+/// An argument that a call should have. Under Matching::bfcl `allowed` follows the leaderboard's
+/// lists: "" for an argument that may be left out, lists of allowed values for the members of an
+/// object.
 struct ExpectedArgument {
   std::string key;
   std::vector<JsonValue> allowed;
@@ -64,18 +65,18 @@ struct ExpectedCall {
 
   /// This call and no other.
   [[nodiscard]] static ExpectedCall exactly(const ToolCall& call);
-  /// An entry of the leaderboard's answers: `{"f": {"a": [1, 2], "b": ["x", ""]}}`. Where it lists
-  /// no value at all, the empty list itself is meant.
+  /// An entry of the leaderboard's answers: `{"f": {"a": [1, 2], "b": ["x", ""]}}`. If it lists no
+  /// value, the expected value is the empty list.
   [[nodiscard]] static ExpectedCall from_bfcl(const Json& entry);
 };
 
-/// The class of an output, and the first place where it differs from what was expected.
+/// The class of an output, and the first place where it differs from the expected calls.
 struct Verdict {
   ErrorClass error = ErrorClass::correct;
-  std::size_t call = 0;      ///< index among the output's calls; of `key` and `value` errors
-  std::string key{};         ///< the argument; of `key` and `value` errors
+  std::size_t call = 0;      ///< index among the output's calls; for `key` and `value` errors
+  std::string key{};         ///< the argument; for `key` and `value` errors
   std::string pointer{};     ///< JSON pointer inside the argument's value; empty: the whole value
-  std::string difference{};  ///< one sentence: what was expected, and what came
+  std::string difference{};  ///< one sentence: the expected and the actual value
 };
 
 namespace detail {
@@ -97,7 +98,7 @@ std::optional<std::string> find_list_difference(const JsonValue& given, const Js
 // The JSON pointer of the first place where two values differ.
 std::optional<std::string> find_difference(const JsonValue& given, const JsonValue& expected);
 
-// Nothing where one of the values does not differ; else the first place that is inside a value.
+// Nothing if one of the values is equal; else the first difference that is inside a value.
 template <class F>
 std::optional<std::string> nearest(const std::vector<JsonValue>& allowed, F difference_from) {
   std::optional<std::string> first;
@@ -111,12 +112,11 @@ std::optional<std::string> nearest(const std::vector<JsonValue>& allowed, F diff
 
 // The leaderboard's comparison of one argument with its allowed values.
 class BfclArgument {
-  using Json = JsonValue;
-  using DifferencePath =
-      std::optional<std::string>;  // of a difference; nothing where there is none
+  using Json           = JsonValue;
+  using DifferencePath = std::optional<std::string>;  // of a difference; empty if equal
 
  public:
-  /// \param schema  of the argument as its document has it; null where it has none
+  /// \param schema  the argument's schema in its document; null if there is none
   BfclArgument(const std::vector<Json>& allowed, const Json& schema);
 
   [[nodiscard]] DifferencePath difference(const Json& given) const;
@@ -130,7 +130,7 @@ class BfclArgument {
   // An item has the document's type for items, or the type of the items of an allowed list.
   [[nodiscard]] bool items_conform(const Json& given) const;
 
-  // Spelling variants of a text have one standard form.
+  // Maps spelling variants of a text to one form.
   static std::string standard(std::string_view text);
   static bool loosely_equal(const Json& given, const Json& value);
   [[nodiscard]] DifferencePath list_difference(const Json& given, const Json& value) const;
@@ -140,12 +140,12 @@ class BfclArgument {
   std::optional<Kind> listed_, declared_, items_;
 };
 
-// A parameter's schema as the document spells it; null where the tool does not document it.
+// A parameter's schema as the document spells it; null if the tool does not document it.
 JsonValue documented(const Tool* tool, const std::string& key);
 
 std::string shown(const JsonValue& value);
 
-// One call against one that was expected, both to the same tool.
+// Compares a call with an expected one to the same tool.
 Verdict compare(const ExpectedCall& expected, const ToolCall& call, const Tool* tool);
 
 // Gives call i an expected call that it fits, if others can make room: an augmenting path.
@@ -156,17 +156,17 @@ bool find_partner(std::size_t i, const std::vector<std::vector<bool>>& fits,
 
 /// The class of an output's calls, and the first difference.
 ///
-/// Calls are matched with expected ones in any order, such that the most are correct; the others
-/// are compared in order. Where calls err differently, the coarser class counts.
+/// Calls are matched with expected ones in any order, such that as many as possible are correct;
+/// the others are compared in order. If calls have different errors, the coarser class counts.
 ///
-/// Matching::bfcl follows the leaderboard's check of Python calls: texts are equal without spaces,
-/// the characters `,./-_*^` and the case of ASCII letters, and with `'` for `"`; an integer stands
-/// for a number, not the reverse; lists and objects item by item, an object's members each among
-/// their allowed values; an answer of another type than the document's is a variable's name, taken
-/// literally. Unlike there true is never 1, and an argument that the answers have and the document
-/// lacks is known.
+/// Matching::bfcl follows the leaderboard's check of Python calls. Texts are equal up to spaces,
+/// the characters `,./-_*^`, the case of ASCII letters, and `'` for `"`. An integer matches a
+/// number, but not the reverse. Lists and objects are compared item by item, and each member of an
+/// object with its allowed values. An answer of another type than the document's is a variable's
+/// name and is taken literally. Two things differ from the leaderboard: true never equals 1, and an
+/// argument that the answers have but the document lacks is known.
 ///
-/// \param calls  nothing where the text is not in the call format
+/// \param calls  empty if the text is not in the call format
 /// \par Complexity  O(n^2 size of a call + n^3) for n expected calls
 /// \par Source      Patil et al., BFCL, ast_checker.py (github.com/ShishirPatil/gorilla)
 [[nodiscard]] Verdict classify(std::span<const ExpectedCall> expected,
@@ -175,7 +175,7 @@ bool find_partner(std::size_t i, const std::vector<std::vector<bool>>& fits,
 
 namespace detail {
 
-// The key for which PythonCall refused a text; what follows it is not known.
+// The key for which PythonCall refused a text; the text after it is not read.
 std::optional<std::string> find_repeated_key(std::string_view refusal);
 
 }  // namespace detail
@@ -184,7 +184,7 @@ std::optional<std::string> find_repeated_key(std::string_view refusal);
 ///
 /// \param format  PythonCall{}, JsonCall::hermes(), ...: anything with `parse(text, tools)`
 /// \par Complexity  as the other overload, and O(length of the text)
-/// \par Errors      none; what `format` throws beside Error passes through
+/// \par Errors      none; exceptions of `format` other than Error propagate
 template <class F>
 [[nodiscard]] Verdict classify(std::span<const ExpectedCall> expected, std::string_view text,
                                const F& format, const ToolSet& tools) {

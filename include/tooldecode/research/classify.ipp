@@ -54,7 +54,7 @@ namespace tooldecode::detail {
 TOOLDECODE_INLINE std::optional<std::string> find_difference(const JsonValue& given,
                                                              const JsonValue& expected) {
   if (given.is_number() && expected.is_number()) {
-    // Without rounding: 2^53 + 1 is not the double next to it.
+    // Without rounding: 2^53 + 1 differs from the nearest double.
     const bool same = canonical_json(given) == canonical_json(expected);
     return same ? std::nullopt : std::optional(std::string());
   }
@@ -90,7 +90,7 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::difference(const Js
   Kind own            = kind(given);
   const Kind expected = declared_.value_or(listed_.value_or(own));
   if (own == Kind::integer && expected == Kind::number) own = Kind::number;
-  // An answer of another type than the document's is a variable's name, and taken literally.
+  // An answer of another type than the document's is a variable's name, and is taken literally.
   const bool variable = listed_ && *listed_ != expected;
   if (own == expected ? !items_conform(given) : own != listed_) return "";
   if (variable || (own != Kind::text && own != Kind::list && own != Kind::object)) {
@@ -99,7 +99,7 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::difference(const Js
   return nearest(allowed_, [&](const Json& value) -> DifferencePath {
     if (own == Kind::text) return loosely_equal(given, value) ? DifferencePath() : "";
     if (own == Kind::object) return value.is_object() ? object_difference(given, value) : "";
-    // "", which says that the list may be left out, reads as an empty list.
+    // "" says that the list may be left out, and reads as an empty list.
     return list_difference(given, value == "" ? Json::array() : value);
   });
 }

@@ -68,10 +68,11 @@ class HeadCosts {
   std::vector<Measurement> known_;
 };
 
-/// For each head size: how often the head would have contained the emitted tokens, what its levels
-/// would have multiplied, how often a contained token is found, and what the rest of a round takes.
+/// For each head size: how often the head would have contained the emitted tokens, how many rows
+/// its levels would have multiplied, how often a contained token is accepted, and how long the rest
+/// of a round takes.
 ///
-/// A token's rank tells for every size whether the head contains it, whichever size was used. Old
+/// A token's rank says for every size whether the head contains it, whichever size was used. Old
 /// rounds lose weight, so the estimate follows changes in the text.
 ///
 /// \par Complexity  O(sizes) for a token, O(sizes x levels) to choose
@@ -87,8 +88,8 @@ class CoverageEstimate {
 
   [[nodiscard]] const HeadCosts& costs() const noexcept { return costs_; }
 
-  /// Whether a head of a size contains a token of this rank, where `allowed` tokens are allowed. If
-  /// they are fewer than its rows, it contains all of them.
+  /// Whether a head of a size contains a token of this rank if `allowed` tokens are allowed. If
+  /// those are fewer than its rows, it contains all of them.
   [[nodiscard]] bool has(std::size_t size, std::size_t rank, std::size_t allowed) const noexcept;
 
   /// Counts an emitted token of this rank at a place where `allowed` tokens were allowed.
@@ -111,7 +112,7 @@ class CoverageEstimate {
 
   struct Size {
     double covered = 0;
-    double rows    = 0;  // multiplied by its products
+    double rows    = 0;  // rows that its products multiplied
   };
 
   [[nodiscard]] double covered(std::size_t size) const noexcept;

@@ -141,7 +141,7 @@ class SampledDrafter {
     std::vector<std::uint64_t> ancestors;  // [n]
   };
 
-  // Computes guesses and ancestors of a level's nodes; replaces those of the level before.
+  // Computes guesses and ancestors of a level's nodes and replaces those of the previous level.
   template <class C>
   void run(draft::DraftState<D>& state, const DraftTree& tree, Level<C>& level) const {
     level.nodes.resize(std::min(level.nodes.size(), state.room()));

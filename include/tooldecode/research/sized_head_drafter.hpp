@@ -61,9 +61,9 @@ class SizedHeadDrafter {
     std::optional<DraftTree> last;  // tree of the previous round
     std::size_t length = 0;         // prompt and answer when `last` was made
     std::size_t size   = 0;         // head size that made `last`
-    std::size_t levels = 0;         // levels multiplied for `last`
-    Clock::time_point start;        // when that round began
-    StateBytes state = {};          // the constraint's state then
+    std::size_t levels = 0;
+    Clock::time_point start;
+    StateBytes state = {};  // the constraint's state then
   };
 
   SizedHeadDrafter(D drafter, draft::HeadCosts costs)

@@ -15,13 +15,13 @@
 
 namespace tooldecode {
 
-/// Accepts a child x if p(x) reaches `threshold_single`. Else tosses a coin as if the total mass of
-/// the distribution were `threshold_accumulated`. If no child is accepted, samples from p without
-/// the children.
+/// Accepts a child x if p(x) reaches `threshold_single`. Else it is accepted with a coin toss, as
+/// if the total mass of the distribution were `threshold_accumulated`. If no child is accepted,
+/// samples from p without the children.
 ///
 /// **The output does not have the target's distribution** unless both thresholds are 1, which is
-/// GumbelCoupling in distribution: below 1, children are accepted more often than the target would choose
-/// them.
+/// GumbelCoupling in distribution: below 1, children are accepted more often than the target would
+/// choose them.
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable

@@ -25,12 +25,12 @@ namespace tooldecode {
 /// The trie of a ToolCallFSM's tool names, one token sequence per name; walk it beside the FSM.
 ///
 /// A ToolCallFSM allows every tokenization of a name; this allows only the given one, which should
-/// be the tokenizer's. The sequence ends where the name ends: a token that holds the end of a name
-/// and more, or something before a name and its beginning, is refused, unless the vocabulary has no
-/// shorter token for what stands before the name. If the ToolCallFSM allows a token, at least one
-/// remains. A name is recognized where the name and the text that `ToolCallFSM::write` puts after
-/// it would choose its tool; Harmony headers that name the tool before the channel are not such a
-/// place.
+/// be the tokenizer's. The sequence ends where the name ends. A token that contains the end of a
+/// name and more, or the beginning of a name and something before it, is refused, unless the
+/// vocabulary has no shorter token for what stands before the name. If the ToolCallFSM allows a
+/// token, at least one remains. A name is recognized where the name and the text that
+/// `ToolCallFSM::write` puts after it would choose its tool; Harmony headers that name the tool
+/// before the channel are not such a place.
 ///
 /// \par Shapes      names [tools][tokens of the name], in the order of the tools
 /// \par Complexity  construction O(bytes of the vocabulary and of the calls); `child` O(log
@@ -39,9 +39,9 @@ namespace tooldecode {
 /// \par Threads     immutable after construction; a value that refers to nothing
 /// \par Errors      from the constructor: Error{unknown_token} for a token that is not in the
 ///                  vocabulary or writes no text, and if no token writes what follows a name;
-///                  Error{invalid_option} for a number of names other than that of tools, for a
-///                  name that spells another text than calls do, for a name that continues another
-///                  tool's name as calls do, and if an answer cannot begin with a call
+///                  Error{invalid_option} if the numbers of names and tools differ, for a name that
+///                  spells another text than calls do, for a name that continues another tool's
+///                  name as calls do, and if an answer cannot begin with a call
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3.2, "Generating Tool Names"
 class ToolNames {
  public:
@@ -94,8 +94,8 @@ class ToolNames {
   // Whether the bytes agree with a name's from a node on, as far as both go.
   [[nodiscard]] bool agrees(core::ByteTrie::NodeIndex node, std::string_view bytes) const;
 
-  // Names follow punctuation, space, or what the format has before them. A token is no suspect if
-  // its beginning cannot be written without it: otherwise no token might remain.
+  // Names follow punctuation, space, or what the format has before them. A token whose beginning
+  // cannot be written without it is no suspect; otherwise no token might remain.
   void fill_suspects(char last);
 
   Vocabulary vocabulary_;

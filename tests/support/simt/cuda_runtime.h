@@ -1,10 +1,10 @@
 /// \file
-/// The part of CUDA's runtime and built-in functions that kernels and their callers use, on the
-/// emulator.
+/// The part of the CUDA runtime and of its built-in functions that kernels and their callers use,
+/// on the emulator.
 ///
-/// This folder stands before the toolkit's on the include path, so that the same source compiles
-/// with a host compiler. Streams run at once, except while one is captured into a graph; device
-/// memory is the heap's, filled with NaN, where the address sanitizer watches it.
+/// This folder precedes the toolkit's on the include path, so that a host compiler takes the same
+/// source. Streams run immediately, except during capture into a graph. Device memory is heap
+/// memory filled with NaN, which the address sanitizer can check.
 #pragma once
 
 #include <bit>
@@ -63,7 +63,7 @@ inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
 }
 
-// Where a call stands, so that collectives can be told apart.
+// The place of a call, to tell collectives apart.
 #define SIMT_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 inline void __syncthreads(SIMT_SITE) {
@@ -150,7 +150,7 @@ inline int __any_sync(unsigned mask, int predicate, SIMT_SITE) {
       simt::fold(simt::Collective::any, mask, static_cast<unsigned>(predicate != 0), file, line));
 }
 
-// Atomics: one thread runs at a time, so they are plain; who comes first is up to the schedule.
+// One thread runs at a time, so atomics are plain accesses; their order is up to the schedule.
 template <class T, class Change>
 T simt_atomic(T* at, Change change) {
   simt::Block::active().yield();

@@ -1,5 +1,5 @@
 /// \file
-/// Fiber: a call stack of its own that runs until it hands over to another.
+/// Fiber: a separate call stack that runs until it switches to another.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@
 namespace simt {
 
 #if defined(__x86_64__)
-// Saves what a call must keep, swaps stacks, and returns on the other: thirty times as fast as
-// swapcontext, which asks the kernel about signals.
+// Saves the registers that a call must keep, switches stacks and returns on the other one. 30 times
+// as fast as swapcontext, which makes a system call for signals.
 extern "C" void simt_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -53,7 +53,7 @@ simt_switch_stack:
 )");
 #endif
 
-/// One stack, or, where it was not started, the thread's own.
+/// A stack, or the thread's stack if the fiber was not started.
 class Fiber {
  public:
   static constexpr std::size_t stack_bytes = std::size_t{1} << 17;
@@ -65,7 +65,7 @@ class Fiber {
     if (stack_ != nullptr) munmap(stack_, stack_bytes);
   }
 
-  /// Makes the fiber begin with `entry`, which must not return, when it is next switched to.
+  /// Makes the fiber begin with `entry` at its next switch; `entry` must not return.
   void start(void (*entry)()) {
     if (stack_ == nullptr) {
       void* memory = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
@@ -74,7 +74,7 @@ class Fiber {
       stack_ = static_cast<std::byte*>(memory);
     }
 #if defined(SIMT_ADDRESS_SANITIZER)
-    __asan_unpoison_memory_region(stack_, stack_bytes);  // what an abandoned run left behind
+    __asan_unpoison_memory_region(stack_, stack_bytes);  // left by an abandoned run
     fake_stack_ = nullptr;
 #endif
 #if defined(__x86_64__)
@@ -91,7 +91,7 @@ class Fiber {
 #endif
   }
 
-  /// Goes on in another fiber until something switches back to this one.
+  /// Switches to another fiber; returns when something switches back.
   void switch_to(Fiber& other) {
 #if defined(SIMT_ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(&fake_stack_, other.bottom(), other.size());
@@ -104,7 +104,7 @@ class Fiber {
     arrive();
   }
 
-  /// To be called first by an entry.
+  /// An entry must call this first.
   void arrive() {
 #if defined(SIMT_ADDRESS_SANITIZER)
     const void* from = nullptr;

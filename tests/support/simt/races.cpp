@@ -1,5 +1,6 @@
-// What code compiled with -fsanitize=thread calls for each access: here the emulator's Races. Not
-// to be compiled with that flag, nor linked with the sanitizer's library.
+// What code compiled with -fsanitize=thread calls for each access; here it reports to the
+// emulator's Races. Do not compile this file with that flag, and do not link the sanitizer's
+// library.
 #include <cstdint>
 #include <cstring>
 
@@ -74,7 +75,7 @@ void* __tsan_memset(void* to, int byte, unsigned long bytes) {
   return std::memset(to, byte, bytes);
 }
 
-// Of the host's own code: guards of static objects, counters of shared ones.
+// For the host's code: guards of static objects, counters of shared ones.
 std::uint8_t __tsan_atomic8_load(const volatile std::uint8_t* at, int) {
   return *at;
 }

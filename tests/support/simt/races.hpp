@@ -1,13 +1,14 @@
 /// \file
-/// Races: accesses of device and shared memory by threads of a kernel between which no barrier is.
+/// Races: accesses to device and shared memory by threads of a kernel without a barrier between
+/// them.
 ///
-/// A barrier of the block or the cluster orders what its threads did before it and after it, and so
-/// does `__syncwarp` for the lanes of its mask. Shuffles, votes and fences order nothing, nor does
-/// who comes first at an atomic. Two threads that touch one byte without an order between them, one
-/// of them to write it, have a Fault, unless both do it by atomics.
+/// A barrier of the block or the cluster orders what its threads did before and after it;
+/// `__syncwarp` does so for the lanes of its mask. Shuffles, votes, fences and the order of atomics
+/// order nothing. If two threads access one byte without an order and one of them writes, there is
+/// a Fault, unless both accesses are atomic.
 ///
-/// Accesses are seen where the kernels are compiled with -fsanitize=thread, whose calls races.cpp
-/// answers, and not at all elsewhere.
+/// Accesses are seen only if the kernels are compiled with -fsanitize=thread; races.cpp defines the
+/// functions that this calls.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace simt {
 
 enum class Access { read, write, atomic };
 
-/// Who touched each byte last, and what has been ordered since.
+/// The last accesses to each byte, and the order established since.
 class Races {
  public:
   /// A thread of the running blocks.
@@ -32,14 +33,14 @@ class Races {
     std::uint8_t rank = 0, warp = 0, lane = 0;
   };
 
-  /// Whether accesses are seen; races.cpp says so.
+  /// Whether accesses are seen; races.cpp sets it.
   bool is_watching = false;
-  /// Accesses are those of an atomic.
+  /// Current accesses belong to an atomic.
   bool is_atomic = false;
-  /// Who runs.
+  /// The running thread.
   Thread running;
 
-  /// Memory that kernels may touch; what is a block's own begins anew with each.
+  /// Registers memory of kernels. A block's own memory starts anew with each block.
   void watch(const void* memory, std::size_t bytes, bool is_blocks = false) {
     if (!is_watching || bytes == 0) return;
     void* cells = mmap(nullptr, bytes * sizeof(Cell), PROT_READ | PROT_WRITE,
@@ -69,7 +70,7 @@ class Races {
     cluster_began_ = ++tick_;
     block_began_.fill(tick_);
   }
-  /// Of the lanes of a mask.
+  /// Called for the lanes of a mask.
   void warp_barrier(unsigned rank, unsigned warp, std::uint32_t mask) {
     if (!is_watching) return;
     auto& seen = seen_[rank][warp];
@@ -90,14 +91,14 @@ class Races {
     }
   }
 
-  /// What the running thread does; false where it races with what another did.
+  /// Records an access of the running thread; false if it races with an earlier one.
   [[nodiscard]] bool access(const void* memory, std::size_t bytes, Access kind) {
     Cell* cell = find(memory, bytes);
     if (cell == nullptr) return true;
     if (is_atomic) kind = Access::atomic;
     const Cell before = cell[0];
     bool is_ordered   = touch(cell[0], kind);
-    for (std::size_t i = 1; i < bytes; ++i) {  // most often the bytes have one history
+    for (std::size_t i = 1; i < bytes; ++i) {  // usually all bytes have the same history
       if (std::memcmp(&cell[i], &before, sizeof before) == 0) {
         cell[i] = cell[0];
       } else {
@@ -111,7 +112,7 @@ class Races {
   struct One {
     std::uint32_t tick;
     Thread thread;
-    std::uint8_t unused;  // so that equal ones have equal bytes
+    std::uint8_t unused;  // so that equal entries have equal bytes
   };
   struct Lanes {
     std::uint32_t tick, lanes;
@@ -145,10 +146,10 @@ class Races {
                                                         : nullptr;
   }
 
-  /// Whether what a thread did at a tick came before what the running one does.
+  /// Whether an access at a tick of a thread precedes the running thread.
   [[nodiscard]] bool is_before(std::uint32_t tick, const Thread& thread) const {
     if (tick < launch_began_) return true;
-    if (tick < run_began_) return last_.is_blocks;  // what another block of this launch did
+    if (tick < run_began_) return last_.is_blocks;  // by another block of this launch
     if (thread.rank != running.rank) return tick < cluster_began_;
     if (tick < block_began_[running.rank]) return true;
     if (thread.warp != running.warp) return false;
@@ -157,7 +158,7 @@ class Races {
   }
   [[nodiscard]] bool is_before(const One& one) const { return is_before(one.tick, one.thread); }
   [[nodiscard]] bool is_before(const Lanes& some) const { return lanes_left(some) == 0; }
-  /// Those that did not come before.
+  /// The lanes whose accesses do not precede.
   [[nodiscard]] std::uint32_t lanes_left(const Lanes& some) const {
     std::uint32_t left = 0;
     for (std::uint32_t lanes = some.lanes; lanes != 0; lanes &= lanes - 1) {
@@ -204,7 +205,7 @@ class Races {
 };
 inline Races races;
 
-/// Accesses of the running thread until the end of a scope are an atomic's.
+/// Marks the running thread's accesses until the end of the scope as atomic.
 class AtomicAccess {
  public:
   AtomicAccess() { set(true); }
@@ -213,7 +214,7 @@ class AtomicAccess {
   ~AtomicAccess() { set(false); }
 
  private:
-  /// Compilers think that what reports an access reads nothing, and would move both.
+  /// Compilers assume that reporting an access reads nothing, and would move both.
   static void set(bool is_atomic) {
     asm volatile("" ::: "memory");
     races.is_atomic = is_atomic;

@@ -1,6 +1,6 @@
 /// \file
-/// What the host calls: devices, memory, streams, graphs and launches, on the emulator. A part of
-/// its cuda_runtime.h.
+/// The host side of the emulator: devices, memory, streams, graphs and launches. A part of its
+/// cuda_runtime.h.
 #pragma once
 
 #include <algorithm>
@@ -60,14 +60,14 @@ inline Stream default_stream;
 inline Stream* capturing      = nullptr;
 inline int multiprocessors    = 4;
 inline int compute_capability = 90;
-inline int code_capability    = 90;  ///< that kernels were compiled for; no more than the device's
+inline int code_capability    = 90;  ///< that kernels were compiled for; at most the device's
 
-/// What other host threads do just before the driver takes a launch.
+/// What other host threads do just before a launch.
 inline std::function<void()> before_launch;
 /// How often a kernel's limit of shared memory was set.
 inline int shared_limit_calls = 0;
 
-/// A device of other shared memory is another device.
+/// A device with another amount of shared memory is another device.
 inline int device_number() {
   static std::vector<std::size_t> seen;
   const auto at = std::find(seen.begin(), seen.end(), options.shared_limit);
@@ -75,7 +75,7 @@ inline int device_number() {
   seen.push_back(options.shared_limit);
   return static_cast<int>(seen.size()) - 1;
 }
-/// Bytes that a kernel may be launched with on the current device.
+/// Bytes of shared memory that a kernel may request on the current device.
 inline std::size_t& shared_limit_of(const void* kernel) {
   static std::map<std::pair<int, const void*>, std::size_t> limits;
   return limits.try_emplace({device_number(), kernel}, 48 * 1024).first->second;
@@ -163,7 +163,7 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
 template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   if (simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
-  // Exactly as long as asked for, so that the sanitizer sees one byte too many.
+  // Exactly as long as requested, so that the sanitizer sees an access of one byte too many.
   void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (block == nullptr) return cudaErrorMemoryAllocation;
   std::memset(block, 0xFF, bytes);

@@ -1,13 +1,13 @@
 /// \file
-/// A GPU's execution model on one processor thread: a fiber per thread, block by block, or the
-/// blocks of a cluster together.
+/// Emulates a GPU's execution model on one host thread, with a fiber per GPU thread. Blocks run one
+/// after another; the blocks of a cluster run together.
 ///
-/// Threads hand over only at collectives and atomics, in an order that a schedule picks, so a
-/// kernel that needs a barrier and lacks it computes something else under one of them. Shared
-/// memory is filled with NaN before each block. What hardware leaves undefined is a Fault: barriers
-/// that not all threads reach, lanes that name different masks, a shuffle from a lane outside the
-/// mask, a look into the memory of a block that has ended, and, in builds that see accesses, races.
-/// Not modelled: the memory model's weak ordering and time.
+/// Threads switch only at collectives and atomics, in an order that a schedule picks. So a kernel
+/// that lacks a barrier computes a different result under one of the schedules. Shared memory is
+/// filled with NaN before each block. What hardware leaves undefined is a Fault: barriers that not
+/// all threads reach, lanes that name different masks, a shuffle from a lane outside the mask, an
+/// access to the memory of a block that has ended, and, in builds that see accesses, races. Not
+/// modelled: weak memory ordering and time.
 #pragma once
 
 #include <algorithm>
@@ -26,50 +26,48 @@
 #include <support/simt/fiber.hpp>
 #include <support/simt/races.hpp>
 
-/// Three numbers, as grids and indices have them.
 struct uint3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// What the running thread sees.
+// The indices of the running thread.
 inline uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace simt {
 
-/// Bytes of shared memory that there are for a block.
+/// Maximum shared memory of a block, in bytes.
 inline constexpr std::size_t max_shared_bytes = 256 * 1024;
-/// Blocks of a cluster.
-inline constexpr unsigned max_cluster_blocks = 8;
-/// The running blocks' shared memory; what lies past the size asked for may not be touched.
+inline constexpr unsigned max_cluster_blocks  = 8;
+/// The running blocks' shared memory; bytes past the requested size must not be accessed.
 alignas(1024) inline unsigned char shared_memories[max_cluster_blocks][max_shared_bytes];
 
-// What the running thread sees besides: its block's place in the cluster.
+// The rank of the running block in its cluster.
 inline unsigned cluster_rank = 0;
 
-/// What a kernel did that hardware leaves undefined.
+/// A kernel did something that hardware leaves undefined.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Which of the threads that can go on goes on.
+/// Which of the ready threads runs next.
 enum class Schedule {
-  lockstep,  ///< all in turn, as if warps ran together
-  skewed,    ///< one warp as far as it gets, then the next, the last first
-  random,    ///< any, by a seed; blocks too
+  lockstep,  ///< in turn, as if warps ran together
+  skewed,    ///< one warp as far as it gets, then the next; the last one first
+  random,    ///< random by a seed, blocks included
 };
 
-/// How kernels are run from now on.
+/// How kernels run from now on.
 struct Options {
   Schedule schedule        = Schedule::lockstep;
   std::uint64_t seed       = 1;
-  std::size_t shared_limit = 227 * 1024;  ///< bytes of shared memory that a block can ask for
+  std::size_t shared_limit = 227 * 1024;  ///< bytes of shared memory that a block can request
 };
 inline Options options;
 
-/// Called before as many blocks run.
+/// Called before that many blocks run.
 inline std::vector<std::function<void(unsigned blocks)>> block_starts;
 
-/// What the lanes of a warp do together.
+/// Joint operations of the lanes of a warp.
 enum class Collective { sync, shuffle, ballot, all, any };
 
 /// A line of a kernel.
@@ -85,7 +83,7 @@ struct Site {
   }
 };
 
-/// Runs the threads of one block, or those of a cluster's blocks at once.
+/// Runs the threads of one block, or of all blocks of a cluster at once.
 class Block {
   struct Failure {
     const char* what = nullptr;
@@ -95,7 +93,7 @@ class Block {
  public:
   static constexpr unsigned warp_size = 32;
 
-  /// Runs `body` in every thread of the blocks of these indices, which are one cluster.
+  /// Runs `body` in each thread of the blocks of these indices, which form one cluster.
   void run(std::span<const uint3> blocks, const std::function<void()>& body) {
     count_  = blockDim.x * blockDim.y * blockDim.z;
     blocks_ = static_cast<unsigned>(blocks.size());
@@ -132,18 +130,18 @@ class Block {
   static Block& active() { return *active_; }
   static bool is_active() { return active_ != nullptr; }
 
-  /// Of all threads of the block; gives the sum of the values.
+  /// Barrier of the block; returns the sum of the values.
   std::uint64_t barrier(std::uint64_t value, const char* file, int line) {
     Part& part = parts_[cluster_rank];
     return wait_at(part.barrier, count_, part.alive, value, {file, line});
   }
 
-  /// Of all threads of the cluster.
+  /// Barrier of the cluster.
   void cluster_barrier(const char* file, int line) {
     wait_at(cluster_, count_ * blocks_, alive_, 0, {file, line});
   }
 
-  /// Where what the running block has at `own` lies in the memory of another block of the cluster.
+  /// Where the counterpart of `own` lies in another block of the cluster.
   const unsigned char* in_block(unsigned rank, const void* own, const char* file, int line) {
     const unsigned char* const memory = shared_memories[cluster_rank];
     const auto* const at              = static_cast<const unsigned char*>(own);
@@ -156,11 +154,11 @@ class Block {
     return shared_memories[rank] + (at - memory);
   }
 
-  /// Of the lanes of a mask; `source` is the lane whose value a shuffle gives.
+  /// Called by the lanes of a mask; `source` is the lane whose value a shuffle returns.
   std::uint64_t collective(Collective kind, std::uint32_t mask, std::uint64_t value,
                            unsigned source, const char* file, int line) {
     const Site site{file, line};
-    const unsigned thread = current_ % count_;  // of the block
+    const unsigned thread = current_ % count_;  // index in the block
     const unsigned lane   = thread % warp_size;
     const unsigned first  = current_ - lane;
     auto& points          = parts_[cluster_rank].warps[thread / warp_size];
@@ -201,14 +199,14 @@ class Block {
     return threads_[current_]->result;
   }
 
-  /// Lets others run; what atomics do first, since their order is nobody's promise.
+  /// Lets other threads run. Atomics do this first, because their order is not guaranteed.
   void yield() {
     if (options.schedule != Schedule::random) return;
     ready_.push_back(current_);
     suspend();
   }
 
-  /// What the running thread does with memory; nothing where no kernel runs.
+  /// Reports a memory access of the running thread; does nothing outside kernels.
   void see_access(const void* memory, std::size_t bytes, Access kind) {
     if (current_ == nobody || races.access(memory, bytes, kind)) return;
     fail("threads race: no barrier between what two of them do with the same bytes",
@@ -265,7 +263,7 @@ class Block {
       } else {
         races.block_barrier(cluster_rank);
       }
-      // Threads leave in the order of their index, whatever the order they came in.
+      // Threads leave in index order, whatever order they arrived in.
       std::sort(barrier.waiting.begin(), barrier.waiting.end());
       for (const unsigned t : barrier.waiting) {
         threads_[t]->result = barrier.sum;
@@ -277,8 +275,8 @@ class Block {
     return threads_[current_]->result;
   }
 
-  /// Ends the block's run with a fault. The thread's stack is left as it is, so nothing on it may
-  /// own memory: the sentence is made later.
+  /// Ends the run with a fault. The thread's stack is abandoned, so nothing on it may own memory;
+  /// the message is made later.
   [[noreturn]] void fail(const char* what, Site where, Site other = {}) {
     failure_ = {what, where, other};
     threads_[current_]->fiber.switch_to(main_);
@@ -348,7 +346,7 @@ class Block {
     }
   }
 
-  /// Hands over; returns when the current thread is picked again.
+  /// Returns when the current thread is picked again.
   void suspend() { leave_to(threads_[current_]->fiber); }
 
   void leave_to(Fiber& from) {
@@ -413,7 +411,7 @@ class Block {
   Failure failure_;
   std::mt19937_64 random_;
   static constexpr unsigned nobody = ~0U;
-  unsigned count_ = 0, blocks_ = 0;  // threads of a block, blocks
+  unsigned count_ = 0, blocks_ = 0;  // threads per block, blocks
   unsigned alive_ = 0, current_ = nobody;
 };
 
@@ -421,7 +419,7 @@ inline void see_access(const void* memory, std::size_t bytes, Access kind) {
   if (Block::is_active()) Block::active().see_access(memory, bytes, kind);
 }
 
-/// Runs a grid of blocks, one cluster after another: in order, the last first, or in any order.
+/// Runs a grid of blocks, one cluster after another: in order, last first, or in random order.
 inline void run_grid(uint3 grid, uint3 block, unsigned cluster, std::size_t shared_bytes,
                      const std::function<void()>& body) {
   static Block runner;

@@ -1,5 +1,5 @@
 /// \file
-/// cub::BlockRadixSort for the emulator: a stable sort of a block's keys by one thread.
+/// cub::BlockRadixSort for the emulator: one thread sorts a block's keys stably.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class BlockRadixSort {
   };
   explicit BlockRadixSort(TempStorage& storage) : storage_(&storage) {}
 
-  /// Thread t holds the keys of ranks t * items and so on, the greatest first.
+  /// Thread t holds the keys of ranks t * items, ..., greatest first.
   void SortDescending(Key (&keys)[items]) {
     for (int i = 0; i < items; ++i)
       storage_->keys[threadIdx.x * items + static_cast<unsigned>(i)] = keys[i];

@@ -1,5 +1,5 @@
 /// \file
-/// cub::BlockReduce for the emulator: through shared memory, one thread adding up in order.
+/// cub::BlockReduce for the emulator: one thread adds up in order, in shared memory.
 #pragma once
 
 #include <cuda_runtime.h>

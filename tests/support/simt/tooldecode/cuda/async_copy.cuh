@@ -1,6 +1,6 @@
 /// \file
-/// Copies that really are late: they happen when the thread waits for them, so that what reads too
-/// early reads NaN.
+/// Asynchronous copies that are late: they happen when the thread waits for them, so reading too
+/// early gives NaN.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct PendingCopies {
   std::vector<PendingCopy> copies;
   int group = 0;
 };
-// Of the threads of each block of a cluster.
+// For the threads of each block of a cluster.
 inline std::array<std::array<PendingCopies, 1024>, simt::max_cluster_blocks> pending_copies;
 inline PendingCopies& my_copies() {
   return pending_copies[simt::cluster_rank][threadIdx.x];
@@ -38,7 +38,7 @@ inline const bool pending_copies_end_with_their_block = [] {
 
 inline void copy_async(void* to, const void* from, bool is_there) {
   detail::PendingCopies& mine = detail::my_copies();
-  simt::see_access(to, 16, simt::Access::write);  // from here on, until somebody waits for it
+  simt::see_access(to, 16, simt::Access::write);  // from here until a thread waits for it
   if (is_there) simt::see_access(from, 16, simt::Access::read);
   mine.copies.push_back({to, from, is_there, mine.group});
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Clusters of blocks that the emulator runs together.
+/// Clusters of blocks, which the emulator runs together.
 #pragma once
 
 #include <cstring>

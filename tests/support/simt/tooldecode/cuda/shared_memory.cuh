@@ -1,5 +1,5 @@
 /// \file
-/// The running block's shared memory; the blocks of a cluster have each its own.
+/// The running block's shared memory; each block of a cluster has its own.
 #pragma once
 
 #include <cuda_runtime.h>
