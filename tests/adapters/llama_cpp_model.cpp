@@ -204,7 +204,7 @@ TEST_CASE("LlamaCppModel's pass may be longer than its batch") {
   check_near(logits_after(model, cache, tokens), logits_after(whole, other, tokens));
 }
 
-TEST_CASE("LlamaCppModel::forward_tree gives each node the logits of its own sequence") {
+TEST_CASE("LlamaCppModel::forward_tree gives each node the logits of its sequence") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     std::mt19937 random{seed};

@@ -118,7 +118,7 @@ TEST_CASE("Sequence ends by its options, at the context length, or without an al
   CHECK(stuck.output().finish == td::Finish::stuck);
 }
 
-TEST_CASE("Sequence draws with the noise of its own seed") {
+TEST_CASE("Sequence draws with the noise of its seed") {
   const Four four{{.temperature = 1}};
   std::vector<bool> seen(4);
   for (unsigned seed = 0; seed < 50; ++seed) {

@@ -13,7 +13,7 @@ TEST_CASE("MainModel holds a function of the context, with or without a residenc
   const EngineCallbacks<int> residence{
       .on_continue = [&](int next,
                          const std::vector<ToolCall>&) { told.push_back(std::to_string(next)); },
-      .on_wait   = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
+      .on_wait     = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
       .on_restart  = [&] { told.emplace_back("anew"); }};
   const ClientModel<int> plain = [](const int& context, std::stop_token stop) {
     return Reply{std::to_string(context) + (stop.stop_requested() ? " stopped" : "")};

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t vocabulary = 4096;
 
-/// A text whose ranks follow a power law, and a drafter that finds what its head has, less often
+/// A text whose ranks follow a power distribution, and a drafter that finds what its head has, less often
 /// at deeper levels.
 struct Simulation {
   double power       = 1;

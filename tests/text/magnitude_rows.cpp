@@ -39,7 +39,7 @@ TEST_CASE("MagnitudeRows accepts the numbers between its bounds with and without
 
 TEST_CASE("MagnitudeRows with a divisor accepts its multiples and throws on a large divisor") {
   MagnitudeRows::Requirements fives{.max   = {Decimal::parse("1e9"), false},
-                              .kinds = NumberKinds::integers};
+                                    .kinds = NumberKinds::integers};
   fives.divisor = Divisor{5, 0};
   for (const char* text : {"0", "5", "15", "1e1", "1.5e1", "1.25e3", "5.0", "2E6"}) {
     INFO(text);

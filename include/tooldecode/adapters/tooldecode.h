@@ -387,7 +387,7 @@ TOOLDECODE_C_API td_code td_pool_make(size_t threads, td_pool** out, td_error** 
 /** Cancels its compilations and waits for its threads. Nothing else may use it at this time. */
 TOOLDECODE_C_API void td_pool_free(td_pool* pool);
 
-/** A batch of states, each of its own constraint, and the memory for their masks. */
+/** A batch of states, each with its constraint, and the memory for their masks. */
 typedef struct td_mask_batch {
   size_t struct_size;                      /**< sizeof(td_mask_batch) */
   const td_constraint* const* constraints; /**< [count] */

@@ -78,7 +78,7 @@ class ClientSpeculator {
                            residence.on_continue(std::make_shared<const Context>(std::move(next)),
                                                  calls);
                          },
-                     .on_wait  = residence.on_wait,
+                     .on_wait    = residence.on_wait,
                      .on_restart = residence.on_restart});
       };
     }

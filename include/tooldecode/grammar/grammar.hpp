@@ -238,7 +238,7 @@ class Grammar {
   [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }
   void define(NodeId reserved, NodeId body);
 
-  /// Copies all nodes of another grammar, which must have no part source of its own; returns the
+  /// Copies all nodes of another grammar, which must have no part source; returns the
   /// copy of its root, or of `node`.
   [[nodiscard]] NodeId append(const Grammar& other) { return append(other, other.root()); }
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node);

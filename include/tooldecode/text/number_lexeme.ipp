@@ -89,7 +89,7 @@ TOOLDECODE_INLINE NumberLexeme number_lexeme(const NumberBounds& bounds, NumberK
       return NumberBounds::Bound{bound.value.magnitude(), bound.exclusive};
     };
     MagnitudeRows::Requirements result = all;
-    result.others                = others;
+    result.others                      = others;
     if (!others) return result;
     if (min) result.min = magnitude(*min);
     if (!min && !all.zero && !is_integral) result.min = {smallest_number(), false};
