@@ -140,7 +140,6 @@ void first_in_vocabulary(benchmark::State& state) {
 }
 BENCHMARK(first_in_vocabulary)->Unit(benchmark::kMillisecond)->Iterations(5);
 
-// A new constraint for one function, and its first mask.
 void build(benchmark::State& state) {
   const World& all = world();
   std::vector<double> times;

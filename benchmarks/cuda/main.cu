@@ -1,6 +1,6 @@
 // Measures the CUDA kernels against the time to move the memory that they must move, at the copy
-// bandwidth of the same run, and against cuBLAS and CUB. Results are verified before they are timed.
-// run.sh builds it, runs it with the tests and compares with PyTorch too.
+// bandwidth of the same run, and against cuBLAS and CUB. Results are verified before they are
+// timed. run.sh builds it, runs it with the tests and compares with PyTorch too.
 //
 //   benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] [--date TEXT] [--command TEXT]
 //   [--made-by JSON] [--small]

@@ -106,7 +106,6 @@ class Batch {
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     return rows;
   }
-  // A row without its mask.
   [[nodiscard]] std::vector<float> row(int set, int row) const {
     std::vector<float> floats;
     for (const T x : download(logits(set) + std::ptrdiff_t{row} * vocabulary_,
@@ -154,7 +153,6 @@ class Batch {
   DeviceBuffer<std::byte> workspace_;
 };
 
-// CUB's greatest of each row, without masks.
 Peer measure_argmax(const Setup& setup, const Batch<float>& batch, int rows, int vocabulary) {
   CubArgMax argmax(rows, vocabulary);
   argmax(batch.logits(0), nullptr);
@@ -170,7 +168,6 @@ Peer measure_argmax(const Setup& setup, const Batch<float>& batch, int rows, int
   return {"CUB's arg-max, no mask", time_calls(setup, batch.sets(), call).microseconds};
 }
 
-// CUB's k greatest.
 Peer measure_sort(const Setup& setup, const Batch<float>& batch, int rows, int vocabulary) {
   CubSort sort(rows, vocabulary);
   sort(batch.logits(0), nullptr);

@@ -20,7 +20,6 @@ class Event {
   ~Event() { static_cast<void>(cudaEventDestroy(event_)); }
 
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream)); }
-  // Waits for this event.
   [[nodiscard]] double microseconds_since(const Event& start) const {
     check(cudaEventSynchronize(event_));
     float milliseconds = 0;

@@ -46,7 +46,6 @@ Ceilings measure_ceilings(const Setup& setup);
 // Throws std::runtime_error unless the results agree, relative to the norm of the reference.
 void require_close(std::span<const double> got, std::span<const double> reference, double tolerance,
                    std::string_view what);
-// Throws std::runtime_error unless `met`.
 void require(bool met, const std::string& what);
 
 }  // namespace cuda_benchmark

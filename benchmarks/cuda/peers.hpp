@@ -66,7 +66,6 @@ class CubSort {
   tooldecode::cuda::DeviceBuffer<std::byte> scratch_;
 };
 
-// CUB's arg-max of rows.
 class CubArgMax {
  public:
   struct State;

@@ -52,7 +52,6 @@ std::string rounded(double x) {
   return text;
 }
 
-// An array or an object, one entry per line.
 std::string listed(char open, const std::vector<std::string>& entries, char close) {
   std::string out(1, open);
   for (std::size_t i = 0; i < entries.size(); ++i) {

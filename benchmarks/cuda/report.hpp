@@ -34,18 +34,16 @@ class Report {
  public:
   explicit Report(const Ceilings& ceilings) : ceilings_(ceilings) {}
 
-  // Adds a result and prints its lines of the table.
   void add(Result result);
   // Runs `measure`; an exception is recorded as a failure and does not stop the others.
   void attempt(const std::string& what, const std::function<void()>& measure);
 
-  // Prints which requirements hold.
   void print_verdicts() const;
   [[nodiscard]] bool has_failures() const { return !failures_.empty(); }
 
   struct Origin {
     std::string machine, cuda, driver, cublas, cub, date, commit, command;
-    std::string made_by;  // JSON
+    std::string made_by;
   };
   void write(const std::string& path, const Origin& origin) const;
 

@@ -114,7 +114,6 @@ class Task {
   [[nodiscard]] std::size_t all_numbers() const {
     return static_cast<std::size_t>(sets_) * static_cast<std::size_t>(slots_) * slot_size;
   }
-  // The index of a slot in its set.
   [[nodiscard]] std::size_t place(int set, int slot) const {
     if (storage_ == Storage::one_piece) return static_cast<std::size_t>(slot);
     const int page = page_of_[static_cast<std::size_t>(set * pages() + slot / page_size)];

@@ -72,7 +72,6 @@ struct Compared {
   std::size_t answers = 0, tokens = 0, near_ties = 0, different = 0;
 };
 
-// One of two ways to write the answers.
 struct Way {
   std::size_t passes = 0, tokens = 0, drafted = 0, accepted = 0;
 };
@@ -125,7 +124,6 @@ class Equality {
   Equality(const Equality&)            = delete;
   Equality& operator=(const Equality&) = delete;
 
-  // Writes both answers of each prompt.
   void compare(std::span<const Prompt> prompts) {
     std::vector<Prompt> free, calls;
     for (const Prompt& prompt : prompts)

@@ -36,7 +36,6 @@ using program::DraftSettings;
 using program::Speculation;
 using PrefilledModel = program::PrefilledModel<td::LlamaModel>;
 
-// One way to decode, and its results over all rows.
 struct Contender {
   std::string name;
   bool constrained               = true;

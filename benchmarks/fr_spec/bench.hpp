@@ -57,7 +57,6 @@ class Bench {
   using Target = program::PrefilledModel<td::FeatureModel>;
   using Head   = td::FrequencyRankedHead;
 
-  /// A draft's rows, in 8 bits.
   static Head rounded_head(td::HeadView head, const td::RankedTokens& tokens) {
     return {head, tokens, {.weights = td::WeightType::scaled_byte}};
   }

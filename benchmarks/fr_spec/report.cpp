@@ -51,7 +51,7 @@ std::optional<std::size_t> whole_of(const std::vector<Way>& ways, const Way& way
 }
 
 struct Table {
-  std::vector<std::string> names;  // of domains
+  std::vector<std::string> names;
   std::vector<const Runs*> runs;
 };
 

@@ -34,7 +34,6 @@ class TimedDraft {
  public:
   using Cache = typename D::Cache;
 
-  // The time for a prompt is added to `reading`.
   TimedDraft(const D& model, double& seconds, double& reading)
       : model_(&model), seconds_(&seconds), reading_(&reading) {}
 

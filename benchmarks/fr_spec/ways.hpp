@@ -58,7 +58,6 @@ struct Run {
   bool differs = false;
 };
 
-// One prompt's runs, by way.
 struct Measured {
   std::vector<Run> replayed, timed;  // timed is empty for prompts that are not timed
   std::vector<std::size_t> covered;  // of the answer's tokens, by Options::rows; then all

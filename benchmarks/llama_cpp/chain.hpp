@@ -31,7 +31,6 @@ struct Written {
   std::size_t passes = 0;
 };
 
-/// One sequence in its own context.
 class Chain {
  public:
   Chain(llama_model* model, const tooldecode::LlamaCppOptions& options) {

@@ -49,7 +49,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// One row as the contenders see it.
 struct Task {
   const Assistant& assistant;
   const program::Row& row;

@@ -90,7 +90,6 @@ std::int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// How a workload is written.
 struct Spelling {
   bool documented_order    = true;
   std::uint32_t whitespace = 0;

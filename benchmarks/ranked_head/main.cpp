@@ -1,5 +1,6 @@
 // Measures K x H products of a draft's head against the time to read the weights, Eigen and
-// OpenBLAS; all on one thread and interleaved in one run. Results are verified before they are timed.
+// OpenBLAS; all on one thread and interleaved in one run. Results are verified before they are
+// timed.
 //
 //   benchmark_ranked_head [--json FILE] [--width H] [--rows K...]
 //

@@ -46,18 +46,16 @@ inline std::string output_of(const tooldecode::ToolCall& call) {
   return std::string(goodbyes[sum % std::size(goodbyes)]);
 }
 
-/// A call that differs from the one that will be made.
 inline tooldecode::ToolCall spoilt(tooldecode::ToolCall call, std::size_t how) {
   call.arguments.front() = "no " + std::to_string(how);
   return call;
 }
 
-/// What all agents do, and how.
 struct Task {
   std::vector<Question> questions{};
   tooldecode::ToolSet tools{};         ///< of all questions, read-only
   Seconds generation{}, prediction{};  ///< G, to which calls are padded, and g
-  std::size_t max_tokens = 64;         ///< per answer
+  std::size_t max_tokens = 64;
   std::uint64_t seed     = 1;
 
   [[nodiscard]] Json request(const Question& question) const {
@@ -110,7 +108,6 @@ class Agent {
     for (std::size_t w = 0; w < ways.size(); ++w) add(ways[w], w, turns, gate);
   }
 
-  /// Runs one turn now.
   RealTurn turn(std::size_t way, std::size_t index) {
     const Question& asked = question(index);
     const Way& by         = *ways_[way];
@@ -235,7 +232,7 @@ class Agent {
   const Task* task_;
   std::size_t number_;
   Seconds latency_;
-  std::atomic<std::size_t> index_ = 0;  // of the turn
+  std::atomic<std::size_t> index_ = 0;
   tooldecode::ToolExecutor executor_;
   std::vector<std::unique_ptr<Way>> ways_;
 };

@@ -12,8 +12,8 @@ namespace tool_latency {
 
 /// Options of `simulate`.
 struct SimulateOptions {
-  Setup setup{};        ///< of the engine and the work; the sweep sets the rest
-  std::string out{};    ///< JSON
+  Setup setup{};  ///< of the engine and the work; the sweep sets the rest
+  std::string out{};
   std::string plots{};  ///< a directory for SVG
 };
 
@@ -29,7 +29,7 @@ struct RealOptions {
   std::string plots  = {};    ///< a directory for SVG
   double generation  = 0.15;  ///< G, to which calls are padded; g is G / 4 and T up to 2 G
   std::size_t turns  = 20;    ///< per way to speculate and tool latency
-  double limit       = 180;   ///< for the whole run
+  double limit       = 180;
   std::uint64_t seed = 1;
 };
 
@@ -39,10 +39,10 @@ int real(const RealOptions& options);
 /// Options of `guessed`; times in seconds.
 struct GuessedOptions {
   std::string server{};  ///< the server program; by default the one built beside this one
-  std::string model      = "smollm2";   ///< the main model: an argument of `serve`, or "embedded"
-  std::string speculator = "embedded";  ///< guesses calls
-  std::string out{};                    ///< JSON
-  std::string transcripts{};            ///< JSON, one line per task
+  std::string model      = "smollm2";  ///< the main model: an argument of `serve`, or "embedded"
+  std::string speculator = "embedded";
+  std::string out{};
+  std::string transcripts{};  ///< JSON, one line per task
   std::size_t tasks  = 200;
   double limit       = 2400;  ///< for all tasks together
   double short_tool  = 0.8;   ///< mean time of a short tool

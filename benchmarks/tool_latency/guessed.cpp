@@ -47,7 +47,6 @@ std::string name_of(const Speculation& way) {
   return std::string(name(way.policy)) + (way.is_gated ? ", gate" : "");
 }
 
-// A server of a model, and its client.
 struct Served {
   ServerProcess process;
   Endpoint endpoint;
@@ -70,7 +69,6 @@ struct Served {
   }
 };
 
-// Mean of a sample, and its standard error.
 struct Mean {
   double value = 0, error = 0;
 

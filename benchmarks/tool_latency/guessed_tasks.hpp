@@ -24,7 +24,7 @@ namespace tool_latency {
 
 /// A tool, and questions that one call of it answers.
 struct AskedTool {
-  Json document{};  ///< as in a request
+  Json document{};
   std::vector<std::string> questions{};
 };
 

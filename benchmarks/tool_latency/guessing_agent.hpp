@@ -72,16 +72,14 @@ inline Json messages_of(const std::string& question) {
        result("2", question)});
 }
 
-/// How all agents work.
 struct GuessedSetup {
   tooldecode::ToolSet tools{};  ///< of all tasks, read-only
   double short_tool      = 0.8;
   double long_tool       = 2;
-  std::size_t max_tokens = 72;  ///< per answer
+  std::size_t max_tokens = 72;
   std::uint64_t seed     = 1;
 };
 
-/// One call of a task.
 struct MadeCall {
   Seconds generation{};  ///< until the client, or the stream, has the call
   Seconds tool{};        ///< from then until the result is where it is needed
@@ -110,7 +108,6 @@ struct TaskRun {
 /// A policy with its speculator, which lives as long as all tasks.
 class GuessingAgent {
  public:
-  /// \param guesser  the model that guesses
   GuessingAgent(const Endpoint& endpoint, const Endpoint& guesser, const GuessedSetup& setup,
                 const Speculation& way, std::size_t calls)
       : endpoint_(&endpoint),

@@ -119,7 +119,7 @@ struct Series {
 };
 
 struct Estimate {
-  double value = 0, error = 0;  // standard error
+  double value = 0, error = 0;  // error: the standard error
 };
 
 // A point of the sweep, and the model's expectation.

@@ -49,7 +49,6 @@ class Endpoint {
   program::ChatClient client;
 
   [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
-  /// A name for a response that no other response has.
   [[nodiscard]] std::string new_response() const {
     return "benchmark-" + std::to_string(began_) + '-' + std::to_string(++responses_);
   }
@@ -69,7 +68,7 @@ class ServerModel {
   /// A call after which the engine continued, and when the client had the call and its result.
   struct Answered {
     SteadyClock::time_point call_at, result_at;
-    std::string text{};  ///< before the call
+    std::string text{};
     tooldecode::ToolCall call{};
     std::string output{};
   };
@@ -113,7 +112,6 @@ class ServerModel {
     return request;
   }
 
-  /// The server's last reply.
   [[nodiscard]] const program::ChatReply& last() const noexcept { return last_; }
   /// The calls of the last followed response, except those of the reply.
   [[nodiscard]] const std::vector<Answered>& answered() const noexcept { return answered_; }

@@ -43,8 +43,8 @@ struct Engine {
 /// What agents do: sessions of turns; each turn is reasoning, a call and its result.
 struct Workload {
   std::size_t agents      = 1;
-  std::size_t sessions    = 8;     ///< per agent, one after the other
-  std::size_t turns       = 10;    ///< per session
+  std::size_t sessions    = 8;  ///< per agent, one after the other
+  std::size_t turns       = 10;
   double prompt_tokens    = 1500;  ///< tool documents and question
   double reasoning_tokens = 160;
   double call_tokens      = 24;
@@ -54,7 +54,6 @@ struct Workload {
   double tool_deviation   = 0.25;  ///< of the tool's normal time, as a share of its mean
 };
 
-/// How the client speculates.
 struct Speculation {
   Policy policy           = Policy::none;
   std::size_t speculators = 1;
@@ -63,7 +62,6 @@ struct Speculation {
   bool is_gated           = false;
 };
 
-/// A point of the sweep.
 struct Setup {
   Engine engine{};
   Workload workload{};
@@ -71,7 +69,6 @@ struct Setup {
   std::uint64_t seed = 1;
 };
 
-/// The results of a point.
 struct Outcome {
   double seconds         = 0;  ///< an agent's time for its sessions, the mean over agents
   double makespan        = 0;  ///< until the last agent finished
@@ -80,7 +77,7 @@ struct Outcome {
   std::size_t speculated = 0;  ///< turns on which the client speculated
   std::size_t started    = 0;  ///< calls that were predicted and run; equal ones run once
   std::size_t hits       = 0;  ///< turns answered by a predicted call
-  std::size_t resident   = 0;  ///< of these, without leaving the batch
+  std::size_t resident   = 0;  ///< hits without leaving the batch
 
   [[nodiscard]] double throughput() const { return tokens / makespan; }
   [[nodiscard]] double hit_rate() const {
@@ -172,7 +169,7 @@ class Simulation {
     double prefill   = 0;  // tokens left before the first is written
     double remaining = 0;  // tokens left to write
     double written   = 0;  // tokens of this turn, in total
-    double started   = 0;  // start of the turn
+    double started   = 0;
     double tool = 0, prediction = 0;
     double result      = never;  // when the predicted call's result is at the client
     bool is_predicting = false, is_right = false, is_cached = false;
@@ -400,7 +397,7 @@ class Simulation {
   double now_          = 0;
   std::vector<std::size_t> decoding_;
   std::deque<std::size_t> prefilling_;
-  std::size_t predicting_ = 0;  // running predictions
+  std::size_t predicting_ = 0;
   Outcome outcome_{};
 };
 

@@ -27,7 +27,6 @@ class SpeedupMap {
   [[nodiscard]] double at(std::size_t tool, std::size_t prediction, std::size_t acceptance) const {
     return values_[(tool * (steps + 1) + prediction) * (steps + 1) + acceptance];
   }
-  /// The greatest of a panel.
   [[nodiscard]] double greatest(std::size_t tool) const;
   /// The share of a panel's points with g > 0, α > 0 and g < G that have at least this speedup.
   [[nodiscard]] double share_above(std::size_t tool, double speedup) const;

@@ -88,7 +88,7 @@ TEST_CASE("launch raises a kernel's shared memory limit once per device") {
   CHECK(calls_of(60'000) == 1);
   CHECK(calls_of(50'000) == 0);
   CHECK(calls_of(200'000) == 0);
-  simt::options.shared_limit = 100'000;  // another device
+  simt::options.shared_limit = 100'000;
   CHECK(calls_of(60'000) == 1);
   CHECK(calls_of(100'000) == 0);
   CHECK_THROWS_AS(calls_of(100'001), Error);

@@ -141,7 +141,7 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
                                    .parents   = parents.data(),
                                    .ancestors = has_masks ? ancestors.data() : nullptr,
                                    .sizes     = sizes.data()};
-  std::vector<std::size_t> read(sequences);  // of frontier_tokens
+  std::vector<std::size_t> read(sequences);
   std::vector<std::vector<std::uint64_t>> masks(sequences);
   for (std::size_t level = 0; level < depth; ++level) {
     const std::size_t here = level == 0 ? 1 : width;

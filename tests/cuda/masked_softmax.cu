@@ -55,7 +55,6 @@ struct Batch {
   }
 };
 
-/// The batch in device memory.
 template <Number T>
 struct DeviceBatch {
   DeviceBuffer<T> logits;

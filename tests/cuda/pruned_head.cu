@@ -31,7 +31,6 @@ struct Sizes {
   int rows, hidden, states, k;
 };
 
-/// The outputs of a call.
 struct Results {
   std::vector<TokenId> tokens;
   std::vector<float> logits;
@@ -154,7 +153,7 @@ TEST_CASE("project_topk applies each state's own mask") {
           *std::find_if(head.tokens.begin(), head.tokens.end(),
                         [&](TokenId one) { return one < static_cast<TokenId>(32 * last_word); }));
       std::fill_n(masks.begin() + static_cast<std::ptrdiff_t>(3 * last_word), last_word, 0);
-      masks[3 * last_word + token / 32] = 1U << (token % 32);  // one token
+      masks[3 * last_word + token / 32] = 1U << (token % 32);
 
       const std::vector<float> logits = logits_of(head.copied(), hidden, states);
       const Results results           = ranked(head.copied(), hidden, states, 20, &masks);

@@ -27,7 +27,6 @@ using namespace tooldecode::cuda;
 
 namespace {
 
-/// The bytes of a call's outputs.
 template <class... T>
 std::vector<std::byte> bytes_of(const DeviceBuffer<T>&... buffers) {
   std::vector<std::byte> bytes;
@@ -73,7 +72,6 @@ struct Calls {
                      tree_attention_workspace_bytes(1, nodes, length, heads)});
   }
 
-  /// The outputs of one of the calls.
   [[nodiscard]] std::vector<std::byte> written(std::size_t call, const Workspace& workspace) const {
     const LogitsRows<float> batch{.logits = logits.data(), .rows = rows, .vocabulary = vocabulary};
     const NoiseRows noise{.seed = 3, .positions = positions.data()};
@@ -143,7 +141,6 @@ struct Calls {
     }
   }
 
-  /// The token that the host draws for a row.
   [[nodiscard]] TokenId token_of(int row) const {
     std::vector<float> distribution(numbers.begin() + row * vocabulary,
                                     numbers.begin() + (row + 1) * vocabulary);

@@ -131,7 +131,6 @@ std::vector<float> distribution_after(std::uint32_t context, const LogitsPipelin
   return distribution;
 }
 
-/// The tokens of plain decoding.
 std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t length,
                            const LogitsPipeline& pipeline, std::uint64_t seed) {
   std::uint32_t context = 0;
@@ -285,7 +284,6 @@ struct Round {
     //! [round]
   }
 
-  /// The tree that the last round verified.
   DraftTree host_tree(std::size_t sequence) const {
     const auto tokens       = tree_tokens.download();
     const auto parents      = tree_parents.download();

@@ -21,11 +21,11 @@ std::vector<T> logits_of_kind(int kind, std::size_t vocabulary, Random& random) 
   for (T& x : logits) {
     float value = to_float(x);
     if (kind == 2) value = std::round(value);                 // many ties
-    if (kind == 3) value = 4.25F;                             // nothing else
-    if (kind == 4) value = 1e6F + std::round(value) * 0.5F;   // all equal
-    if (kind == 5) value = value > 0 ? 7.0F : -value * 0.0F;  // two heights, both zeros
+    if (kind == 3) value = 4.25F;                             // all equal
+    if (kind == 4) value = 1e6F + std::round(value) * 0.5F;   // coarse
+    if (kind == 5) value = value > 0 ? 7.0F : -value * 0.0F;  // two values, zeros of both signs
     if (kind == 6 && random() % 8 == 0) value = random() % 2 == 0 ? NAN : -INFINITY;
-    if (kind == 7) value *= 0.001F;  // two values, and zeros of both signs
+    if (kind == 7) value *= 0.001F;  // all in few bins
     x = from_float<T>(value);
   }
   return logits;

@@ -33,7 +33,7 @@ __global__ void rank(const std::uint64_t* keys, const float* numbers, int count,
     if (is_there) sum.add(numbers[i]);
   }
   auto& storage = shared<BlockTopK<warps>::Storage>();
-  for (int twice = 0; twice < 2; ++twice) {  // the storage can be reused
+  for (int twice = 0; twice < 2; ++twice) {  // reuses the storage
     WarpTopK found  = top;
     LogSumExp total = sum;
     BlockTopK<warps>::merge(storage, found, total);

@@ -22,7 +22,6 @@ namespace {
 
 enum class Shape { random, chain, root_only };
 
-/// Sizes of one call.
 struct Sizes {
   std::vector<int> lengths;
   std::vector<int> trees = {};  // nodes of each tree that are not padding; empty: all

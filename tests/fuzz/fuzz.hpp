@@ -40,7 +40,6 @@ auto must_read(std::string_view text, Read read) {
   }
 }
 
-/// A seed that depends on the input only.
 inline std::uint32_t seed_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
   for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619U;

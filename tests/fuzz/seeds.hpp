@@ -188,7 +188,6 @@ inline Seeds document_seeds() {
   return seeds;
 }
 
-/// The metadata of a small GGUF file.
 inline std::string small_gguf(bool byte_level) {
   std::string bytes = "GGUF";
   const auto number = [&](std::uint64_t value, std::size_t size) {
@@ -320,7 +319,6 @@ inline Seeds model_seeds() {
   return seeds;
 }
 
-/// Request bodies of a chat server.
 inline Seeds chat_seeds() {
   nlohmann::ordered_json documents;
   for (const auto& tool :

@@ -51,7 +51,6 @@ class BranchNoise {
     return static_cast<TokenId>(pick(std::move(chances)));
   }
 
-  /// The probability of the outcome so far.
   [[nodiscard]] double probability() const noexcept { return probability_; }
 
   /// Moves to the next outcome; false after the last.

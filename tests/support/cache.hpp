@@ -16,13 +16,11 @@
 
 namespace tooldecode::test {
 
-/// The path if it exists.
 inline std::optional<std::filesystem::path> if_present(const std::filesystem::path& path) {
   std::error_code failure;
   return std::filesystem::exists(path, failure) ? std::optional(path) : std::nullopt;
 }
 
-/// A fetched model file.
 inline std::optional<std::filesystem::path> cached_model(std::string_view name) {
   return if_present(program::cache_folder() / "models" / name);
 }

@@ -16,7 +16,6 @@ namespace tooldecode::test {
 /// that links failing_memory.cpp. Only allocations inside `attempt` are counted and can fail.
 class FailingMemory {
  public:
-  /// What fails at the allocation.
   enum class Failure : unsigned char {
     once,      ///< only this one fails
     until_end  ///< all later allocations of the operation fail too
@@ -45,7 +44,6 @@ class FailingMemory {
     return operation();
   }
 
-  /// Number of allocations so far.
   [[nodiscard]] static std::size_t allocations() noexcept;
   [[nodiscard]] static bool has_failed() noexcept;
   /// Number of blocks that are allocated and not yet freed, in all threads.

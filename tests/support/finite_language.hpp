@@ -101,7 +101,6 @@ std::size_t check_masks(const C& constraint, const Language& language, unsigned 
   return states;
 }
 
-/// Whether a constraint accepts a whole text, byte by byte.
 template <class C>
 bool accepts(const C& constraint, std::string_view text) {
   const auto state = constraint.advance_bytes(constraint.initial(), text);

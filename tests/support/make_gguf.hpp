@@ -85,7 +85,6 @@ inline void put_config(GgufWriter& file, const LlamaConfig& config,
   file.real(architecture + ".rope.freq_base", config.rope_theta);
 }
 
-/// A file with keys and tensors.
 inline std::string make_gguf(const LlamaConfig& config, const model::LlamaWeights& weights,
                              const std::string& architecture) {
   GgufWriter file;

@@ -20,7 +20,6 @@ struct FloatTensor {
   std::vector<float> numbers;
 };
 
-/// Tensors by name.
 using FloatTensors = std::map<std::string, FloatTensor>;
 
 inline SafeTensors make_safetensors(const FloatTensors& tensors) {

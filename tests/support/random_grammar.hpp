@@ -17,7 +17,6 @@ namespace tooldecode::test {
 
 /// Makes grammars; each call makes a node of a given depth.
 struct RandomGrammar {
-  /// The letters of all texts.
   inline static const std::string alphabet = "ab,\"";
 
   /// Quoted a's and b's; their characters are counted units.

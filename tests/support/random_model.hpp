@@ -14,7 +14,6 @@
 
 namespace tooldecode::test {
 
-/// How a RandomModel's logits look.
 struct RandomModelOptions {
   std::uint64_t seed                               = 0;
   float spread                                     = 4.0F;  ///< logits lie in (-spread, spread)

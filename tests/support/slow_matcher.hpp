@@ -217,7 +217,6 @@ class Matcher {
     return result;
   }
 
-  // A literal, then a node.
   Result prefixed(std::string_view bytes, NodeId continuation, std::size_t start) {
     Result result;
     if (!live_[continuation.index()]) return result;
@@ -541,12 +540,10 @@ class Matcher {
   std::map<std::pair<NodeId, std::size_t>, Result> known_;
 };
 
-/// Whether the whole text matches a node.
 [[nodiscard]] inline bool matches(const Grammar& grammar, NodeId root, std::string_view text) {
   return Matcher(grammar, text).at(root, 0).ends.count(text.size()) != 0;
 }
 
-/// Whether the text begins some text that matches a node.
 [[nodiscard]] inline bool is_prefix(const Grammar& grammar, NodeId root, std::string_view text) {
   return Matcher(grammar, text).at(root, 0).is_prefix;
 }

@@ -16,7 +16,6 @@
 
 namespace tooldecode::slow {
 
-/// The code points of a UTF-8 text.
 [[nodiscard]] inline std::wstring code_points(const std::string& text) {
   std::wstring result;
   for (const char c : text) {

@@ -23,7 +23,6 @@ struct AttentionParts {
   int splits        = 1;
   int head_size     = 0;  ///< D, a multiple of 4
 
-  /// Takes both arrays from a workspace.
   void place(WorkspaceLayout& layout) {
     const std::size_t count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits);
     outputs                 = layout.take<float>(count * static_cast<std::size_t>(head_size));

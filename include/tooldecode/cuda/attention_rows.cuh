@@ -19,7 +19,7 @@ struct AttentionTile {
   static constexpr int blocks = head_size > 128 ? 1 : 2;  // blocks of 16 rows per warp
   static constexpr int rows   = 16 * blocks;
   static constexpr int slots  = 16 * blocks;
-  static constexpr int packs  = head_size / 8;  // packs of a row
+  static constexpr int packs  = head_size / 8;
 
   /// Where a row's pack lies in a tile. The packs of one column of eight rows are in different
   /// banks.

@@ -58,7 +58,6 @@ class DeviceBuffer {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(T); }
 
-  /// Overwrites the first `values.size()` elements.
   void upload(std::span<const T> values) {
     if (values.size() > size_) {
       throw Error(Errc::shape_mismatch, "DeviceBuffer",

@@ -59,7 +59,7 @@ struct DraftFrontierView {
 
 /// The shape of the draft trees of a batch.
 struct DraftTreeOptions {
-  int depth              = 6;   ///< levels
+  int depth              = 6;
   int width              = 10;  ///< nodes of a level that get children
   int children           = 10;  ///< per node: the k of `project_topk`
   int budget             = 60;  ///< draft tokens of a tree, as on the host; from 0 to 63
@@ -88,8 +88,8 @@ struct GrowthMemory {
 
 struct LevelShape {
   int level;
-  int first;     // first candidate of the level
-  int count;     // number of its candidates
+  int first;  // first candidate of the level
+  int count;
   int capacity;  // C
   int width;
   int children;

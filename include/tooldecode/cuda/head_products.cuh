@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(head_threads, 1)
     multiply_tiles(HeadRows<T> rows, const T* hidden, int states, HeadOutput out,
                    HeadTiling tiling) {
   constexpr int depth  = max_tiles > 2 ? 2 : 3;  // units in flight, as registers allow
-  constexpr int shares = (8 * max_tiles + head_warps - 1) / head_warps;  // states per warp
+  constexpr int shares = (8 * max_tiles + head_warps - 1) / head_warps;
 
   const int warp = warp_index(), lane = lane_index(), g = lane / 4, t = lane % 4;
   const int first = static_cast<int>(blockIdx.y) * tiling.states;

@@ -137,7 +137,6 @@ class MaskedRow {
     }
   }
 
-  /// Bytes of the longest of `splits` parts.
   [[nodiscard]] static std::size_t part_bytes(int vocabulary, int splits) {
     return static_cast<std::size_t>(divide_up(divide_up(vocabulary, pack), splits)) *
            sizeof(Pack<T>);
@@ -232,7 +231,6 @@ class MaskedRow {
     }
   }
 
-  /// The first pack of a part.
   [[nodiscard]] __device__ int begin_of(int split, int splits) const {
     return static_cast<int>(divide_up(vocabulary_, pack) * split / splits);
   }

@@ -66,7 +66,6 @@ struct SoftmaxParts {
   int* counts;          ///< [B, splits] token counts or ids
   int splits;
 
-  /// \param parts  of all rows together
   SoftmaxParts(WorkspaceLayout& layout, int rows, int splits_of_row, std::size_t parts)
       : splits(splits_of_row) {
     cuts    = layout.take<std::uint64_t>(static_cast<std::size_t>(rows));

@@ -308,8 +308,8 @@ __global__ void __launch_bounds__(search_threads, 1)
 /// `rank_key(logit / temperature, id)` at or above it are kept. 0 keeps all.
 ///
 /// The kept tokens are those of LogitsPipeline. Masses are added in fixed point. The error is less
-/// than 1e-6 of the mass below e^-14 of the best token and 1e-12 of the rest; equal masses stay
-/// equal. A sum this near to top-p can fall on the other side of it.
+/// than 1e-6 of the mass below e^-14 of the best token and 1e-12 of the rest; sums of equal masses
+/// are exact. A sum this near to top-p can fall on the other side of it.
 ///
 /// \par Shapes      cuts [B]
 /// \par Complexity  one launch, a block per row; reads a row three to six times for each of top-k

@@ -53,7 +53,7 @@ namespace detail {
 /// How many blocks of which size.
 struct TreeAttentionPlan {
   int row_tiles            = 1;  // blocks that share a head's rows
-  int warps                = 1;  // of a block
+  int warps                = 1;
   int stages               = 2;
   int splits               = 1;
   std::size_t shared_bytes = 0;

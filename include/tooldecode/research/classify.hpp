@@ -23,7 +23,7 @@ namespace tooldecode {
 
 /// Error classes of an output, from the coarsest to the finest; the first that applies counts.
 enum class ErrorClass : std::uint8_t {
-  correct,    ///< nothing
+  correct,
   awareness,  ///< a call where none was expected, or no call where one was
   selection,  ///< other tools were called, or the right ones a different number of times
   format,     ///< no call can be read: the text is not in the call format
@@ -63,7 +63,6 @@ struct ExpectedCall {
   std::vector<ExpectedArgument> arguments{};
   Matching matching = Matching::value;
 
-  /// This call and no other.
   [[nodiscard]] static ExpectedCall exactly(const ToolCall& call);
   /// An entry of the leaderboard's answers: `{"f": {"a": [1, 2], "b": ["x", ""]}}`. If it lists no
   /// value, the expected value is the empty list.
@@ -81,7 +80,6 @@ struct Verdict {
 
 namespace detail {
 
-// The JSON pointer of the first place where two lists differ.
 template <class F>
 std::optional<std::string> find_list_difference(const JsonValue& given, const JsonValue& expected,
                                                 F item_difference) {
@@ -95,7 +93,6 @@ std::optional<std::string> find_list_difference(const JsonValue& given, const Js
   return tools::extend_pointer("", std::to_string(shared));
 }
 
-// The JSON pointer of the first place where two values differ.
 std::optional<std::string> find_difference(const JsonValue& given, const JsonValue& expected);
 
 // Nothing if one of the values is equal; else the first difference that is inside a value.
@@ -145,7 +142,6 @@ JsonValue documented(const Tool* tool, const std::string& key);
 
 std::string shown(const JsonValue& value);
 
-// Compares a call with an expected one to the same tool.
 Verdict compare(const ExpectedCall& expected, const ToolCall& call, const Tool* tool);
 
 // Gives call i an expected call that it fits, if others can make room: an augmenting path.

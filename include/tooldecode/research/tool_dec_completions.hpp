@@ -150,7 +150,7 @@ class ToolDecCompletions {
   bool is_given_up_    = false;
 };
 
-/// The completions that Ending uses for answers under a ToolDecMachine.
+/// The completions of answers under a ToolDecMachine; Ending uses them.
 [[nodiscard]] ToolDecCompletions make_completions(const ToolDecMachine& machine,
                                                   CompletionOptions options);
 

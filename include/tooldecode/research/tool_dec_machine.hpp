@@ -100,7 +100,7 @@ class ToolDecMachine {
   [[nodiscard]] std::optional<State> advance_trigger(State state, TokenId token) const;
 
   const ToolCallFSM* calls_;
-  const ToolNames* names_;  // may be null
+  const ToolNames* names_;
   std::optional<TokenId> transition_;
   bool only_calls_;
   std::string trigger_;  // empty if no call is allowed

@@ -28,7 +28,6 @@ enum class Access { read, write, atomic };
 /// The last accesses to each byte, and the order established since.
 class Races {
  public:
-  /// A thread of the running blocks.
   struct Thread {
     std::uint8_t rank = 0, warp = 0, lane = 0;
   };
@@ -37,7 +36,6 @@ class Races {
   bool is_watching = false;
   /// Current accesses belong to an atomic.
   bool is_atomic = false;
-  /// The running thread.
   Thread running;
 
   /// Registers memory of kernels. A block's own memory starts anew with each block.

@@ -64,7 +64,6 @@ inline int code_capability    = 90;  ///< that kernels were compiled for; at mos
 
 /// What other host threads do just before a launch.
 inline std::function<void()> before_launch;
-/// How often a kernel's limit of shared memory was set.
 inline int shared_limit_calls = 0;
 
 /// A device with another amount of shared memory is another device.

@@ -30,7 +30,6 @@ struct uint3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// The indices of the running thread.
 inline uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace simt {
@@ -41,7 +40,6 @@ inline constexpr unsigned max_cluster_blocks  = 8;
 /// The running blocks' shared memory; bytes past the requested size must not be accessed.
 alignas(1024) inline unsigned char shared_memories[max_cluster_blocks][max_shared_bytes];
 
-// The rank of the running block in its cluster.
 inline unsigned cluster_rank = 0;
 
 /// A kernel did something that hardware leaves undefined.
@@ -70,7 +68,6 @@ inline std::vector<std::function<void(unsigned blocks)>> block_starts;
 /// Joint operations of the lanes of a warp.
 enum class Collective { sync, shuffle, ballot, all, any };
 
-/// A line of a kernel.
 struct Site {
   const char* file = "";
   int line         = 0;
@@ -136,7 +133,6 @@ class Block {
     return wait_at(part.barrier, count_, part.alive, value, {file, line});
   }
 
-  /// Barrier of the cluster.
   void cluster_barrier(const char* file, int line) {
     wait_at(cluster_, count_ * blocks_, alive_, 0, {file, line});
   }
