@@ -319,7 +319,7 @@ TOOLDECODE_C_API td_code td_forced_bytes(const td_constraint* constraint, const 
                                          char* bytes, size_t capacity, size_t* count,
                                          td_error** error);
 /** The fast-forward tokens: the tokens that every continuation begins with, as the model's
- * tokenizer cuts them. They need no pass. See tooldecode::ForcedTokens for the conditions.
+ * tokenizer cuts them. They need no pass. See tooldecode::FastForwardTokens for the conditions.
  * Without a tokenizer: tokens that are the only one allowed in their place and are not end
  * tokens, at most 256. Uses `capacity` and `count` like td_vocabulary_encode.
  *
