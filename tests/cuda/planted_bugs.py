@@ -36,7 +36,7 @@ BUGS = [
     Bug("no cluster barrier before parts are read", "softmax_cluster",
         "memory.part = all;\n  }\n  cluster_barrier();\n", "memory.part = all;\n  }\n  __syncthreads();\n"),
     Bug("a block that ends while others read its part", "softmax_cluster",
-        "  cluster_barrier();  // behind which", "  __syncthreads();  // behind which"),
+        "  cluster_barrier();  // after it", "  __syncthreads();  // after it"),
     Bug("a copy that nobody waits for", "head_products", "        wait_for_copies<0>();\n", ""),
     Bug("one buffer read and written", "draft_tree",
         "const std::int64_t to     = sequences - from;", "const std::int64_t to     = from;"),
@@ -83,9 +83,9 @@ BUGS = [
   if (lane_index() == 1) tokens[row] = parts.counts[first];
 """, True),
     Bug("sums read while the next are written", "head_products",
-        "    __syncthreads();  // the last tile's sums are read\n", "", True),
+        "    __syncthreads();  // the sums of the last tile have been read\n", "", True),
     Bug("a tile overwritten while it is multiplied", "tree_attention",
-        """    __syncthreads();  // the tile is there, and nobody reads the one before it
+        """    __syncthreads();  // the tile has arrived, and no warp reads the previous one
     start_tile(tile + task.stages - 1, upcoming);
 """, """    start_tile(tile + task.stages - 1, upcoming);
     __syncthreads();
