@@ -20,9 +20,9 @@ namespace tooldecode {
 
 /// A fixed number of threads, for batches of masks and for background builds.
 ///
-/// It is an executor as `fill_masks` expects one: `pool(count, task)` runs `task(0)` to `task(count
-/// - 1)`. The calling thread takes part, so a job finishes even if all threads are busy, and a task
-/// may itself run a job.
+/// It is an executor as `fill_masks` expects one: `pool(count, task)` runs `task(i)` for each i below
+/// `count`. The calling thread takes part, so a job finishes even if all threads are busy, and a
+/// task may itself run a job.
 ///
 /// \par Complexity  a job wakes at most `count - 1` threads; an index costs one atomic addition
 /// \par Threads     every member may run concurrently; the destructor runs all submitted tasks that
