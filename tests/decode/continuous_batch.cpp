@@ -499,6 +499,32 @@ TEST_CASE("ContinuousBatch reads a long prompt in parts while another sequence w
   CHECK_THROWS_AS((Batch{model, {.max_prefill = 0}}), td::Error);
 }
 
+TEST_CASE("ContinuousBatch reads a short prompt beside the long one that came before it") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
+  Batch batch{model, {.max_prefill = 64}};
+  std::vector<std::size_t> lengths;  // in the order of their ends
+  for (const std::size_t length : {1000U, 30U, 400U}) {
+    (void)batch.add({.prompt     = Tokens(length, 3),
+                     .constraint = any,
+                     .options    = {.max_tokens = 2},
+                     .drafter    = td::DrafterGroup<>{},
+                     .on_end     = [&lengths, length](const td::Output&) -> td::AfterTurn {
+                       lengths.push_back(length);
+                       return td::Leave{};
+                     }});
+  }
+  std::size_t steps = 0, of_short = 0;
+  while (batch.step()) {
+    ++steps;
+    if (of_short == 0 && !lengths.empty()) of_short = steps;
+  }
+  CHECK(of_short <= 3);
+  CHECK(lengths == std::vector<std::size_t>{30, 400, 1000});
+  CHECK(steps < 30);  // 1430 tokens, 64 at a time
+}
+
 TEST_CASE("ContinuousBatch::leave removes a sequence without further reports and frees its place") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};

@@ -96,6 +96,8 @@ class BatchLoop {
  private:
   using Running = SpeculativeSequence;
 
+  static constexpr std::size_t least_share = 32;  // tokens of a prompt, if there are so many left
+
   struct Slot {
     Slot(Id number, BatchItem asked)
         : id(number),
@@ -133,6 +135,9 @@ class BatchLoop {
   }
   // Verifies a draft in a separate pass; false if there was none.
   bool verify(Running& now);
+  // Shares `max_prefill` between the sequences that read prompts, so that a short prompt does not
+  // wait for a long one before it. Removes those that get nothing.
+  void share_prefill(std::vector<Slot*>& slots) const;
   void read(std::vector<Slot*>& slots);
   // Returns whether any sequence had a draft.
   static bool drop_drafts(std::span<Slot* const> slots);

@@ -63,8 +63,7 @@ TOOLDECODE_INLINE void BatchLoop::leave(Id id) {
 TOOLDECODE_INLINE bool BatchLoop::step() {
   admit();
   unpark();
-  bool moved          = false;
-  std::size_t prefill = options_.max_prefill;  // what is left of it
+  bool moved = false;
   std::vector<Slot*> reading;
   for (const auto& slot : present_) {
     if (slot->waits || slot->parked || slot->retired) continue;
@@ -72,16 +71,10 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
     auto& now = *slot->now;
     alone(*slot, [&] {
       while (!now.is_finished() && now.take_forced()) {}
-      if (now.is_finished() || verify(now)) return;
-      if (now.is_prefilling()) {
-        if (prefill == 0) return;
-        const std::size_t tokens = std::min(prefill, now.unread().size());
-        now.limit_reading(tokens);
-        prefill -= tokens;
-      }
-      reading.push_back(slot.get());
+      if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
     });
   }
+  share_prefill(reading);
   if (!reading.empty()) read(reading);
   for (const auto& slot : present_) {
     if (!slot->waits && !slot->retired && slot->now->is_finished()) end(*slot);
@@ -133,6 +126,33 @@ TOOLDECODE_INLINE void BatchLoop::begin(Slot& slot, CachedPrefix read) {
                        model_.context_length()});
   slot.now.emplace(model_, *slot.run, slot.item.drafter, verify::RuleRef(verifier_),
                    std::move(read));
+}
+
+TOOLDECODE_INLINE void BatchLoop::share_prefill(std::vector<Slot*>& slots) const {
+  std::vector<std::size_t> tokens(slots.size());  // of each that reads a prompt
+  const auto is_prefilling = [](const Slot* slot) { return slot->now->is_prefilling(); };
+  const auto count         = std::count_if(slots.begin(), slots.end(), is_prefilling);
+  if (count == 0) return;
+  std::size_t left        = options_.max_prefill;
+  const std::size_t share = std::max(least_share, left / static_cast<std::size_t>(count));
+  for (const std::size_t most : {share, left}) {  // what short prompts leave goes to the first long
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (!is_prefilling(slots[i])) continue;
+      const std::size_t unread = slots[i]->now->unread().size() - tokens[i];
+      const std::size_t more   = std::min({unread, most, left});
+      tokens[i] += more;
+      left -= more;
+    }
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (is_prefilling(slots[i])) {
+      if (tokens[i] == 0) continue;
+      slots[i]->now->limit_reading(tokens[i]);
+    }
+    slots[kept++] = slots[i];
+  }
+  slots.resize(kept);
 }
 
 TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
