@@ -1,5 +1,5 @@
 /// \file
-/// Reports the first member that a type lacks for a concept, with the line to add.
+/// Reports the members that a type lacks for a concept, all at once, each with the line to add.
 /// The diagnoses of other folders' concepts are declared next to those concepts.
 #pragma once
 
@@ -22,7 +22,7 @@ template <class>
 inline constexpr bool never = false;
 }  // namespace detail
 
-/// True if M is a Model; otherwise a compile error names the first missing member.
+/// True if M is a Model; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_model() {
   using Tokens = std::span<const TokenId>;
@@ -30,91 +30,83 @@ consteval bool is_model() {
   } else if constexpr (!requires { typename M::Cache; }) {
     static_assert(detail::never<M>,
                   "Model: add 'using Cache = ...;', the value that holds one sequence");
-  } else if constexpr (!std::movable<typename M::Cache>) {
-    static_assert(
-        detail::never<M>,
-        "Model: make Cache movable: 'Cache(Cache&&) = default; Cache& operator=(Cache&&) = default;'");
-  } else if constexpr (!requires(const M& m) {
-                         { m.vocabulary_size() } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(detail::never<M>,
-                  "Model: add 'std::size_t vocabulary_size() const;', the logits per position");
-  } else if constexpr (!requires(const M& m) {
-                         { m.make_cache() } -> std::same_as<typename M::Cache>;
-                       }) {
-    static_assert(detail::never<M>, "Model: add 'Cache make_cache() const;', an empty sequence");
-  } else if constexpr (!requires(const M& m, const typename M::Cache& cache) {
-                         { m.length(cache) } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(detail::never<M>,
-                  "Model: add 'std::size_t length(const Cache&) const;', the tokens in a cache");
-  } else if constexpr (!requires(const M& m, typename M::Cache& cache, Tokens tokens,
-                                 std::span<float> logits) { m.forward(cache, tokens, logits); }) {
-    static_assert(
-        detail::never<M>,
-        "Model: add 'void forward(Cache&, std::span<const TokenId> tokens, std::span<float> logits) const;'");
-  } else if constexpr (!requires(const M& m, const typename M::Cache& cache) {
-                         { m.fork(cache) } -> std::same_as<typename M::Cache>;
-                       }) {
-    static_assert(detail::never<M>,
-                  "Model: add 'Cache fork(const Cache&) const;', a copy that shares what is there");
   } else {
+    using Cache = typename M::Cache;
     static_assert(
-        detail::never<M>,
+        std::movable<Cache>,
+        "Model: make Cache movable: 'Cache(Cache&&) = default; Cache& operator=(Cache&&) = default;'");
+    static_assert(
+        requires(const M& m) {
+          { m.vocabulary_size() } -> std::convertible_to<std::size_t>;
+        }, "Model: add 'std::size_t vocabulary_size() const;', the logits per position");
+    static_assert(
+        requires(const M& m) {
+          { m.make_cache() } -> std::same_as<Cache>;
+        }, "Model: add 'Cache make_cache() const;', an empty sequence");
+    static_assert(
+        requires(const M& m, const Cache& cache) {
+          { m.length(cache) } -> std::convertible_to<std::size_t>;
+        }, "Model: add 'std::size_t length(const Cache&) const;', the tokens in a cache");
+    static_assert(
+        requires(const M& m, Cache& cache, Tokens tokens, std::span<float> logits) {
+          m.forward(cache, tokens, logits);
+        },
+        "Model: add 'void forward(Cache&, std::span<const TokenId> tokens, std::span<float> logits) const;'");
+    static_assert(
+        requires(const M& m, const Cache& cache) {
+          { m.fork(cache) } -> std::same_as<Cache>;
+        }, "Model: add 'Cache fork(const Cache&) const;', a copy that shares what is there");
+    static_assert(
+        requires(const M& m, Cache& cache, std::size_t length) { m.truncate(cache, length); },
         "Model: add 'void truncate(Cache&, std::size_t length) const;', which forgets later tokens");
   }
   return true;
 }
 
-/// True if M is a TreeModel; otherwise a compile error names the first missing member.
+/// True if M is a TreeModel; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_tree_model() {
   if constexpr (TreeModel<M>) {
   } else if constexpr (!Model<M>) {
     return is_model<M>();
-  } else if constexpr (!requires(
-                           const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
-                           std::span<const std::uint64_t> ancestors, std::span<float> logits) {
-                         m.forward_tree(cache, tokens, ancestors, logits);
-                       }) {
-    static_assert(
-        detail::never<M>,
-        "TreeModel: add 'void forward_tree(Cache&, std::span<const TokenId> tokens, std::span<const std::uint64_t> ancestors, std::span<float> logits) const;'");
   } else {
     static_assert(
-        detail::never<M>,
+        requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
+                 std::span<const std::uint64_t> ancestors,
+                 std::span<float> logits) { m.forward_tree(cache, tokens, ancestors, logits); },
+        "TreeModel: add 'void forward_tree(Cache&, std::span<const TokenId> tokens, std::span<const std::uint64_t> ancestors, std::span<float> logits) const;'");
+    static_assert(
+        requires(const M& m, typename M::Cache& cache, std::span<const std::size_t> path) {
+          m.commit(cache, path);
+        },
         "TreeModel: add 'void commit(Cache&, std::span<const std::size_t> path) const;', which keeps one path of the tree");
   }
   return true;
 }
 
-/// True if M is a HeadModel; otherwise a compile error names the first missing member.
+/// True if M is a HeadModel; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_head_model() {
   if constexpr (HeadModel<M>) {
   } else if constexpr (!Model<M>) {
     return is_model<M>();
-  } else if constexpr (!requires(const M& m) {
-                         { m.hidden_size() } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(detail::never<M>,
-                  "HeadModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
-  } else if constexpr (!requires(const M& m, typename M::Cache& cache,
-                                 std::span<const TokenId> tokens, std::span<float> hidden) {
-                         m.forward_hidden(cache, tokens, hidden);
-                       }) {
-    static_assert(
-        detail::never<M>,
-        "HeadModel: add 'void forward_hidden(Cache&, std::span<const TokenId> tokens, std::span<float> hidden) const;'");
   } else {
     static_assert(
-        detail::never<M>,
+        requires(const M& m) {
+          { m.hidden_size() } -> std::convertible_to<std::size_t>;
+        }, "HeadModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
+    static_assert(
+        requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
+                 std::span<float> hidden) { m.forward_hidden(cache, tokens, hidden); },
+        "HeadModel: add 'void forward_hidden(Cache&, std::span<const TokenId> tokens, std::span<float> hidden) const;'");
+    static_assert(
+        requires(const M& m) { m.lm_head(); },
         "HeadModel: add 'lm_head() const', a view of the head's matrix, one row per token");
   }
   return true;
 }
 
-/// True if M is a BatchModel; otherwise a compile error names the first missing member.
+/// True if M is a BatchModel; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_batch_model() {
   if constexpr (BatchModel<M>) {
@@ -128,7 +120,7 @@ consteval bool is_batch_model() {
   return true;
 }
 
-/// True if M is a HostHeadModel; otherwise a compile error names the first missing member.
+/// True if M is a HostHeadModel; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_host_head_model() {
   if constexpr (HostHeadModel<M>) {
@@ -142,7 +134,7 @@ consteval bool is_host_head_model() {
   return true;
 }
 
-/// True if M is a HeadTreeModel; otherwise a compile error names the first missing member.
+/// True if M is a HeadTreeModel; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_head_tree_model() {
   if constexpr (HeadTreeModel<M>) {
@@ -158,57 +150,54 @@ consteval bool is_head_tree_model() {
   return true;
 }
 
-/// True if D is a DraftModel; otherwise a compile error names the first missing member.
+/// True if D is a DraftModel; otherwise a compile error for each missing member.
 template <class D>
 consteval bool is_draft_model() {
   using Tokens = std::span<const TokenId>;
   using States = std::span<const float>;
+  using Masks  = std::span<const std::uint64_t>;
   if constexpr (DraftModel<D>) {
   } else if constexpr (!requires { typename D::Cache; }) {
     static_assert(detail::never<D>,
                   "DraftModel: add 'using Cache = ...;', the value that holds one sequence");
-  } else if constexpr (!std::movable<typename D::Cache>) {
-    static_assert(
-        detail::never<D>,
-        "DraftModel: make Cache movable: 'Cache(Cache&&) = default; Cache& operator=(Cache&&) = default;'");
-  } else if constexpr (!requires(const D& d) {
-                         { d.hidden_size() } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(detail::never<D>,
-                  "DraftModel: add 'std::size_t hidden_size() const;', the width of a guess");
-  } else if constexpr (!requires(const D& d) {
-                         { d.state_size() } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(
-        detail::never<D>,
-        "DraftModel: add 'std::size_t state_size() const;', the width of the target's states that forward reads");
-  } else if constexpr (!requires(const D& d) {
-                         { d.make_cache() } -> std::same_as<typename D::Cache>;
-                       }) {
-    static_assert(detail::never<D>,
-                  "DraftModel: add 'Cache make_cache() const;', an empty sequence");
-  } else if constexpr (!requires(const D& d, const typename D::Cache& cache) {
-                         { d.length(cache) } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(
-        detail::never<D>,
-        "DraftModel: add 'std::size_t length(const Cache&) const;', the entries in a cache");
-  } else if constexpr (!requires(const D& d, typename D::Cache& cache, Tokens tokens, States states,
-                                 std::span<float> guesses) {
-                         d.forward(cache, tokens, states, guesses);
-                       }) {
-    static_assert(
-        detail::never<D>,
-        "DraftModel: add 'void forward(Cache&, std::span<const TokenId> tokens, std::span<const float> states, std::span<float> guesses) const;'");
   } else {
+    using Cache = typename D::Cache;
     static_assert(
-        detail::never<D>,
+        std::movable<Cache>,
+        "DraftModel: make Cache movable: 'Cache(Cache&&) = default; Cache& operator=(Cache&&) = default;'");
+    static_assert(
+        requires(const D& d) {
+          { d.hidden_size() } -> std::convertible_to<std::size_t>;
+        }, "DraftModel: add 'std::size_t hidden_size() const;', the width of a guess");
+    static_assert(
+        requires(const D& d) {
+          { d.state_size() } -> std::convertible_to<std::size_t>;
+        },
+        "DraftModel: add 'std::size_t state_size() const;', the width of the target's states that forward reads");
+    static_assert(
+        requires(const D& d) {
+          { d.make_cache() } -> std::same_as<Cache>;
+        }, "DraftModel: add 'Cache make_cache() const;', an empty sequence");
+    static_assert(
+        requires(const D& d, const Cache& cache) {
+          { d.length(cache) } -> std::convertible_to<std::size_t>;
+        }, "DraftModel: add 'std::size_t length(const Cache&) const;', the entries in a cache");
+    static_assert(
+        requires(const D& d, Cache& cache, Tokens tokens, States states, std::span<float> guesses) {
+          d.forward(cache, tokens, states, guesses);
+        },
+        "DraftModel: add 'void forward(Cache&, std::span<const TokenId> tokens, std::span<const float> states, std::span<float> guesses) const;'");
+    static_assert(
+        requires(const D& d, Cache& cache, Tokens tokens, States states, Masks ancestors,
+                 std::span<float> guesses) {
+          d.forward_nodes(cache, tokens, states, ancestors, guesses);
+        },
         "DraftModel: add 'void forward_nodes(Cache&, std::span<const TokenId> tokens, std::span<const float> states, std::span<const std::uint64_t> ancestors, std::span<float> guesses) const;'");
   }
   return true;
 }
 
-/// True if C is a ConstraintPolicy; otherwise a compile error names the first missing member.
+/// True if C is a ConstraintPolicy; otherwise a compile error for each missing member.
 template <class C>
 consteval bool is_constraint() {
   if constexpr (ConstraintPolicy<C>) {
@@ -216,45 +205,39 @@ consteval bool is_constraint() {
     static_assert(
         detail::never<C>,
         "ConstraintPolicy: add 'using State = ...;', a regular value of at most 16 bytes");
-  } else if constexpr (!ConstraintState<typename C::State>) {
-    static_assert(detail::never<C>,
-                  "ConstraintPolicy: make State regular, trivially copyable and at most 16 bytes");
-  } else if constexpr (!requires(const C& c) {
-                         { c.vocabulary_size() } -> std::convertible_to<std::size_t>;
-                       }) {
-    static_assert(
-        detail::never<C>,
-        "ConstraintPolicy: add 'std::size_t vocabulary_size() const;', the bits of a mask");
-  } else if constexpr (!requires(const C& c) {
-                         { c.initial() } -> std::same_as<typename C::State>;
-                       }) {
-    static_assert(detail::never<C>, "ConstraintPolicy: add 'State initial() const;'");
-  } else if constexpr (!requires(const C& c, const typename C::State s, TokenId token) {
-                         { c.advance(s, token) } -> std::same_as<std::optional<typename C::State>>;
-                       }) {
-    static_assert(detail::never<C>,
-                  "ConstraintPolicy: add 'std::optional<State> advance(State, TokenId) const;'");
-  } else if constexpr (!requires(const C& c, const typename C::State s, MaskView words) {
-                         c.fill_mask(s, words);
-                       }) {
-    static_assert(
-        detail::never<C>,
-        "ConstraintPolicy: add 'void fill_mask(State, MaskView) const;', a bit for each allowed token");
-  } else if constexpr (!requires(const C& c, const typename C::State s) {
-                         { c.is_accepting(s) } -> std::convertible_to<bool>;
-                       }) {
-    static_assert(
-        detail::never<C>,
-        "ConstraintPolicy: add 'bool is_accepting(State) const;', whether the text may end here");
-  } else if constexpr (!requires(const C& c, const typename C::State s) {
-                         { c.is_finished(s) } -> std::convertible_to<bool>;
-                       }) {
-    static_assert(
-        detail::never<C>,
-        "ConstraintPolicy: add 'bool is_finished(State) const;', whether only end tokens may follow");
   } else {
+    using State = typename C::State;
+    static_assert(ConstraintState<State>,
+                  "ConstraintPolicy: make State regular, trivially copyable and at most 16 bytes");
     static_assert(
-        detail::never<C>,
+        requires(const C& c) {
+          { c.vocabulary_size() } -> std::convertible_to<std::size_t>;
+        }, "ConstraintPolicy: add 'std::size_t vocabulary_size() const;', the bits of a mask");
+    static_assert(
+        requires(const C& c) {
+          { c.initial() } -> std::same_as<State>;
+        }, "ConstraintPolicy: add 'State initial() const;'");
+    static_assert(
+        requires(const C& c, const State s, TokenId token) {
+          { c.advance(s, token) } -> std::same_as<std::optional<State>>;
+        }, "ConstraintPolicy: add 'std::optional<State> advance(State, TokenId) const;'");
+    static_assert(
+        requires(const C& c, const State s, MaskView words) { c.fill_mask(s, words); },
+        "ConstraintPolicy: add 'void fill_mask(State, MaskView) const;', a bit for each allowed token");
+    static_assert(
+        requires(const C& c, const State s) {
+          { c.is_accepting(s) } -> std::convertible_to<bool>;
+        },
+        "ConstraintPolicy: add 'bool is_accepting(State) const;', whether the text may end here");
+    static_assert(
+        requires(const C& c, const State s) {
+          { c.is_finished(s) } -> std::convertible_to<bool>;
+        },
+        "ConstraintPolicy: add 'bool is_finished(State) const;', whether only end tokens may follow");
+    static_assert(
+        requires(const C& c, const State s) {
+          { c.jump_forward(s) } -> std::convertible_to<std::string>;
+        },
         "ConstraintPolicy: add 'std::string jump_forward(State) const;', the bytes that must follow");
   }
   return true;
