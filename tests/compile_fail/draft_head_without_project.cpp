@@ -1,5 +1,5 @@
 // expected-error: DraftHead: add 'draft::TokenLogits project.std::span<const float> hidden,
-// ConstMask expected-lines: 40
+// expected-lines: 40
 #include <cstddef>
 #include <cstdint>
 #include <span>
