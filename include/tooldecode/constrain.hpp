@@ -25,8 +25,6 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/ebnf/grammar_text.hpp>
-#include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_key.hpp>
@@ -36,9 +34,14 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
+
+#ifndef TOOLDECODE_COMPILED  // definitions of Grammar::ebnf, lark and structural_tag
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
+#endif

@@ -12,12 +12,9 @@
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/ebnf/grammar_text.hpp>
-#include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 
 namespace tooldecode {
 
@@ -105,3 +102,9 @@ template <class Visit>
 }
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED  // definitions of Grammar::ebnf, lark and structural_tag
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/tools/structural_tag.hpp>
+#endif

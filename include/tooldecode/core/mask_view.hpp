@@ -2,12 +2,10 @@
 /// MaskView and ConstMaskView: views of a token mask, over either integer type that engines use.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <type_traits>
 
@@ -97,10 +95,12 @@ class MaskView : public std::span<std::uint32_t> {
   void erase(std::integral auto token) const noexcept { word(token) &= ~detail::mask_bit(token); }
   /// Allows the first `vocabulary_size` tokens and no others.
   void fill(std::size_t vocabulary_size) const noexcept {
-    std::fill(begin(), end(), ~std::uint32_t{0});
+    for (std::uint32_t& word : *this) word = ~std::uint32_t{0};
     if (vocabulary_size % 32 != 0) back() = detail::mask_bit(vocabulary_size) - 1;
   }
-  void clear() const noexcept { std::fill(begin(), end(), std::uint32_t{0}); }
+  void clear() const noexcept {
+    for (std::uint32_t& word : *this) word = 0;
+  }
   /// Union or intersection with a mask of equal length.
   const MaskView& operator|=(ConstMaskView other) const noexcept {
     for (std::size_t w = 0; w < size(); ++w) (*this)[w] |= other[w];

@@ -12,9 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -25,6 +24,11 @@
 
 namespace tooldecode {
 
+namespace schema {
+struct Form;
+struct ObjectForm;
+class StringSets;
+}  // namespace schema
 namespace tools {
 enum class PlainForm : std::uint8_t;
 class ListedArguments;
@@ -33,7 +37,7 @@ class ListedArguments;
 namespace detail {
 /// Builds the values of an argument from a form.
 using MakeValue =
-    std::function<NodeId(tools::PlainForm form, const std::string& key, schema::FormId id)>;
+    std::function<NodeId(tools::PlainForm form, const std::string& key, core::Id<schema::Form> id)>;
 }  // namespace detail
 
 /// A call as an element with one inner element for each argument.
