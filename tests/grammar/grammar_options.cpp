@@ -10,7 +10,10 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/grammar_options.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/catch.hpp>
@@ -35,6 +38,11 @@ bool accepts(const Grammar& grammar, const std::string& text) {
   return state && automaton.is_accepting(*state);
 }
 
+ToolSet one_tool() {
+  return ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}}, "required": ["a"]}}])");
+}
+
 // Each maker with some limits.
 std::vector<std::function<Grammar(const BuildLimits&)>> makers() {
   return {[](const BuildLimits& limits) { return Grammar::regex("[ab]{1,9}", limits); },
@@ -50,6 +58,10 @@ std::vector<std::function<Grammar(const BuildLimits&)>> makers() {
           [](const BuildLimits& limits) {
             return Grammar::structural_tag(
                 R"({"format": {"type": "regex", "pattern": "[a-f]{1,9}"}})", {.limits = limits});
+          },
+          [](const BuildLimits& limits) {
+            return Grammar::tool_calls(one_tool(), JsonCall::hermes(),
+                                       {.choice = ToolChoice::required, .limits = limits});
           }};
 }
 
@@ -81,4 +93,17 @@ TEST_CASE("Grammar's makers know the tokens of the vocabulary that their options
   const auto tag = R"({"format": {"type": "token", "token": "<call>"}})";
   CHECK_NOTHROW(Grammar::structural_tag(tag, {.vocabulary = &vocabulary}));
   CHECK(code_of([&] { return Grammar::structural_tag(tag); }) != Errc{});
+}
+
+TEST_CASE("Grammar::tool_calls accepts conforming calls and no others") {
+  const Grammar calls =
+      Grammar::tool_calls(one_tool(), JsonCall::hermes(), {.choice = ToolChoice::required});
+  const auto call = [](const std::string& name, const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments +
+           "}\n</tool_call>";
+  };
+  CHECK(accepts(calls, call("f", R"({"a": 1})")));
+  CHECK_FALSE(accepts(calls, call("g", R"({"a": 1})")));
+  CHECK_FALSE(accepts(calls, call("f", R"({"a": "1"})")));
+  CHECK_FALSE(accepts(calls, "text"));
 }

@@ -129,10 +129,10 @@ TOOLDECODE_INLINE void BatchLoop::begin(Slot& slot, CachedPrefix read) {
 }
 
 TOOLDECODE_INLINE void BatchLoop::share_prefill(std::vector<Slot*>& slots) const {
-  std::vector<std::size_t> tokens(slots.size());  // of each that reads a prompt
   const auto is_prefilling = [](const Slot* slot) { return slot->now->is_prefilling(); };
   const auto count         = std::count_if(slots.begin(), slots.end(), is_prefilling);
   if (count == 0) return;
+  std::vector<std::size_t> tokens(slots.size());  // of each that reads a prompt
   std::size_t left        = options_.max_prefill;
   const std::size_t share = std::max(least_share, left / static_cast<std::size_t>(count));
   for (const std::size_t most : {share, left}) {  // what short prompts leave goes to the first long
