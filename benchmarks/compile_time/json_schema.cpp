@@ -2,7 +2,7 @@
 #include <string>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 
 namespace td = tooldecode;

@@ -2,8 +2,8 @@
 #include <string>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace td = tooldecode;
 

@@ -12,7 +12,7 @@ it, less that of one that builds next to nothing. "refused" is a contender's own
 packages are those of benchmarks/peers/run.sh; a contender that is not installed is left out, and said so.
 
 The families are those of tests/properties/build_bounds.cpp, at the size of a small or a full megabyte, and of
-tests/constraint/joint_walk.cpp.
+tests/mask/joint_walk.cpp.
 """
 import argparse
 import base64

@@ -3,7 +3,7 @@
     python benchmarks/constraint/worst_masks.py PROGRAM [--vocabularies NAME ...] [--json OUT]
 
 PROGRAM is `tooldecode`. Schemas come from the folder that TOOLDECODE_SHARED_DATA names (../shared/data): JSONSchemaBench,
-the JSON Schema test suite (draft 2020-12) and public bug reports; with them those of tests/constraint/mask_builder.cpp
+the JSON Schema test suite (draft 2020-12) and public bug reports; with them those of tests/mask/mask_builder.cpp
 and benchmarks/constraint/hostile.py that made masks slow once. Each text of a schema is walked token by token with a mask
 before each (`check --format json-schema --timing`); masks are cold where no text before has come to the state. Times are
 microseconds of one thread; "refused" counts specifications that are refused, "over budget" masks that `mask_limits`

@@ -23,7 +23,6 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
@@ -31,11 +30,12 @@
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>

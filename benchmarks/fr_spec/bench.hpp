@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
@@ -31,6 +30,7 @@
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>

@@ -1,6 +1,6 @@
 // Answers that are calls of the prompt's functions and nothing else.
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include "bench.hpp"

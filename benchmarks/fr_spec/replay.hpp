@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 #include "ways.hpp"
 

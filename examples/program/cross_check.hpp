@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace program {

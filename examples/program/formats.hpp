@@ -8,8 +8,8 @@
 
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/free_text.hpp>
 
 #include <program/command_line.hpp>
 
@@ -21,10 +21,10 @@ using tooldecode::format_names;
 
 /// Delimiters if a reasoning block may precede an answer: no, block, or open if the prompt has
 /// opened it.
-inline std::optional<tooldecode::tools::ReasoningDelimiters> parse_reasoning(
+inline std::optional<tooldecode::formats::ReasoningDelimiters> parse_reasoning(
     const std::string& text, const Format& format) {
   if (text == "no") return std::nullopt;
-  tooldecode::tools::ReasoningDelimiters delimiters = format.reasoning;
+  tooldecode::formats::ReasoningDelimiters delimiters = format.reasoning;
   if (text == "open") {
     delimiters.begin.clear();
   } else if (text != "block") {

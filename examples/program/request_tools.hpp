@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/text/exact_number.hpp>
-#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/fields.hpp>

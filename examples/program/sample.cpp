@@ -12,14 +12,14 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/command_line.hpp>

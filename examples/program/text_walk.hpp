@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
 #include <program/check_totals.hpp>

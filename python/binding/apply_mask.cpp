@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/dlpack_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/mask/dlpack_mask.hpp>
 
 #include "handles.hpp"
 #include "host_array.hpp"

@@ -13,10 +13,10 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 
 #include "handles.hpp"
 #include <nanobind/nanobind.h>
@@ -83,7 +83,7 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
   if (max_calls == 0)
     throw Error(Errc::invalid_option, "max_calls", max_calls, "must be 1 or more");
   if (const auto* delimiters = std::get_if<1>(&reasoning)) {
-    options.reasoning = tools::ReasoningDelimiters{delimiters->first, delimiters->second};
+    options.reasoning = formats::ReasoningDelimiters{delimiters->first, delimiters->second};
   } else if (std::get<bool>(reasoning)) {
     options.reasoning = format.reasoning;
   }

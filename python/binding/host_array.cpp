@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/constraint/dlpack_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/mask/dlpack_mask.hpp>
 
 namespace tooldecode::python {
 

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <string>
 
-#include <tooldecode/constraint/dlpack_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/mask/dlpack_mask.hpp>
 
 #include "host_array.hpp"
 

@@ -20,16 +20,16 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -189,7 +189,7 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
                .constrain(index, set,
                           {.choice    = td::ToolChoice::named,
                            .name      = "abcd",
-                           .reasoning = td::tools::ReasoningDelimiters{"", "</think>"}})
+                           .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
                .grammar()},
           {"schema", specification_of(TD_JSON_SCHEMA, schema),
            td::Constraint(index, td::Grammar::json_schema(schema))},

@@ -10,9 +10,9 @@
 
 #include <tooldecode/adapters/llama_cpp_vocabulary.hpp>
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/code_points.hpp>
 
 #include <support/cache.hpp>

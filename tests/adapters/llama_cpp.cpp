@@ -12,8 +12,8 @@
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 

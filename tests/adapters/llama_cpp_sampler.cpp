@@ -11,12 +11,12 @@
 #include <tooldecode/adapters/llama_cpp_sampler.hpp>
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/constraint/fill_masks.hpp>
-#include <tooldecode/constraint/token_trie.hpp>
+#include <tooldecode/mask/fill_masks.hpp>
+#include <tooldecode/mask/token_trie.hpp>
 
 #ifdef TOOLDECODE_EXPECT_ERROR
 using Words = std::span<const std::int32_t>;

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tooldecode/constraint/token_trie.hpp>
+#include <tooldecode/mask/token_trie.hpp>
 
 #ifdef TOOLDECODE_EXPECT_ERROR
 using Word = std::int64_t;

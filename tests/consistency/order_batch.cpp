@@ -5,8 +5,8 @@
 
 #include <tooldecode/consistency/order_batch.hpp>
 #include <tooldecode/consistency/parameter_orders.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_branch.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

@@ -8,14 +8,14 @@
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/positional_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/positional_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -145,7 +145,7 @@ TEST_CASE(
     "CallStream emits text and reasoning without delimiters and holds back what may begin one") {
   const JsonCall format = JsonCall::hermes();
   const ToolCallFSM calls{test::byte_vocabulary(), documents(), format,
-                          ChoiceOptions{.reasoning = tools::ReasoningDelimiters{}}};
+                          ChoiceOptions{.reasoning = formats::ReasoningDelimiters{}}};
   const std::string call = "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>";
   const std::string text = "<think>\nIs <tool_call> </thin\n</think>\n\nA <tool_ca moment. ";
   for (const auto& ends : {std::vector<std::size_t>{}, single_bytes(text + call)}) {

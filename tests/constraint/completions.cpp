@@ -10,12 +10,12 @@
 
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

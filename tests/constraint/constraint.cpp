@@ -8,9 +8,9 @@
 
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/byte_vocabulary.hpp>

@@ -7,11 +7,11 @@
 
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/token_trie.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

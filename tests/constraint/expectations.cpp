@@ -7,9 +7,9 @@
 #include <tooldecode/constraint/expectations.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

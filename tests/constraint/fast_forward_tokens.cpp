@@ -10,13 +10,13 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <support/catch.hpp>
@@ -24,6 +24,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::text;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using namespace tooldecode::vocabulary;
 using Json   = tooldecode::JsonValue;

@@ -4,7 +4,7 @@
 
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/old_names.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>

@@ -7,8 +7,8 @@
 
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/byte_vocabulary.hpp>

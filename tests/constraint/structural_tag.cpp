@@ -2,13 +2,13 @@
 #include <string>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>

@@ -4,20 +4,21 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>

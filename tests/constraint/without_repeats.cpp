@@ -10,13 +10,13 @@
 #include <vector>
 
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <properties/random_walk.hpp>
 #include <support/byte_vocabulary.hpp>

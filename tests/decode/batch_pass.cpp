@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/target_pass.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/llama_model.hpp>
 
 #include <support/catch.hpp>

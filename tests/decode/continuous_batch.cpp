@@ -23,9 +23,9 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/one_by_one.hpp>

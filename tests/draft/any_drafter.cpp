@@ -14,7 +14,7 @@
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_drafters.hpp>

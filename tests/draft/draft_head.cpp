@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/draft/draft_head.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 #include <support/catch.hpp>
 

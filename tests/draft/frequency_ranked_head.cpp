@@ -9,9 +9,9 @@
 
 #include <Eigen/Core>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/row_weight.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>

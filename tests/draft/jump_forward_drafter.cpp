@@ -10,8 +10,8 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/row_weight.hpp>

@@ -8,7 +8,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
 

@@ -10,7 +10,7 @@
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/execute/engine_loop.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_model.hpp>

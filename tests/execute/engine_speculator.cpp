@@ -19,14 +19,14 @@
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_drafters.hpp>

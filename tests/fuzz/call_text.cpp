@@ -3,17 +3,17 @@
 #include <cstdint>
 #include <string_view>
 
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/positional_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/nlohmann.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/positional_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <nlohmann/json.hpp>
@@ -21,6 +21,7 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 
 template <class F>

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::mt19937 random(fuzz::seed_of(text));
   try {
     Grammar grammar;
-    const NodeId root     = tools::build_structural_tag(grammar, text::parse_exact_json(text),
-                                                        {.vocabulary = &vocabulary});
+    const NodeId root     = formats::build_structural_tag(grammar, text::parse_exact_json(text),
+                                                          {.vocabulary = &vocabulary});
     const auto constraint = fuzz::constraint_of(grammar.rooted(root));
     fuzz::walk_masks(constraint, random);
     for (int i = 0; i < 4; ++i) {

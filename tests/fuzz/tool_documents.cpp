@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <fuzz/fuzz.hpp>

@@ -6,13 +6,13 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/grammar_options.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -3,8 +3,8 @@
 #include <random>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 
 #include <support/catch.hpp>

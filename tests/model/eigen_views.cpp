@@ -6,9 +6,9 @@
 
 #include <Eigen/Core>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/eigen_views.hpp>
 

@@ -10,13 +10,13 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/research/tool_dec.hpp>
 #include <tooldecode/research/tool_names.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_grammar.hpp>

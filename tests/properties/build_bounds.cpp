@@ -12,10 +12,10 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/byte_vocabulary.hpp>

@@ -11,20 +11,21 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/positional_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/xml_call.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/positional_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 #include <properties/random_walk.hpp>
 #include <support/catch.hpp>
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 
@@ -405,7 +406,7 @@ TEST_CASE("ToolCallFSM over random tokens of any format accepts only checked cal
         const bool may_be_bare =
             format.name == "llama" || format.name == "llama-4" || format.name == "functionary-3.2";
         const std::string answer =
-            thinks ? tools::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
+            thinks ? formats::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
         const auto begun = count_matches(answer, format.begins, format.at_start);
         // One mark may open several calls, and none does not open one.
         if (begun > calls.size() || (begun == 0 && !calls.empty() && !may_be_bare)) {

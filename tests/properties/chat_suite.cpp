@@ -11,18 +11,19 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/delimiter.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/delimiter.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 
@@ -131,9 +132,9 @@ std::optional<std::string> difference(const Family& family, const Json& row,
   // A continued prompt holds the beginnings of the reasoning and of the content.
   const auto is_told = [&](const char* key, std::string_view read) {
     const auto told      = row.at(key).get<std::string>();
-    const auto trimmed   = tools::trimmed(told);
+    const auto trimmed   = formats::trimmed(told);
     const bool continues = row.value("continue", 0) != 0;
-    const auto mine      = tools::trimmed(read);
+    const auto mine      = formats::trimmed(read);
     return continues ? trimmed.ends_with(mine) : trimmed == mine;
   };
   if (family.part != "gpt-oss") {  // whose messages are content, or are not, by their channels
@@ -143,7 +144,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
     if (options.reasoning) {
       const auto ends = family.part == "Kimi-K2" ? DelimitedCall::kimi_k2().ends_reasoning()
                                                  : std::vector<std::string>();
-      after           = tools::without_reasoning(text, *options.reasoning, ends);
+      after           = formats::without_reasoning(text, *options.reasoning, ends);
       const auto last = std::min(after.find_first_not_of(" \t\r\n"), after.size());
       const auto from = start + options.reasoning->begin.size();
       thought = std::string_view(text).substr(from, std::min(text.find(marks.end), last) - from);

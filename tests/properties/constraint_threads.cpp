@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <properties/random_walk.hpp>

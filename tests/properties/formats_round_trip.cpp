@@ -12,20 +12,21 @@
 #include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/delimiter.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/positional_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/delimiter.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/positional_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 
@@ -313,7 +314,7 @@ std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
   auto state        = calls.initial();
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = tools::delimiter_length(std::string_view(text).substr(at));
+    const std::size_t length = formats::delimiter_length(std::string_view(text).substr(at));
     const auto mark          = calls.vocabulary().find_special(text.substr(at, length));
     if (length > 0 && mark) {
       if (const auto next = calls.advance(state, *mark)) {

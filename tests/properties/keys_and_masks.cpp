@@ -12,15 +12,15 @@
 
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/string_escape.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/assistant.hpp>

@@ -20,6 +20,7 @@
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 

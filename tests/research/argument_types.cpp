@@ -5,15 +5,16 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/research/argument_types.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/json_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 

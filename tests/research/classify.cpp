@@ -7,16 +7,17 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::formats;
 using namespace tooldecode::tools;
 using Json = tooldecode::JsonValue;
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>

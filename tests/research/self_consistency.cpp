@@ -11,9 +11,9 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/self_consistency.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

@@ -14,8 +14,8 @@
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/sized_head_drafter.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_drafters.hpp>

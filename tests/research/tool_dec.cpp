@@ -8,9 +8,9 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/tool_dec.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

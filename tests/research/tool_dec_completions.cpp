@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/tool_dec_completions.hpp>
 #include <tooldecode/research/tool_dec_machine.hpp>
 #include <tooldecode/research/tool_names.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/tool_dec_tokens.hpp>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/catch.hpp>

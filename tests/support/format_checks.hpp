@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::test {

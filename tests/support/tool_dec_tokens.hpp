@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -20,23 +20,23 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/free_text.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -188,7 +188,7 @@ class Specification {
       throw Error(Errc::invalid_option, "reasoning", fields_.reasoning, "must be from 0 to 2");
     }
     if (fields_.reasoning != TD_REASONING_NONE) {
-      options.reasoning = tools::ReasoningDelimiters{
+      options.reasoning = formats::ReasoningDelimiters{
           fields_.reasoning == TD_REASONING_OPEN
               ? std::string()
               : std::string(or_else(fields_.reasoning_begin, format.reasoning.begin)),

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/ending.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 #include <llama.h>
 

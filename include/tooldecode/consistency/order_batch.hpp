@@ -14,7 +14,6 @@
 
 #include <tooldecode/consistency/order_branch.hpp>
 #include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -23,6 +22,7 @@
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::consistency {
 

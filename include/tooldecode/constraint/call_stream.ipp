@@ -17,11 +17,11 @@
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>
 #include <tooldecode/text/stop_finder.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
@@ -35,15 +35,15 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
       return std::find(marks.begin(), marks.end(), mark) != marks.end();
     };
     if (const auto tool = calls.tool_of(marks)) {
-      const Part part = has(tools::mark::arguments)  ? Part::arguments
-                        : has(tools::mark::argument) ? Part::argument
-                                                     : Part::call;
+      const Part part = has(formats::mark::arguments)  ? Part::arguments
+                        : has(formats::mark::argument) ? Part::argument
+                                                       : Part::call;
       return label(part, *tool);
     }
-    return label(has(tools::mark::text)         ? Part::text
-                 : has(tools::mark::text_value) ? Part::text_value
-                 : has(tools::mark::reasoning)  ? Part::reasoning
-                                                : Part::none);
+    return label(has(formats::mark::text)         ? Part::text
+                 : has(formats::mark::text_value) ? Part::text_value
+                 : has(formats::mark::reasoning)  ? Part::reasoning
+                                                  : Part::none);
   };
   const Constraint& grammar = calls.grammar();
   return core::Boxed(

@@ -10,19 +10,19 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
-namespace constraint {
+namespace mask {
 class SharedStates;
 class StatesReset;
-}  // namespace constraint
+}  // namespace mask
 namespace grammar {
 class Automaton;
 }  // namespace grammar
@@ -60,7 +60,7 @@ class Constraint {
   /// \param grammar  is copied in; it need not outlive the constructor
   Constraint(VocabularyIndex cache, const Grammar& grammar);
   /// Uses states that other constraints share, such as those of a ToolLibrary.
-  Constraint(VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states,
+  Constraint(VocabularyIndex cache, std::shared_ptr<mask::SharedStates> states,
              const Grammar& grammar);
 
   /// Call it before a new text: if the memory has grown past the cache's budget, switches to new
@@ -111,14 +111,14 @@ class Constraint {
   static constexpr State finished{~std::uint32_t{0}, 0};
 
   [[nodiscard]] State state(std::uint32_t id) const noexcept;
-  void use(std::shared_ptr<constraint::SharedStates> states);
-  static grammar::StoredId compile(constraint::SharedStates& states, const Grammar& grammar);
+  void use(std::shared_ptr<mask::SharedStates> states);
+  static grammar::StoredId compile(mask::SharedStates& states, const Grammar& grammar);
 
   VocabularyIndex cache_;
-  std::shared_ptr<constraint::SharedStates> states_;
+  std::shared_ptr<mask::SharedStates> states_;
   grammar::StoredId root_;
   State initial_;
-  std::shared_ptr<constraint::StatesReset> renewal_;
+  std::shared_ptr<mask::StatesReset> renewal_;
 };
 static_assert(ConstraintPolicy<Constraint>);
 

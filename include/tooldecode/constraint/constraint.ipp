@@ -11,11 +11,11 @@
 #include <utility>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/mask_builder.hpp>
-#include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/mask_builder.hpp>
+#include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode {
@@ -24,7 +24,7 @@ TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache, const Grammar& g
     : Constraint(std::move(cache), nullptr, grammar) {}
 
 TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache,
-                                         std::shared_ptr<constraint::SharedStates> states,
+                                         std::shared_ptr<mask::SharedStates> states,
                                          const Grammar& grammar)
     : cache_(std::move(cache)),
       states_(states ? std::move(states) : cache_.states()),
@@ -32,7 +32,7 @@ TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache,
       initial_(state(states_->automaton().begin(root_))),
       renewal_(states_->renewal()) {}
 
-TOOLDECODE_INLINE grammar::StoredId Constraint::compile(constraint::SharedStates& states,
+TOOLDECODE_INLINE grammar::StoredId Constraint::compile(mask::SharedStates& states,
                                                         const Grammar& grammar) {
   const NodeId root = grammar.root();
   if (!grammar.origin_) return states.automaton().compile(grammar, root);
@@ -51,7 +51,7 @@ TOOLDECODE_INLINE void Constraint::reset() {
 TOOLDECODE_INLINE void Constraint::compact(std::span<State> live) {
   const auto from = states_;
   for (const State& one : live) (void)automaton_state(one);
-  use(std::make_shared<constraint::SharedStates>(*from));
+  use(std::make_shared<mask::SharedStates>(*from));
   for (State& one : live) {
     if (one != finished) one = state(states_->automaton().adopt(from->automaton(), one.id));
   }
@@ -103,7 +103,7 @@ TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const 
     const grammar::Automaton::State id = automaton().representative(automaton_state(state));
     const auto build                   = [&] {
       const BuildBudget budget = cache_.mask_budget();
-      return constraint::MaskBuilder(*states_, vocabulary_size()).build(id);
+      return mask::MaskBuilder(*states_, vocabulary_size()).build(id);
     };
     states_->mask(id, build).fill(words);
   }
@@ -142,7 +142,7 @@ TOOLDECODE_INLINE Constraint::State Constraint::state(std::uint32_t id) const no
   return {id, states_->number()};
 }
 
-TOOLDECODE_INLINE void Constraint::use(std::shared_ptr<constraint::SharedStates> states) {
+TOOLDECODE_INLINE void Constraint::use(std::shared_ptr<mask::SharedStates> states) {
   states_  = std::move(states);
   initial_ = state(states_->automaton().begin(root_));
 }

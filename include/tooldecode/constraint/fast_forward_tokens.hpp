@@ -13,12 +13,12 @@
 #include <vector>
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

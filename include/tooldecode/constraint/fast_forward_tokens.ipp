@@ -15,12 +15,12 @@
 
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

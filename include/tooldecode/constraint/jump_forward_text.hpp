@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::constraint {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::constraint {
 

@@ -10,18 +10,18 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/free_text.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/positional_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/positional_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 namespace tooldecode {
 
@@ -31,7 +31,7 @@ namespace tooldecode {
 /// \par Errors      those of the format
 struct NamedFormat {
   std::string name;
-  tools::ReasoningDelimiters reasoning;
+  formats::ReasoningDelimiters reasoning;
   std::function<std::string(std::span<const ToolCall>, const ToolSet&)>
       write_for;  ///< see write_calls
   std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
@@ -44,8 +44,8 @@ struct NamedFormat {
 /// Makes a named format.
 ///
 /// \param reasoning  delimiters of the models that use it
-[[nodiscard]] NamedFormat make_named_format(std::string name, const tools::AnyFormat& format,
-                                            tools::ReasoningDelimiters reasoning = {});
+[[nodiscard]] NamedFormat make_named_format(std::string name, const formats::AnyFormat& format,
+                                            formats::ReasoningDelimiters reasoning = {});
 
 /// All formats of the library.
 [[nodiscard]] const std::vector<NamedFormat>& named_formats();

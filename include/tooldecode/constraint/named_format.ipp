@@ -12,18 +12,18 @@
 
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/free_text.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/positional_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/formats/harmony_call.hpp>
+#include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/positional_call.hpp>
+#include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/xml_call.hpp>
 
 namespace tooldecode {
 
@@ -32,8 +32,8 @@ TOOLDECODE_INLINE std::string NamedFormat::write(std::span<const ToolCall> calls
   return write_for(calls, tools);
 }
 
-TOOLDECODE_INLINE NamedFormat make_named_format(std::string name, const tools::AnyFormat& format,
-                                                tools::ReasoningDelimiters reasoning) {
+TOOLDECODE_INLINE NamedFormat make_named_format(std::string name, const formats::AnyFormat& format,
+                                                formats::ReasoningDelimiters reasoning) {
   return {
       std::move(name), std::move(reasoning),
       [format](std::span<const ToolCall> calls, const ToolSet& tools) {

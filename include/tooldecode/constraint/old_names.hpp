@@ -9,10 +9,10 @@
 
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_value.hpp>
 
@@ -106,5 +106,5 @@ template <class Visit>
 #ifndef TOOLDECODE_COMPILED  // definitions of Grammar::ebnf, lark and structural_tag
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
-#include <tooldecode/tools/structural_tag.hpp>
+#include <tooldecode/formats/structural_tag.hpp>
 #endif

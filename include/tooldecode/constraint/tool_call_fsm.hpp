@@ -16,11 +16,11 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -145,8 +145,8 @@ class ToolCallFSM {
 
   // If F is not a call format, the compiler prints one message instead of one for each use.
   template <class F>
-  static tools::AnyFormat erased(const F& format) {
-    if constexpr (std::same_as<F, tools::AnyFormat>) {
+  static formats::AnyFormat erased(const F& format) {
+    if constexpr (std::same_as<F, formats::AnyFormat>) {
       return format;
     } else if constexpr (diagnose::is_call_format<F>() && CallFormat<F>) {
       return format;
@@ -156,9 +156,9 @@ class ToolCallFSM {
   }
 
   static ToolCallFSM build(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools,
-                           tools::AnyFormat format, const ChoiceOptions& options);
-  ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
-              const ChoiceOptions& options, Parts parts);
+                           formats::AnyFormat format, const ChoiceOptions& options);
+  ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools,
+              formats::AnyFormat format, const ChoiceOptions& options, Parts parts);
 
   // A text that begins like a call is read as calls, so no value of a schema may begin like one.
   void require_told_apart(const std::vector<std::string>& openings,

@@ -20,16 +20,16 @@
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -38,7 +38,7 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::build(VocabularyIndex cache,
                                                  std::shared_ptr<const ToolSet> tools,
-                                                 tools::AnyFormat format,
+                                                 formats::AnyFormat format,
                                                  const ChoiceOptions& options) {
   const BuildBudget budget(options.limits);
   try {
@@ -51,7 +51,7 @@ TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::build(VocabularyIndex cache,
 
 TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
                                            std::shared_ptr<const ToolSet> tools,
-                                           tools::AnyFormat format, const ChoiceOptions& options,
+                                           formats::AnyFormat format, const ChoiceOptions& options,
                                            Parts parts)
     : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar) {
   if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
@@ -99,7 +99,7 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_argument(State st
        automaton.positions(constraint_.automaton_state(state))) {
     std::optional<std::size_t> outermost;
     for (const std::uint32_t tag : automaton.tags_at(position)) {
-      if (tag >= argument_tag && tag < tools::mark::first) outermost = tag - argument_tag;
+      if (tag >= argument_tag && tag < formats::mark::first) outermost = tag - argument_tag;
     }
     if (outermost) return outermost;
   }
@@ -152,7 +152,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> ToolCallFSM::parse(std::string_view text
   const Shared::Reading& reading = shared_->reading;
   if (reading.reasoning) {
     const auto ends = shared_->format.ends_reasoning();
-    answer          = tools::without_reasoning(text, *reading.reasoning, ends);
+    answer          = formats::without_reasoning(text, *reading.reasoning, ends);
     text            = answer;
   }
   if (!reading.may_have_calls(text)) return {};

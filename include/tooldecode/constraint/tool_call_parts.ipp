@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
@@ -19,14 +19,14 @@ namespace tooldecode {
 /// The grammar of a machine, and what was built with it.
 struct ToolCallFSM::Parts {
   CallGrammar grammar;
-  std::shared_ptr<constraint::SharedStates> states{};  // null: those of the VocabularyIndex
+  std::shared_ptr<mask::SharedStates> states{};  // null: those of the VocabularyIndex
   Numbers numbers{};
 };
 
 /// Data shared by copies.
 struct ToolCallFSM::Shared {
   struct Reading {
-    std::optional<tools::ReasoningDelimiters> reasoning;
+    std::optional<formats::ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // every text with calls begins with one of
                                                        // them
     std::vector<std::string> text_ends, reasoning_ends;
@@ -42,7 +42,7 @@ struct ToolCallFSM::Shared {
   std::shared_ptr<const ToolSet> tools;
   Numbers numbers;
   Reading reading;
-  tools::AnyFormat format;
+  formats::AnyFormat format;
 };
 
 }  // namespace tooldecode

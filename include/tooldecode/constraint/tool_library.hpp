@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
@@ -22,7 +22,7 @@ class CompiledTools;
 
 /// Makes an empty set of compiled tools.
 [[nodiscard]] std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
-                                                           tools::AnyFormat format,
+                                                           formats::AnyFormat format,
                                                            ChoiceOptions options);
 /// Makes the constraint of some tools, and compiles those that are new.
 [[nodiscard]] ToolCallFSM make_machine(CompiledTools& compiled,

@@ -12,16 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/tool_library.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::constraint {
@@ -31,7 +31,7 @@ namespace tooldecode::constraint {
 /// \par Threads     through a Lock, one at a time; `size` may run concurrently
 class CompiledTools {
  public:
-  CompiledTools(VocabularyIndex cache, tools::AnyFormat format, ChoiceOptions options);
+  CompiledTools(VocabularyIndex cache, formats::AnyFormat format, ChoiceOptions options);
 
   struct Link {
     const Tool* tool     = nullptr;
@@ -45,7 +45,7 @@ class CompiledTools {
    public:
     explicit Lock(CompiledTools& tools);
 
-    [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept;
+    [[nodiscard]] const std::shared_ptr<mask::SharedStates>& states() const noexcept;
     [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
                             const Grammar::MakePart& make) const;
 
@@ -60,10 +60,10 @@ class CompiledTools {
 
  private:
   VocabularyIndex cache_;
-  tools::AnyFormat format_;
+  formats::AnyFormat format_;
   ChoiceOptions options_;
   mutable std::mutex mutex_;  // guards the following
-  std::shared_ptr<SharedStates> states_;
+  std::shared_ptr<mask::SharedStates> states_;
   // Owned, so that no other tool gets the address of one.
   std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
   std::vector<Link> latest_;  // by index in the latest set, because most sets are alike
@@ -71,7 +71,7 @@ class CompiledTools {
   std::size_t max_before_sweep_ = 1024;
 };
 
-TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex cache, tools::AnyFormat format,
+TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex cache, formats::AnyFormat format,
                                                ChoiceOptions options)
     : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
   if (!options_.leading_keys.empty() || options_.open_ended) {
@@ -100,7 +100,7 @@ TOOLDECODE_INLINE ToolCallFSM CompiledTools::machine(const std::shared_ptr<const
 }
 
 TOOLDECODE_INLINE std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
-                                                               tools::AnyFormat format,
+                                                               formats::AnyFormat format,
                                                                ChoiceOptions options) {
   return std::make_shared<CompiledTools>(std::move(cache), std::move(format), std::move(options));
 }
@@ -154,7 +154,7 @@ TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
 
 namespace tooldecode::constraint {
 
-TOOLDECODE_INLINE const std::shared_ptr<SharedStates>& CompiledTools::Lock::states()
+TOOLDECODE_INLINE const std::shared_ptr<mask::SharedStates>& CompiledTools::Lock::states()
     const noexcept {
   return tools_.states_;
 }

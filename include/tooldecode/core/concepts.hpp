@@ -1,7 +1,7 @@
 /// \file
 /// The concepts for models, draft models and constraints.
 /// Concepts that need types of other folders are declared there: CallFormat in
-/// tools/call_format.hpp, Drafter in draft/drafter.hpp, DraftHead in draft/draft_head.hpp,
+/// formats/call_format.hpp, Drafter in draft/drafter.hpp, DraftHead in draft/draft_head.hpp,
 /// AcceptanceRule in verify/acceptance_rule.hpp, ToolRuntime in execute/tool_runtime.hpp.
 #pragma once
 

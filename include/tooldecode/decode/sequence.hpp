@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -23,6 +22,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/selection.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::decode {
 

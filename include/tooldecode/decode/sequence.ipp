@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -30,6 +29,7 @@
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::decode {
 

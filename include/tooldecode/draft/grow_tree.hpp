@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::draft {
 

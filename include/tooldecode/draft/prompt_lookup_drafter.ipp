@@ -12,12 +12,12 @@
 #include <vector>
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/mask/vocabulary_index.hpp>
 
 namespace tooldecode {
 

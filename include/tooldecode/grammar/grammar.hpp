@@ -31,9 +31,9 @@ class JsonValue;
 class ToolSet;
 struct ChoiceOptions;
 struct SchemaOptions;
-namespace tools {
+namespace formats {
 class AnyFormat;
-}  // namespace tools
+}  // namespace formats
 
 /// Index of a node in its Grammar.
 using NodeId = core::Id<class Grammar>;
@@ -180,9 +180,9 @@ class Grammar {
   /// The texts of a grammar in llguidance's Lark syntax, see ebnf::parse_lark. Defined in
   /// <tooldecode/ebnf/lark_grammar.hpp>.
   [[nodiscard]] static Grammar lark(std::string_view text, const LarkOptions& options = {});
-  /// The texts of a structural tag, the JSON of vLLM and SGLang, see tools::build_structural_tag.
+  /// The texts of a structural tag, the JSON of vLLM and SGLang, see formats::build_structural_tag.
   /// Pass the tag's text as a string to keep numbers exact in its schemas. Defined in
-  /// <tooldecode/tools/structural_tag.hpp>.
+  /// <tooldecode/formats/structural_tag.hpp>.
   [[nodiscard]] static Grammar structural_tag(const JsonValue& tag,
                                               const StructuralTagOptions& options = {});
   /// Exactly one of the texts, such as labels, commands or names; any bytes.
@@ -191,8 +191,8 @@ class Grammar {
   [[nodiscard]] static Grammar choice(const std::vector<std::string>& texts);
   [[nodiscard]] static Grammar choice(std::initializer_list<const char*> texts);
   /// Whole answers with tool calls, see build_call_grammar; a ToolCallFSM also reports where a text
-  /// is and parses the calls. Defined in <tooldecode/tools/call_format.hpp>.
-  [[nodiscard]] static Grammar tool_calls(const ToolSet& tools, const tools::AnyFormat& format,
+  /// is and parses the calls. Defined in <tooldecode/formats/call_format.hpp>.
+  [[nodiscard]] static Grammar tool_calls(const ToolSet& tools, const formats::AnyFormat& format,
                                           const ChoiceOptions& options);
 
   /// The node of whole texts.

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
@@ -24,6 +23,7 @@
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/coverage_estimate.hpp>
 
 namespace tooldecode {

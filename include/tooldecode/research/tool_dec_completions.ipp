@@ -14,12 +14,12 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/tool_dec_completions.hpp>
 #include <tooldecode/research/tool_dec_machine.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>

@@ -1,0 +1,318 @@
+/// \file
+/// Definitions of call_format.hpp.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/call_marks.hpp>
+#include <tooldecode/formats/delimiter.hpp>
+#include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode::detail {
+
+TOOLDECODE_INLINE SchemaOptions text_schema_options(const ChoiceOptions& options) {
+  return {.documented_order = true, .whitespace = options.whitespace, .rules = {.nullable = true}};
+}
+
+TOOLDECODE_INLINE std::vector<std::size_t> chosen_tools(const ToolSet& tools,
+                                                        const ChoiceOptions& options) {
+  std::vector<std::size_t> chosen;
+  if (options.choice == ToolChoice::none) return chosen;
+  if (options.choice == ToolChoice::named) {
+    const auto tool = tools.find(options.name);
+    if (!tool) throw Error(Errc::unknown_tool, options.name, "must be the name of a tool");
+    return {*tool};
+  }
+  for (std::size_t i = 0; i < tools.size(); ++i) chosen.push_back(i);
+  if (chosen.empty() && options.choice == ToolChoice::required) {
+    throw Error(Errc::invalid_option, "tool choice", "required",
+                "must be automatic or none where there are no tools");
+  }
+  return chosen;
+}
+
+/// Builds the grammar of answers from what a format says about them.
+class AnswerBuilder {
+ public:
+  AnswerBuilder(CallGrammar& result, const AnswerParts& parts, bool has_tools,
+                const ChoiceOptions& options)
+      : result_(result),
+        grammar_(result.grammar),
+        parts_(parts),
+        has_tools_(has_tools),
+        is_forced_(has_tools && options.choice != ToolChoice::automatic),
+        space_(grammar_.lexeme(text::any_whitespace(), {0, 2})),
+        beside_(text_beside()) {
+    if (options.text_schema && !is_forced_) use_schema(options);
+  }
+
+  /// The grammar of an answer. Its text does not begin with `not_first`, so that it does not look
+  /// like a reasoning block.
+  [[nodiscard]] NodeId answer(const std::string& not_first = "") {
+    if (is_forced_) return in_calls(grammar_.sequence({space_, empty_frame(), any_calls()}));
+    std::vector<NodeId> ways;
+    if (value_) {
+      ways = {*value_};
+      append_tagged_calls(ways);
+    } else if (parts_.texts) {
+      ways = {parts_.texts->silent};
+      if (has_tools_) {
+        ways.push_back(grammar_.sequence({parts_.texts->before, parts_.openings.front().calls}));
+      }
+    } else {
+      append_text(ways, not_first);
+    }
+    return grammar_.choice(std::move(ways));
+  }
+
+  /// A reasoning block and what follows it: an answer, or the call that ends the block.
+  [[nodiscard]] NodeId reasoned_answer(const formats::ReasoningDelimiters& delimiters) {
+    const auto& calls_end_it = parts_.ends_reasoning;
+    auto ends                = calls_end_it;
+    ends.push_back(delimiters.end);
+    result_.reasoning_ends = formats::all_spellings(ends);
+    auto without           = calls_end_it;
+    without.insert(without.end(), parts_.never_in_text.begin(), parts_.never_in_text.end());
+    std::vector<NodeId> ways{
+        grammar_.sequence({formats::reasoning_block(grammar_, delimiters.begin,
+                                                    std::span(&delimiters.end, 1), without),
+                           answer()})};
+    for (const CallOpening& opening : parts_.openings) {
+      const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.delimiter);
+      if (!has_tools_ || at == calls_end_it.end()) continue;
+      auto others = calls_end_it;
+      std::erase(others, opening.delimiter);
+      others.push_back(delimiters.end);
+      ways.push_back(
+          grammar_.sequence({formats::reasoning_block(grammar_, delimiters.begin,
+                                                      std::span(&opening.delimiter, 1), others),
+                             in_calls(opening.calls)}));
+    }
+    if (!delimiters.begin.empty()) ways.push_back(answer(delimiters.begin));
+    return grammar_.choice(std::move(ways));
+  }
+
+ private:
+  [[nodiscard]] formats::FreeText text_beside() const {
+    formats::FreeText text{.barred = parts_.barred};
+    for (const CallOpening& opening : parts_.openings) {
+      if (opening.only_at_start) {
+        if (opening.longer.empty()) text.not_first.push_back(opening.delimiter);
+        text.not_first.insert(text.not_first.end(), opening.longer.begin(), opening.longer.end());
+        continue;
+      }
+      const auto delimiters =
+          opening.longer.empty() ? formats::delimiter_spellings(opening.delimiter) : opening.longer;
+      text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
+    }
+    if (is_framed()) {
+      if (parts_.frame.end.empty()) text.not_first.push_back(parts_.frame.begin);
+      for (const std::string* delimiter : {&parts_.frame.begin, &parts_.frame.end}) {
+        if (parts_.frame.end.empty()) continue;
+        const auto spellings = formats::delimiter_spellings(*delimiter);
+        text.without.insert(text.without.end(), spellings.begin(), spellings.end());
+      }
+    }
+    return text;
+  }
+  [[nodiscard]] bool is_framed() const { return !parts_.frame.begin.empty(); }
+  // The delimiters of text around no text.
+  [[nodiscard]] NodeId empty_frame() {
+    if (!is_framed() || parts_.frame.end.empty()) return grammar_.empty();
+    return grammar_.optional(
+        grammar_.sequence({formats::delimiter(grammar_, parts_.frame.begin),
+                           formats::delimiter(grammar_, parts_.frame.end), space_}));
+  }
+  void use_schema(const ChoiceOptions& options) {
+    if (parts_.texts) {
+      throw Error(Errc::invalid_option, std::string(text_schema_place),
+                  "must not be given: texts of this format have messages around them");
+    }
+    value_ =
+        grammar_.tagged(formats::mark::text_value,
+                        SchemaCompiler(grammar_, *options.text_schema, text_schema_options(options))
+                            .value(*options.text_schema, std::string(text_schema_place)));
+    result_.openings.emplace();
+    for (const CallOpening& opening : parts_.openings) {
+      if (has_tools_) result_.openings->push_back(opening.delimiter);
+    }
+  }
+
+  [[nodiscard]] NodeId free_text(const formats::FreeText& text) {
+    return grammar_.tagged(formats::mark::text, grammar_.lexeme(formats::free_text(text)));
+  }
+  [[nodiscard]] NodeId in_calls(NodeId calls) {
+    return grammar_.tagged(CallGrammar::tool_mode, calls);
+  }
+  [[nodiscard]] NodeId any_calls(bool behind_text = false) {
+    std::vector<NodeId> ways;
+    for (const CallOpening& opening : parts_.openings) {
+      if (behind_text && opening.only_at_start) continue;
+      ways.push_back(
+          grammar_.sequence({formats::delimiter(grammar_, opening.delimiter), opening.calls}));
+    }
+    return grammar_.choice(std::move(ways));
+  }
+  // Calls in place of a value of `text_schema`.
+  void append_tagged_calls(std::vector<NodeId>& ways) {
+    if (!has_tools_) return;
+    for (const CallOpening& opening : parts_.openings) {
+      const bool is_tagged = !opening.longer.empty();
+      ways.push_back(grammar_.sequence({space_, formats::delimiter(grammar_, opening.delimiter),
+                                        is_tagged ? opening.calls : in_calls(opening.calls)}));
+    }
+  }
+  // Free text, and calls in it or after it.
+  void append_text(std::vector<NodeId>& ways, const std::string& not_first) {
+    formats::FreeText text = beside_;
+    if (!not_first.empty()) text.not_first.push_back(not_first);
+    const NodeId silent = free_text(text);
+    ways.push_back(silent);
+    if (is_framed()) append_framed(ways);
+    if (!has_tools_) return;
+    for (const CallOpening& opening : parts_.openings) {
+      if (!opening.longer.empty()) {  // only what follows the delimiter makes it a call
+        ways.push_back(grammar_.sequence({opening.only_at_start ? space_ : silent,
+                                          grammar_.literal(opening.delimiter), opening.calls}));
+      } else if (opening.only_at_start) {
+        ways.push_back(grammar_.sequence(
+            {space_, formats::delimiter(grammar_, opening.delimiter), in_calls(opening.calls)}));
+      } else if (!is_framed() || !parts_.frame.end.empty()) {  // otherwise the frame identifies
+                                                               // text
+        formats::FreeText before = text;
+        before.until             = formats::delimiter_spellings(opening.delimiter);
+        for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
+        result_.text_ends.insert(result_.text_ends.end(), before.until.begin(), before.until.end());
+        ways.push_back(grammar_.sequence({free_text(before), in_calls(opening.calls)}));
+      }
+    }
+  }
+
+  // Free text in its frame.
+  void append_framed(std::vector<NodeId>& ways) {
+    const formats::TextFrame& frame = parts_.frame;
+    const NodeId framed =
+        grammar_.sequence({space_, formats::delimiter(grammar_, frame.begin), free_text(beside_),
+                           formats::delimiter(grammar_, frame.end), space_});
+    std::vector<NodeId> then{grammar_.optional(formats::delimiter(grammar_, frame.last))};
+    if (has_tools_) then.push_back(in_calls(any_calls(true)));
+    ways.push_back(grammar_.sequence({framed, grammar_.choice(std::move(then))}));
+  }
+
+  CallGrammar& result_;
+  Grammar& grammar_;
+  const AnswerParts& parts_;
+  bool has_tools_;
+  bool is_forced_;
+  NodeId space_;
+  formats::FreeText beside_;
+  std::optional<NodeId> value_;  // the value that replaces free text
+};
+
+TOOLDECODE_INLINE void build_answer(CallGrammar& result, const AnswerParts& parts, bool has_tools,
+                                    const ChoiceOptions& options) {
+  if (options.reasoning && options.reasoning->end.empty()) {
+    throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
+  }
+  AnswerBuilder builder(result, parts, has_tools, options);
+  result.grammar.set_root(options.reasoning ? builder.reasoned_answer(*options.reasoning)
+                                            : builder.answer());
+}
+
+}  // namespace tooldecode::detail
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE text::Occurrences ChoiceOptions::further_calls() const noexcept {
+  const std::uint32_t max = calls().max;
+  return {0, max == text::Occurrences::unbounded ? max : max - 1};
+}
+
+TOOLDECODE_INLINE CallOpening CallOpening::barred(Grammar& grammar, std::string delimiter,
+                                                  bool only_at_start) {
+  return {std::move(delimiter), grammar.nothing(), only_at_start};
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE std::string write_calls(const formats::AnyFormat& format,
+                                          std::span<const ToolCall> calls, const ToolSet& tools) {
+  return format.write(calls, tools);
+}
+
+TOOLDECODE_INLINE CallGrammar build_call_grammar(const formats::AnyFormat& format,
+                                                 const ToolSet& tools, const ChoiceOptions& options,
+                                                 Grammar grammar_to_extend) {
+  if (options.max_calls == 0) {
+    throw Error(Errc::invalid_option, "max_calls", options.max_calls,
+                "must be 1 or more; for no call the choice is none");
+  }
+  const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
+  CallGrammar result{std::move(grammar_to_extend)};
+  ChoiceOptions single = options;
+  if (options.choice == ToolChoice::named) {
+    single.parallel = false;
+  } else {
+    single.leading_keys.clear();
+    single.open_ended = false;
+  }
+  const auto parts = format.parts(result.grammar, tools, chosen, single);
+  detail::build_answer(result, parts, !chosen.empty(), options);
+  return result;
+}
+
+TOOLDECODE_INLINE Grammar Grammar::tool_calls(const ToolSet& tools,
+                                              const formats::AnyFormat& format,
+                                              const ChoiceOptions& options) {
+  const BuildBudget budget(options.limits);
+  try {
+    Grammar grammar = build_call_grammar(format, tools, options).grammar;
+    grammar.origin_ = Origin{options.limits, "#"};
+    return grammar;
+  } catch (const Error& error) {
+    throw error.under("#");
+  }
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode::formats {
+
+TOOLDECODE_INLINE schema::DocumentRules parameter_rules(const Tool& tool) {
+  return {.place = tool.parameters_pointer, .close_objects = tool.strict};
+}
+
+TOOLDECODE_INLINE SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
+                                                  text::ValueSyntax syntax,
+                                                  std::vector<std::string> ends) {
+  return {.syntax           = syntax,
+          .documented_order = options.documented_order,
+          .whitespace       = options.whitespace,
+          .leading_keys     = options.leading_keys,
+          .excluded         = std::move(ends),
+          .rules            = parameter_rules(tool)};
+}
+
+}  // namespace tooldecode::formats

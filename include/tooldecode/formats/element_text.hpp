@@ -1,0 +1,52 @@
+/// \file
+/// ElementText: writes and parses values in an element style.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <tooldecode/formats/element_style.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
+
+namespace tooldecode::formats {
+
+/// Writes and reads the value of an element, in a style that tells strings from other values by
+/// their kinds or by their delimiters.
+///
+/// \par Complexity  O(length of the text)
+/// \par Threads     const; refers to the style
+/// \par Errors      Error{malformed_call} from `append` for a string that holds what ends it, for a
+///                  key that cannot be told from what surrounds it, and for numbers that are not
+///                  finite; from `read` with the byte; Error{limit_exceeded} past
+///                  text::ValueReader::max_depth
+class ElementText {
+ public:
+  using Json = JsonValue;
+
+  explicit ElementText(const ElementStyle& style) : style_(style) {}
+
+  void append(std::string& text, const Json& value) const { append(text, value, 0); }
+  /// Reads the value at the cursor, up to what closes the element.
+  [[nodiscard]] Json read(text::ValueReader& reader) const;
+
+ private:
+  void append(std::string& text, const Json& value, std::size_t depth) const;
+  [[nodiscard]] Json read(text::ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] std::string string(text::ValueReader& reader) const;
+  [[nodiscard]] Json list(text::ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] Json object(text::ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] std::string key(text::ValueReader& reader) const;
+  [[nodiscard]] const std::string& kind(ElementKind kind) const;
+  static ElementKind kind_of(const Json& value);
+  static void check_depth(std::size_t depth);
+
+  const ElementStyle& style_;
+};
+
+}  // namespace tooldecode::formats
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/formats/element_text.ipp>
+
+#endif

@@ -1,0 +1,188 @@
+/// \file
+/// Definitions of element_text.hpp.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/element_style.hpp>
+#include <tooldecode/formats/element_text.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_writer.hpp>
+
+namespace tooldecode::formats {
+
+TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
+                                           std::size_t depth) const {
+  check_depth(depth);
+  if (style_.has_kinds()) {
+    ((text += style_.before_kind) += kind(kind_of(value))) += style_.after_kind;
+  }
+  text += style_.before_value;
+  if (value.is_string()) {
+    const auto& string            = value.string();
+    std::vector<std::string> ends = style_.ends_of_values();
+    ends.push_back(style_.after_text);
+    for (const std::string& end : ends) {
+      if (end.empty() || string.find(end) == std::string::npos) continue;
+      throw Error(Errc::malformed_call, end, "a string must not hold the delimiter that closes it");
+    }
+    ((text += style_.before_text) += string) += style_.after_text;
+    return;
+  }
+  if (!style_.nests() || !value.is_structured()) {
+    text += schema::escape_excluded(text::write_json(value), style_.ends_of_values());
+    return;
+  }
+  bool first          = true;
+  const auto separate = [&] {
+    if (!std::exchange(first, false)) text += style_.separator;
+  };
+  if (value.is_array()) {
+    text += style_.before_list;
+    for (const Json& item : value) {
+      separate();
+      text += style_.before_item;
+      append(text, item, depth + 1);
+      text += style_.item_end();
+    }
+    text += style_.after_list;
+    return;
+  }
+  text += style_.before_object;
+  for (const auto& [name, member] : value.items()) {
+    separate();
+    if (!style_.carries(name)) {
+      throw Error(Errc::malformed_call, name, "the format cannot write this key");
+    }
+    ((text += style_.before_key) += style_.written_key(name)) += style_.after_key;
+    append(text, member, depth + 1);
+    text += style_.after_value;
+  }
+  text += style_.after_object;
+}
+
+TOOLDECODE_INLINE ElementText::Json ElementText::read(text::ValueReader& reader,
+                                                      std::size_t depth) const {
+  check_depth(depth);
+  std::string_view named;
+  if (style_.has_kinds()) {
+    reader.expect(style_.before_kind);
+    const std::size_t length = reader.rest().find(style_.after_kind);
+    if (length == std::string_view::npos) reader.fail("expected '" + style_.after_kind + "'");
+    named = reader.rest().substr(0, length);
+    reader.skip(length + style_.after_kind.size());
+  }
+  reader.expect(style_.before_value);
+  const bool is_told = style_.has_kinds();
+  if (is_told ? named == kind(ElementKind::text) : reader.rest().starts_with(style_.before_text)) {
+    return string(reader);
+  }
+  reader.skip_space();
+  if (style_.nests()) {
+    const auto is = [&](ElementKind one, const std::string& before) {
+      return is_told ? named == kind(one) : reader.rest().starts_with(before);
+    };
+    if (is(ElementKind::array, style_.before_list)) return list(reader, depth);
+    if (is(ElementKind::object, style_.before_object)) return object(reader, depth);
+  }
+  reader.allow_repeated_keys();
+  Json value = reader.value();
+  reader.skip_space();
+  return value;
+}
+
+TOOLDECODE_INLINE std::string ElementText::string(text::ValueReader& reader) const {
+  reader.expect(style_.before_text);
+  const std::string& end   = style_.after_text.empty() ? style_.after_value : style_.after_text;
+  const std::size_t length = reader.rest().find(end);
+  if (length == std::string_view::npos) reader.fail("expected '" + end + "'");
+  const std::string_view text = reader.rest().substr(0, length);
+  if (!text::is_utf8(text)) reader.fail("the string is not UTF-8");
+  reader.skip(length);
+  reader.expect(style_.after_text);
+  return std::string(text);
+}
+
+TOOLDECODE_INLINE ElementText::Json ElementText::list(text::ValueReader& reader,
+                                                      std::size_t depth) const {
+  const std::string& end = style_.after_list.empty() ? style_.after_value : style_.after_list;
+  reader.expect(style_.before_list);
+  reader.skip_space();
+  Json result = Json::array();
+  while (!reader.rest().starts_with(end)) {
+    if (!result.empty()) reader.expect(style_.separator);
+    reader.skip_space();
+    reader.expect(style_.before_item);
+    result.push_back(read(reader, depth + 1));
+    reader.expect(style_.item_end());
+    reader.skip_space();
+  }
+  reader.expect(style_.after_list);
+  return result;
+}
+
+TOOLDECODE_INLINE ElementText::Json ElementText::object(text::ValueReader& reader,
+                                                        std::size_t depth) const {
+  const std::string& end = style_.after_object.empty() ? style_.after_value : style_.after_object;
+  reader.expect(style_.before_object);
+  reader.skip_space();
+  Json result = Json::object();
+  while (!reader.rest().starts_with(end)) {
+    if (!result.empty()) reader.expect(style_.separator);
+    reader.skip_space();
+    reader.expect(style_.before_key);
+    std::string name = key(reader);
+    result[name]     = read(reader, depth + 1);
+    reader.expect(style_.after_value);
+    reader.skip_space();
+  }
+  reader.expect(style_.after_object);
+  return result;
+}
+
+TOOLDECODE_INLINE std::string ElementText::key(text::ValueReader& reader) const {
+  const std::size_t length = reader.rest().find(style_.after_key);
+  if (length == std::string_view::npos) reader.fail("expected '" + style_.after_key + "'");
+  const std::string_view written = reader.rest().substr(0, length);
+  if (written.empty() || !text::is_utf8(written)) reader.fail("expected a key");
+  reader.skip(length + style_.after_key.size());
+  return style_.read_key(written);
+}
+
+TOOLDECODE_INLINE ElementKind ElementText::kind_of(const Json& value) {
+  if (value.is_string()) return ElementKind::text;
+  if (value.is_boolean()) return ElementKind::truth;
+  if (value.is_null()) return ElementKind::null;
+  if (value.is_array()) return ElementKind::array;
+  return value.is_object() ? ElementKind::object : ElementKind::number;
+}
+
+TOOLDECODE_INLINE void ElementText::check_depth(std::size_t depth) {
+  if (depth <= text::ValueReader::max_depth) return;
+  throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
+}
+
+}  // namespace tooldecode::formats
+
+namespace tooldecode::formats {
+
+TOOLDECODE_INLINE const std::string& ElementText::kind(ElementKind kind) const {
+  return style_.kinds[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace tooldecode::formats
+
+namespace tooldecode::formats {
+
+TOOLDECODE_INLINE ElementText::Json ElementText::read(text::ValueReader& reader) const {
+  return read(reader, 0);
+}
+
+}  // namespace tooldecode::formats

@@ -1,0 +1,91 @@
+/// \file
+/// ElementValues: the objects of a schema as elements, in a model family's style.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tooldecode/formats/element_style.hpp>
+#include <tooldecode/formats/keyed_elements.hpp>
+#include <tooldecode/formats/plain_text.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/json_value.hpp>
+
+namespace tooldecode::formats {
+
+/// Adds the objects of a schema to a Grammar, one element per property.
+///
+/// Strings are written as they are, up to the closing delimiter; other values are JSON. Where a
+/// value may be either, both spellings are allowed. In styles that nest, lists and objects are
+/// elements again. A key that the schema does not name is an identifier; in a style with entities
+/// it may be any text if no pattern decides it; in a style that repeats the key after the value
+/// there are no such keys.
+///
+/// \par Complexity  as SchemaCompiler
+/// \par Threads     one at a time per Grammar
+/// \par Errors      those of Reader and GrammarBuilder; Error{unsupported_keyword} for a schema
+///                  that has no object and for values that the style cannot tell apart;
+///                  Error{unsupported_name}; Error{unsatisfiable_schema}
+/// \par Source      see element_styles
+class ElementValues {
+ public:
+  using Json = JsonValue;
+
+  /// \param schema  the document that references point into; it outlives this
+  ElementValues(Grammar& grammar, const Json& schema, const ElementStyle& style,
+                const SchemaOptions& options);
+
+  /// The elements of a conforming object.
+  [[nodiscard]] NodeId objects();
+
+  /// What follows a key up to the end of its element, for a schema in the document.
+  [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
+  /// The same for a form of `reader()`.
+  [[nodiscard]] NodeId value(schema::FormId id) { return content(id); }
+  /// The reader of the document.
+  [[nodiscard]] schema::Reader& reader() noexcept { return reader_; }
+
+ private:
+  [[nodiscard]] NodeId elements(const std::vector<schema::ObjectForm>& objects,
+                                const std::string& place);
+  [[nodiscard]] NodeId element_set(const schema::ObjectForm& object, const std::string& place);
+  void add_others(KeyedSet& set, KeyedElements& elements, const schema::ObjectForm& object,
+                  const std::string& place);
+  [[nodiscard]] std::string key(const std::string& name, const std::string& place) const;
+  [[nodiscard]] NodeId content(schema::FormId id);
+  [[nodiscard]] NodeId make_content(schema::FormId id);
+  [[nodiscard]] NodeId text(const schema::Form& form, const std::string& place);
+  [[nodiscard]] NodeId json(schema::Form form, const std::string& place);
+  [[nodiscard]] NodeId lists(const std::vector<schema::ArrayForm>& arrays,
+                             const std::string& place);
+  [[nodiscard]] NodeId items(const schema::ArrayForm& array, const std::string& place);
+  [[nodiscard]] NodeId item(schema::FormId id);
+  [[nodiscard]] NodeId separator();
+  [[nodiscard]] NodeId padded(NodeId node);
+
+  Grammar& grammar_;
+  const Json& schema_;
+  const ElementStyle& style_;
+  bool documented_order_;
+  NodeId first_;  // of the grammar's nodes that this object makes
+  schema::Reader reader_;
+  schema::Spellings spellings_;
+  schema::GrammarBuilder json_;
+  PlainText plain_;
+  std::size_t depth_ = 0;
+  std::map<schema::FormId, std::optional<NodeId>> contents_;  // empty while one is being made
+};
+
+}  // namespace tooldecode::formats
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/formats/element_values.ipp>
+#endif

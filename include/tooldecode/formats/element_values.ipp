@@ -1,0 +1,306 @@
+/// \file
+/// Definitions of element_values.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/carried_name.hpp>
+#include <tooldecode/formats/delimiter.hpp>
+#include <tooldecode/formats/element_style.hpp>
+#include <tooldecode/formats/element_values.hpp>
+#include <tooldecode/formats/keyed_elements.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/key_conditions.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/number_bounds.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+
+namespace tooldecode::formats {
+
+TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& schema,
+                                               const ElementStyle& style,
+                                               const SchemaOptions& options)
+    : grammar_(grammar),
+      schema_(schema),
+      style_(style),
+      documented_order_(options.documented_order),
+      first_(static_cast<std::uint32_t>(grammar.size())),
+      reader_(schema, options.rules),
+      spellings_(grammar, text::ValueSyntax::json, options.whitespace, options.every_spelling,
+                 style.ends_of_values()),
+      json_(grammar, reader_, spellings_, options.documented_order,
+            options.every_spelling ? options.numbers.as_judged() : options.numbers.as_written()),
+      plain_(grammar, style.text_end(), style.ends_of_values()) {}
+
+TOOLDECODE_INLINE NodeId ElementValues::objects() {
+  const schema::FormId id  = reader_.form(schema_, "#");
+  const schema::Form& form = reader_.written(id);
+  if (form.objects.empty() && !form.empty()) {
+    throw Error(Errc::unsupported_keyword, "#", "elements are written of objects alone");
+  }
+  const auto objects = form.objects;
+  const NodeId node  = elements(objects, "#");
+  if (grammar_.satisfiable(first_)[node.index()]) return node;
+  throw Error(Errc::unsatisfiable_schema, "#", "no object conforms to this schema");
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::value(const Json& schema, const std::string& pointer) {
+  const NodeId node = content(reader_.form(schema, pointer));
+  if (grammar_.satisfiable(first_)[node.index()]) return node;
+  throw Error(Errc::unsatisfiable_schema, pointer, "no value conforms to this schema");
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::elements(const std::vector<schema::ObjectForm>& objects,
+                                                 const std::string& place) {
+  std::vector<NodeId> all;
+  const auto order = documented_order_ ? schema::MemberOrder::fixed : schema::MemberOrder::any;
+  for (const schema::ObjectForm& object : objects) {
+    schema::visit_by_conditions(object, reader_.forms, order, [&](const schema::ObjectForm& one) {
+      all.push_back(element_set(one, place));
+    });
+  }
+  return grammar_.choice(std::move(all));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::element_set(const schema::ObjectForm& object,
+                                                    const std::string& place) {
+  KeyedSet set{.members          = {},
+               .others           = {},
+               .separator        = separator(),
+               .count            = object.count,
+               .documented_order = documented_order_};
+  KeyedElements elements(set, style_.before_key, style_.after_key);
+  for (const schema::ObjectForm::Member& member : object.members) {
+    const std::string written = key(member.name, place);
+    std::vector<NodeId> value{content(member.value), delimiter(grammar_, style_.after_value)};
+    if (style_.repeats_key()) value.push_back(grammar_.literal(written + style_.after_end_key));
+    value.push_back(spellings_.space());
+    elements.add(written, grammar_.sequence(std::move(value)), member.required);
+  }
+  schema::add_conditions(set, object);
+  add_others(set, elements, object, place);
+  return grammar_.sequence({spellings_.space(), grammar_.keyed_set(set)});
+}
+
+TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& elements,
+                                                 const schema::ObjectForm& object,
+                                                 const std::string& place) {
+  for (const schema::ObjectForm::OtherKeys& others : object.others) {
+    if (others.value == schema::nothing_form) continue;
+    if (style_.repeats_key()) {
+      // A schema for keys in general does not require a key.
+      if (others.value == schema::any_form) continue;
+      throw Error(Errc::unsupported_keyword, place,
+                  "keys that are not listed cannot be repeated behind their values");
+    }
+    const NodeId value = grammar_.sequence(
+        {content(others.value), delimiter(grammar_, style_.after_value), spellings_.space()});
+    if (!others.keys.empty()) {
+      elements.add_others(value, reader_.forms.texts.texts(others.keys));
+      continue;
+    }
+    if (!style_.escapes) {
+      elements.add_others(value);
+      continue;
+    }
+    const text::TextDfa keys = text::compile_whole_pattern(
+        pattern_of(style_.before_key) + "(?:[^\\u0000\"&<>]|&amp;|&lt;|&gt;|&quot;)+" +
+        pattern_of(style_.after_key));
+    set.others.push_back({std::make_shared<const text::Dfa>(text::utf8_lexeme(keys)), value});
+  }
+}
+
+TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
+                                                 const std::string& place) const {
+  const auto refuse = [&](const std::string& why) {
+    refuse_name(place + "/properties/" + schema::escape_pointer(name), name, why);
+  };
+  if (!style_.escapes) {
+    if (!style_.carries_bare(name)) refuse("it runs into what stands around it");
+    const std::vector<std::string_view> delimiters{style_.before_key, style_.after_value};
+    if (const auto why = why_not_carried(name, delimiters, style_.after_key)) refuse(*why);
+    return name;
+  }
+  if (!style_.carries(name)) refuse("it is empty or holds a zero");
+  return style_.written_key(name);
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
+  static constexpr std::size_t max_nested = 250;
+  const auto [at, fresh]                  = contents_.try_emplace(id);
+  std::optional<NodeId>& made             = at->second;  // references into a map stay valid
+  if (!fresh) {
+    if (!made) made = grammar_.reserve();
+    return *made;
+  }
+  if (++depth_ > max_nested) {
+    throw Error(Errc::limit_exceeded, reader_.forms.place_of(id), "schemas nest too deeply");
+  }
+  const NodeId node = make_content(id);
+  --depth_;
+  if (made) {
+    grammar_.define(*made, node);
+  } else {
+    made = node;
+  }
+  return *made;
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
+  const std::string place = reader_.forms.place_of(id);
+  const schema::Form form = reader_.written(id);
+  if (style_.repeats_key() && id == schema::any_form) {
+    throw Error(Errc::unsupported_keyword, place, "this style has no elements of any value");
+  }
+  std::vector<std::pair<ElementKind, NodeId>> values;
+  if (!form.texts.empty()) values.emplace_back(ElementKind::text, text(form, place));
+  const auto add_json = [&](ElementKind kind, schema::Form part) {
+    if (!part.empty()) values.emplace_back(kind, padded(json(std::move(part), place)));
+  };
+  if (!style_.has_kinds() && !style_.nests()) {
+    schema::Form rest = form;
+    rest.texts.clear();
+    add_json(ElementKind::object, std::move(rest));
+  } else {
+    const std::size_t kinds = !form.texts.empty() + !form.numbers.empty() + form.null +
+                              (form.truth || form.falsehood) + !form.arrays.empty() +
+                              !form.objects.empty();
+    add_json(ElementKind::number, {.numbers = form.numbers});
+    // Alone, a number has the kind number; beside other kinds an integer may have the kind integer.
+    if (kinds > 1 && !style_.kinds[static_cast<std::size_t>(ElementKind::integer)].empty()) {
+      schema::Form integers{.numbers = form.numbers};
+      for (schema::NumberForm& one : integers.numbers) {
+        one.kinds = one.kinds & text::NumberKinds::integers;
+      }
+      std::erase_if(integers.numbers, [](const schema::NumberForm& one) {
+        return one.kinds == text::NumberKinds::none;
+      });
+      add_json(ElementKind::integer, std::move(integers));
+    }
+    add_json(ElementKind::truth, {.truth = form.truth, .falsehood = form.falsehood});
+    add_json(ElementKind::null, {.null = form.null});
+    if (!style_.nests()) {
+      add_json(ElementKind::array, {.arrays = form.arrays});
+      add_json(ElementKind::object, {.objects = form.objects});
+    } else {
+      if (!form.arrays.empty()) {
+        values.emplace_back(ElementKind::array,
+                            grammar_.sequence({delimiter(grammar_, style_.before_list),
+                                               padded(lists(form.arrays, place)),
+                                               delimiter(grammar_, style_.after_list)}));
+      }
+      if (!form.objects.empty()) {
+        values.emplace_back(ElementKind::object,
+                            grammar_.sequence({delimiter(grammar_, style_.before_object),
+                                               elements(form.objects, place),
+                                               delimiter(grammar_, style_.after_object)}));
+      }
+    }
+  }
+  std::vector<NodeId> choices;
+  for (const auto& [kind, value] : values) {
+    if (!style_.has_kinds()) {
+      choices.push_back(value);
+      continue;
+    }
+    const std::string& name = style_.kinds[static_cast<std::size_t>(kind)];
+    choices.push_back(grammar_.sequence(
+        {delimiter(grammar_, style_.before_kind + name + style_.after_kind), value}));
+  }
+  const NodeId value = grammar_.choice(std::move(choices));
+  if (style_.before_value.empty()) return value;
+  return grammar_.sequence({spellings_.space(), delimiter(grammar_, style_.before_value), value});
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::text(const schema::Form& form, const std::string& place) {
+  const bool is_open =
+      std::find(form.texts.begin(), form.texts.end(), schema::StringForm{}) != form.texts.end();
+  schema::Form texts;
+  texts.texts             = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
+  const schema::FormId id = reader_.forms.add(std::move(texts));
+  const NodeId node       = grammar_.sequence({delimiter(grammar_, style_.before_text),
+                                               plain_.value_or_nothing(reader_, id, place, json_),
+                                               delimiter(grammar_, style_.after_text)});
+  return is_open || style_.padding != ElementPadding::any ? node : padded(node);
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::json(schema::Form form, const std::string& place) {
+  try {
+    return json_.value(reader_.forms.add(std::move(form)));
+  } catch (const Error& error) {
+    throw error.under(place);
+  }
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::lists(const std::vector<schema::ArrayForm>& arrays,
+                                              const std::string& place) {
+  std::vector<NodeId> all;
+  for (const schema::ArrayForm& array : arrays) all.push_back(items(array, place));
+  return grammar_.choice(std::move(all));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
+                                              const std::string& place) {
+  if (array.unique || !array.contains.empty()) {
+    throw Error(Errc::unsupported_keyword, place,
+                "items as elements cannot be counted or kept apart");
+  }
+  if (array.length.max == 0) return array.length.min == 0 ? grammar_.empty() : grammar_.nothing();
+  const std::uint32_t least = std::max(1U, array.length.min);
+  const auto count          = static_cast<std::uint32_t>(array.prefix.size());
+  const auto left           = [&](std::uint32_t bound) {
+    return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+  };
+  const NodeId next = separator();
+  NodeId some       = item(array.rest);
+  if (count > 0) some = grammar_.sequence({next, some});
+  some = grammar_.repeat(some, {left(least), left(array.length.max)},
+                         count > 0 ? grammar_.empty() : next);
+  for (std::uint32_t i = count; i-- > 0;) {
+    std::vector<NodeId> then;
+    if (least <= i) then.push_back(grammar_.empty());
+    if (i < array.length.max) {
+      then.push_back(
+          grammar_.sequence({i > 0 ? next : grammar_.empty(), item(array.prefix[i]), some}));
+    }
+    some = grammar_.choice(std::move(then));
+  }
+  // Styles without padding around values have white space around the items of a list instead.
+  if (style_.padding == ElementPadding::none) {
+    some = grammar_.sequence({spellings_.space(), some});
+  }
+  return array.length.min == 0 ? grammar_.optional(some) : some;
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::item(schema::FormId id) {
+  const std::string& end = style_.item_end();
+  std::vector<NodeId> parts{delimiter(grammar_, style_.before_item), content(id),
+                            delimiter(grammar_, end)};
+  if (style_.padding == ElementPadding::none) parts.push_back(spellings_.space());
+  return grammar_.sequence(std::move(parts));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::separator() {
+  if (style_.separator.empty()) return grammar_.empty();
+  return grammar_.sequence({grammar_.literal(style_.separator), spellings_.space()});
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::padded(NodeId node) {
+  if (style_.padding == ElementPadding::none) return node;
+  return grammar_.sequence({spellings_.space(), node, spellings_.space()});
+}
+
+}  // namespace tooldecode::formats

@@ -1,0 +1,136 @@
+/// \file
+/// Definitions of xml_call.hpp of model families.
+#pragma once
+
+#include <string_view>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/formats/element_style.hpp>
+#include <tooldecode/formats/xml_call.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE XmlCall XmlCall::qwen3_coder() {
+  return {"<tool_call>",  "<function=", ">",           "<parameter=",  ">", "",
+          "</parameter>", "\n",         "</function>", "</tool_call>", true};
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::glm() {
+  return {"<tool_call>",  "", "", "<arg_key>",   "</arg_key>", "<arg_value>",
+          "</arg_value>", "", "", "</tool_call>"};
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::glm_4_7() {
+  XmlCall format = glm();
+  format.gap = format.call_gap = "";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::mimo() {
+  XmlCall format = qwen3_coder();
+  format.gap = format.call_gap = format.padding = "";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::seed_oss() {
+  return {"<seed:tool_call>", "<function=", ">",           "<parameter=",      ">", "",
+          "</parameter>",     "",           "</function>", "</seed:tool_call>"};
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::minimax_m2() {
+  XmlCall format{"<invoke name=\"", "", "\">", "<parameter name=\"", "\">", "",
+                 "</parameter>",    "", "",    "</invoke>"};
+  format.section_begin = "<minimax:tool_call>";
+  format.section_end   = "</minimax:tool_call>";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::minicpm5() {
+  XmlCall format{"<function name=\"", "", "\">", "<param name=\"", "\">", "",
+                 "</param>",          "", "",    "</function>"};
+  format.gap = format.call_gap = "";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::of_style(std::string_view name) {
+  XmlCall format;
+  format.style          = *formats::find_element_style(name);
+  format.style->padding = formats::ElementPadding::none;
+  format.before_key     = format.style->before_key;
+  format.after_key      = format.style->after_key;
+  format.after_value    = format.style->after_value;
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::deepseek_v3_2() {
+  XmlCall format       = of_style("deepseek_xml");
+  format.begin         = "<｜DSML｜invoke name=\"";
+  format.after_name    = "\">";
+  format.end           = "</｜DSML｜invoke>";
+  format.section_begin = "<｜DSML｜function_calls>";
+  format.section_end   = "</｜DSML｜function_calls>";
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::deepseek_v4() {
+  XmlCall format       = deepseek_v3_2();
+  format.section_begin = "<｜DSML｜tool_calls>";
+  format.section_end   = "</｜DSML｜tool_calls>";
+  format.ends_thought  = true;
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::kimi_k3() {
+  XmlCall format       = of_style("kimi_k3_xml");
+  format.begin         = "<|open|>call tool=\"";
+  format.after_name    = "\" index=\"";
+  format.number_end    = "\"<|sep|>";
+  format.first_number  = 1;
+  format.end           = "<|close|>call<|sep|>";
+  format.section_begin = "<|open|>tools<|sep|>";
+  format.section_end   = "<|close|>tools<|sep|><|close|>message<|sep|>";
+  format.gap = format.call_gap = "";
+  format.response              = {"<|open|>response<|sep|>", "<|close|>response<|sep|>",
+                                  "<|close|>message<|sep|>"};
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::gemma_4() {
+  XmlCall format;
+  format.begin        = "<|tool_call>";
+  format.before_name  = "call:";
+  format.after_name   = "{";
+  format.after_key    = ":";
+  format.after_values = "}";
+  format.end          = "<tool_call|>";
+  format.gap = format.call_gap = "";
+  format.style                 = formats::ElementStyle{.name          = "gemma_4",
+                                                       .before_key    = "",
+                                                       .after_key     = ":",
+                                                       .after_value   = "",
+                                                       .padding       = formats::ElementPadding::none,
+                                                       .never_in_text = "<|\"|>",
+                                                       .before_text   = "<|\"|>",
+                                                       .after_text    = "<|\"|>",
+                                                       .separator     = ",",
+                                                       .before_list   = "[",
+                                                       .after_list    = "]",
+                                                       .before_object = "{",
+                                                       .after_object  = "}"};
+  return format;
+}
+
+TOOLDECODE_INLINE XmlCall XmlCall::cohere() {
+  XmlCall format       = of_style("cohere_xml");
+  format.begin         = "<cofl:tool_call id=\"";
+  format.number_end    = "\" name=\"";
+  format.number_first  = true;
+  format.after_name    = "\">";
+  format.end           = "</cofl:tool_call>";
+  format.section_begin = "<cofl:tool_calls>";
+  format.section_end   = "</cofl:tool_calls>";
+  format.gap = format.call_gap = "";
+  return format;
+}
+
+}  // namespace tooldecode

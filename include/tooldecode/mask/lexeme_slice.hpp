@@ -1,0 +1,101 @@
+/// \file
+/// LexemeSlice: what each token does inside a string or free text, computed once per vocabulary.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_classes.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::mask {
+
+/// Sorts the tokens below a node of the vocabulary's trie by their effect on one lexeme state.
+///
+/// Inside a string most of the vocabulary is allowed, and which part depends on the string alone,
+/// so those tokens are one ready mask. The grammar decides only what follows the closing quote;
+/// tokens that go past it are in a small trie, by their remaining bytes.
+///
+/// \par Shapes      masks over V tokens
+/// \par Complexity  construction O(nodes below + bytes past the lexeme's end); then `staying` O(1)
+/// \par Threads     const members may run concurrently
+class LexemeSlice {
+ public:
+  /// A token that closes the lexeme, and the units that it adds first.
+  struct Closing {
+    TokenId token       = 0;
+    std::uint32_t units = 0;
+  };
+
+  /// \param trie  the vocabulary's; the slice covers the tokens below `node`
+  LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie, const TokenClasses& classes,
+              const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node);
+
+  [[nodiscard]] std::uint32_t max_units() const noexcept;
+  /// The tokens that stay inside the lexeme or end exactly where it closes, with any number of
+  /// units.
+  [[nodiscard]] const TokenMask& inside() const noexcept { return inside_; }
+
+  /// The tokens that stay inside the lexeme and add at most `limit` units.
+  [[nodiscard]] const TokenMask& staying(std::uint32_t limit) const;
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// The tokens of `inside` that close the lexeme before `min` units or add more than `max`;
+  /// nullopt if they are more than `limit`.
+  [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t min,
+                                                                std::uint32_t max,
+                                                                std::size_t limit) const;
+  /// The tokens that end exactly where the lexeme closes.
+  [[nodiscard]] const std::vector<Closing>& closing() const noexcept { return closing_; }
+  /// Whether the lexeme may end where it can also continue; `past` omits the tokens that end it
+  /// there. A class's tokens of at most `limit` units do not count: they may stay inside.
+  [[nodiscard]] bool may_end_inside(std::uint32_t limit) const noexcept;
+  /// The bytes of tokens after the lexeme's end; the trie's values index `past_end`.
+  [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
+  [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
+
+ private:
+  struct Visit {
+    core::ByteTrie::NodeIndex node;
+    text::Dfa::State state;
+    std::uint32_t units;
+    bool plain;  // the class's tokens below are known
+  };
+
+  core::ByteTrie build(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+                       const text::Dfa& dfa, text::Dfa::State start,
+                       core::ByteTrie::NodeIndex root);
+
+  // The tokens strictly below `end`, by their bytes after it.
+  void collect_past(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+                    core::ByteTrie::NodeIndex end, std::uint32_t units,
+                    std::vector<core::ByteTrie::Entry>& suffixes);
+
+  std::size_t vocabulary_size_;
+  const TokenClasses* classes_;
+  std::optional<TokenClasses::Taken> plain_;  // tokens that stay and need no walk
+  std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
+  std::vector<Closing> closing_;
+  std::vector<Closing> past_end_;  // indexed by the values of past_
+  core::ByteTrie past_{std::vector<core::ByteTrie::Entry>()};
+  bool may_end_inside_   = false;  // in a walked token
+  bool may_end_in_class_ = false;  // in a token of plain_
+  TokenMask inside_;
+  std::size_t count_ = 0;
+
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<TokenMask>> by_limit_;
+};
+
+}  // namespace tooldecode::mask
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/mask/lexeme_slice.ipp>
+#endif

@@ -1,0 +1,146 @@
+/// \file
+/// Definitions of lexeme_slice.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/lexeme_slice.hpp>
+#include <tooldecode/mask/token_classes.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::mask {
+
+TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+                                           const TokenClasses& classes, const text::Dfa& dfa,
+                                           text::Dfa::State state, core::ByteTrie::NodeIndex node)
+    : vocabulary_size_(vocabulary.size()), classes_(&classes) {
+  if (node == 0) plain_ = classes.find(dfa, state);
+  past_             = build(vocabulary, trie, dfa, state, node);
+  may_end_in_class_ = plain_ && plain_->counts && dfa.may_end_inside();
+  if (plain_ && plain_->counts) {
+    staying_.resize(std::max(staying_.size(), classes.by_characters(plain_->k).size()));
+  }
+  by_limit_.resize(staying_.size());
+  inside_ = staying(max_units());
+  for (const Closing& token : closing_) inside_.insert(token.token);
+  count_ = inside_.count();
+}
+
+TOOLDECODE_INLINE std::uint32_t LexemeSlice::max_units() const noexcept {
+  return static_cast<std::uint32_t>(staying_.size() - 1);
+}
+
+TOOLDECODE_INLINE const TokenMask& LexemeSlice::staying(std::uint32_t limit) const {
+  const std::lock_guard lock(mutex_);
+  auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
+  if (!mask) {
+    mask = std::make_unique<TokenMask>(vocabulary_size_);
+    if (plain_ && (!plain_->counts || limit >= max_units())) {
+      *mask |= classes_->mask(plain_->k);
+    } else if (plain_) {
+      const std::size_t end =
+          std::min(std::size_t{limit} + 1, classes_->by_characters(plain_->k).size());
+      for (std::size_t units = 0; units < end; ++units) {
+        classes_->for_each(plain_->k, units, [&](TokenId token) { mask->insert(token); });
+      }
+    }
+    if (plain_) classes_->for_each_apart(*plain_, [&](TokenId token) { mask->erase(token); });
+    for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
+      for (const TokenId token : staying_[units]) mask->insert(token);
+    }
+  }
+  return *mask;
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<TokenId>> LexemeSlice::not_fitting(
+    std::uint32_t min, std::uint32_t max, std::size_t limit) const {
+  std::vector<TokenId> tokens;
+  for (std::size_t units = std::size_t{max} + 1; units < staying_.size(); ++units) {
+    const bool counts =
+        plain_ && plain_->counts && units < classes_->by_characters(plain_->k).size();
+    const std::size_t plain = counts ? classes_->by_characters(plain_->k)[units] : 0;
+    if (tokens.size() + staying_[units].size() + plain > limit) return std::nullopt;
+    tokens.insert(tokens.end(), staying_[units].begin(), staying_[units].end());
+    if (plain == 0) continue;
+    classes_->for_each(plain_->k, units, [&](TokenId token) { tokens.push_back(token); });
+  }
+  for (const Closing& token : closing_) {
+    if (token.units < min || token.units > max) tokens.push_back(token.token);
+  }
+  if (tokens.size() > limit) return std::nullopt;
+  return tokens;
+}
+
+TOOLDECODE_INLINE bool LexemeSlice::may_end_inside(std::uint32_t limit) const noexcept {
+  return may_end_inside_ || (may_end_in_class_ && limit < max_units());
+}
+
+TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary,
+                                                    const core::ByteTrie& trie,
+                                                    const text::Dfa& dfa, text::Dfa::State start,
+                                                    core::ByteTrie::NodeIndex root) {
+  std::vector<core::ByteTrie::Entry> suffixes;
+  std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
+  for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
+    const auto [node, state, units, plain] = work[i];
+    const auto [first, last]               = trie.children(node);
+    for (auto child = first; child < last; ++child) {
+      const text::Dfa::State next = dfa.next(state, trie.label(child));
+      if (next == text::Dfa::dead) continue;
+      const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
+      if (covered && !classes_->has_others(plain_->k, child)) continue;
+      const bool begins        = dfa.boundary(state) && !dfa.closing(next);
+      const std::uint32_t more = units + (begins ? 1 : 0);
+      if (more >= staying_.size()) staying_.resize(more + 1);
+      for (const std::uint32_t value : trie.values(child)) {
+        const auto token = static_cast<TokenId>(value);
+        if (dfa.closing(next)) {
+          closing_.push_back({token, more});
+        } else {
+          staying_[more].push_back(token);
+        }
+      }
+      // A lexeme that may also continue, such as white space, has too many tokens past its end.
+      if (dfa.accepting(next) && !dfa.live(next).empty()) may_end_inside_ = true;
+      if (dfa.accepting(next) && dfa.live(next).empty()) {
+        collect_past(vocabulary, trie, child, more, suffixes);
+      }
+      work.push_back({child, next, more, covered});
+    }
+  }
+  return core::ByteTrie(std::move(suffixes));
+}
+
+TOOLDECODE_INLINE void LexemeSlice::collect_past(const Vocabulary& vocabulary,
+                                                 const core::ByteTrie& trie,
+                                                 core::ByteTrie::NodeIndex end, std::uint32_t units,
+                                                 std::vector<core::ByteTrie::Entry>& suffixes) {
+  std::vector<std::pair<core::ByteTrie::NodeIndex, std::size_t>> work{{end, 0}};
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto [node, length] = work[i];
+    const auto [first, last]  = trie.children(node);
+    for (auto child = first; child < last; ++child) {
+      for (const std::uint32_t value : trie.values(child)) {
+        const std::string_view bytes = vocabulary.grammar_bytes(static_cast<TokenId>(value));
+        suffixes.emplace_back(bytes.substr(bytes.size() - length - 1),
+                              static_cast<std::uint32_t>(past_end_.size()));
+        past_end_.push_back({static_cast<TokenId>(value), units});
+      }
+      work.emplace_back(child, length + 1);
+    }
+  }
+}
+
+}  // namespace tooldecode::mask

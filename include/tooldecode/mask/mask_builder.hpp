@@ -1,0 +1,163 @@
+/// \file
+/// MaskBuilder: computes the mask of a state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
+#include <tooldecode/grammar/node_store.hpp>
+#include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/mask/joint_walk.hpp>
+#include <tooldecode/mask/lexeme_slice.hpp>
+#include <tooldecode/mask/mask_parts.hpp>
+#include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+
+namespace tooldecode::mask {
+
+/// Walks the vocabulary's trie in step with the automaton, once, for one state.
+///
+/// Where many tokens stay inside one lexeme, a ready LexemeSlice replaces the walk, and only what
+/// follows the lexeme's end is walked. Inside a key that may be unknown to the schema, the tokens
+/// that spell a known key are walked and kept apart from the slice's tokens.
+///
+/// The walk follows positions one by one, so it visits a trie node once per parse. If there are
+/// many parses, a JointWalk takes over.
+///
+/// \par Shapes      masks over V tokens
+/// \par Complexity  O(trie nodes that the automaton reaches outside slices); see JointWalk
+/// \par Threads     holds the automaton's lock while it lives
+/// \par Errors      Error{limit_exceeded, cancelled}, see BuildBudget; the mask is then discarded
+/// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
+class MaskBuilder {
+ public:
+  MaskBuilder(const SharedStates& states, std::size_t vocabulary_size);
+
+  [[nodiscard]] MaskEntry build(grammar::Automaton::State state);
+
+ private:
+  using Span      = grammar::Automaton::Cursor::Span;
+  using NodeIndex = core::ByteTrie::NodeIndex;
+
+  // A token rarely passes this many lexemes unless the grammar is ambiguous. After this much work
+  // beyond them, a JointWalk replaces the walk position by position.
+  static constexpr std::size_t many_lexemes           = 3;
+  static constexpr std::uint64_t max_work             = 5'000;
+  static constexpr std::size_t visits_between_charges = 256;  // one step of the budget per trie
+                                                              // node
+  // For fewer tokens a walk costs less than a slice.
+  static constexpr std::uint32_t sliced_subtree = 48;
+  // Inside strings and free text.
+  static bool is_sliced(const text::Dfa& dfa, text::Dfa::State state) noexcept;
+
+  // Adds the tokens below a trie node that may follow. One position suffices to allow a token, so
+  // positions are taken one by one; those inside lexemes need no walk of the automaton.
+  void collect(Span place, NodeIndex node);
+
+  [[nodiscard]] bool is_ambiguous() const;
+  template <class Follow>
+  void behind_lexeme(const Follow& follow) {
+    if (++lexemes_ended_ == many_lexemes) deep_since_ = walk_.work();
+    follow();
+    if (lexemes_ended_-- == many_lexemes) deep_work_ += walk_.work() - deep_since_;
+  }
+
+  void walk(Span place, NodeIndex node);
+
+  [[nodiscard]] const grammar::NodeStore::Node* node_of(const grammar::StackFrame& frame) const;
+  [[nodiscard]] bool is_lexeme(const grammar::StackFrame& frame) const;
+  [[nodiscard]] bool is_sliced_key(const grammar::StackFrame& frame) const;
+  [[nodiscard]] const grammar::KeyReader& keys() const noexcept;
+  [[nodiscard]] const text::Dfa& lexeme_of(const grammar::NodeStore::Node& set,
+                                           std::size_t k) const;
+
+  // Positions at the same point of the same lexeme differ only in what follows it.
+  void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
+  [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const;
+  // Whether anything may follow the lexemes of these positions.
+  [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group);
+
+  // Walks the lexeme alone, and the automaton from where the lexeme may end.
+  void walk_lexeme(const std::vector<grammar::StackFrame>& group, NodeIndex root);
+
+  // A class's tokens with too many units for the lexeme may still go past its end.
+  void add_too_long(const std::vector<grammar::StackFrame>& group,
+                    const TokenClasses::Taken& plain);
+  [[nodiscard]] bool reads(Span place, TokenId token);
+
+  void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
+  template <class Fits>
+  void walk_past(const LexemeSlice& slice, const Fits& fits, Span place, NodeIndex node) {
+    const core::ByteTrie& past     = slice.past();
+    const text::ByteSet candidates = walk_.candidates(place);
+    const auto [first, last]       = past.children(node);
+    for (auto child = first; child < last; ++child) {
+      if (!candidates.contains(past.label(child))) continue;
+      const Span next = walk_.step(place, past.label(child));
+      if (!next.empty()) {
+        for (const std::uint32_t index : past.values(child)) {
+          const LexemeSlice::Closing& token = slice.past_end()[index];
+          if (fits(token)) parts_.add(token.token);
+        }
+        walk_past(slice, fits, next, child);
+      }
+      walk_.drop(next);
+    }
+  }
+
+  // Keys of sets that accept unknown keys: walks what spells a member's key or a key that must not
+  // repeat, and keeps tokens that fit no other key out of the slices. Sets that differ only in what
+  // follows are walked once.
+  void collect_keys(const std::vector<grammar::StackFrame>& frames, NodeIndex node);
+  // Reads tokens past the key's end one by one, because what follows depends on the key.
+  void collect_tracked(const grammar::StackFrame& frame, const text::DfaPointer& dfa,
+                       text::Dfa::State state, NodeIndex node);
+  // Walks the lexeme alone: the automaton would make a position for each text of such a key.
+  void walk_tracked(Span place, const text::Dfa& dfa, text::Dfa::State state, NodeIndex root);
+  void walk_exactly(Span place, NodeIndex node);
+  using Nodes = std::vector<NodeIndex>;
+  // Positions after members' keys, by trie node.
+  using Behind = std::map<NodeIndex, std::vector<grammar::StackFrame>>;
+  // Follows, in every spelling, the keys that unknown keys must differ from, and lists for each of
+  // the others all nodes from which none of its keys can be completed.
+  void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart);
+  void set_apart(NodeIndex node);
+  [[nodiscard]] bool is_apart(TokenId token) const;
+  template <class WalkKeys>
+  void walk_apart(const WalkKeys& walk_keys) {
+    MaskParts outer = std::exchange(parts_, MaskParts(vocabulary_size_));
+    auto apart      = std::exchange(apart_, {});
+    walk_keys();
+    apart_ = std::move(apart);
+    std::swap(parts_, outer);
+    parts_.add(std::move(outer), apart_);
+  }
+
+  void add_base(const TokenMask& mask, std::size_t count, std::vector<TokenId> removed);
+
+  const SharedStates& states_;
+  const core::ByteTrie& trie_;
+  grammar::Automaton::Cursor walk_;
+  std::size_t vocabulary_size_;
+  MaskParts parts_{vocabulary_size_};
+  std::vector<TokenId> apart_;     // sorted; tokens that spell a member's key
+  std::size_t lexemes_ended_ = 0;  // on the way to the current node
+  std::uint64_t deep_work_   = 0;  // after many_lexemes of them
+  std::uint64_t deep_since_  = 0;
+};
+
+}  // namespace tooldecode::mask
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/mask/mask_builder.ipp>
+#endif

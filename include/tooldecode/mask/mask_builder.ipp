@@ -1,0 +1,447 @@
+/// \file
+/// Definitions of mask_builder.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
+#include <tooldecode/grammar/node_store.hpp>
+#include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/mask/joint_walk.hpp>
+#include <tooldecode/mask/lexeme_slice.hpp>
+#include <tooldecode/mask/mask_builder.hpp>
+#include <tooldecode/mask/mask_parts.hpp>
+#include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+
+namespace tooldecode::mask {
+
+TOOLDECODE_INLINE MaskBuilder::MaskBuilder(const SharedStates& states, std::size_t vocabulary_size)
+    : states_(states),
+      trie_(states.trie()),
+      walk_(states.automaton()),
+      vocabulary_size_(vocabulary_size) {}
+
+TOOLDECODE_INLINE MaskEntry MaskBuilder::build(grammar::Automaton::State state) {
+  collect(walk_.begin(state), 0);
+  if (is_ambiguous()) {
+    JointWalk joint(walk_, trie_);
+    joint(walk_.begin(state),
+          [&](std::span<const std::uint32_t> tokens) { parts_.add_all(tokens); });
+  }
+  return std::move(parts_).entry();
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_sliced(const text::Dfa& dfa,
+                                              text::Dfa::State state) noexcept {
+  return state != text::Dfa::dead && dfa.live(state).size() >= 48;
+}
+
+TOOLDECODE_INLINE void MaskBuilder::collect(Span place, NodeIndex node) {
+  const bool is_large = trie_.count_below(node) >= sliced_subtree;
+  std::vector<grammar::StackFrame> rest, lexemes, keys;
+  for (std::uint32_t i = place.first; i < place.last; ++i) {
+    const grammar::StackFrame frame = walk_.positions(place)[i - place.first];
+    if (is_lexeme(frame)) {
+      lexemes.push_back(frame);
+    } else if (is_large && is_sliced_key(frame)) {
+      keys.push_back(frame);
+    } else {
+      rest.push_back(frame);
+    }
+  }
+  collect_lexemes(lexemes, node, is_large);
+  if (!keys.empty()) collect_keys(keys, node);
+  if (rest.size() == place.last - place.first) return walk(place, node);
+  if (rest.empty()) return;
+  const Span others = walk_.begin(rest);
+  walk(others, node);
+  walk_.drop(others);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_ambiguous() const {
+  const bool is_deep = lexemes_ended_ >= many_lexemes;
+  return deep_work_ + (is_deep ? walk_.work() - deep_since_ : 0) > max_work;
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk(Span place, NodeIndex node) {
+  const text::ByteSet candidates = walk_.candidates(place);
+  const auto [first, last]       = trie_.children(node);
+  for (auto child = first; child < last && !is_ambiguous(); ++child) {
+    if (!candidates.contains(trie_.label(child))) continue;
+    const Span next = walk_.step(place, trie_.label(child));
+    if (!next.empty()) {
+      parts_.add_all(trie_.values(child));
+      const auto [below, end] = trie_.children(child);
+      if (below != end) collect(next, child);
+    }
+    walk_.drop(next);
+  }
+}
+
+TOOLDECODE_INLINE const grammar::NodeStore::Node* MaskBuilder::node_of(
+    const grammar::StackFrame& frame) const {
+  return frame.node == grammar::Positions::text_end ? nullptr
+                                                    : &states_.automaton().nodes()[frame.node];
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_lexeme(const grammar::StackFrame& frame) const {
+  const grammar::NodeStore::Node* node = node_of(frame);
+  return node != nullptr && node->kind == Grammar::Kind::lexeme;
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_sliced_key(const grammar::StackFrame& frame) const {
+  const grammar::NodeStore::Node* node = node_of(frame);
+  if (node == nullptr || node->kind != Grammar::Kind::keyed_set ||
+      keys().is_in_escape(frame.key())) {
+    return false;
+  }
+  for (std::size_t k = 0; k < node->others.size(); ++k) {
+    const text::Dfa::State state = keys().state_at(*node, frame.key(), k);
+    if (is_sliced(lexeme_of(*node, k), state)) return keys().seen().may_add(*node, frame.seen());
+  }
+  return false;
+}
+
+TOOLDECODE_INLINE const grammar::KeyReader& MaskBuilder::keys() const noexcept {
+  return states_.automaton().keys();
+}
+
+TOOLDECODE_INLINE const text::Dfa& MaskBuilder::lexeme_of(const grammar::NodeStore::Node& set,
+                                                          std::size_t k) const {
+  return *states_.automaton().nodes()[set.others[k].key].dfa;
+}
+
+TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFrame>& frames,
+                                                    NodeIndex node, bool is_large) {
+  while (!frames.empty()) {
+    const grammar::StackFrame frame = frames.back();
+    const auto alike = [&](const grammar::StackFrame& other) { return other.is_beside(frame); };
+    std::vector<grammar::StackFrame> group;
+    std::copy_if(frames.begin(), frames.end(), std::back_inserter(group), alike);
+    std::erase_if(frames, alike);
+    const LexemeSlice* slice = nullptr;
+    if (is_large && is_sliced(*node_of(frame)->dfa, frame.dfa_state())) {
+      slice = states_.slice(node_of(frame)->dfa, frame.dfa_state(), node);
+    }
+    if (slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group))) {
+      collect_slice(group, *slice);
+    } else {
+      walk_lexeme(group, node);
+    }
+  }
+}
+
+TOOLDECODE_INLINE std::uint32_t MaskBuilder::units_left(const grammar::StackFrame& frame) const {
+  const text::Occurrences& bounds = node_of(frame)->occurrences;
+  return bounds.max == text::Occurrences::unbounded ? bounds.max : bounds.max - frame.units();
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::goes_on(const std::vector<grammar::StackFrame>& group) {
+  const Span after   = walk_.after(group);
+  const bool is_open = !walk_.candidates(after).empty();
+  walk_.drop(after);
+  return is_open;
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::StackFrame>& group,
+                                                NodeIndex root) {
+  const grammar::NodeStore::Node& lexeme = *node_of(group[0]);
+  const text::Dfa& dfa                   = *lexeme.dfa;
+  const text::Occurrences& bounds        = lexeme.occurrences;
+  struct Visit {
+    NodeIndex node;
+    text::Dfa::State state;
+    std::uint32_t units;
+    bool plain;  // the class's tokens below were added already
+  };
+  const TokenClasses& classes = states_.classes();
+  std::optional<TokenClasses::Taken> plain;
+  if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
+    plain = classes.find(dfa, group[0].dfa_state());
+  if (plain) {
+    auto left_out = classes.left_out(*plain, units_left(group[0]));
+    if (left_out) {
+      add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
+      const bool are_too_long = plain->counts && std::size_t{units_left(group[0])} + 1 <
+                                                     classes.by_characters(plain->k).size();
+      if (are_too_long && dfa.may_end_inside()) add_too_long(group, *plain);
+    } else {
+      plain.reset();
+    }
+  }
+  std::optional<Span> after;
+  std::vector<Visit> work{{root, group[0].dfa_state(), group[0].units(), plain.has_value()}};
+  // Breadth first, in the memory order of the trie.
+  for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
+    if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
+    const auto [node, state, units, is_plain] = work[i];
+    const bool is_boundary                    = dfa.boundary(state);
+    const auto [first, last]                  = trie_.children(node);
+    for (auto child = first; child < last; ++child) {
+      const text::Dfa::State next = dfa.next(state, trie_.label(child));
+      if (next == text::Dfa::dead) continue;
+      const bool covered = is_plain && (node != 0 || !plain->apart.contains(trie_.label(child)));
+      if (covered && !classes.has_others(plain->k, child)) continue;
+      std::uint32_t more = units;
+      if (is_boundary && dfa.closing(next)) {
+        if (units < bounds.min) continue;
+      } else if (is_boundary) {
+        if (units >= bounds.max) continue;
+        ++more;
+      }
+      parts_.add_all(trie_.values(child));
+      const auto [below, end] = trie_.children(child);
+      if (below == end) continue;
+      if (!dfa.live(next).empty()) work.push_back({child, next, more, covered});
+      if (!dfa.accepting(next) || (!dfa.closing(next) && more < bounds.min)) continue;
+      if (!after) after = walk_.after(group);
+      behind_lexeme([&, end_of = child] { walk(*after, end_of); });
+    }
+  }
+  if (after) walk_.drop(*after);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::add_too_long(const std::vector<grammar::StackFrame>& group,
+                                                 const TokenClasses::Taken& plain) {
+  const TokenClasses& classes = states_.classes();
+  const Span place            = walk_.begin(group);
+  for (std::size_t units = std::size_t{units_left(group[0])} + 1;
+       units < classes.by_characters(plain.k).size(); ++units) {
+    classes.for_each(plain.k, units, [&](TokenId token) {
+      if (reads(place, token)) parts_.add(token);
+    });
+  }
+  walk_.drop(place);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {
+  Span next = place;
+  for (const char c : states_.vocabulary().grammar_bytes(token)) {
+    next = walk_.step(next, static_cast<std::uint8_t>(c));
+    if (next.empty()) break;
+  }
+  walk_.drop({place.last, place.last});
+  return !next.empty();
+}
+
+TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::StackFrame>& group,
+                                                  const LexemeSlice& slice) {
+  const std::uint32_t least = node_of(group[0])->occurrences.min;
+  const std::uint32_t count = group[0].units();
+  const std::uint32_t min   = least > count ? least - count : 0;
+  const std::uint32_t max   = units_left(group[0]);
+  const auto fits           = [&](const LexemeSlice::Closing& token) {
+    return token.units >= min && token.units <= max && !is_apart(token.token);
+  };
+  if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
+    add_base(slice.inside(), slice.count(), std::move(*removed));
+  } else {
+    add_base(slice.staying(max), slice.count(), {});
+    for (const LexemeSlice::Closing& token : slice.closing()) {
+      if (fits(token)) parts_.add(token.token);
+    }
+  }
+  if (slice.past().size() == 1) return;
+  const Span after = walk_.after(group);
+  walk_past(slice, fits, after, 0);
+  walk_.drop(after);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::StackFrame>& frames,
+                                                 NodeIndex node) {
+  Behind behind;
+  std::map<std::tuple<bool, grammar::StackFrame, Nodes>, std::vector<grammar::StackFrame>> others;
+  for (const grammar::StackFrame& frame : frames) {
+    const grammar::NodeStore::Node& set = *node_of(frame);
+    std::vector<Nodes> apart(set.others.size());
+    const Span place = walk_.begin(frame);
+    walk_key(place, node, behind, apart);
+    walk_.drop(place);
+    const bool is_tracked = keys().seen().is_tracked(set, frame.seen());
+    for (std::size_t k = 0; k < set.others.size(); ++k) {
+      const text::Dfa::State state = keys().state_at(set, frame.key(), k);
+      if (state == text::Dfa::dead) continue;
+      const grammar::StackFrame key = walk_.in_other_key(frame, k, state);
+      grammar::StackFrame alike     = key;
+      alike.below                   = is_tracked ? key.below : grammar::empty_stack;
+      others[{is_tracked, alike, std::move(apart[k])}].push_back(is_tracked ? frame : key);
+    }
+  }
+  std::vector<TokenId> outer;
+  outer.swap(apart_);
+  for (const auto& [child, positions] : behind) {
+    const Span after = walk_.begin(positions);
+    collect(after, child);
+    walk_.drop(after);
+  }
+  const Nodes* apart = nullptr;  // the nodes that apart_ covers
+  for (const auto& entry : others) {
+    const auto& alike                             = entry.first;
+    const std::vector<grammar::StackFrame>& group = entry.second;
+    const auto& [is_tracked, key, nodes]          = alike;
+    if (apart == nullptr || *apart != nodes) {
+      apart = &nodes;
+      apart_.clear();
+      for (const NodeIndex below : nodes) set_apart(below);
+      std::sort(apart_.begin(), apart_.end());
+      apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
+    }
+    const text::DfaPointer& dfa = node_of(key)->dfa;
+    if (is_tracked) {
+      for (const grammar::StackFrame& frame : group)
+        collect_tracked(frame, dfa, key.dfa_state(), node);
+      continue;
+    }
+    const LexemeSlice* slice =
+        is_sliced(*dfa, key.dfa_state()) ? states_.slice(dfa, key.dfa_state(), node) : nullptr;
+    if (slice != nullptr && !slice->may_end_inside(text::Occurrences::unbounded)) {
+      collect_slice(group, *slice);
+    } else {
+      walk_apart([&] { walk_lexeme(group, node); });
+    }
+  }
+  apart_.swap(outer);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& frame,
+                                                    const text::DfaPointer& dfa,
+                                                    text::Dfa::State state, NodeIndex node) {
+  const LexemeSlice* slice =
+      node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
+  const Span place = walk_.begin(frame);
+  if (slice == nullptr || slice->may_end_inside(text::Occurrences::unbounded)) {
+    walk_apart([&] { walk_tracked(place, *dfa, state, node); });
+  } else {
+    add_base(slice->inside(), slice->count(), {});
+    for (const LexemeSlice::Closing& past : slice->past_end()) {
+      if (reads(place, past.token)) parts_.add(past.token);
+    }
+  }
+  walk_.drop(place);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& dfa,
+                                                 text::Dfa::State state, NodeIndex root) {
+  struct Visit {
+    NodeIndex node;
+    text::Dfa::State state;
+    std::size_t before;
+  };
+  std::vector<Visit> work{{root, state, 0}};
+  std::vector<std::uint8_t> path;  // from the root to a node, in reverse
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    if (i % visits_between_charges == 0) BuildBudget::spend(visits_between_charges);
+    const auto [first, last] = trie_.children(work[i].node);
+    for (auto child = first; child < last; ++child) {
+      const std::uint8_t byte     = trie_.label(child);
+      const text::Dfa::State next = dfa.next(work[i].state, byte);
+      if (next == text::Dfa::dead) continue;
+      if (!dfa.accepting(next)) {
+        parts_.add_all(trie_.values(child));
+        work.push_back({child, next, i});
+        continue;
+      }
+      path.assign(1, byte);
+      for (std::size_t at = i; work[at].node != root; at = work[at].before) {
+        path.push_back(trie_.label(work[at].node));
+      }
+      Span behind = place;
+      for (auto from = path.rbegin(); from != path.rend() && !behind.empty(); ++from) {
+        behind = walk_.step(behind, *from);
+      }
+      if (!behind.empty()) {
+        parts_.add_all(trie_.values(child));
+        walk_exactly(behind, child);
+      }
+      walk_.drop({place.last, place.last});
+    }
+  }
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_exactly(Span place, NodeIndex node) {
+  const text::ByteSet candidates = walk_.candidates(place);
+  const auto [first, last]       = trie_.children(node);
+  for (auto child = first; child < last; ++child) {
+    if (!candidates.contains(trie_.label(child))) continue;
+    const Span next = walk_.step(place, trie_.label(child));
+    if (!next.empty()) {
+      parts_.add_all(trie_.values(child));
+      walk_exactly(next, child);
+    }
+    walk_.drop(next);
+  }
+}
+
+TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind& behind,
+                                             std::vector<Nodes>& apart) {
+  const grammar::StackFrame frame     = walk_.positions(place)[0];
+  const grammar::NodeStore::Node& set = *node_of(frame);
+  keys().reserved_bytes(set, frame.seen(), frame.key()).for_each([&](std::uint8_t byte) {
+    const NodeIndex child = trie_.find_child(node, byte);
+    if (child == 0) return;
+    const Span next = walk_.step(place, byte);
+    grammar::StackFrame inside{.node = grammar::Positions::text_end};
+    for (const grammar::StackFrame& position : walk_.positions(next)) {
+      const bool stays = position.node == frame.node && position.below == frame.below &&
+                         position.seen() == frame.seen() &&
+                         position.key() < grammar::KeyReader::end_of_key_positions;
+      if (stays) {
+        inside = position;
+      } else {
+        behind[child].push_back(position);
+      }
+    }
+    const bool stays = inside.node != grammar::Positions::text_end;
+    // A member's key may also continue as another key: what follows it is walked.
+    const bool ends = stays && keys().ends_member(set, inside.key());
+    for (std::size_t k = 0; k < apart.size(); ++k) {
+      const bool goes_on =
+          stays && !ends && keys().may_become_other(set, frame.seen(), inside.key(), k);
+      if (!goes_on) apart[k].push_back(child);
+    }
+    if (!next.empty()) parts_.add_all(trie_.values(child));
+    if (ends) {
+      behind[child].push_back(inside);
+    } else if (stays) {
+      const Span deeper = walk_.begin(inside);
+      walk_key(deeper, child, behind, apart);
+      walk_.drop(deeper);
+    }
+    walk_.drop(next);
+  });
+}
+
+TOOLDECODE_INLINE void MaskBuilder::set_apart(NodeIndex node) {
+  for (const std::uint32_t token : trie_.values(node)) {
+    apart_.push_back(static_cast<TokenId>(token));
+  }
+  const auto [first, last] = trie_.children(node);
+  for (auto child = first; child < last; ++child) set_apart(child);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_apart(TokenId token) const {
+  return !apart_.empty() && std::binary_search(apart_.begin(), apart_.end(), token);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::add_base(const TokenMask& mask, std::size_t count,
+                                             std::vector<TokenId> removed) {
+  parts_.add_base(mask, count, std::move(removed), apart_);
+}
+
+}  // namespace tooldecode::mask

@@ -1,0 +1,101 @@
+/// \file
+/// Definitions of mask_parts.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/mask_parts.hpp>
+#include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+
+namespace tooldecode::mask {
+
+TOOLDECODE_INLINE void MaskParts::add(TokenId token) {
+  added_.push_back(token);
+  if (added_.size() == max_listed) spill();
+}
+
+TOOLDECODE_INLINE void MaskParts::add_all(std::span<const std::uint32_t> tokens) {
+  for (const std::uint32_t token : tokens) add(static_cast<TokenId>(token));
+}
+
+TOOLDECODE_INLINE void MaskParts::add_base(const TokenMask& mask, std::size_t count,
+                                           std::vector<TokenId> removed,
+                                           std::span<const TokenId> apart) {
+  Base base{&mask, count, std::move(removed)};
+  for (const TokenId token : apart) {
+    if (mask.contains(token)) base.removed.push_back(token);
+  }
+  std::sort(base.removed.begin(), base.removed.end());
+  const auto same = [&](const Base& other) {
+    return other.mask == base.mask && other.removed == base.removed;
+  };
+  if (std::none_of(bases_.begin(), bases_.end(), same)) bases_.push_back(std::move(base));
+}
+
+TOOLDECODE_INLINE void MaskParts::add(MaskParts other, std::span<const TokenId> apart) {
+  for (Base& base : other.bases_) {
+    add_base(*base.mask, base.count, std::move(base.removed), apart);
+  }
+  for (const TokenId token : other.added_) {
+    if (!std::binary_search(apart.begin(), apart.end(), token)) add(token);
+  }
+  if (!other.spilled_) return;
+  spill();
+  for (const TokenId token : apart) other.spilled_->erase(token);
+  *spilled_ |= *other.spilled_;
+}
+
+TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
+  std::sort(bases_.begin(), bases_.end(),
+            [](const Base& a, const Base& b) { return a.count > b.count; });
+  while (bases_.size() > 1 && bases_.back().count <= max_listed / 2) {
+    const Base smallest = std::move(bases_.back());
+    bases_.pop_back();
+    smallest.mask->for_each([&](TokenId token) {
+      if (!std::binary_search(smallest.removed.begin(), smallest.removed.end(), token)) add(token);
+    });
+  }
+  MaskEntry entry;
+  if (bases_.size() <= 1 && !spilled_) {
+    std::sort(added_.begin(), added_.end());
+    added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
+    if (!bases_.empty()) {
+      entry.base    = bases_[0].mask;
+      entry.removed = std::move(bases_[0].removed);
+      std::erase_if(entry.removed, [&](TokenId token) {
+        return std::binary_search(added_.begin(), added_.end(), token);
+      });
+      std::erase_if(added_, [&](TokenId token) { return entry.base->contains(token); });
+    }
+    if (entry.removed.size() <= max_listed) {
+      entry.added.assign(added_.begin(), added_.end());
+      return entry;
+    }
+    bases_[0].removed = std::exchange(entry.removed, {});
+  }
+  spill();
+  TokenMask one(vocabulary_size_);
+  for (const Base& base : bases_) {
+    MaskEntry{.base = base.mask, .removed = base.removed}.fill(one.words());
+    *spilled_ |= one;
+  }
+  entry.base = spilled_.get();
+  entry.own  = std::move(spilled_);
+  return entry;
+}
+
+TOOLDECODE_INLINE void MaskParts::spill() {
+  if (!spilled_) spilled_ = std::make_unique<TokenMask>(vocabulary_size_);
+  for (const TokenId token : added_) spilled_->insert(token);
+  added_.clear();
+}
+
+}  // namespace tooldecode::mask

@@ -1,0 +1,147 @@
+/// \file
+/// SharedStates: states, transitions and masks shared by constraints over one vocabulary.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/lexeme_slice.hpp>
+#include <tooldecode/mask/token_classes.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/transition_cache.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::mask {
+
+/// The allowed tokens of a state: those of `base`, if there is one, minus `removed`, plus `added`.
+struct MaskEntry {
+  const TokenMask* base = nullptr;
+  std::unique_ptr<const TokenMask> own{};  ///< owns `base` unless a slice does
+  std::vector<TokenId> removed{};
+  std::vector<TokenId> added{};
+
+  void fill(MaskView words) const noexcept;
+};
+
+class StatesReset;
+
+/// An automaton with the masks of its states, shared by constraints: what one request has computed
+/// is ready for the next, whatever its schema.
+///
+/// It only grows. To bound memory, start a new one, either empty (VocabularyIndex) or with the same
+/// grammars (StatesReset); constraints keep the old one alive as long as they use it.
+///
+/// \par Complexity  a slice is built after a few requests for it
+/// \par Threads     every member may run concurrently
+class SharedStates {
+ public:
+  SharedStates(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+               const TokenClasses& classes);
+  /// The same grammars without states and masks.
+  explicit SharedStates(const SharedStates& from);
+  SharedStates& operator=(const SharedStates&) = delete;
+  ~SharedStates()                              = default;
+
+  [[nodiscard]] std::shared_ptr<StatesReset> renewal() const;
+
+  /// Unique id of this object; never 0.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
+  [[nodiscard]] const core::ByteTrie& trie() const noexcept { return *trie_; }
+  [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
+  [[nodiscard]] grammar::Automaton& automaton() noexcept { return automaton_; }
+  [[nodiscard]] const grammar::Automaton& automaton() const noexcept { return automaton_; }
+  [[nodiscard]] TransitionCache& transitions() const noexcept { return transitions_; }
+
+  /// What the tokens below `node` do to a lexeme in `state`; null for the first requests, because a
+  /// slice only pays off if several masks use it.
+  [[nodiscard]] const LexemeSlice* slice(const text::DfaPointer& dfa, text::Dfa::State state,
+                                         core::ByteTrie::NodeIndex node) const;
+
+  [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
+                                               core::ByteTrie::NodeIndex node) const;
+
+  /// The mask of a state, computed by `make()` on first use.
+  template <class Make>
+  const MaskEntry& mask(grammar::Automaton::State state, Make make) const {
+    std::atomic<const void*>& slot = automaton_.attachment(state);
+    if (const void* known = slot.load(std::memory_order_acquire)) {
+      return *static_cast<const MaskEntry*>(known);
+    }
+    auto entry = std::make_unique<const MaskEntry>(make());
+    const std::lock_guard lock(mutex_);
+    if (const void* known = slot.load(std::memory_order_acquire)) {
+      return *static_cast<const MaskEntry*>(known);
+    }
+    const MaskEntry& kept = *masks_.emplace_back(std::move(entry));
+    bytes_ += sizeof(MaskEntry) +
+              sizeof(TokenId) * (kept.added.capacity() + kept.removed.capacity()) +
+              (kept.own ? kept.own->words().size_bytes() : 0);
+    slot.store(&kept, std::memory_order_release);
+    return kept;
+  }
+
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  static constexpr std::uint32_t asks_before_slice = 3;
+  struct Slice {
+    std::uint32_t asked = 0;
+    std::unique_ptr<const LexemeSlice> slice{};
+  };
+
+  // The slice of JSON strings, in which most tokens of nearly every schema's texts are.
+  void make_common_slice();
+  static std::uint32_t next_number() noexcept;
+
+  // Equal tables are the same lexeme, whichever grammar made them.
+  [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const;
+
+  const Vocabulary* vocabulary_;
+  const core::ByteTrie* trie_;
+  const TokenClasses* classes_;
+  std::uint32_t number_ = next_number();
+  grammar::Automaton automaton_;
+  mutable TransitionCache transitions_;
+
+  mutable std::mutex mutex_;  // guards the following; taken after the automaton's, never before it
+  mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
+  mutable std::map<std::tuple<std::size_t, text::Dfa::State, core::ByteTrie::NodeIndex>, Slice>
+      slices_;
+  mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
+  mutable std::size_t bytes_ = 0;
+  mutable std::weak_ptr<StatesReset> renewal_;
+};
+
+/// The latest states of some grammars, for texts that begin; constraints hold it.
+class StatesReset {
+ public:
+  /// States for the grammars of `from` that take at most `max_bytes`: the latest, or new ones if
+  /// those have grown past it.
+  [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
+                                                     std::size_t max_bytes);
+
+ private:
+  std::mutex mutex_;  // guards the following
+  std::shared_ptr<SharedStates> latest_;
+};
+
+}  // namespace tooldecode::mask
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/mask/shared_states.ipp>
+#endif

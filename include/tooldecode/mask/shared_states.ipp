@@ -1,0 +1,124 @@
+/// \file
+/// Definitions of shared_states.hpp.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/lexeme_slice.hpp>
+#include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/mask/token_classes.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/transition_cache.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::mask {
+
+TOOLDECODE_INLINE void MaskEntry::fill(MaskView words) const noexcept {
+  if (base != nullptr) {
+    std::copy_n(base->words().begin(), words.size(), words.begin());
+  } else {
+    words.clear();
+  }
+  for (const TokenId token : removed) words.erase(token);
+  for (const TokenId token : added) words.insert(token);
+}
+
+TOOLDECODE_INLINE SharedStates::SharedStates(const Vocabulary& vocabulary,
+                                             const core::ByteTrie& trie,
+                                             const TokenClasses& classes)
+    : vocabulary_(&vocabulary),
+      trie_(&trie),
+      classes_(&classes),
+      automaton_(static_cast<std::uint32_t>(trie.longest())) {
+  make_common_slice();
+}
+
+TOOLDECODE_INLINE SharedStates::SharedStates(const SharedStates& from)
+    : vocabulary_(from.vocabulary_),
+      trie_(from.trie_),
+      classes_(from.classes_),
+      automaton_(from.automaton_.shared_nodes(),
+                 static_cast<std::uint32_t>(from.trie_->longest())) {
+  make_common_slice();
+}
+
+TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer& dfa,
+                                                         text::Dfa::State state,
+                                                         core::ByteTrie::NodeIndex node) const {
+  const std::lock_guard lock(mutex_);
+  Slice& known = slices_[{number(dfa), state, node}];
+  if (!known.slice && ++known.asked >= asks_before_slice) {
+    known.slice = std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
+    bytes_ += 3 * mask_word_count(vocabulary_->size()) * sizeof(std::uint32_t);
+  }
+  return known.slice.get();
+}
+
+TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
+    const text::DfaPointer& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node) const {
+  for (;;) {
+    if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
+  }
+}
+
+TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
+  const std::size_t states = automaton_.bytes();
+  const std::lock_guard lock(mutex_);
+  return states + bytes_;
+}
+
+TOOLDECODE_INLINE void SharedStates::make_common_slice() {
+  const text::DfaPointer& common = text::any_string(text::ValueSyntax::json, '"');
+  (void)ready_slice(common, common->next(0, '"'), 0);
+}
+
+TOOLDECODE_INLINE std::uint32_t SharedStates::next_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  std::uint32_t number = 0;
+  while (number == 0) number = ++last;
+  return number;
+}
+
+TOOLDECODE_INLINE std::size_t SharedStates::number(const text::DfaPointer& dfa) const {
+  const auto [first, last] = lexemes_.equal_range(dfa->hash());
+  for (auto known = first; known != last; ++known) {
+    const auto& [other, number] = known->second;
+    if (other == dfa || *other == *dfa) return number;
+  }
+  const std::size_t fresh = lexemes_.size();
+  lexemes_.emplace(dfa->hash(), std::pair(dfa, fresh));
+  return fresh;
+}
+
+TOOLDECODE_INLINE std::shared_ptr<SharedStates> StatesReset::states(const SharedStates& from,
+                                                                    std::size_t max_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!latest_ || latest_->bytes() > max_bytes) {
+    latest_ = std::make_shared<SharedStates>(from);
+  }
+  return latest_;
+}
+
+TOOLDECODE_INLINE std::shared_ptr<StatesReset> SharedStates::renewal() const {
+  const std::lock_guard lock(mutex_);
+  auto known = renewal_.lock();
+  if (!known) renewal_ = known = std::make_shared<StatesReset>();
+  return known;
+}
+
+}  // namespace tooldecode::mask

@@ -1,0 +1,189 @@
+/// \file
+/// TokenClasses: groups plain-text tokens, and marks where the trie has other tokens.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+
+namespace tooldecode::mask {
+
+/// Classes of tokens that most lexemes treat alike: whole characters of some kinds that JSON
+/// strings need not escape. U+2028 and U+2029 are in no class.
+///
+/// If a lexeme accepts every text of a class, except those that begin with certain bytes, the
+/// class's tokens are one ready mask, and a walk visits only trie nodes that lead to other tokens.
+///
+/// \par Shapes      masks over V tokens; one byte per trie node
+/// \par Complexity  construction O(nodes); `find` O(states of the lexeme that a class reaches x
+///                  bytes)
+/// \par Threads     immutable after construction
+class TokenClasses {
+ public:
+  static constexpr std::size_t count = 8;
+
+  TokenClasses(const core::ByteTrie& trie, std::size_t vocabulary_size);
+
+  [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return classes_[k].mask; }
+  [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
+  /// Whether a token at or below a node is outside a class.
+  [[nodiscard]] bool has_others(std::size_t k, core::ByteTrie::NodeIndex node) const noexcept;
+
+  /// Number of a class's tokens with 0, 1, ... characters.
+  [[nodiscard]] std::span<const std::size_t> by_characters(std::size_t k) const noexcept;
+  /// Calls `visit(token)` for each token of a class with this many characters.
+  template <class Visit>
+  void for_each(std::size_t k, std::size_t characters, Visit visit) const {
+    visit_class(k, by_characters_[characters], visit);
+  }
+
+  struct Taken {
+    std::size_t k = 0;
+    bool counts   = false;  ///< whether each character is a unit of the lexeme; else none is
+    text::ByteSet apart{};  ///< first bytes of texts that the lexeme may treat differently
+  };
+  /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
+  /// bounds on its units.
+  [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
+  /// Calls `visit(token)` for each token of a class whose first byte is in `taken.apart`.
+  template <class Visit>
+  void for_each_apart(const Taken& taken, Visit visit) const {
+    taken.apart.for_each(
+        [&](std::uint8_t byte) { visit_class(taken.k, by_first_byte_[byte], visit); });
+  }
+  /// The tokens of a class that are apart or have more than `units` units; nullopt if they are
+  /// many.
+  [[nodiscard]] std::optional<std::vector<TokenId>> left_out(const Taken& taken,
+                                                             std::size_t units) const;
+
+ private:
+  // Positions in a text: between characters, inside a character (Unicode standard, table 3-7), or
+  // after a byte that is in no class.
+  static constexpr std::uint8_t boundary = 0, one_more = 1, two_more = 2, three_more = 3,
+                                after_e0 = 4, after_ed = 5, after_f0 = 6, after_f4 = 7,
+                                after_e2 = 8, after_e2_80 = 9, outside = 10;
+  // Kinds of characters, by first byte.
+  static constexpr std::uint8_t alphanumeric = 1, joining = 2, space = 4, beyond_ascii = 8,
+                                other = 16;
+  // The kinds that patterns accept for names, words, text without spaces, ASCII, and so on.
+  static constexpr std::array<std::uint8_t, count> kinds{
+      alphanumeric,
+      alphanumeric | joining,
+      alphanumeric | joining | space,
+      alphanumeric | space | beyond_ascii,
+      alphanumeric | joining | beyond_ascii | other,
+      alphanumeric | joining | space | other,
+      space | beyond_ascii | other,
+      alphanumeric | joining | space | beyond_ascii | other};
+
+  static constexpr std::size_t max_reached = 512;
+  static constexpr std::size_t max_apart   = 8192;
+  // Longer tokens are rare and would lengthen the look-ahead of `find_apart`.
+  static constexpr std::uint8_t max_bytes = 24;
+
+  struct Plain {
+    TokenId token;
+    std::uint8_t kinds;
+  };
+  struct Class {
+    TokenMask mask{};
+    std::size_t size     = 0;
+    std::uint8_t longest = 0;
+    std::vector<std::size_t> by_characters{};
+    std::array<std::size_t, 256> by_first_byte{};
+  };
+  struct PairState {
+    text::Dfa::State state;
+    std::uint8_t text;
+    friend bool operator==(const PairState&, const PairState&) = default;
+  };
+
+  static constexpr std::uint8_t bit(std::size_t k) noexcept {
+    return static_cast<std::uint8_t>(1U << k);
+  }
+  static constexpr bool has(std::size_t k, std::uint8_t some) noexcept {
+    return (some & ~kinds[k]) == 0;
+  }
+  static constexpr std::uint8_t kind(std::uint8_t byte) noexcept {
+    if (byte >= 0x80) return beyond_ascii;
+    if (byte == ' ') return space;
+    if (byte == '-' || byte == '_') return joining;
+    const bool is_alphanumeric = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                                 (byte >= 'a' && byte <= 'z');
+    return is_alphanumeric ? alphanumeric : other;
+  }
+  static constexpr std::uint8_t next_place(std::uint8_t place, std::uint8_t byte) noexcept {
+    const auto within = [&](unsigned low, unsigned high, std::uint8_t to) {
+      return byte >= low && byte <= high ? to : outside;
+    };
+    switch (place) {
+      case one_more:
+        return within(0x80, 0xBF, boundary);
+      case two_more:
+        return within(0x80, 0xBF, one_more);
+      case three_more:
+        return within(0x80, 0xBF, two_more);
+      case after_e0:
+        return within(0xA0, 0xBF, one_more);
+      case after_ed:
+        return within(0x80, 0x9F, one_more);
+      case after_e2:
+        return byte == 0x80 ? after_e2_80 : within(0x81, 0xBF, one_more);
+      case after_e2_80:  // U+2028 and U+2029, which a pattern's dot does not match
+        return byte == 0xA8 || byte == 0xA9 ? outside : within(0x80, 0xBF, boundary);
+      case after_f0:
+        return within(0x90, 0xBF, two_more);
+      case after_f4:
+        return within(0x80, 0x8F, two_more);
+      case outside:
+        return outside;
+      default:
+        break;
+    }
+    if (byte < 0x80) {
+      return byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F ? boundary : outside;
+    }
+    if (byte < 0xC2 || byte > 0xF4) return outside;
+    if (byte < 0xE0) return one_more;
+    if (byte == 0xE0) return after_e0;
+    if (byte == 0xE2) return after_e2;
+    if (byte == 0xED) return after_ed;
+    if (byte < 0xF0) return two_more;
+    return byte == 0xF0 ? after_f0 : byte == 0xF4 ? after_f4 : three_more;
+  }
+
+  template <class Visit>
+  static void visit_class(std::size_t k, const std::vector<Plain>& tokens, Visit visit) {
+    for (const Plain& token : tokens) {
+      if (has(k, token.kinds)) visit(token.token);
+    }
+  }
+
+  // One byte for each group of bytes that neither a lexeme nor a text position tells apart.
+  static std::vector<std::uint8_t> distinct_bytes(const text::Dfa& dfa);
+
+  // Whether the lexeme may refuse only few of a class's texts; sets their first bytes in
+  // `taken.apart`.
+  [[nodiscard]] bool find_apart(const text::Dfa& dfa, text::Dfa::State start,
+                                const std::vector<std::uint8_t>& bytes, Taken& taken) const;
+
+  std::vector<std::uint8_t> others_;               // [nodes], one bit per class
+  std::vector<std::vector<Plain>> by_characters_;  // tokens of all classes
+  std::array<std::vector<Plain>, 256> by_first_byte_;
+  std::array<Class, count> classes_;
+};
+
+}  // namespace tooldecode::mask
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/mask/token_classes.ipp>
+#endif

@@ -1,0 +1,243 @@
+/// \file
+/// Definitions of token_classes.hpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_classes.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+
+namespace tooldecode::mask {
+
+TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
+                                             std::size_t vocabulary_size)
+    : others_(trie.size(), 0) {
+  for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
+  // The position in the text at a node; parents come before their children.
+  struct Text {
+    std::uint8_t place = boundary, kinds = 0, depth = 0, characters = 0, first_byte = 0;
+  };
+  std::vector<Text> texts(trie.size());
+  for (core::ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+    const auto [first, last] = trie.children(node);
+    for (auto child = first; child < last; ++child) {
+      const auto one_more_of = [](std::uint8_t n) {
+        return static_cast<std::uint8_t>(std::min(n + 1, 255));
+      };
+      const std::uint8_t byte = trie.label(child);
+      Text text               = texts[node];
+      if (node == 0) text.first_byte = byte;
+      text.kinds |= kind(byte);
+      text.place = next_place(text.place, byte);
+      text.depth = one_more_of(text.depth);
+      if (text.place == boundary) text.characters = one_more_of(text.characters);
+      texts[child]      = text;
+      const auto values = trie.values(child);
+      if (values.empty()) continue;
+      const bool is_plain = text.place == boundary && text.depth <= max_bytes;
+      if (is_plain) {
+        if (by_characters_.size() <= text.characters) {
+          by_characters_.resize(text.characters + std::size_t{1});
+        }
+        for (const std::uint32_t value : values) {
+          const Plain token{static_cast<TokenId>(value), text.kinds};
+          by_characters_[text.characters].push_back(token);
+          by_first_byte_[text.first_byte].push_back(token);
+        }
+      }
+      for (std::size_t k = 0; k < count; ++k) {
+        Class& known = classes_[k];
+        if (!is_plain || !has(k, text.kinds)) {
+          others_[child] |= bit(k);
+          continue;
+        }
+        known.longest = std::max(known.longest, text.depth);
+        known.size += values.size();
+        known.by_first_byte[text.first_byte] += values.size();
+        if (known.by_characters.size() <= text.characters) {
+          known.by_characters.resize(text.characters + std::size_t{1});
+        }
+        known.by_characters[text.characters] += values.size();
+        for (const std::uint32_t token : values) known.mask.insert(static_cast<TokenId>(token));
+      }
+    }
+  }
+  for (auto node = static_cast<core::ByteTrie::NodeIndex>(trie.size()); node-- > 0;) {
+    const auto [first, last] = trie.children(node);
+    for (auto child = first; child < last; ++child) others_[node] |= others_[child];
+  }
+}
+
+TOOLDECODE_INLINE bool TokenClasses::has_others(std::size_t k,
+                                                core::ByteTrie::NodeIndex node) const noexcept {
+  return (others_[node] & bit(k)) != 0;
+}
+
+TOOLDECODE_INLINE std::span<const std::size_t> TokenClasses::by_characters(
+    std::size_t k) const noexcept {
+  return classes_[k].by_characters;
+}
+
+TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find(
+    const text::Dfa& dfa, text::Dfa::State state) const {
+  std::array<std::size_t, count> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  const std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
+  for (const std::size_t k : order) {
+    Taken taken{k, dfa.boundary(state)};
+    if (size(k) > 0 && find_apart(dfa, state, bytes, taken)) return taken;
+  }
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<TokenId>> TokenClasses::left_out(
+    const Taken& taken, std::size_t units) const {
+  const std::span counts = by_characters(taken.k);
+  std::size_t too_long   = 0;
+  for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) too_long += counts[n];
+  if (too_long > max_apart) return std::nullopt;
+  std::vector<TokenId> tokens;
+  const auto add = [&](TokenId token) { tokens.push_back(token); };
+  for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) for_each(taken.k, n, add);
+  for_each_apart(taken, add);
+  return tokens;
+}
+
+TOOLDECODE_INLINE std::vector<std::uint8_t> TokenClasses::distinct_bytes(const text::Dfa& dfa) {
+  static const std::array<std::uint8_t, 256> alike = [] {  // the first byte that text positions
+                                                           // treat alike
+    std::array<std::uint8_t, 256> first{};
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto is_like = [&](unsigned other) {
+        const auto x = static_cast<std::uint8_t>(b), y = static_cast<std::uint8_t>(other);
+        bool same = kind(x) == kind(y);
+        for (std::uint8_t place = 0; place < outside; ++place) {
+          same = same && next_place(place, x) == next_place(place, y);
+        }
+        return same;
+      };
+      unsigned other = 0;
+      while (!is_like(other)) ++other;
+      first[b] = static_cast<std::uint8_t>(other);
+    }
+    return first;
+  }();
+  std::vector<std::uint8_t> bytes;
+  std::bitset<256 * 256> known;
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte       = static_cast<std::uint8_t>(b);
+    const std::size_t all = std::size_t{alike[b]} * 256 + dfa.column(byte);
+    if (known.test(all)) continue;
+    known.set(all);
+    bytes.push_back(byte);
+  }
+  return bytes;
+}
+
+TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa::State start,
+                                                const std::vector<std::uint8_t>& bytes,
+                                                Taken& taken) const {
+  const Class& known    = classes_[taken.k];
+  const std::size_t max = std::min(max_apart, known.size / 4);
+  std::size_t apart     = 0;
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte = static_cast<std::uint8_t>(b);
+    if (known.by_first_byte[b] == 0 || dfa.next(start, byte) != text::Dfa::dead) continue;
+    taken.apart.insert(byte);
+    apart += known.by_first_byte[b];
+  }
+  if (apart > max) return false;
+
+  // The pairs that the class's texts reach, breadth first, and the least number of bytes after
+  // which the lexeme refuses one. What is farther than the longest text does not matter.
+  constexpr std::uint32_t never = 255;
+  struct Reached {
+    PairState place;
+    std::uint32_t depth, stays;
+    std::vector<std::uint32_t> next{};
+  };
+  std::vector<Reached> reached;
+  // Open-addressing table of the pairs' numbers, from 1: at most 256 more are reached past the last
+  // one that is followed, whatever the number of states.
+  std::array<std::uint32_t, 4 * max_reached> number{};
+  const auto reach = [&](const PairState& place, std::uint32_t depth) {
+    std::size_t at = place.state * std::size_t{outside} + place.text;
+    for (;; ++at) {
+      std::uint32_t& n = number[at % number.size()];
+      if (n == 0) {
+        reached.push_back({place, depth, never});
+        n = static_cast<std::uint32_t>(reached.size());
+      }
+      if (reached[n - 1].place == place) return n - 1;
+    }
+  };
+  const auto stays = [&](const PairState& place) {
+    return place.state != text::Dfa::dead && !dfa.closing(place.state) &&
+           dfa.boundary(place.state) == (taken.counts && place.text == boundary);
+  };
+  const auto after = [&](const PairState& place, std::uint8_t byte) {
+    return PairState{dfa.next(place.state, byte), next_place(place.text, byte)};
+  };
+  const PairState root{start, boundary};
+  std::array<std::uint32_t, 256> first{};
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte = static_cast<std::uint8_t>(b);
+    if (known.by_first_byte[b] == 0 || taken.apart.contains(byte)) continue;
+    first[b] = reach(after(root, byte), 1);
+  }
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const auto [place, depth] = std::pair(reached[i].place, reached[i].depth);
+    if (!stays(place)) {
+      reached[i].stays = 0;
+    } else if (depth < known.longest && reached.size() > max_reached) {
+      reached[i].stays = 1;
+    } else if (depth < known.longest) {
+      std::vector<std::uint32_t> next;
+      for (const std::uint8_t byte : bytes) {
+        const PairState to = after(place, byte);
+        if (to.text == outside || !has(taken.k, kind(byte))) continue;
+        if (!stays(to)) {
+          reached[i].stays = 1;
+          break;
+        }
+        next.push_back(reach(to, depth + 1));
+      }
+      if (reached[i].stays == never) reached[i].next = std::move(next);
+    }
+  }
+  for (bool is_settled = false; !is_settled;) {
+    is_settled = true;
+    for (auto at = reached.rbegin(); at != reached.rend(); ++at) {
+      for (const std::uint32_t next : at->next) {
+        if (reached[next].stays + 1 >= at->stays) continue;
+        at->stays  = reached[next].stays + 1;
+        is_settled = false;
+      }
+    }
+  }
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte = static_cast<std::uint8_t>(b);
+    if (known.by_first_byte[b] == 0 || taken.apart.contains(byte)) continue;
+    if (reached[first[b]].stays >= known.longest) continue;
+    taken.apart.insert(byte);
+    apart += known.by_first_byte[b];
+  }
+  return apart <= max;
+}
+
+}  // namespace tooldecode::mask

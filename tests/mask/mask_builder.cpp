@@ -1,0 +1,273 @@
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/mask/mask_builder.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_escape.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_vocabulary.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::vocabulary;
+using namespace tooldecode::mask;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
+
+namespace {
+
+// A key that begins with one of these letters: long runs of characters, so that slices serve it.
+DfaPointer key_from(char first, char last) {
+  std::vector<Dfa::SparseRow> rows(4);
+  rows[0].edges     = {{'"', '"', 1}};
+  rows[1].edges     = {{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(last), 2}};
+  rows[2].edges     = {{' ', '!', 2}, {'#', '[', 2}, {']', 0x7E, 2}, {'"', '"', 3}};
+  rows[3].accepting = true;
+  return std::make_shared<const Dfa>(rows);
+}
+// Digits between quotes: too small a lexeme for slices inside of it to matter.
+DfaPointer short_key() {
+  std::vector<Dfa::SparseRow> rows(4);
+  rows[0].edges     = {{'"', '"', 1}};
+  rows[1].edges     = {{'0', '9', 2}};
+  rows[2].edges     = {{'0', '3', 2}, {'"', '"', 3}};
+  rows[3].accepting = true;
+  return std::make_shared<const Dfa>(rows);
+}
+
+struct Maker {
+  std::mt19937 random;
+  Grammar grammar;
+
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); }
+
+  // Keys that begin alike, and some that only look like one.
+  std::string key() {
+    std::string text;
+    for (std::uint32_t n = below(4); n > 0; --n) text += "abcf1"[below(5)];
+    return '"' + text + (below(12) == 0 ? "" : "\"");
+  }
+  // The same as strings, with characters that are escaped.
+  std::string name() {
+    std::string text;
+    for (std::uint32_t n = below(4); n > 0; --n) {
+      static const std::vector<std::string> characters{"a",        "b",  "c",  "1", "\xC3\xA9",
+                                                       "\xC3\xAA", "\n", "\"", "\\"};
+      text += characters[below(9)];
+    }
+    return StringEscape::quoted(text, ValueSyntax::json, '"');
+  }
+  NodeId value(int depth) {
+    const std::uint32_t min = below(3);
+    switch (depth == 0 ? below(3) : below(5)) {
+      case 0:
+        return grammar.lexeme(any_string(ValueSyntax::json, '"'));
+      case 1:
+        return grammar.lexeme(any_string(ValueSyntax::json, '"'), {min, min + below(3)});
+      case 2:
+        return grammar.choice({grammar.literal("12"), grammar.literal("[]")});
+      default:
+        return keyed_set(depth - 1);
+    }
+  }
+  NodeId keyed_set(int depth) {
+    const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
+    const NodeId colon =
+        grammar.sequence({grammar.literal(":"), below(2) ? space : grammar.empty()});
+    KeyedSet set{
+        .members = {}, .others = {}, .separator = grammar.sequence({grammar.literal(","), space})};
+    if (below(2) == 0) set.strings = ValueSyntax::json;
+    set.every_spelling = below(2) == 0;
+    for (std::uint32_t n = below(5); n > 0; --n) {
+      const NodeId what = below(8) == 0 ? grammar.nothing() : value(depth);
+      set.members.push_back(
+          {{set.strings ? name() : key()}, grammar.sequence({colon, what}), below(4) == 0});
+    }
+    const auto add = [&](const DfaPointer& lexeme) {
+      set.others.push_back({lexeme, grammar.sequence({colon, value(depth)})});
+    };
+    const auto strings_of = [&](const char* pattern) {
+      const TextDfa texts = compile_pattern(pattern);
+      add(std::make_shared<const Dfa>(key_lexeme(texts, ValueSyntax::json, '"')));
+    };
+    if (set.strings) {
+      switch (below(5)) {
+        case 0:
+        case 1:
+          add(any_string(ValueSyntax::json, '"'));
+          break;
+        case 2:
+          strings_of("^[a\u00e9\"]+$");
+          strings_of("^[^a\u00e9\"]");
+          break;
+        case 3:
+          strings_of("^(a|b\u00e9?|\n.*|1+)$");
+          break;
+        default:
+          break;
+      }
+    }
+    switch (set.strings ? 4 : below(5)) {
+      case 0:
+        add(any_string(ValueSyntax::json, '"'));
+        break;
+      case 1:
+      case 2:
+        add(key_from('a', 'e'));
+        add(key_from('f', 'j'));
+        if (below(2)) add(short_key());
+        break;
+      case 3:
+        add(key_from('a', 'j'));
+        break;
+      default:
+        break;
+    }
+    if (below(3) == 0) set.count.min = below(3);
+    if (below(3) == 0) set.count.max = set.count.min + below(4);
+    set.documented_order = below(4) == 0;
+    return grammar.sequence({grammar.literal("{"), grammar.keyed_set(set), grammar.literal("}")});
+  }
+};
+
+struct Judged {
+  std::size_t states = 0, large = 0;
+};
+
+// Walks at random and compares each mask with the tokens that the automaton reads one by one.
+void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State initial,
+           std::mt19937& random, Judged& judged) {
+  TokenMask mask(vocabulary.size());
+  for (int walk = 0; walk < 2; ++walk) {
+    auto state = initial;
+    std::string text;
+    for (int step = 0; step < 10; ++step) {
+      INFO("text " << text);
+      ++judged.states;
+      // The mask comes first, because it must not need the states that single tokens create. It
+      // is built again where slices are ready.
+      const auto build = [&] {
+        MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
+      };
+      build();
+      const TokenMask first = mask;
+      for (int times = 0; times < 3; ++times) build();
+      REQUIRE(mask == first);
+      std::vector<TokenId> allowed;
+      for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+        const auto token             = static_cast<TokenId>(i);
+        const std::string_view bytes = vocabulary.grammar_bytes(token);
+        const bool expected          = !bytes.empty() && shared.automaton().advance(state, bytes);
+        if (mask.contains(token) != expected) {
+          FAIL("token " << token << " '" << vocabulary.name(token) << "' wanted " << expected);
+        }
+        if (expected) allowed.push_back(token);
+      }
+      judged.large += allowed.size() > 100;
+      if (allowed.empty()) {
+        REQUIRE(shared.automaton().is_accepting(state));
+        break;
+      }
+      const TokenId token = allowed[random() % allowed.size()];
+      state               = *shared.automaton().advance(state, vocabulary.grammar_bytes(token));
+      text += vocabulary.bytes(token);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the automaton reads") {
+  Judged judged;
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    INFO("seed " << seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const ByteTrie trie         = make_trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    Maker maker{std::mt19937(seed), {}};
+    const NodeId root = maker.keyed_set(2);
+    if (!maker.grammar.satisfiable()[root.index()]) continue;
+    const auto initial = shared.automaton().add(maker.grammar, root);
+    judge(vocabulary, shared, initial, maker.random, judged);
+  }
+  CHECK(judged.states > 500);
+  CHECK(judged.large > 100);
+}
+
+TEST_CASE(
+    "MaskBuilder in strings of any pattern and length allows exactly what the automaton reads") {
+  // The first ones have texts of every length.
+  constexpr std::size_t any_length = 6;
+  const std::string patterns[]     = {
+      "^[\\w .-]*$",   "^\\S*$", "^[^ -~]*$",    "^\\W*$",          "^[\\w:]*$",   "^[^a]*$",
+      "^[^/]+/[^/]+$", "^_",     "^[^_]",        "^[a-z_][\\w-]*$", "\\W",         "^(?!abc)",
+      "^[^a]*a?$",     "^.$",    "^(ab|[^a])+$", "^x-|^[^x]",       "^(.+)1(.+)$", "é"};
+  Judged judged;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const ByteTrie trie         = make_trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    for (int i = 0; i < 3; ++i) {
+      const std::size_t k        = random() % std::size(patterns);
+      const std::string& pattern = patterns[k];
+      Occurrences length;
+      if (k < any_length && random() % 2) {
+        length.min = static_cast<std::uint32_t>(random() % 3);
+        length.max = length.min + static_cast<std::uint32_t>(random() % 9);
+      }
+      INFO("seed " << seed << ", pattern " << pattern << ", " << length.min << " to "
+                   << length.max);
+      Grammar grammar;
+      const NodeId text = grammar.lexeme(std::make_shared<const Dfa>(string_lexeme(
+                                             compile_pattern(pattern), ValueSyntax::json, '"')),
+                                         length);
+      const NodeId root = grammar.sequence({text, grammar.literal(random() % 2 ? "}" : ", 1")});
+      if (!grammar.satisfiable()[root.index()]) continue;
+      judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+    }
+  }
+  CHECK(judged.states > 500);
+  CHECK(judged.large > 100);
+}
+
+TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that reach past it") {
+  const char* patterns[] = {"^[^<]*$", "^[\\w .-]*$", "^[^]*$", "^\\S*$"};
+  Judged judged;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const ByteTrie trie         = make_trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    for (int i = 0; i < 3; ++i) {
+      const char* pattern = patterns[random() % std::size(patterns)];
+      Occurrences length{static_cast<std::uint32_t>(random() % 3), 0};
+      length.max = length.min + static_cast<std::uint32_t>(random() % 9);
+      INFO("seed " << seed << ", pattern " << pattern << ", " << length.min << " to "
+                   << length.max);
+      Grammar grammar;
+      const NodeId text = grammar.lexeme(
+          std::make_shared<const Dfa>(utf8_lexeme(compile_pattern(pattern))), length);
+      const NodeId end =
+          grammar.literal(std::vector<std::string>{"a", "\n<", "1b", ""}[random() % 4]);
+      const NodeId root = grammar.sequence({text, end, grammar.optional(grammar.literal("12"))});
+      judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+    }
+  }
+  CHECK(judged.states > 500);
+  CHECK(judged.large > 100);
+}

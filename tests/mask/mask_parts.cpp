@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/mask/mask_parts.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::mask;
+
+namespace {
+
+constexpr std::size_t V = 6000;
+
+std::vector<TokenId> random_tokens(std::mt19937& random, std::size_t count) {
+  std::set<TokenId> tokens;
+  while (tokens.size() < count) tokens.insert(static_cast<TokenId>(random() % V));
+  return {tokens.begin(), tokens.end()};
+}
+TokenMask mask_of(const std::vector<TokenId>& tokens) {
+  TokenMask mask(V);
+  for (const TokenId token : tokens) mask.insert(token);
+  return mask;
+}
+
+}  // namespace
+
+TEST_CASE("MaskParts::entry is the union of its parts, however they are stored") {
+  std::size_t listed = 0, own = 0;
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<TokenMask> ready;
+    for (std::size_t i = 0; i < 4; ++i) {
+      ready.push_back(mask_of(random_tokens(random, random() % 2 == 0 ? 100 : 2500)));
+    }
+    TokenMask expected(V);
+    // Adds some parts, and their union without `apart` to `expected`.
+    const auto fill = [&](MaskParts& parts, const std::vector<TokenId>& apart) {
+      TokenMask all(V);
+      for (const TokenId token : random_tokens(random, random() % 4 == 0 ? 1500 : random() % 40)) {
+        parts.add(token);
+        all.insert(token);
+      }
+      for (std::size_t n = random() % 4; n > 0; --n) {
+        const TokenMask& base = ready[random() % ready.size()];
+        std::vector<TokenId> removed;
+        base.for_each([&](TokenId token) {
+          if (random() % 50 == 0) removed.push_back(token);
+        });
+        TokenMask rest = base;
+        for (const TokenId token : removed) rest.erase(token);
+        all |= rest;
+        parts.add_base(base, base.count(), removed, {});
+      }
+      for (const TokenId token : apart) all.erase(token);
+      expected |= all;
+    };
+    MaskParts parts(V);
+    fill(parts, {});
+    for (std::size_t n = random() % 3; n > 0; --n) {
+      MaskParts inner(V);
+      const auto apart = random_tokens(random, random() % 60);
+      fill(inner, apart);
+      parts.add(std::move(inner), apart);
+    }
+    const MaskEntry entry = std::move(parts).entry();
+    TokenMask made        = mask_of(random_tokens(random, 10));  // what was there does not matter
+    entry.fill(made.words());
+    REQUIRE(made == expected);
+    CHECK(entry.added.size() < MaskParts::max_listed);
+    CHECK(entry.removed.size() <= MaskParts::max_listed);
+    ++(entry.own ? own : listed);
+  }
+  CHECK(listed > 50);
+  CHECK(own > 50);
+}
+
+TEST_CASE("MaskParts with one ready mask keeps it as the base, with lists beside it") {
+  const TokenMask ready = mask_of({1, 2, 3, 4000});
+  MaskParts parts(V);
+  parts.add(7);
+  parts.add(7);
+  parts.add(2);
+  parts.add_base(ready, 4, {3}, std::vector<TokenId>{5, 4000});
+  parts.add_base(ready, 4, {3}, std::vector<TokenId>{4000});
+  const MaskEntry entry = std::move(parts).entry();
+  TokenMask made(V);
+  entry.fill(made.words());
+  CHECK(made == mask_of({1, 2, 7}));
+  CHECK(entry.base == &ready);
+  CHECK(entry.added == std::vector<TokenId>{7});
+  CHECK(entry.removed == std::vector<TokenId>{3, 4000});
+}

@@ -1,0 +1,150 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/mask/shared_states.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::vocabulary;
+using namespace tooldecode::mask;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
+
+namespace {
+
+// Letters from `first` to 'z' between quotes; a new DFA on each call.
+DfaPointer quoted(char first) {
+  std::vector<Dfa::Row> rows(3);
+  rows[0].next['"'] = 1;
+  for (char c = first; c <= 'z'; ++c) rows[1].next[static_cast<std::uint8_t>(c)] = 1;
+  rows[1].next['"'] = 2;
+  rows[2].accepting = true;
+  return std::make_shared<const Dfa>(rows);
+}
+
+struct Fixture {
+  Vocabulary vocabulary;
+  ByteTrie trie = make_trie(vocabulary);
+  TokenClasses classes{trie, vocabulary.size()};
+  SharedStates states{vocabulary, trie, classes};
+  // A slice is made when it is asked for the third time.
+  const LexemeSlice* slice(char first, Dfa::State state, ByteTrie::NodeIndex node) const {
+    for (int i = 0; i < 2; ++i) (void)states.slice(quoted(first), state, node);
+    return states.slice(quoted(first), state, node);
+  }
+
+  static Vocabulary letters() {
+    std::vector<Vocabulary::Entry> entries;
+    for (char c = 'a'; c <= 'z'; ++c) {
+      entries.push_back({std::string(1, c), TokenType::normal});
+      entries.push_back({std::string(2, c), TokenType::normal});
+    }
+    entries.push_back({"\"", TokenType::normal});
+    return Vocabulary(entries);
+  }
+  Fixture() : vocabulary(letters()) {}
+  Automaton::State add(const std::string& text) {
+    Grammar grammar;
+    return states.automaton().add(grammar, grammar.literal(text));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("SharedStates::slice is one for equal lexemes at the same state and trie node") {
+  const Fixture f;
+  CHECK(f.states.slice(quoted('a'), 1, 0) == nullptr);
+  CHECK(f.states.slice(quoted('a'), 1, 0) == nullptr);
+  const std::size_t before = f.states.bytes();
+  const LexemeSlice* slice = f.states.slice(quoted('a'), 1, 0);
+  const std::size_t after  = f.states.bytes();
+  REQUIRE(slice != nullptr);
+  CHECK(after > before);
+  CHECK(f.states.slice(quoted('a'), 1, 0) == slice);
+  CHECK(f.states.bytes() == after);
+  const std::set<const LexemeSlice*> slices{nullptr, slice, f.slice('b', 1, 0), f.slice('a', 0, 0),
+                                            f.slice('a', 1, f.trie.find_child(0, 'a'))};
+  CHECK(slices.size() == 5);
+  CHECK(f.states.bytes() > after);
+  CHECK(slice->inside().count() == 53);
+  CHECK(f.slice('b', 1, 0)->inside().count() == 51);
+}
+
+TEST_CASE("SharedStates::mask is made on the first request and then kept") {
+  Fixture f;
+  int made        = 0;
+  const auto with = [&](TokenId token) {
+    return [&made, token] {
+      ++made;
+      return MaskEntry{.added = {token}};
+    };
+  };
+  const auto a = f.add("a"), b = f.add("b");
+  const std::size_t before = f.states.bytes();
+  const MaskEntry& first   = f.states.mask(a, with(1));
+  CHECK(f.states.bytes() > before);
+  CHECK(&f.states.mask(a, with(2)) == &first);
+  CHECK(first.added == std::vector<TokenId>{1});
+  CHECK(&f.states.mask(b, with(3)) != &first);
+  CHECK(made == 2);
+  CHECK(f.add("a") == a);  // of another grammar
+  CHECK(&f.states.mask(f.add("a"), with(4)) == &first);
+  CHECK(made == 2);
+}
+
+TEST_CASE("SharedStates gives threads that ask at once the same masks and slices") {
+  Fixture f;
+  std::vector<Automaton::State> states;
+  for (int i = 0; i < 300; ++i) states.push_back(f.add(std::to_string(i)));
+  using Seen     = std::vector<std::pair<const MaskEntry*, const LexemeSlice*>>;
+  const auto run = [&](Seen& seen) {
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const auto make = [&] { return MaskEntry{.added = {static_cast<TokenId>(i % 50)}}; };
+      const char c    = static_cast<char>('a' + i % 26);
+      seen.emplace_back(&f.states.mask(states[i], make), f.slice(c, 1, 0));
+    }
+  };
+  Seen one, other;
+  std::thread thread([&] { run(other); });
+  run(one);
+  thread.join();
+  CHECK(one == other);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    REQUIRE(one[i].first->added == std::vector<TokenId>{static_cast<TokenId>(i % 50)});
+  }
+}
+
+TEST_CASE("MaskEntry::fill writes the base without the removed tokens, and the added ones") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t size = 1 + random() % 100;
+    std::vector<bool> expected(size);
+    TokenMask base(size), written(size);
+    MaskEntry entry;
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto token = static_cast<TokenId>(i);
+      if (random() % 2 == 0) base.insert(token), expected[i] = round % 3 != 0;
+      if (random() % 2 == 0) written.insert(token);  // what was there before is gone
+    }
+    if (round % 3 != 0) entry.base = &base;
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto token = static_cast<TokenId>(i);
+      if (random() % 5 == 0) entry.removed.push_back(token), expected[i] = false;
+      if (random() % 5 == 0) entry.added.push_back(token), expected[i] = true;
+    }
+    entry.fill(written.words());
+    for (std::size_t i = 0; i < size; ++i) {
+      REQUIRE(written.contains(static_cast<TokenId>(i)) == expected[i]);
+    }
+  }
+}

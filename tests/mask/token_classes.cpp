@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+
+#include <tooldecode/mask/token_classes.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::mask;
+using namespace tooldecode::core;
+using namespace tooldecode::text;
+using namespace tooldecode::vocabulary;
+
+namespace {
+
+Vocabulary random_vocabulary(unsigned seed) {
+  std::mt19937 random(seed);
+  const std::vector<std::string> parts{"a",        "Z",    "7",  " ",    "_",    "-",
+                                       "+",        "\"",   "\\", "\xC3", "\xA9", "\xC3\xA9",
+                                       "\xE2\x82", "\xAC", "\n", "\x7F"};
+  std::vector<Vocabulary::Entry> entries;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t n = 1 + random() % 5; n > 0; --n) text += parts[random() % parts.size()];
+    entries.push_back({text, TokenType::normal});
+  }
+  return Vocabulary(entries);
+}
+
+// The units that a text adds inside a lexeme; nothing where it does not stay inside.
+std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::string_view bytes) {
+  std::size_t units = 0;
+  for (const char c : bytes) {
+    const Dfa::State next = dfa.next(state, static_cast<std::uint8_t>(c));
+    if (next == Dfa::dead || dfa.closing(next)) return std::nullopt;
+    units += dfa.boundary(state);
+    state = next;
+  }
+  return units;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "TokenClasses::find gives a class of tokens that stay in the lexeme, except those apart") {
+  const Vocabulary vocabulary = random_vocabulary(3);
+  const ByteTrie trie         = make_trie(vocabulary);
+  const TokenClasses classes(trie, vocabulary.size());
+  const auto characters = [&](TokenId token) {
+    return decode_utf8(std::string(vocabulary.bytes(token))).size();
+  };
+  for (std::size_t k = 0; k < TokenClasses::count; ++k) CHECK(classes.size(k) > 50);
+  std::size_t found = 0, apart = 0;
+  for (const char* pattern :
+       {"^\\w+$", "^[a-z]+$", ".*", "^[^7]*$", "^.{0,3}$", "^(a|Z)*7", "^[^_]", "^[^Z]+$",
+        "^(?!_a).+$", "^[\\w-]+$", "^[\\w -]+$", "^\\S+$", "^[ -~]+$", "^[!-~]+$"}) {
+    INFO(pattern);
+    const Dfa dfa = string_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');
+    for (Dfa::State state = 0; state < dfa.size(); ++state) {
+      const auto taken = classes.find(dfa, state);
+      if (!taken) continue;
+      const std::size_t k = taken->k;
+      ++found;
+      std::set<TokenId> otherwise;
+      classes.for_each_apart(*taken, [&](TokenId token) { otherwise.insert(token); });
+      apart += otherwise.size();
+      for (std::size_t t = 0; t < vocabulary.size(); ++t) {
+        const auto token = static_cast<TokenId>(t);
+        const auto first = static_cast<std::uint8_t>(vocabulary.bytes(token)[0]);
+        INFO("token " << token);
+        REQUIRE(otherwise.contains(token) ==
+                (classes.mask(k).contains(token) && taken->apart.contains(first)));
+        if (!classes.mask(k).contains(token) || otherwise.contains(token)) continue;
+        const auto units = units_inside(dfa, state, vocabulary.bytes(token));
+        REQUIRE(units);
+        REQUIRE(*units == (taken->counts ? characters(token) : 0));
+      }
+    }
+  }
+  CHECK(found >= 15);
+  CHECK(apart >= 100);
+  for (std::size_t k = 0; k < TokenClasses::count; ++k) {
+    std::set<TokenId> listed;
+    const auto counts = classes.by_characters(k);
+    for (std::size_t n = 0; n < counts.size(); ++n) {
+      std::size_t count = 0;
+      classes.for_each(k, n, [&](TokenId token) {
+        REQUIRE(classes.mask(k).contains(token));
+        REQUIRE(characters(token) == n);
+        listed.insert(token);
+        ++count;
+      });
+      REQUIRE(count == counts[n]);
+    }
+    CHECK(listed.size() == classes.size(k));
+    CHECK(classes.mask(k).count() == classes.size(k));
+    for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+      const auto values = trie.values(node);
+      bool others       = std::any_of(values.begin(), values.end(), [&](std::uint32_t token) {
+        return !classes.mask(k).contains(static_cast<TokenId>(token));
+      });
+      const auto [first, last] = trie.children(node);
+      for (auto child = first; child < last; ++child) others |= classes.has_others(k, child);
+      if (classes.has_others(k, node) != others) FAIL("node " << node);
+    }
+  }
+}
