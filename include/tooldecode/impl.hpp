@@ -131,6 +131,7 @@
 #include <tooldecode/mask/token_classes.ipp>
 #include <tooldecode/mask/token_trie.ipp>
 #include <tooldecode/mask/vocabulary_index.ipp>
+#include <tooldecode/mask/whitespace_runs.ipp>
 #include <tooldecode/model/block_type.ipp>
 #include <tooldecode/model/constrained_head.ipp>
 #include <tooldecode/model/eagle3_model.ipp>

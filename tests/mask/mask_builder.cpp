@@ -210,10 +210,26 @@ TEST_CASE(
     "MaskBuilder in strings of any pattern and length allows exactly what the automaton reads") {
   // The first ones have texts of every length.
   constexpr std::size_t any_length = 6;
-  const std::string patterns[]     = {
-      "^[\\w .-]*$",   "^\\S*$", "^[^ -~]*$",    "^\\W*$",          "^[\\w:]*$",   "^[^a]*$",
-      "^[^/]+/[^/]+$", "^_",     "^[^_]",        "^[a-z_][\\w-]*$", "\\W",         "^(?!abc)",
-      "^[^a]*a?$",     "^.$",    "^(ab|[^a])+$", "^x-|^[^x]",       "^(.+)1(.+)$", "é"};
+  const std::string patterns[]     = {"^[\\w .-]*$",
+                                      "^\\S*$",
+                                      "^[^ -~]*$",
+                                      "^\\W*$",
+                                      "^[\\w:]*$",
+                                      "^[^a]*$",
+                                      "^[^/]+/[^/]+$",
+                                      "^_",
+                                      "^[^_]",
+                                      "^[a-z_][\\w-]*$",
+                                      "\\W",
+                                      "^(?!abc)",
+                                      "^[^a]*a?$",
+                                      "^.$",
+                                      "^(ab|[^a])+$",
+                                      "^x-|^[^x]",
+                                      "^(.+)1(.+)$",
+                                      "é",
+                                      "^[0-9A-Za-z]{4}-[a-z]{2}$",
+                                      "^\\w{3}!*$"};
   Judged judged;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
@@ -242,6 +258,51 @@ TEST_CASE(
   }
   CHECK(judged.states > 500);
   CHECK(judged.large > 100);
+}
+
+TEST_CASE("MaskBuilder where white space may stand allows exactly what the automaton reads") {
+  Judged judged;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    std::mt19937 random(seed);
+    INFO("seed " << seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const ByteTrie trie         = make_trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    Grammar grammar;
+    const auto space = [&] {
+      const auto min = static_cast<std::uint32_t>(random() % 8 == 0);
+      const auto max = min + static_cast<std::uint32_t>(random() % 4);
+      return grammar.lexeme(any_whitespace(), {min, max});
+    };
+    // White space that follows white space, and what may begin with it.
+    const auto item = [&]() -> NodeId {
+      switch (random() % 6) {
+        case 0:
+          return grammar.empty();
+        case 1:
+          return grammar.literal(" a");
+        case 2:
+          return grammar.literal("\"ab\"");
+        case 3:
+          return space();
+        case 4:
+          return grammar.lexeme(std::make_shared<const Dfa>(
+              string_lexeme(compile_pattern("^[a-f]*$"), ValueSyntax::json, '"')));
+        default:
+          return grammar.literal(std::to_string(random() % 100));
+      }
+    };
+    std::vector<NodeId> parts;
+    for (int n = 0; n < 6; ++n) {
+      parts.push_back(space());
+      parts.push_back(random() % 3 == 0 ? grammar.choice({item(), item()}) : item());
+    }
+    parts.push_back(grammar.literal("]"));
+    const NodeId root = grammar.sequence(parts);
+    judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+  }
+  CHECK(judged.states > 500);
 }
 
 TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that reach past it") {

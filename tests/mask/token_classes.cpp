@@ -113,3 +113,38 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE(
+    "TokenClasses::find_bounded gives the tokens of a class that a lexeme takes, and no other") {
+  const Vocabulary vocabulary = random_vocabulary(3);
+  const ByteTrie trie         = make_trie(vocabulary);
+  const TokenClasses classes(trie, vocabulary.size());
+  std::size_t found = 0, taken = 0;
+  for (const char* pattern : {"^[0-9A-Za-z]{4}-[0-9A-Za-z]{2}$", "^\\w{3}$", "^[\\w -]{2}!{3}$",
+                              "^[a-z0-9]{3}$", "^[0-9A-Za-z]{2,4}$", "^(\\w{2}-)*$", "^\\w*$"}) {
+    INFO(pattern);
+    const Dfa dfa = string_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');
+    for (Dfa::State state = 0; state < dfa.size(); ++state) {
+      const auto bounded = classes.find_bounded(dfa, state);
+      if (!bounded) continue;
+      ++found;
+      const TokenMask& mask = classes.up_to(*bounded);
+      REQUIRE(mask.count() == classes.count_up_to(*bounded));
+      for (std::size_t t = 0; t < vocabulary.size(); ++t) {
+        const auto token = static_cast<TokenId>(t);
+        if (!classes.mask(bounded->k).contains(token)) {
+          REQUIRE_FALSE(mask.contains(token));
+          continue;
+        }
+        const auto units = units_inside(dfa, state, vocabulary.bytes(token));
+        INFO("state " << state << ", token " << token);
+        REQUIRE(mask.contains(token) == units.has_value());
+        if (!units) continue;
+        ++taken;
+        REQUIRE(*units == (bounded->counts ? vocabulary.bytes(token).size() : 0));
+      }
+    }
+  }
+  CHECK(found >= 10);
+  CHECK(taken >= 1000);
+}

@@ -41,15 +41,22 @@ class ByteTrie {
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
   [[nodiscard]] std::uint8_t label(NodeIndex node) const noexcept { return labels_[node]; }
   /// The range [first, last).
-  [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept;
+  [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept {
+    return {nodes_[node].first_child, nodes_[node + 1].first_child};
+  }
   /// The child reached by a byte, or 0 if there is none.
   [[nodiscard]] NodeIndex find_child(NodeIndex node, std::uint8_t byte) const noexcept;
   /// Values of the texts that end at a node.
-  [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept;
+  [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept {
+    const std::uint32_t first = nodes_[node].first_value;
+    return {values_.data() + first, nodes_[node + 1].first_value - first};
+  }
   /// The bytes that lead to a node. O(bytes x log nodes).
   [[nodiscard]] std::string text(NodeIndex node) const;
   /// Number of texts that end at a node or below it.
-  [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept;
+  [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
+    return nodes_[node].below;
+  }
 
   /// Equal for equal tries; O(nodes).
   [[nodiscard]] std::uint64_t hash() const noexcept;

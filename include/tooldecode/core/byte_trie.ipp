@@ -99,22 +99,12 @@ TOOLDECODE_INLINE ByteTrie::ByteTrie(std::vector<Entry> entries) {
   }
 }
 
-TOOLDECODE_INLINE std::pair<ByteTrie::NodeIndex, ByteTrie::NodeIndex> ByteTrie::children(
-    NodeIndex node) const noexcept {
-  return {nodes_[node].first_child, nodes_[node + 1].first_child};
-}
-
 TOOLDECODE_INLINE ByteTrie::NodeIndex ByteTrie::find_child(NodeIndex node,
                                                            std::uint8_t byte) const noexcept {
   const auto [first, last] = children(node);
   const auto begin = labels_.begin(), end = begin + last;
   const auto found = std::lower_bound(begin + first, end, byte);
   return found != end && *found == byte ? static_cast<NodeIndex>(found - begin) : 0;
-}
-
-TOOLDECODE_INLINE std::span<const std::uint32_t> ByteTrie::values(NodeIndex node) const noexcept {
-  const std::uint32_t first = nodes_[node].first_value;
-  return {values_.data() + first, nodes_[node + 1].first_value - first};
 }
 
 TOOLDECODE_INLINE std::string ByteTrie::text(NodeIndex node) const {
@@ -130,10 +120,6 @@ TOOLDECODE_INLINE std::string ByteTrie::text(NodeIndex node) const {
   }
   std::reverse(bytes.begin(), bytes.end());
   return bytes;
-}
-
-TOOLDECODE_INLINE std::uint32_t ByteTrie::count_below(NodeIndex node) const noexcept {
-  return nodes_[node].below;
 }
 
 TOOLDECODE_INLINE std::uint64_t ByteTrie::hash() const noexcept {

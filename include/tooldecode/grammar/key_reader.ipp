@@ -53,6 +53,12 @@ TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition a
 
 TOOLDECODE_INLINE bool KeyReader::has_more(const Node& node, core::ByteTrie::NodeIndex at,
                                            Set seen) const {
+  if (at == 0) {  // all members: no walk is needed
+    for (std::uint32_t member = 0; member < node.children.size(); ++member) {
+      if (seen_.may_follow(node, seen, member)) return true;
+    }
+    return false;
+  }
   const auto [first, last] = node.literals->children(at);
   for (auto child = first; child < last; ++child) {
     const auto literal = node.literals->values(child);

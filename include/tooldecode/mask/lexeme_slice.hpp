@@ -69,6 +69,11 @@ class LexemeSlice {
     bool plain;  // the class's tokens below are known
   };
 
+  // Of the class whose tokens need no walk.
+  [[nodiscard]] std::size_t class_number() const noexcept;
+  // One more than the most characters that its tokens have, where these are units; else 0.
+  [[nodiscard]] std::size_t counted() const noexcept;
+
   core::ByteTrie build(const Vocabulary& vocabulary, const core::ByteTrie& trie,
                        const text::Dfa& dfa, text::Dfa::State start,
                        core::ByteTrie::NodeIndex root);
@@ -80,7 +85,8 @@ class LexemeSlice {
 
   std::size_t vocabulary_size_;
   const TokenClasses* classes_;
-  std::optional<TokenClasses::Taken> plain_;  // tokens that stay and need no walk
+  std::optional<TokenClasses::Taken> plain_;      // tokens that stay and need no walk
+  std::optional<TokenClasses::Bounded> bounded_;  // the same, if there is no plain_
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_

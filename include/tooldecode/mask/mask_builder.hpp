@@ -55,6 +55,7 @@ class MaskBuilder {
   static constexpr std::uint64_t max_work             = 5'000;
   static constexpr std::size_t visits_between_charges = 256;  // one step of the budget per trie
                                                               // node
+  static constexpr std::size_t max_whitespaces = 4;           // that follow each other
   // For fewer tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
@@ -87,6 +88,18 @@ class MaskBuilder {
   // Whether anything may follow the lexemes of these positions.
   [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group);
 
+  // Adds what may stand where JSON's white space may, in one walk of what follows it. False, with
+  // nothing done, for other lexemes and where what follows may begin with white space as well.
+  bool collect_whitespace(const std::vector<grammar::StackFrame>& group);
+  struct BehindWhitespace {
+    std::uint32_t most;  // bytes of white space before
+    std::vector<grammar::StackFrame> positions;
+  };
+  [[nodiscard]] bool is_whitespace(const grammar::StackFrame& frame) const;
+  // Lists what follows `group` after at most `most` bytes; white space may follow white space.
+  bool find_behind_whitespace(const std::vector<grammar::StackFrame>& group, std::uint32_t most,
+                              std::vector<BehindWhitespace>& found);
+
   // Walks the lexeme alone, and the automaton from where the lexeme may end.
   void walk_lexeme(const std::vector<grammar::StackFrame>& group, NodeIndex root);
 
@@ -96,9 +109,10 @@ class MaskBuilder {
   [[nodiscard]] bool reads(Span place, TokenId token);
 
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
-  template <class Fits>
-  void walk_past(const LexemeSlice& slice, const Fits& fits, Span place, NodeIndex node) {
-    const core::ByteTrie& past     = slice.past();
+  // \param ends  what has `past()` and `past_end()`: a LexemeSlice or WhitespaceRuns
+  template <class Ends, class Fits>
+  void walk_past(const Ends& ends, const Fits& fits, Span place, NodeIndex node) {
+    const core::ByteTrie& past     = ends.past();
     const text::ByteSet candidates = walk_.candidates(place);
     const auto [first, last]       = past.children(node);
     for (auto child = first; child < last; ++child) {
@@ -106,10 +120,10 @@ class MaskBuilder {
       const Span next = walk_.step(place, past.label(child));
       if (!next.empty()) {
         for (const std::uint32_t index : past.values(child)) {
-          const LexemeSlice::Closing& token = slice.past_end()[index];
+          const auto& token = ends.past_end()[index];
           if (fits(token)) parts_.add(token.token);
         }
-        walk_past(slice, fits, next, child);
+        walk_past(ends, fits, next, child);
       }
       walk_.drop(next);
     }
@@ -131,6 +145,9 @@ class MaskBuilder {
   // Follows, in every spelling, the keys that unknown keys must differ from, and lists for each of
   // the others all nodes from which none of its keys can be completed.
   void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart);
+  // Whether other key `k` may have a byte; true inside an escape, where that is not known.
+  [[nodiscard]] bool may_read(const grammar::NodeStore::Node& set, std::uint32_t key, std::size_t k,
+                              std::uint8_t byte) const;
   void set_apart(NodeIndex node);
   [[nodiscard]] bool is_apart(TokenId token) const;
   template <class WalkKeys>

@@ -26,8 +26,10 @@
 #include <tooldecode/mask/mask_parts.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/whitespace_runs.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::mask {
 
@@ -141,7 +143,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
     }
     if (slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group))) {
       collect_slice(group, *slice);
-    } else {
+    } else if (node != 0 || !collect_whitespace(group)) {
       walk_lexeme(group, node);
     }
   }
@@ -157,6 +159,61 @@ TOOLDECODE_INLINE bool MaskBuilder::goes_on(const std::vector<grammar::StackFram
   const bool is_open = !walk_.candidates(after).empty();
   walk_.drop(after);
   return is_open;
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_whitespace(const grammar::StackFrame& frame) const {
+  const text::DfaPointer& whitespace = text::any_whitespace();
+  const text::DfaPointer& dfa        = node_of(frame)->dfa;
+  return dfa == whitespace || *dfa == *whitespace;
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::find_behind_whitespace(
+    const std::vector<grammar::StackFrame>& group, std::uint32_t most,
+    std::vector<BehindWhitespace>& found) {
+  if (found.size() == max_whitespaces) return false;
+  const Span after = walk_.after(group);
+  std::vector<grammar::StackFrame> rest, more;
+  for (const grammar::StackFrame& frame : walk_.positions(after)) {
+    (is_lexeme(frame) && is_whitespace(frame) ? more : rest).push_back(frame);
+  }
+  walk_.drop(after);
+  const Span others = walk_.begin(rest);
+  bool is_apart     = (walk_.candidates(others) & WhitespaceRuns::bytes()).empty();
+  walk_.drop(others);
+  found.push_back({most, std::move(rest)});
+  for (const grammar::StackFrame& frame : more) {
+    const std::uint32_t both = most + std::min(units_left(frame), ~most);
+    is_apart                 = is_apart && node_of(frame)->occurrences.min <= frame.units() &&
+               find_behind_whitespace({frame}, both, found);
+  }
+  return is_apart;
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
+    const std::vector<grammar::StackFrame>& group) {
+  if (!is_whitespace(group[0])) return false;
+  if (node_of(group[0])->occurrences.min > group[0].units() + 1) return false;
+  if (units_left(group[0]) == 0) return true;
+  std::vector<BehindWhitespace> found;
+  if (!find_behind_whitespace(group, units_left(group[0]), found)) return false;
+  const WhitespaceRuns& runs = states_.classes().whitespace();
+  std::uint32_t most         = 0;
+  for (const BehindWhitespace& behind : found) most = std::max(most, behind.most);
+  std::vector<TokenId> removed;
+  for (const WhitespaceRuns::Token& token : runs.longer_than(most)) removed.push_back(token.token);
+  add_base(runs.mask(), runs.size(), std::move(removed));
+  for (const BehindWhitespace& behind : found) {
+    const auto fits = [&](const WhitespaceRuns::Token& token) {
+      return token.units <= behind.most;
+    };
+    const Span place = walk_.begin(behind.positions);
+    behind_lexeme([&] {
+      for (const NodeIndex node : runs.behind_one()) walk(place, node);
+      walk_past(runs, fits, place, 0);
+    });
+    walk_.drop(place);
+  }
+  return true;
 }
 
 TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::StackFrame>& group,
@@ -183,6 +240,12 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
       if (are_too_long && dfa.may_end_inside()) add_too_long(group, *plain);
     } else {
       plain.reset();
+    }
+  } else if (root == 0 && bounds.max == text::Occurrences::unbounded && bounds.min == 0 &&
+             dfa.live(group[0].dfa_state()).size() >= 48) {
+    if (const auto bounded = classes.find_bounded(dfa, group[0].dfa_state())) {
+      add_base(classes.up_to(*bounded), classes.count_up_to(*bounded), {});
+      plain = TokenClasses::Taken{.k = bounded->k};
     }
   }
   std::optional<Span> after;
@@ -413,7 +476,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind&
     for (std::size_t k = 0; k < apart.size(); ++k) {
       const bool goes_on =
           stays && !ends && keys().may_become_other(set, frame.seen(), inside.key(), k);
-      if (!goes_on) apart[k].push_back(child);
+      if (!goes_on && may_read(set, frame.key(), k, byte)) apart[k].push_back(child);
     }
     if (!next.empty()) parts_.add_all(trie_.values(child));
     if (ends) {
@@ -425,6 +488,13 @@ TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind&
     }
     walk_.drop(next);
   });
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::may_read(const grammar::NodeStore::Node& set, std::uint32_t key,
+                                             std::size_t k, std::uint8_t byte) const {
+  if (keys().is_in_escape(key)) return true;
+  const text::Dfa::State state = keys().state_at(set, key, k);
+  return state != text::Dfa::dead && lexeme_of(set, k).next(state, byte) != text::Dfa::dead;
 }
 
 TOOLDECODE_INLINE void MaskBuilder::set_apart(NodeIndex node) {

@@ -65,11 +65,10 @@ TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
   }
   MaskEntry entry;
   if (bases_.size() <= 1 && !spilled_) {
-    std::sort(added_.begin(), added_.end());
-    added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
     if (!bases_.empty()) {
       entry.base    = bases_[0].mask;
       entry.removed = std::move(bases_[0].removed);
+      if (!entry.removed.empty()) std::sort(added_.begin(), added_.end());
       std::erase_if(entry.removed, [&](TokenId token) {
         return std::binary_search(added_.begin(), added_.end(), token);
       });

@@ -5,13 +5,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/whitespace_runs.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
@@ -26,7 +30,7 @@ namespace tooldecode::mask {
 /// \par Shapes      masks over V tokens; one byte per trie node
 /// \par Complexity  construction O(nodes); `find` O(states of the lexeme that a class reaches x
 ///                  bytes)
-/// \par Threads     immutable after construction
+/// \par Threads     every const member may run concurrently
 class TokenClasses {
  public:
   static constexpr std::size_t count = 8;
@@ -35,6 +39,8 @@ class TokenClasses {
 
   [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return classes_[k].mask; }
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
+  /// The tokens that begin with white space.
+  [[nodiscard]] const WhitespaceRuns& whitespace() const noexcept { return whitespace_; }
   /// Whether a token at or below a node is outside a class.
   [[nodiscard]] bool has_others(std::size_t k, core::ByteTrie::NodeIndex node) const noexcept;
 
@@ -54,6 +60,19 @@ class TokenClasses {
   /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
   /// bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
+  struct Bounded {
+    std::size_t k    = 0;
+    std::size_t most = 0;      ///< characters
+    bool counts      = false;  ///< whether each character is a unit of the lexeme; else none is
+  };
+  /// The largest ASCII class of which a lexeme accepts the tokens of at most `most` characters from
+  /// a state, leaving aside bounds on its units, and none that is longer, as `[0-9A-Z]{8}-` does.
+  /// The lexeme does not end in them.
+  [[nodiscard]] std::optional<Bounded> find_bounded(const text::Dfa& dfa,
+                                                    text::Dfa::State state) const;
+  /// A class's tokens of at most `most` characters; kept from the first call on.
+  [[nodiscard]] const TokenMask& up_to(const Bounded& bounded) const;
+  [[nodiscard]] std::size_t count_up_to(const Bounded& bounded) const;
   /// Calls `visit(token)` for each token of a class whose first byte is in `taken.apart`.
   template <class Visit>
   void for_each_apart(const Taken& taken, Visit visit) const {
@@ -86,7 +105,12 @@ class TokenClasses {
       alphanumeric | joining | space | beyond_ascii | other};
 
   static constexpr std::size_t max_reached = 512;
+  static constexpr std::size_t max_bounded = 64;
   static constexpr std::size_t max_apart   = 8192;
+  // The characters that a lexeme takes of a class from a state, see find_bounded; 0 if not bounded.
+  [[nodiscard]] std::size_t bound_of(std::size_t k, const text::Dfa& dfa,
+                                     text::Dfa::State state) const;
+
   // Longer tokens are rare and would lengthen the look-ahead of `find_apart`.
   static constexpr std::uint8_t max_bytes = 24;
 
@@ -180,6 +204,10 @@ class TokenClasses {
   std::vector<std::vector<Plain>> by_characters_;  // tokens of all classes
   std::array<std::vector<Plain>, 256> by_first_byte_;
   std::array<Class, count> classes_;
+  WhitespaceRuns whitespace_;
+  std::size_t vocabulary_size_;
+  mutable std::mutex mutex_;  // guards the following
+  mutable std::map<std::pair<std::size_t, std::size_t>, TokenMask> up_to_;
 };
 
 }  // namespace tooldecode::mask

@@ -24,7 +24,9 @@ namespace tooldecode::mask {
 
 TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
                                              std::size_t vocabulary_size)
-    : others_(trie.size(), 0) {
+    : others_(trie.size(), 0),
+      whitespace_(trie, vocabulary_size),
+      vocabulary_size_(vocabulary_size) {
   for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
   // The position in the text at a node; parents come before their children.
   struct Text {
@@ -103,6 +105,74 @@ TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find(
     if (size(k) > 0 && find_apart(dfa, state, bytes, taken)) return taken;
   }
   return std::nullopt;
+}
+
+TOOLDECODE_INLINE std::optional<TokenClasses::Bounded> TokenClasses::find_bounded(
+    const text::Dfa& dfa, text::Dfa::State state) const {
+  std::optional<Bounded> best;
+  for (std::size_t k = 0; k < count; ++k) {
+    if ((kinds[k] & beyond_ascii) != 0) continue;
+    const Bounded found{k, bound_of(k, dfa, state), dfa.boundary(state)};
+    if (found.most == 0) continue;
+    if (!best || count_up_to(found) > count_up_to(*best)) best = found;
+  }
+  return best;
+}
+
+TOOLDECODE_INLINE std::size_t TokenClasses::bound_of(std::size_t k, const text::Dfa& dfa,
+                                                     text::Dfa::State state) const {
+  std::vector<std::uint8_t> bytes;  // one of each column
+  std::array<bool, 256> known{};
+  for (unsigned b = 0; b < 0x80; ++b) {
+    const auto byte = static_cast<std::uint8_t>(b);
+    if (classes_[k].by_first_byte[b] == 0 || std::exchange(known[dfa.column(byte)], true)) continue;
+    bytes.push_back(byte);
+  }
+  if (bytes.empty()) return 0;
+  std::vector<text::Dfa::State> reached{state};
+  for (std::size_t most = 0; most < classes_[k].longest; ++most) {
+    std::vector<text::Dfa::State> next;
+    bool some_end = false;
+    for (const text::Dfa::State from : reached) {
+      if (dfa.boundary(from) != dfa.boundary(state)) return 0;
+      for (const std::uint8_t byte : bytes) {
+        const text::Dfa::State to = dfa.next(from, byte);
+        if (to == text::Dfa::dead) {
+          some_end = true;
+        } else if (dfa.accepting(to)) {
+          return 0;
+        } else {
+          next.push_back(to);
+        }
+      }
+    }
+    if (some_end) return next.empty() ? most : 0;
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    if (next.size() > max_bounded) return 0;
+    reached = std::move(next);
+  }
+  return 0;
+}
+
+TOOLDECODE_INLINE std::size_t TokenClasses::count_up_to(const Bounded& bounded) const {
+  const std::span counts = by_characters(bounded.k);
+  std::size_t sum        = 0;
+  for (std::size_t n = 0; n <= bounded.most && n < counts.size(); ++n) sum += counts[n];
+  return sum;
+}
+
+TOOLDECODE_INLINE const TokenMask& TokenClasses::up_to(const Bounded& bounded) const {
+  const std::lock_guard lock(mutex_);
+  const auto [known, is_new] =
+      up_to_.try_emplace({bounded.k, bounded.most}, TokenMask(vocabulary_size_));
+  if (is_new) {
+    const std::size_t end = std::min(bounded.most + 1, by_characters(bounded.k).size());
+    for (std::size_t n = 0; n < end; ++n) {
+      for_each(bounded.k, n, [&, &mask = known->second](TokenId token) { mask.insert(token); });
+    }
+  }
+  return known->second;
 }
 
 TOOLDECODE_INLINE std::optional<std::vector<TokenId>> TokenClasses::left_out(

@@ -96,7 +96,11 @@ class Dfa {
   [[nodiscard]] std::size_t size() const noexcept { return states_; }
   /// Whether it accepts no text.
   [[nodiscard]] bool empty() const noexcept { return states_ == 0; }
-  [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept;
+  [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept {
+    TOOLDECODE_ASSERT(state < size());
+    if (state >= rows_) return next_inside(state, byte);
+    return table_[state * columns_ + column_[byte]];
+  }
   /// The column of a byte; no state distinguishes bytes of one column.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
@@ -125,7 +129,9 @@ class Dfa {
     friend bool operator==(const Placed&, const Placed&) = default;
   };
 
-  [[nodiscard]] bool has(State state, unsigned flag) const noexcept;
+  [[nodiscard]] bool has(State state, unsigned flag) const noexcept {
+    return state < rows_ && (flags_[state] & flag) != 0;
+  }
   [[nodiscard]] const Placed& block_of(State state) const noexcept;
   [[nodiscard]] static std::size_t row_inside(const Placed& block, State state) noexcept;
   [[nodiscard]] State next_inside(State state, std::uint8_t byte) const noexcept;

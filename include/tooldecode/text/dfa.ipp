@@ -62,12 +62,6 @@ TOOLDECODE_INLINE Dfa::Dfa(std::vector<SparseRow> rows, const std::vector<Shape>
   for (const State exit : exits_) mix(exit);
 }
 
-TOOLDECODE_INLINE Dfa::State Dfa::next(State state, std::uint8_t byte) const noexcept {
-  TOOLDECODE_ASSERT(state < size());
-  if (state >= rows_) return next_inside(state, byte);
-  return table_[state * columns_ + column_[byte]];
-}
-
 TOOLDECODE_INLINE bool Dfa::may_end_inside() const noexcept {
   for (State state = 0; state < states_; ++state) {
     if (accepting(state) && !live(state).empty()) return true;
@@ -82,10 +76,6 @@ TOOLDECODE_INLINE const ByteSet& Dfa::live(State state) const noexcept {
 TOOLDECODE_INLINE std::size_t Dfa::bytes() const noexcept {
   return sizeof(*this) + 4 * (table_.size() + exits_.size()) + live_.size() * sizeof(ByteSet) +
          flags_.size() + placed_.size() * sizeof(Placed);
-}
-
-TOOLDECODE_INLINE bool Dfa::has(State state, unsigned flag) const noexcept {
-  return state < rows_ && (flags_[state] & flag) != 0;
 }
 
 TOOLDECODE_INLINE const Dfa::Placed& Dfa::block_of(State state) const noexcept {

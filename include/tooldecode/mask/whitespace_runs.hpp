@@ -1,0 +1,66 @@
+/// \file
+/// WhitespaceRuns: the tokens that begin with JSON's white space, sorted once per vocabulary.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/text/byte_set.hpp>
+
+namespace tooldecode::mask {
+
+/// What the tokens of a vocabulary are where white space may stand: white space alone, or white
+/// space and something behind it.
+///
+/// A vocabulary has hundreds of trie nodes that are white space alone. Without this, each new state
+/// would walk what may follow the white space below each of them.
+///
+/// \par Shapes      a mask over V tokens
+/// \par Complexity  construction O(nodes below two bytes of white space + V / 32)
+/// \par Threads     immutable after construction
+class WhitespaceRuns {
+ public:
+  struct Token {
+    TokenId token       = 0;
+    std::uint32_t units = 0;  ///< bytes of white space that it begins with
+  };
+
+  /// \param trie  the vocabulary's
+  WhitespaceRuns(const core::ByteTrie& trie, std::size_t vocabulary_size);
+
+  [[nodiscard]] static const text::ByteSet& bytes() noexcept;
+
+  /// The tokens that are white space alone.
+  [[nodiscard]] const TokenMask& mask() const noexcept { return mask_; }
+  [[nodiscard]] std::size_t size() const noexcept { return alone_.size(); }
+  /// Those with more than `limit` bytes; O(log size).
+  [[nodiscard]] std::span<const Token> longer_than(std::uint32_t limit) const noexcept;
+
+  /// The vocabulary's trie nodes behind one byte of white space.
+  [[nodiscard]] std::span<const core::ByteTrie::NodeIndex> behind_one() const noexcept {
+    return behind_one_;
+  }
+  /// What tokens hold behind two bytes of white space or more; its values index `past_end`.
+  [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
+  [[nodiscard]] const std::vector<Token>& past_end() const noexcept { return past_end_; }
+
+ private:
+  core::ByteTrie build(const core::ByteTrie& trie);
+
+  std::vector<core::ByteTrie::NodeIndex> behind_one_;
+  std::vector<Token> alone_;  // by length
+  std::vector<Token> past_end_;
+  core::ByteTrie past_;
+  TokenMask mask_;
+};
+
+}  // namespace tooldecode::mask
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/mask/whitespace_runs.ipp>
+#endif
