@@ -136,6 +136,7 @@ def main():
         # run.sh, which is asked, puts --build and --data before its own arguments.
         results["made_by"] = run_record([options.build / "tooldecode", "record"], sorted(peers),
                                         ["bash", "benchmarks/peers/run.sh", *sys.argv[5:]])
+    print(report.cold(results))
     print(report.bindings(results))
     print(report.aims(results))
     if options.readme:

@@ -23,7 +23,7 @@ import time
 
 import tiktoken
 
-CHAINED = ("bfcl", "bfcl_any_order")  # where chains are measured and forced tokens asked for
+CHAINED = ("bfcl", "bfcl_any_order", "bfcl_default")  # where chains are measured and forced tokens asked for
 
 
 class Vocabulary:

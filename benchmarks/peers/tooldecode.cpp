@@ -95,7 +95,7 @@ struct Spelling {
   std::uint32_t whitespace = 0;
 };
 Spelling spelling(std::string_view workload) {
-  if (workload == "jsonschemabench" || workload == "test_suite") {
+  if (workload == "jsonschemabench" || workload == "test_suite" || workload == "bfcl_default") {
     return {false, SchemaOptions{}.whitespace};
   }
   return {workload != "bfcl_any_order", 0};

@@ -172,6 +172,18 @@ def tools_of(count, rows):
     return make
 
 
+def tools_drawn(count, rows):
+    """Rows of `count` tools each, drawn by chance, with a call of one of them."""
+    def make(data):
+        tools, result = bfcl_tools(data), []
+        for i in range(rows):
+            own = random.Random(1000 + i).sample(tools, count)
+            name, _, value = next(tool for tool in own if tool[2] is not None)
+            result.append(must_call(f"{count} tools, {i}", [tool[:2] for tool in own], [(name, value)]))
+        return result
+    return make
+
+
 def tools_replaced(data):
     """200 tools that have been met, then nine times one of them is another one."""
     tools = [tool for tool in bfcl_tools(data) if tool[2] is not None]
@@ -313,6 +325,9 @@ WORKLOADS = {
                      peers=(*PEERS, "xgrammar_warm")),
     "bfcl_any_order": Workload(functools.partial(bfcl, any_order=True),
                                "BFCL functions, closed objects, any order, fixed spacing"),
+    "bfcl_default": Workload(functools.partial(bfcl, any_order=True),
+                             "BFCL functions, closed objects, any order, free spacing", free_spacing=True),
+    "tools_200_drawn": Workload(tools_drawn(200, 100), "one call of 200 tools, 100 sets of tools"),
     "tools_10": Workload(tools_of(10, 3), "one call of 10 tools"),
     "tools_50": Workload(tools_of(50, 3), "one call of 50 tools"),
     "tools_200": Workload(tools_of(200, 2), "one call of 200 tools"),

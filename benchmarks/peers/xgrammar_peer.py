@@ -37,7 +37,7 @@ class Engine:
         self.kept = xgrammar.GrammarCompiler(self.info, max_threads=1) if warm else None
         # What is not said to be forbidden is allowed, as JSON Schema has it.
         self.options = {"strict_mode": False, "any_whitespace": WORKLOADS[workload].free_spacing,
-                        "any_order": workload == "bfcl_any_order"}
+                        "any_order": workload in ("bfcl_any_order", "bfcl_default")}
         words = numpy.zeros((1, (vocabulary.size + 31) // 32), dtype=numpy.int32)
         self.bits, self.words = words[0], tvm_ffi.from_dlpack(words)
         idle = xgrammar.GrammarMatcher(self.compile('{"type": "null"}'))._handle
