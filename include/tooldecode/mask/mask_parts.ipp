@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -34,10 +35,16 @@ TOOLDECODE_INLINE void MaskParts::add_base(const TokenMask& mask, std::size_t co
     if (mask.contains(token)) base.removed.push_back(token);
   }
   std::sort(base.removed.begin(), base.removed.end());
-  const auto same = [&](const Base& other) {
-    return other.mask == base.mask && other.removed == base.removed;
-  };
-  if (std::none_of(bases_.begin(), bases_.end(), same)) bases_.push_back(std::move(base));
+  const auto same = std::find_if(bases_.begin(), bases_.end(),
+                                 [&](const Base& other) { return other.mask == base.mask; });
+  if (same == bases_.end()) {
+    bases_.push_back(std::move(base));
+    return;
+  }
+  std::vector<TokenId> both;  // what neither allows
+  std::set_intersection(base.removed.begin(), base.removed.end(), same->removed.begin(),
+                        same->removed.end(), std::back_inserter(both));
+  same->removed = std::move(both);
 }
 
 TOOLDECODE_INLINE void MaskParts::add(MaskParts other, std::span<const TokenId> apart) {
