@@ -82,6 +82,8 @@ TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
       std::erase_if(added_, [&](TokenId token) { return entry.base->contains(token); });
     }
     if (entry.removed.size() <= max_listed) {
+      std::sort(added_.begin(), added_.end());
+      added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
       entry.added.assign(added_.begin(), added_.end());
       return entry;
     }
