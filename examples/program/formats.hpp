@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/formats/named_format.hpp>
 
 #include <program/command_line.hpp>
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -95,7 +95,7 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
     }
   }
   return CallsHandle(make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    ToolCallFSM calls = format.constrain(index, ToolSet::parse(text, limits), options);
+    ToolCallFSM calls(index, ToolSet::parse(text, limits), format.format, options);
     return Built{calls.grammar(), std::move(calls)};
   }));
 }

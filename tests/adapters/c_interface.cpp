@@ -19,12 +19,12 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/mask/token_mask.hpp>
@@ -185,11 +185,10 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
            td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
                .grammar()},
           {"named tool", named,
-           td::format_named("python")
-               .constrain(index, set,
-                          {.choice    = td::ToolChoice::named,
-                           .name      = "abcd",
-                           .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
+           td::ToolCallFSM(index, set, td::format_named("python").format,
+                           {.choice    = td::ToolChoice::named,
+                            .name      = "abcd",
+                            .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
                .grammar()},
           {"schema", specification_of(TD_JSON_SCHEMA, schema),
            td::Constraint(index, td::Grammar::json_schema(schema))},

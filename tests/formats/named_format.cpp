@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -97,8 +97,8 @@ std::string golden_row(const VocabularyIndex& index, const NamedFormat& format) 
   for (const auto& reasoning :
        {std::optional<formats::ReasoningDelimiters>(), std::optional(format.reasoning)}) {
     for (const ToolChoice choice : {ToolChoice::automatic, ToolChoice::required}) {
-      const ToolCallFSM machine = format.constrain(
-          index, golden_tools(), {.choice = choice, .whitespace = 2, .reasoning = reasoning});
+      const ToolCallFSM machine(index, golden_tools(), format.format,
+                                {.choice = choice, .whitespace = 2, .reasoning = reasoning});
       for (const JsonValue& text : texts) {
         if (text.is_string()) mix_masks(hash, machine, text.string());
       }
@@ -140,8 +140,8 @@ TEST_CASE("NamedFormat writes calls that its parser reads and its constraint acc
     const std::vector calls{ToolCall{"get", {{"city", "Bern"}, {"days", 3}}}};
     const std::string text = format.write(calls, test::two_tools());
     CHECK(format.parse(text, test::two_tools()) == calls);
-    const ToolCallFSM machine =
-        format.constrain(index, test::two_tools(), {.choice = ToolChoice::required});
+    const ToolCallFSM machine(index, test::two_tools(), format.format,
+                              {.choice = ToolChoice::required});
     CHECK(machine.write(calls) == text);
     CHECK(machine.parse(text) == calls);
   }
@@ -181,7 +181,7 @@ TEST_CASE("NamedFormat escapes the text that ends a call where a value holds it"
     const std::string text = format.write(calls, tools);
     CHECK(text.find(held) == std::string::npos);
     CHECK(format.parse(text, tools) == calls);
-    const ToolCallFSM machine = format.constrain(index, tools, {.choice = ToolChoice::required});
+    const ToolCallFSM machine(index, tools, format.format, {.choice = ToolChoice::required});
     CHECK(machine.advance_bytes(machine.initial(), text).has_value());
     // The same text with the end as it stands.
     const std::size_t at = text.find("\\u00");
@@ -199,13 +199,15 @@ TEST_CASE("NamedFormat::constrain refuses a property whose name holds the end of
   const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"o": {"type": "object", "properties": {"a</tool_call>": {}}}}}}])");
   try {
-    (void)format_named("hermes").constrain(index, tools, {.choice = ToolChoice::required});
+    (void)ToolCallFSM(index, tools, format_named("hermes").format,
+                      {.choice = ToolChoice::required});
     FAIL("must throw");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::unsupported_name);
     CHECK(error.where() == "#/0/parameters/properties/o/properties/a<~1tool_call>");
   }
-  CHECK_NOTHROW(format_named("json").constrain(index, tools, {.choice = ToolChoice::required}));
+  CHECK_NOTHROW(
+      ToolCallFSM(index, tools, format_named("json").format, {.choice = ToolChoice::required}));
 }
 
 TEST_CASE("format_named of an unknown name throws an error that lists the known names") {
