@@ -304,9 +304,10 @@ void add_call(CommandLine& line) {
   add_model_options(sub, options->model);
   sub.option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
       .shows_default();
-  sub.option("--format", options->format,
-             "call format: " + format_names() +
-                 "; where nothing is said, that of the model's own template");
+  sub.option(
+      "--format", options->format,
+      "call format: " + format_names() +
+          ", or a .json file with its description; where nothing is said, that of the model's own template");
   sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();
   sub.option("--reasoning", options->reasoning,
              "before the answer: no, block where it may be, or open where the prompt has "

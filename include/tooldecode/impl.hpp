@@ -92,6 +92,7 @@
 #include <tooldecode/formats/element_style.ipp>
 #include <tooldecode/formats/element_text.ipp>
 #include <tooldecode/formats/element_values.ipp>
+#include <tooldecode/formats/format_file.ipp>
 #include <tooldecode/formats/free_text.ipp>
 #include <tooldecode/formats/harmony_call.ipp>
 #include <tooldecode/formats/json_call.ipp>

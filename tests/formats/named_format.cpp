@@ -15,6 +15,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -126,6 +127,15 @@ TEST_CASE("NamedFormat writes and allows the same texts as in the stored file") 
   for (std::string line, other; std::getline(actual, line);) {
     REQUIRE(std::getline(expected, other));
     CHECK(line == other);
+  }
+}
+
+TEST_CASE("NamedFormat that is printed and read back writes and allows the same texts") {
+  const VocabularyIndex index(test::byte_vocabulary());
+  for (const NamedFormat& format : named_formats()) {
+    CAPTURE(format.name);
+    const NamedFormat read = formats::read_format(formats::format_text(format));
+    CHECK(golden_row(index, read) == golden_row(index, format));
   }
 }
 

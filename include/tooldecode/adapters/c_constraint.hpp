@@ -27,6 +27,7 @@
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
@@ -205,7 +206,7 @@ class Specification {
   }
   [[nodiscard]] Built tools(const VocabularyIndex& index, std::string_view text) const {
     require(fields_.format, "format");
-    const NamedFormat& format = format_named(fields_.format);
+    const NamedFormat format = formats::find_format(fields_.format);
     ToolCallFSM calls(index, ToolSet::parse(text, limits()), format.format, choice_options(format));
     return {calls.grammar(), std::move(calls)};
   }
