@@ -87,7 +87,8 @@ void run_rows(const program::EmbeddedAssistant& assistant, const std::vector<pro
   const auto ends = assistant.tokenizer.vocabulary().end_tokens();
   const td::Unconstrained any{assistant.model.vocabulary_size(), {ends.begin(), ends.end()}};
   for (const program::Row& row : rows) {
-    const auto calls = row.format->constrain(assistant.masks, row.tools, row.choice);
+    const auto calls =
+        tooldecode::ToolCallFSM(assistant.masks, row.tools, row.format->format, row.choice);
     const auto prompt =
         program::make_prompt(assistant.tokenizer, row.tools, row.format->name, row.messages);
     const PrefilledModel model{assistant.model, prompt};

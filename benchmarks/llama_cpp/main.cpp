@@ -88,7 +88,8 @@ Sampler own_grammar(const Task& task) {
 }
 
 td::ToolCallFSM constrain(const Task& task) {
-  return task.row.format->constrain(task.assistant.masks, task.row.tools, task.choice);
+  return tooldecode::ToolCallFSM(task.assistant.masks, task.row.tools, task.row.format->format,
+                                 task.choice);
 }
 
 std::function<Written()> through_decoder(const Task& task, const std::string& drafter,
@@ -266,7 +267,8 @@ void run_all(const Options& options, const Assistant& assistant) {
     choice.whitespace        = td::SchemaOptions{}.whitespace;
     std::optional<td::ToolCallFSM> judge;  // with any white space, as in llama.cpp's grammars
     try {
-      judge.emplace(row.format->constrain(assistant.masks, row.tools, choice));
+      judge.emplace(
+          tooldecode::ToolCallFSM(assistant.masks, row.tools, row.format->format, choice));
     } catch (const td::Error& error) {
       left_out.add(error, row.id);
       continue;

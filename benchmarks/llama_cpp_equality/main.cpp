@@ -142,7 +142,8 @@ std::vector<Comparison> compare_engines(const Options& options, const Embedded& 
     };
     compare(result[0], td::Unconstrained{assistant.model.vocabulary_size()},
             {.max_tokens = options.max_tokens, .end_tokens = {ends.begin(), ends.end()}});
-    compare(result[1], row.format->constrain(assistant.masks, row.tools, row.choice),
+    compare(result[1],
+            tooldecode::ToolCallFSM(assistant.masks, row.tools, row.format->format, row.choice),
             {.max_tokens = options.max_tokens});
     progress.advance();
   }
@@ -158,8 +159,9 @@ Comparison compare_speculation(const Options& options, const Real& assistant) {
   for (const program::Row& row : rows) {
     td::ChoiceOptions choice = row.choice;
     choice.choice            = td::ToolChoice::required;
-    const auto calls         = row.format->constrain(assistant.masks, row.tools, choice);
-    const Tokens prompt      = assistant.prompt(row.tools, *row.format, row.messages);
+    const auto calls =
+        tooldecode::ToolCallFSM(assistant.masks, row.tools, row.format->format, choice);
+    const Tokens prompt = assistant.prompt(row.tools, *row.format, row.messages);
     const program::PrefilledModel model{assistant.model, {prompt.begin(), prompt.end() - 1}};
     const td::DecodeOptions decode{.max_tokens = options.max_tokens};
     result.add(assistant.tokenizer.vocabulary(), model, row.id, prompt,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
 
 #include <program/answer.hpp>
 #include <program/answer_trace.hpp>
@@ -227,15 +228,15 @@ void write_trace(TraceFile& trace, const Assistant& assistant,
 
 void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& assistant) {
   if (options.question.empty()) options.question = default_question(assistant);
-  const Format& format        = assistant.format(options.format);
-  options.format              = format.name;
-  const auto start            = std::chrono::steady_clock::now();
-  td::ChoiceOptions choice    = parse_choice(options.choice);
-  choice.reasoning            = parse_reasoning(options.reasoning, format);
-  choice.whitespace           = static_cast<std::uint32_t>(options.whitespace);
-  const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
-  const double build          = microseconds(std::chrono::steady_clock::now() - start);
-  const auto prompt           = assistant.prompt(tools, format, {{"user", options.question}});
+  const Format& format     = assistant.format(options.format);
+  options.format           = format.name;
+  const auto start         = std::chrono::steady_clock::now();
+  td::ChoiceOptions choice = parse_choice(options.choice);
+  choice.reasoning         = parse_reasoning(options.reasoning, format);
+  choice.whitespace        = static_cast<std::uint32_t>(options.whitespace);
+  const td::ToolCallFSM calls(assistant.masks, tools, format.format, choice);
+  const double build = microseconds(std::chrono::steady_clock::now() - start);
+  const auto prompt  = assistant.prompt(tools, format, {{"user", options.question}});
   TraceFile trace(
       options.trace, "call",
       {{"model", options.model.name}, {"question", options.question}, {"format", options.format}});
@@ -303,9 +304,10 @@ void add_call(CommandLine& line) {
   add_model_options(sub, options->model);
   sub.option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
       .shows_default();
-  sub.option("--format", options->format,
-             "call format: " + format_names() +
-                 "; where nothing is said, that of the model's own template");
+  sub.option(
+      "--format", options->format,
+      "call format: " + format_names() +
+          ", or a .json file with its description; where nothing is said, that of the model's own template");
   sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();
   sub.option("--reasoning", options->reasoning,
              "before the answer: no, block where it may be, or open where the prompt has "

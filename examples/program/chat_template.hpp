@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>

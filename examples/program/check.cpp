@@ -172,13 +172,13 @@ class Check {
                            find_flag(row, "complete").value_or(true)};
     td::ChoiceOptions choice =
         parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options_.choice);
-    choice.documented_order     = options_.documented_order;
-    choice.reasoning            = parse_reasoning(options_.reasoning, format);
-    choice.whitespace           = td::SchemaOptions{}.whitespace;  // the writer's choice
-    choice.max_calls            = td::text::Occurrences::unbounded;
-    const auto start            = Clock::now();
-    const td::ToolCallFSM calls = format.constrain(cache_, tools, choice);
-    const double build          = built_since(start);
+    choice.documented_order = options_.documented_order;
+    choice.reasoning        = parse_reasoning(options_.reasoning, format);
+    choice.whitespace       = td::SchemaOptions{}.whitespace;  // the writer's choice
+    choice.max_calls        = td::text::Occurrences::unbounded;
+    const auto start        = Clock::now();
+    const td::ToolCallFSM calls(cache_, tools, format.format, choice);
+    const double build = built_since(start);
     CrossCheck cross_check(calls, tokenizer_.vocabulary());
     Json verdict = judge(text, calls, build, cross_check);
     if (options_.calls && verdict["accepted"] == true) {

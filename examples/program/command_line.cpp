@@ -91,6 +91,15 @@ void CommandLine::printing_flag(const std::string& name, std::function<std::stri
   };
   app_->add_flag_callback(name, print, help);
 }
+void CommandLine::printing_option(const std::string& name,
+                                  std::function<std::string(const std::string&)> text,
+                                  const std::string& help) {
+  const auto print = [text = std::move(text)](const std::string& value) {
+    std::cout << text(value) << '\n';
+    throw CLI::Success();
+  };
+  app_->add_option_function<std::string>(name, print, help);
+}
 int CommandLine::run(int count, char** arguments) {
   try {
     app_->parse(count, arguments);

@@ -67,6 +67,9 @@ class CommandLine {
   /// A flag that makes the program print a text and exit.
   void printing_flag(const std::string& name, std::function<std::string()> text,
                      const std::string& help);
+  /// An option that makes the program print a text for its value and exit.
+  void printing_option(const std::string& name, std::function<std::string(const std::string&)> text,
+                       const std::string& help);
   /// Runs the selected command and returns the exit status. Exceptions of the command pass through.
   [[nodiscard]] int run(int count, char** arguments);
 

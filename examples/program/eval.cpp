@@ -85,7 +85,7 @@ std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& mode
   std::vector<std::string> texts(methods.size());
   std::vector<td::Verdict> verdicts(methods.size());
   const auto constrain = [&](const td::ToolSet& tools) {
-    return row.format->constrain(assistant.masks, tools, row.choice);
+    return td::ToolCallFSM(assistant.masks, tools, row.format->format, row.choice);
   };
   const auto judge = constrain(row.tools);  // reads calls for methods without a constraint
   for (std::size_t turn = 0; turn < methods.size(); ++turn) {

@@ -3,21 +3,41 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/formats/named_format.hpp>
 
 #include <program/command_line.hpp>
 
 namespace program {
 
 using Format = tooldecode::NamedFormat;
-using tooldecode::format_named;
 using tooldecode::format_names;
+
+/// The format with a name, or the one that a .json file describes. Files are read once.
+inline const Format& format_named(const std::string& name) {
+  if (!name.ends_with(".json")) return tooldecode::format_named(name);
+  static std::map<std::string, Format> files;
+  static std::mutex lock;
+  const std::scoped_lock guard(lock);
+  const auto known = files.find(name);
+  if (known != files.end()) return known->second;
+  try {
+    return files.emplace(name, tooldecode::formats::read_format(tooldecode::core::read_file(name)))
+        .first->second;
+  } catch (const tooldecode::Error& error) {
+    if (error.code() == tooldecode::Errc::file_unreadable) throw;
+    throw error.within(name);
+  }
+}
 
 /// Delimiters if a reasoning block may precede an answer: no, block, or open if the prompt has
 /// opened it.

@@ -4,10 +4,12 @@
 #include <string>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/version.hpp>
 
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
+#include <program/formats.hpp>
 #include <program/run_record.hpp>
 
 int main(int argc, char** argv) {
@@ -16,6 +18,12 @@ int main(int argc, char** argv) {
   line.printing_flag(
       "--made-by", [] { return program::run_record().text({.indent = 1}); },
       "Print commit, machine, compiler and versions, as files of results have them");
+  line.printing_option(
+      "--print-format",
+      [](const std::string& name) {
+        return tooldecode::formats::format_text(program::format_named(name));
+      },
+      "Print the description of a call format; a .json file with it, or with your own, is a --format");
   program::add_agent(line);
   program::add_call(line);
   program::add_check(line);

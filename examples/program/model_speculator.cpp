@@ -18,9 +18,10 @@ ModelSpeculator::ModelSpeculator(std::shared_ptr<const Assistant> assistant,
       model_(assistant_->model_ref()),
       tools_(std::move(tools)),
       options_(options),
-      calls_(format().constrain(assistant_->masks, tools_,
-                                {.choice = tools_.empty() ? tooldecode::ToolChoice::none
-                                                          : tooldecode::ToolChoice::automatic})),
+      calls_(
+          tooldecode::ToolCallFSM(assistant_->masks, tools_, format().format,
+                                  {.choice = tools_.empty() ? tooldecode::ToolChoice::none
+                                                            : tooldecode::ToolChoice::automatic})),
       batch_(model_, {.max_batch = 1}) {
   static_cast<void>(decode(prompt({}), {.max_tokens = 1}));
 }

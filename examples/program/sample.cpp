@@ -199,10 +199,10 @@ void run_sample(const SampleOptions& options) {
   if (sets.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has tools");
   draw_all(options, [&](std::uint64_t i) -> std::optional<Json> {
     const td::ToolSet& tools = sets[i % sets.size()];
-    const auto calls         = format->constrain(cache, tools,
-                                                 {.choice     = td::ToolChoice::required,
-                                                  .parallel   = i % 2 == 0,
-                                                  .whitespace = td::SchemaOptions{}.whitespace});
+    const td::ToolCallFSM calls(cache, tools, format->format,
+                                {.choice     = td::ToolChoice::required,
+                                 .parallel   = i % 2 == 0,
+                                 .whitespace = td::SchemaOptions{}.whitespace});
     const auto text =
         sample(calls, scores, distribution(i), options.seed + i, options.max_tokens, mask);
     if (!text) return std::nullopt;

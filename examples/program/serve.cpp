@@ -455,9 +455,10 @@ void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
   Command sub  = line.command("serve", "Serve a model over OpenAI's HTTP API");
   add_model_options(sub, options->model);
-  sub.option("--format", options->format,
-             "call format: " + format_names() +
-                 "; where nothing is said, that of the model's own template");
+  sub.option(
+      "--format", options->format,
+      "call format: " + format_names() +
+          ", or a .json file with its description; where nothing is said, that of the model's own template");
   add_whitespace_option(sub, options->service.whitespace);
   sub.option("--host", options->host, "address to listen at").shows_default();
   sub.option("--port", options->port, "port to listen at; 0 picks one")

@@ -63,7 +63,8 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     choice.text_schema = chat.schema;
     choice.whitespace  = static_cast<std::uint32_t>(whitespace);
     const tooldecode::BuildBudget budget({.cancelled = &cancelled_});
-    const auto calls = format.constrain(assistant.masks, chat.tools.callable, choice);
+    const tooldecode::ToolCallFSM calls(assistant.masks, chat.tools.callable, format.format,
+                                        choice);
     const std::lock_guard lock(mutex_);
     // When the index has begun new states, constraints of the old states would keep their memory.
     const auto memory = calls.initial().memory;

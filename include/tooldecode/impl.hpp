@@ -28,7 +28,6 @@
 #include <tooldecode/constraint/explain.ipp>
 #include <tooldecode/constraint/fast_forward_tokens.ipp>
 #include <tooldecode/constraint/jump_forward_text.ipp>
-#include <tooldecode/constraint/named_format.ipp>
 #include <tooldecode/constraint/repeat_places.ipp>
 #include <tooldecode/constraint/tool_call_fsm.ipp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
@@ -93,11 +92,13 @@
 #include <tooldecode/formats/element_style.ipp>
 #include <tooldecode/formats/element_text.ipp>
 #include <tooldecode/formats/element_values.ipp>
+#include <tooldecode/formats/format_file.ipp>
 #include <tooldecode/formats/free_text.ipp>
 #include <tooldecode/formats/harmony_call.ipp>
 #include <tooldecode/formats/json_call.ipp>
 #include <tooldecode/formats/keyed_elements.ipp>
 #include <tooldecode/formats/listed_arguments.ipp>
+#include <tooldecode/formats/named_format.ipp>
 #include <tooldecode/formats/plain_text.ipp>
 #include <tooldecode/formats/positional_call.ipp>
 #include <tooldecode/formats/python_call.ipp>

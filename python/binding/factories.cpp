@@ -8,11 +8,12 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/format_file.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -63,13 +64,13 @@ ToolChoice choice_of(const std::string& name) {
 }
 
 CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
-                       const std::string& format_name, const std::string& choice,
+                       nb::handle format_or_name, const std::string& choice,
                        const std::string& name, const Reasoning& reasoning, bool parallel,
                        std::uint32_t max_calls, bool documented_order, std::uint32_t whitespace,
                        nb::handle text_schema, std::uint64_t max_steps, std::uint64_t max_bytes) {
-  const NamedFormat& format = format_named(format_name);
-  const BuildLimits limits  = limits_of(max_steps, max_bytes);
-  const std::string text    = json_text(documents);
+  const NamedFormat format = formats::find_format(json_text(format_or_name));
+  const BuildLimits limits = limits_of(max_steps, max_bytes);
+  const std::string text   = json_text(documents);
   ChoiceOptions options{.choice           = choice_of(choice),
                         .name             = name,
                         .parallel         = parallel,
@@ -95,7 +96,7 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
     }
   }
   return CallsHandle(make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    ToolCallFSM calls = format.constrain(index, ToolSet::parse(text, limits), options);
+    ToolCallFSM calls(index, ToolSet::parse(text, limits), format.format, options);
     return Built{calls.grammar(), std::move(calls)};
   }));
 }
@@ -191,7 +192,8 @@ void bind_factories(nb::module_& module) {
   add("tool_calls", &tool_calls,
       "The constraint of answers that may call tools.\n\n"
       "tools: documents as OpenAI, MCP or JSON Schema have them, a list or its JSON text.\n"
-      "format: a name of formats(). choice: auto, none, required or named, with the tool's `name`.\n"
+      "format: a name of formats(), or the description of a format, a dict or its JSON text.\n"
+      "choice: auto, none, required or named, with the tool's `name`.\n"
       "reasoning: whether a block of reasoning may precede the answer, between the delimiters of the\n"
       "format's models or the pair given; a first one that is empty: the prompt has opened the block.\n"
       "whitespace: most bytes of optional white space (0: what the format writes).\n"

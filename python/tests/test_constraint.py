@@ -206,6 +206,17 @@ def test_formats_write_and_parse(vocabulary, tools):
         assert constraint.parse(constraint.write(few)) == few
 
 
+def test_a_format_is_a_dict_or_its_text(vocabulary, tools):
+    form = {"type": "call_format", "name": "mine", "style": "json", "begin": "<call>", "end": "</call>"}
+    calls = [td.ToolCall("add", {"a": 1, "b": 2})]
+    for given in (form, json.dumps(form)):
+        constraint = td.tool_calls(vocabulary, tools, given)
+        assert constraint.write(calls).startswith("<call>{")
+        assert constraint.parse(constraint.write(calls)) == calls
+    with pytest.raises(td.Error, match="did you mean begin"):
+        td.tool_calls(vocabulary, tools, {**form, "begn": "<"})
+
+
 def test_threads_and_batches(vocabulary, tools):
     constraints = [td.tool_calls(vocabulary, tools, name) for name in ("hermes", "python", "qwen3-coder", "glm")] * 8
     texts = [c.write([td.ToolCall("add", {"a": i, "b": i * i})]).encode() for i, c in enumerate(constraints)]

@@ -19,12 +19,14 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/mask/token_mask.hpp>
@@ -163,33 +165,40 @@ struct Kind {
   td::Constraint expected;
 };
 std::vector<Kind> kinds(const td::VocabularyIndex& index) {
-  auto tools          = specification_of(TD_TOOLS, tool_documents);
-  tools.format        = "hermes";
-  tools.calls         = TD_CALLS_REQUIRED;
-  auto named          = specification_of(TD_TOOLS, tool_documents);
-  named.format        = "python";
-  named.calls         = TD_CALLS_NAMED;
-  named.tool_name     = "abcd";
-  named.reasoning     = TD_REASONING_OPEN;
-  auto ebnf           = specification_of(TD_EBNF, grammar);
-  ebnf.root           = "start";
-  auto choice         = specification_of(TD_CHOICE);
-  choice.choices      = labels;
-  choice.choice_count = 3;
-  auto values         = specification_of(TD_JSON_SCHEMA, schema);
-  values.whitespace   = TD_NO_WHITESPACE;
-  const auto set      = td::ToolSet::parse(tool_documents);
+  auto tools                           = specification_of(TD_TOOLS, tool_documents);
+  tools.format                         = "hermes";
+  tools.calls                          = TD_CALLS_REQUIRED;
+  auto named                           = specification_of(TD_TOOLS, tool_documents);
+  named.format                         = "python";
+  named.calls                          = TD_CALLS_NAMED;
+  named.tool_name                      = "abcd";
+  named.reasoning                      = TD_REASONING_OPEN;
+  static const std::string description = td::formats::format_text(td::format_named("mistral-args"));
+  auto described                       = specification_of(TD_TOOLS, tool_documents);
+  described.format                     = description.c_str();
+  described.calls                      = TD_CALLS_REQUIRED;
+  auto ebnf                            = specification_of(TD_EBNF, grammar);
+  ebnf.root                            = "start";
+  auto choice                          = specification_of(TD_CHOICE);
+  choice.choices                       = labels;
+  choice.choice_count                  = 3;
+  auto values                          = specification_of(TD_JSON_SCHEMA, schema);
+  values.whitespace                    = TD_NO_WHITESPACE;
+  const auto set                       = td::ToolSet::parse(tool_documents);
   td::SchemaOptions tight;
   tight.whitespace = 0;
   return {{"tools", tools,
            td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
                .grammar()},
           {"named tool", named,
-           td::format_named("python")
-               .constrain(index, set,
-                          {.choice    = td::ToolChoice::named,
-                           .name      = "abcd",
-                           .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
+           td::ToolCallFSM(index, set, td::format_named("python").format,
+                           {.choice    = td::ToolChoice::named,
+                            .name      = "abcd",
+                            .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
+               .grammar()},
+          {"tools in a described format", described,
+           td::ToolCallFSM(index, set, td::DelimitedCall::mistral(),
+                           {.choice = td::ToolChoice::required})
                .grammar()},
           {"schema", specification_of(TD_JSON_SCHEMA, schema),
            td::Constraint(index, td::Grammar::json_schema(schema))},

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/delimited_call.hpp>
 #include <tooldecode/formats/harmony_call.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/positional_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/formats/xml_call.hpp>
@@ -110,7 +110,7 @@ TEST_CASE(
     CAPTURE(format.name);
     for (const std::uint32_t whitespace : {0u, 3u}) {
       CAPTURE(whitespace);
-      const ToolCallFSM calls = format.constrain(index, documents(), {.whitespace = whitespace});
+      const ToolCallFSM calls(index, documents(), format.format, {.whitespace = whitespace});
       for (std::size_t first = 0; first < 2; ++first) {
         for (std::size_t last = first + 1; last <= 2; ++last) {
           std::vector<ToolCall> some(two_calls().begin() + static_cast<std::ptrdiff_t>(first),
@@ -177,7 +177,7 @@ TEST_CASE(
     "CallStream over qwen-2.5 reads an object that names a tool as a call, which must conform") {
   const VocabularyIndex index(test::byte_vocabulary());
   const NamedFormat& format = format_named("qwen-2.5");
-  const ToolCallFSM calls   = format.constrain(index, documents(), {});
+  const ToolCallFSM calls(index, documents(), format.format);
   const std::string object =
       "{\n  \"name\": \"get\",\n  \"arguments\": {\n    \"city\": \"Rome\",\n    \"days\": 2\n  }\n}";
   const std::vector<ToolCall> one{{"get", {{"city", "Rome"}, {"days", 2}}}};
@@ -199,13 +199,14 @@ TEST_CASE(
     CHECK(calls.find_refusal(std::string(text).replace(days, 1, "\"two\""))->at == days);
     CHECK(calls.find_refusal(text + " So it is.")->at == text.size() + 1);
     // Hermes takes the same answer as text; with another tool choice it is refused.
-    CHECK(stream(format_named("hermes").constrain(index, documents(), {}), text).text == text);
+    CHECK(stream(ToolCallFSM(index, documents(), format_named("hermes").format), text).text ==
+          text);
     for (const ToolChoice choice : {ToolChoice::required, ToolChoice::none}) {
-      CHECK(format.constrain(index, documents(), {.choice = choice}).find_refusal(text));
+      CHECK(ToolCallFSM(index, documents(), format.format, {.choice = choice}).find_refusal(text));
     }
-    CHECK_FALSE(format.constrain(index, ToolSet(), {}).find_refusal(text));
-    const ToolCallFSM single = format.constrain(index, documents(), {.parallel = false});
-    const std::string again  = text + '\n' + (text == object ? text : text.substr(text.find('`')));
+    CHECK_FALSE(ToolCallFSM(index, ToolSet(), format.format).find_refusal(text));
+    const ToolCallFSM single(index, documents(), format.format, {.parallel = false});
+    const std::string again = text + '\n' + (text == object ? text : text.substr(text.find('`')));
     CHECK(single.find_refusal(again));
     CHECK(stream(calls, again).calls.size() == 2);
   }
@@ -225,8 +226,8 @@ TEST_CASE(
   CHECK(stream(calls, R"({"name":"get_time","arguments":{}})").calls ==
         std::vector<ToolCall>{{"get_time"}});
   // A value of a schema may begin with a brace.
-  const ToolCallFSM value = format.constrain(
-      index, documents(), {.text_schema = text::parse_json(R"({"type": "object"})")});
+  const ToolCallFSM value(index, documents(), format.format,
+                          {.text_schema = text::parse_json(R"({"type": "object"})")});
   CHECK_FALSE(value.find_refusal("{}"));
 }
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -258,7 +258,7 @@ TEST_CASE("WithoutRepeats in every format refuses only repeated calls, and every
       options.whitespace = seed % 5 == 0 ? 2 : 0;
       std::optional<ToolCallFSM> calls;
       try {
-        calls.emplace(format.constrain(cache, tools, options));
+        calls.emplace(ToolCallFSM(cache, tools, format.format, options));
       } catch (const Error& error) {
         // Some formats have no way to write some values.
         REQUIRE(error.code() == Errc::unsupported_keyword);
@@ -286,8 +286,8 @@ TEST_CASE("WithoutRepeats with few max_texts refuses repeated calls, and every w
     const Json documents      = few_calls(random);
     const NamedFormat& format = named_formats()[seed % 5];
     INFO(format.name << ", seed " << seed << ", " << documents.text());
-    const ToolCallFSM calls = format.constrain(cache, ToolSet::from_json(documents),
-                                               {.choice = ToolChoice::required, .max_calls = 3});
+    const ToolCallFSM calls(cache, ToolSet::from_json(documents), format.format,
+                            {.choice = ToolChoice::required, .max_calls = 3});
     judge_walks(calls, random, tally, {.max_texts = 1 + seed % 4});
   }
   CHECK(tally.walks > 0);

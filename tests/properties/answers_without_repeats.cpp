@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/call_key.hpp>
@@ -76,8 +76,8 @@ TEST_CASE(
     const auto& formats       = named_formats();
     const NamedFormat& format = formats[seed % 3 == 0 ? 0 : seed % formats.size()];
     INFO("seed " << seed << ", " << format.name);
-    const ToolCallFSM calls = format.constrain(
-        cache, some_tools(seed), {.choice = ToolChoice::required, .max_calls = 1 + seed % 5});
+    const ToolCallFSM calls(cache, some_tools(seed), format.format,
+                            {.choice = ToolChoice::required, .max_calls = 1 + seed % 5});
     const WithoutRepeats constraint(calls);
     const auto least = RepeatCompletions(constraint).shortest(constraint.initial(), 1'000);
     REQUIRE(least);

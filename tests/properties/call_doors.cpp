@@ -65,7 +65,7 @@ Format format(std::string name, std::string begins, F f, Kind kind = {}) {
           }};
 }
 
-const std::vector<Format>& formats() {
+const std::vector<Format>& all_formats() {
   static const std::vector<Format> all{
       format("python", "\\[", PythonCall{}, {.at_start = true}),
       format("hermes", "<tool_call>", JsonCall::hermes()),
@@ -384,7 +384,7 @@ TEST_CASE("ToolCallFSM over random tokens of any format accepts only checked cal
     {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer",
       "minimum": 1, "maximum": 12}}, "required": ["a"], "additionalProperties": false}},
     {"name": "g", "parameters": {"type": "object", "properties": {}, "additionalProperties": false}}])");
-  for (const Format& format : formats()) {
+  for (const Format& format : all_formats()) {
     std::size_t whole = 0, called = 0;
     for (const bool thinks : {false, true}) {
       ChoiceOptions options{.whitespace = 40};
@@ -426,7 +426,7 @@ TEST_CASE("ToolCallFSM over hostile names reads them back unchanged, or refuses 
   for (unsigned seed = 0; seed < 150; ++seed) {
     Random random(seed);
     const ToolSet tools = hostile_tools(random);
-    for (const Format& format : formats()) {
+    for (const Format& format : all_formats()) {
       CAPTURE(format.name, seed);
       std::optional<ToolCallFSM> fsm;
       try {
@@ -460,7 +460,7 @@ TEST_CASE("ToolCallFSM over hostile names reads them back unchanged, or refuses 
       }
     }
   }
-  for (const Format& format : formats()) {
+  for (const Format& format : all_formats()) {
     INFO(format.name << ": " << made[format.name] << " made, " << refused[format.name]);
     CHECK(made[format.name] > 12);
     const std::set<std::string>

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -117,7 +117,7 @@ const VocabularyIndex& index() {
 std::optional<ToolCallFSM> constrain(const NamedFormat& format, const ToolSet& tools,
                                      std::string& error) {
   try {
-    return format.constrain(index(), tools, {.choice = ToolChoice::required});
+    return ToolCallFSM(index(), tools, format.format, {.choice = ToolChoice::required});
   } catch (const Error& refused) {
     REQUIRE(refused.where().starts_with("#"));
     error = std::string(name(refused.code())) + ' ' + refused.what();

@@ -204,7 +204,7 @@ Format format(std::string name, F f, int marks, bool parallel = true, bool in_or
           }};
 }
 
-const std::vector<Format>& formats() {
+const std::vector<Format>& all_formats() {
   static const std::vector<Format> all{
       format("python", PythonCall{}, 0),
       format("hermes", JsonCall::hermes(), 2),
@@ -451,7 +451,7 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
 TEST_CASE("NamedFormat writes conforming calls that are accepted and read back") {
   std::map<std::string, int> refused, tried;
   for (unsigned seed = 0; seed < 6; ++seed) {
-    for (const Format& format : formats()) {
+    for (const Format& format : all_formats()) {
       Random random(seed);
       const ToolSet tools = tools_of(random);
       const auto tool_at  = [&](std::size_t i) -> const Tool& { return tools[i % tools.size()]; };
@@ -591,7 +591,7 @@ TEST_CASE("NamedFormat enforces keywords about arguments or refuses them by name
                                      R"("string"}}, )";
     const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", )" +
                                          listed + named + one.content + "}}]");
-    for (const Format& format : formats()) {
+    for (const Format& format : all_formats()) {
       CAPTURE(format.name, one.keyword, one.content);
       const ChoiceOptions options{.choice = ToolChoice::required};
       std::optional<ToolCallFSM> fsm;
@@ -617,7 +617,7 @@ TEST_CASE("NamedFormat enforces keywords about arguments or refuses them by name
       }
     }
   }
-  for (const Format& format : formats()) {
+  for (const Format& format : all_formats()) {
     CAPTURE(format.name);
     CHECK(enforced[format.name] == static_cast<int>(cases.size()));
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
@@ -147,8 +147,9 @@ TEST_CASE("NamedFormat of a tool that is not strict accepts any object and reads
   std::map<bool, int> conforming;
   for (const NamedFormat& format : named_formats()) {
     Random random(17);
-    const auto calls        = format.constrain(cache(), tools, {.choice = ToolChoice::required});
-    const auto strict_calls = format.constrain(cache(), strict, {.choice = ToolChoice::required});
+    const ToolCallFSM calls(cache(), tools, format.format, {.choice = ToolChoice::required});
+    const ToolCallFSM strict_calls(cache(), strict, format.format,
+                                   {.choice = ToolChoice::required});
     int written = 0, refused = 0;
     for (int round = 0; written < 60; ++round) {
       REQUIRE(round < 600);
@@ -195,7 +196,7 @@ TEST_CASE("NamedFormat of a tool that is not strict does not compile its paramet
       "a": {"type": "string", "format": "regex"}, "b": {"type": "no_such_type"}}}}}])");
   for (const NamedFormat& format : named_formats()) {
     CAPTURE(format.name);
-    const auto calls = format.constrain(cache(), tools, {.choice = ToolChoice::required});
+    const ToolCallFSM calls(cache(), tools, format.format, {.choice = ToolChoice::required});
     const ToolCall call{"f", {{"a", "x"}, {"b", 3}}};
     const std::string text = format.write(std::vector{call}, tools);
     CHECK(accepts(calls, text));
@@ -211,7 +212,7 @@ TEST_CASE("NamedFormat of a custom tool accepts text that matches its pattern") 
     {"type": "custom", "name": "say", "format": {"type": "text"}}])");
   for (const NamedFormat& format : named_formats()) {
     CAPTURE(format.name);
-    const auto calls = format.constrain(cache(), tools, {.choice = ToolChoice::required});
+    const ToolCallFSM calls(cache(), tools, format.format, {.choice = ToolChoice::required});
     const auto holds = [&](const char* name, const std::string& input) {
       const ToolCall call{name, {{"input", input}}};
       const std::string text = format.write(std::vector{call}, tools);

@@ -90,7 +90,7 @@ TEST_CASE("TreeSpeculation on the held-out dialogues gives the plain output") {
     const bool is_other = i >= rows.size();
     const program::Format& format =
         program::format_named(is_other == (row.format->name == "python") ? "hermes" : "python");
-    const auto calls = format.constrain(assistant.masks, row.tools, row.choice);
+    const td::ToolCallFSM calls(assistant.masks, row.tools, format.format, row.choice);
     const auto prompt =
         program::make_prompt(assistant.tokenizer, row.tools, format.name, row.messages);
     const program::PrefilledModel model{assistant.model, prompt};

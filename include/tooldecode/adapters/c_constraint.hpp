@@ -19,7 +19,6 @@
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
@@ -28,7 +27,9 @@
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -205,9 +206,8 @@ class Specification {
   }
   [[nodiscard]] Built tools(const VocabularyIndex& index, std::string_view text) const {
     require(fields_.format, "format");
-    const NamedFormat& format = format_named(fields_.format);
-    ToolCallFSM calls =
-        format.constrain(index, ToolSet::parse(text, limits()), choice_options(format));
+    const NamedFormat format = formats::find_format(fields_.format);
+    ToolCallFSM calls(index, ToolSet::parse(text, limits()), format.format, choice_options(format));
     return {calls.grammar(), std::move(calls)};
   }
 

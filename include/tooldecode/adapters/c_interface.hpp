@@ -17,11 +17,11 @@
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/c_handles.hpp>
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>

@@ -238,7 +238,7 @@ typedef struct td_specification {
   int32_t documented_order; /**< 1: properties and arguments only in document order */
 
   /* only for TD_TOOLS */
-  const char* format;          /**< a name from td_format_name; there is no default */
+  const char* format;          /**< a td_format_name or a description as JSON */
   int32_t calls;               /**< TD_CALLS_* */
   const char* tool_name;       /**< of TD_CALLS_NAMED */
   uint32_t max_calls;          /**< most calls of an answer; 0: 16 */

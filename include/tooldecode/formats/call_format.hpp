@@ -227,7 +227,7 @@ class AnyFormat {
   // NOLINTNEXTLINE(google-explicit-constructor): any format is one
   AnyFormat(F format) : held_(std::make_shared<const Held<F>>(std::move(format))) {}
 
-  [[nodiscard]] text::ValueReader::Language language() const { return held_->language(); }
+  [[nodiscard]] text::ValueReader::Language language() const { return held_->language; }
   /// What the format says about answers with these tools.
   [[nodiscard]] tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                                       std::span<const std::size_t> chosen,
@@ -241,8 +241,13 @@ class AnyFormat {
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     return held_->parse(text, tools);
   }
+  /// The format, if it is an F; otherwise null.
+  template <class F>
+  [[nodiscard]] const F* find() const noexcept {
+    return held_->type == &type_of<F> ? &static_cast<const Held<F>&>(*held_).format : nullptr;
+  }
   /// True where arguments are read one by one; otherwise they are one JSON object.
-  [[nodiscard]] bool reads_arguments() const { return held_->reads_arguments(); }
+  [[nodiscard]] bool reads_arguments() const { return held_->reads_arguments; }
   /// \param given   how many arguments precede this one
   /// \param before  the text between the last of them and this one
   [[nodiscard]] Argument read_argument(const Tool& tool, std::size_t given, std::string_view before,
@@ -251,30 +256,40 @@ class AnyFormat {
   }
 
  private:
+  template <class F>
+  static constexpr bool has_arguments =
+      requires(const F& f, const Tool& tool, std::string_view text) {
+        { f.read_argument(tool, 0, text, text) } -> std::same_as<Argument>;
+      };
+  // Its address identifies a type, also without run-time type information.
+  template <class F>
+  static constexpr char type_of = 0;
+
   struct Interface {
-    virtual ~Interface()                                               = default;
-    [[nodiscard]] virtual text::ValueReader::Language language() const = 0;
+    const void* type;
+    text::ValueReader::Language language;
+    bool reads_arguments;
+
     [[nodiscard]] virtual tooldecode::detail::AnswerParts parts(Grammar&, const ToolSet&,
                                                                 std::span<const std::size_t>,
                                                                 const ChoiceOptions&) const   = 0;
     [[nodiscard]] virtual std::vector<std::string> ends_reasoning() const                     = 0;
     [[nodiscard]] virtual std::string write(std::span<const ToolCall>, const ToolSet&) const  = 0;
     [[nodiscard]] virtual std::vector<ToolCall> parse(std::string_view, const ToolSet&) const = 0;
-    [[nodiscard]] virtual bool reads_arguments() const                                        = 0;
     [[nodiscard]] virtual Argument read_argument(const Tool&, std::size_t, std::string_view,
                                                  std::string_view) const                      = 0;
+
+   protected:
+    Interface(const void* id, text::ValueReader::Language values, bool one_by_one)
+        : type(id), language(values), reads_arguments(one_by_one) {}
+    ~Interface() = default;  // shared_ptr deletes the type that it was made from
   };
 
   template <class F>
   struct Held final : Interface {
-    static constexpr bool has_arguments =
-        requires(const F& f, const Tool& tool, std::string_view text) {
-          { f.read_argument(tool, 0, text, text) } -> std::same_as<Argument>;
-        };
+    explicit Held(F chosen)
+        : Interface(&type_of<F>, F::language, has_arguments<F>), format(std::move(chosen)) {}
 
-    explicit Held(F chosen) : format(std::move(chosen)) {}
-
-    text::ValueReader::Language language() const override { return F::language; }
     tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                           std::span<const std::size_t> chosen,
                                           const ChoiceOptions& options) const override {
@@ -306,10 +321,9 @@ class AnyFormat {
     std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const override {
       return format.parse(text, tools);
     }
-    bool reads_arguments() const override { return has_arguments; }
     Argument read_argument(const Tool& tool, std::size_t given, std::string_view before,
                            std::string_view text) const override {
-      if constexpr (has_arguments) {
+      if constexpr (has_arguments<F>) {
         return format.read_argument(tool, given, before, text);
       } else {
         return {};

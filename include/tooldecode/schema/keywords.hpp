@@ -2,6 +2,7 @@
 /// JSON Schema's keywords: which drafts have them, and where their subschemas are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,6 +55,10 @@ struct Keyword {
 
 /// Whether a number has no fractional part, however it is written.
 [[nodiscard]] bool is_integral(const JsonValue& number);
+
+/// The edit distance of words of at most 31 bytes: insertions, deletions, replacements and swaps of
+/// neighbours.
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Decodes the %XX escapes of a URI.
 [[nodiscard]] std::string unescape_uri(std::string_view text);

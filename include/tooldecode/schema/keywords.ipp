@@ -95,8 +95,9 @@ TOOLDECODE_INLINE const std::unordered_map<std::string_view, Keyword>& keywords(
   return known;
 }
 
-// The edit distance of short words: insertions, deletions, replacements and swaps of neighbours.
-TOOLDECODE_INLINE std::size_t distance(std::string_view a, std::string_view b) {
+}  // namespace detail
+
+TOOLDECODE_INLINE std::size_t edit_distance(std::string_view a, std::string_view b) {
   static constexpr std::size_t longest = 32;
   std::array<std::array<std::size_t, longest>, 3> rows{};
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -118,8 +119,6 @@ TOOLDECODE_INLINE std::size_t distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
-}  // namespace detail
-
 TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
   const auto& known = detail::keywords();
   const auto at     = known.find(name);
@@ -136,7 +135,7 @@ TOOLDECODE_INLINE std::optional<std::string_view> find_near_keyword(std::string_
     const std::size_t longer  = std::max(name.size(), keyword.size());
     const std::size_t shorter = std::min(name.size(), keyword.size());
     if (shorter < shortest || longer - shorter > least) continue;
-    const std::size_t apart = detail::distance(name, keyword);
+    const std::size_t apart = edit_distance(name, keyword);
     const bool is_same      = apart == least && nearest && keyword < *nearest;
     if (apart > least || (apart == least && !is_same)) continue;
     nearest = keyword;
