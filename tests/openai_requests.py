@@ -171,7 +171,7 @@ def test_enforcement(server):
     assert status == 200 and set(relaxed) == set(names[1:]), text
     for name, place in zip(names[1:], places):
         entry = relaxed[name]
-        assert entry.keys() == {"name", "param", "reason"} and entry["param"].startswith(place), (entry, place)
+        assert entry.keys() == {"name", "param", "reason", "outcome"} and entry["param"].startswith(place), (entry, place)
         assert entry["reason"].startswith("#/") and ": " in entry["reason"], entry
     assert sorted(listed(headers, "Relaxed")) == ["tools[1]", "tools[2]", "tools[3]"], headers.items()
     for forced in range(1, 4):  # those that cannot be called need not be enforced
@@ -194,6 +194,18 @@ def test_enforcement(server):
         assert f"tools[{forced}]" in listed(headers, "Relaxed"), headers.items()
         assert sum("relaxed_tools" in chunk for chunk in chunks) == 1
         assert without_ids(joined(chunks)[0]) == without_ids(answer["choices"][0]["message"]), chunks
+    # Or they are left out, which is said as well.
+    drop = request(WEATHER, tools, tool_enforcement="drop", max_tokens=100)
+    status, headers, text = asked(server, drop)
+    dropped = json.loads(text)["relaxed_tools"]
+    assert status == 200 and {(entry["name"], entry["outcome"]) for entry in dropped} == {
+        (name, "dropped") for name in names[1:]}, text
+    assert sorted(listed(headers, "Relaxed")) == ["tools[1]", "tools[2]", "tools[3]"], headers.items()
+    assert server.chat(drop)["usage"]["prompt_tokens"] == server.chat(
+        request(WEATHER, tools[:1], max_tokens=100))["usage"]["prompt_tokens"]  # the model does not see them
+    status, answer = server.ask("POST", "/v1/chat/completions", request(WEATHER, tools[1:2], tool_choice="required",
+                                                                         tool_enforcement="drop"))
+    assert status == 400, answer
     # The others are held to their documents, as ever.
     short = function_tool("get_weather", {"type": "object", "properties": {"city": {"enum": ["Rome"]}},
                                           "required": ["city"], "additionalProperties": False})

@@ -36,8 +36,9 @@ struct CallOptions {
   ModelOptions model;
   std::string tools = example_data("tools.json").string();
   std::string format;
-  std::string choice    = "auto";
-  std::string reasoning = "no";
+  std::string choice      = "auto";
+  std::string enforcement = "strict";
+  std::string reasoning   = "no";
   std::string question;
   float temperature      = 0;
   std::uint64_t seed     = 1;
@@ -234,9 +235,10 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
   td::ChoiceOptions choice = parse_choice(options.choice);
   choice.reasoning         = parse_reasoning(options.reasoning, format);
   choice.whitespace        = static_cast<std::uint32_t>(options.whitespace);
+  choice.enforcement       = parse_enforcement(options.enforcement);
   const td::ToolCallFSM calls(assistant.masks, tools, format.format, choice);
   const double build = microseconds(std::chrono::steady_clock::now() - start);
-  const auto prompt  = assistant.prompt(tools, format, {{"user", options.question}});
+  const auto prompt  = assistant.prompt(calls.tools(), format, {{"user", options.question}});
   TraceFile trace(
       options.trace, "call",
       {{"model", options.model.name}, {"question", options.question}, {"format", options.format}});
@@ -261,8 +263,13 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
                      decode_with_drafts(assistant, options.drafts, calls, prompt, decode))});
   }
   if (trace.is_on()) write_trace(trace, assistant, prompt, columns);
-  if (!options.json) return print_report(options, tools, columns, build);
+  if (!options.json) return print_report(options, calls.tools(), columns, build);
   Json report{{"question", options.question}};
+  for (const td::tools::Note& note : calls.tools().notes()) {
+    if (!td::tools::is_given_up(note.reading)) continue;
+    if (!report.contains("not_enforced")) report["not_enforced"] = Json::array();
+    report["not_enforced"].push_back({{"tool", note.tool}, {"text", note.text}});
+  }
   for (const Column& column : columns) {
     report[column.name] = report_json(column.answer);
     report[column.name].update(times_json(column.answer.output));
@@ -286,7 +293,8 @@ void run_call(const CallOptions& options) {
   }
   const td::ToolSet tools = [&] {
     try {
-      return td::ToolSet::parse(read_file(options.tools));
+      return td::ToolSet::parse(read_file(options.tools), {}, {},
+                                parse_enforcement(options.enforcement));
     } catch (const td::Error& error) {
       if (error.code() == td::Errc::file_unreadable) throw;
       throw td::Error(error.code(), options.tools, error.what());
@@ -302,13 +310,18 @@ void add_call(CommandLine& line) {
   Command sub =
       line.command("call", "Ask a model one question: plainly, constrained, speculatively");
   add_model_options(sub, options->model);
-  sub.option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
+  sub.option("--tools", options->tools,
+             "tool documents: JSON of OpenAI, MCP, Bedrock, Gemini, BFCL or API-Bank")
       .shows_default();
   sub.option(
       "--format", options->format,
       "call format: " + format_names() +
           ", or a .json file with its description; where nothing is said, that of the model's own template");
   sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();
+  sub.option("--enforcement", options->enforcement,
+             "of a tool that cannot be enforced: strict is an error, relax gives up the least that "
+             "helps, drop leaves the tool out; what was given up is listed")
+      .shows_default();
   sub.option("--reasoning", options->reasoning,
              "before the answer: no, block where it may be, or open where the prompt has "
              "opened one that is to be closed")

@@ -17,10 +17,12 @@ namespace program {
 
 namespace {
 
-Json relaxed_json(const Relaxation& relaxation) {
+// Members of every answer where tools are not enforced as they are documented.
+Json relaxed_json(const ChatRequest& request, const ChatSession& session) {
   Json list = Json::array();
-  for (const auto& [name, place, why] : relaxation.tools()) {
-    list.push_back({{"name", name}, {"param", place}, {"reason", why}});
+  for (const auto& [name, place, why, outcome] :
+       unenforced_places(request.tools.documents, session.tools)) {
+    list.push_back({{"name", name}, {"param", place}, {"reason", why}, {"outcome", outcome}});
   }
   return list.empty() ? Json::object() : Json{{"relaxed_tools", std::move(list)}};
 }
@@ -51,8 +53,8 @@ ChatAnswer::ChatAnswer(ChatService& service, ChatRequest request, const std::str
       deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(timeout))),
       session_(start(client)),
-      writer_(session_.id, session_.unique, request_.model, std::time(nullptr), request_.tools.all,
-              relaxed_json(request_.relaxation)),
+      writer_(session_.id, session_.unique, request_.model, std::time(nullptr), session_.tools,
+              relaxed_json(request_, session_)),
       choices_(request_.choices, Choice{.text = session_.text}) {}
 
 ChatAnswer::~ChatAnswer() {
@@ -64,14 +66,10 @@ ChatSession ChatAnswer::start(const std::string& client) {
     request_.reasoning_effort.reset();
     request_.ignored.emplace_back(reasoning_effort_key);
   }
-  for (;;) {
-    try {
-      return service_->start(request_, client, [this] { watch(); });
-    } catch (const ToolError& error) {
-      if (!request_.relaxation.relax(error, request_.tools)) throw;
-    } catch (const tooldecode::Error& error) {
-      throw ApiError(400, "invalid_value", "messages", "messages: " + std::string(error.what()));
-    }
+  try {
+    return service_->start(request_, client, [this] { watch(); });
+  } catch (const tooldecode::Error& error) {
+    throw ApiError(400, "invalid_value", "messages", "messages: " + std::string(error.what()));
   }
 }
 
@@ -81,13 +79,15 @@ std::vector<std::pair<const char*, std::string>> ChatAnswer::headers() const {
     list += (list.empty() ? "" : ", ") + name;
   };
   for (const std::string& name : request_.ignored) add(ignored, name);
-  for (const RelaxedTool& tool : request_.relaxation.tools()) {
-    add(relaxed, tool.place.substr(0, tool.place.find(']') + 1));
+  std::string last;  // a tool may have several
+  for (const UnenforcedPlace& place : unenforced_places(request_.tools.documents, session_.tools)) {
+    std::string tool = place.param.substr(0, place.param.find(']') + 1);
+    if (std::exchange(last, tool) != tool) add(relaxed, tool);
   }
   std::vector<std::pair<const char*, std::string>> headers;
   if (!ignored.empty()) headers.emplace_back("X-Tooldecode-Ignored", ignored);
   if (!relaxed.empty()) headers.emplace_back("X-Tooldecode-Relaxed", relaxed);
-  const std::string readings = unexpected_readings(request_.tools.all);
+  const std::string readings = unexpected_readings(session_.tools);
   if (!readings.empty()) headers.emplace_back("X-Tooldecode-Readings", readings);
   return headers;
 }

@@ -70,7 +70,6 @@ class ChatAnswer {
     bool ended  = false;
   };
 
-  // Relaxes tools that cannot be enforced, if the request allows it.
   [[nodiscard]] ChatSession start(const std::string& client);
 
   [[nodiscard]] Exchange::Event next();

@@ -63,6 +63,16 @@ inline void add_whitespace_option(Command& sub, std::size_t& bytes) {
       .within(0, 64);
 }
 
+/// strict, relax or drop.
+inline tooldecode::ToolEnforcement parse_enforcement(const std::string& text) {
+  using tooldecode::ToolEnforcement;
+  if (text == "strict") return ToolEnforcement::strict;
+  if (text == "relax") return ToolEnforcement::relax;
+  if (text == "drop") return ToolEnforcement::drop;
+  throw tooldecode::Error(tooldecode::Errc::invalid_option, "--enforcement", text,
+                          "must be strict, relax or drop");
+}
+
 /// auto, none, required, or the name of the one tool to call.
 inline tooldecode::ChoiceOptions parse_choice(const std::string& text) {
   using tooldecode::ToolChoice;

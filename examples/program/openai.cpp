@@ -306,7 +306,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
     options.allow({"include_usage", "include_obfuscation"});
     chat.include_usage = options.flag("include_usage");
   }
-  chat.tools            = read_tools(request, chat.relaxation);
+  chat.tools            = read_tools(request);
   chat.decode           = detail::read_decode(request, vocabulary_size);
   chat.decode.likeliest = likeliest;
   const auto max_tokens = request.find_integer("max_tokens", 1);

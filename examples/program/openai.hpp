@@ -35,7 +35,6 @@ struct ChatRequest {
   std::string response_id;  ///< empty: the server chooses one
   std::vector<Message> messages;
   RequestTools tools;
-  Relaxation relaxation;
   std::vector<std::string> ignored;             ///< parameters without effect here
   std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
   tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's

@@ -40,6 +40,7 @@ std::string unexpected_readings(const tooldecode::ToolSet& tools) {
   std::size_t size              = 0;
   for (const auto& note : tools.notes()) {
     if (note.reading == tooldecode::tools::Reading::closed_object) continue;
+    if (tooldecode::tools::is_given_up(note.reading)) continue;  // these have a separate header
     size += note.pointer.size();
     places.push_back(size > longest ? "..." : note.pointer.c_str());
     if (size > longest) break;

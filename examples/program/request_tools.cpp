@@ -47,97 +47,59 @@ Json rounded(Json documents) {
   return td::text::ExactNumber::rounded(std::move(documents));
 }
 
-}  // namespace
-
-ToolError::ToolError(const Json& documents, const td::Error& error)
-    : ToolError(find_place(documents, error.where()), error) {}
-
-ToolError::ToolError(Place place, const td::Error& error)
-    : ApiError(400, "invalid_tool", place.dotted, "tools: " + std::string(error.what())),
-      tool_(place.tool),
-      place_(std::move(place.dotted)),
-      reason_(error.code()) {}
-
-ToolError::Place ToolError::find_place(const Json& documents, std::string_view pointer) {
-  const std::vector<std::string> keys = keys_of(pointer);
-  Place place;
-  const Json* at = &documents;
-  for (const std::string& key : keys) {
+// The place of a JSON pointer into the tools: `tools[0].function.parameters`.
+std::string dotted_place(const Json& documents, std::string_view pointer) {
+  std::string dotted = "tools";
+  const Json* at     = &documents;
+  for (const std::string& key : keys_of(pointer)) {
     if (at != nullptr && at->is_array()) {
       const auto index = index_of(key, at->size());
-      place.dotted += '[' + key + ']';
+      dotted += '[' + key + ']';
       at = index ? &(*at)[*index] : nullptr;
     } else {
-      place.dotted += '.' + key;
+      dotted += '.' + key;
       const bool is_member = at != nullptr && at->is_object() && at->contains(key);
       at                   = is_member ? &(*at)[key] : nullptr;
     }
   }
-  const bool is_of_calls =
-      keys.size() > 2 && keys[2] != "name" && keys[2] != "description" && keys[2] != "strict";
-  if (is_of_calls) place.tool = index_of(keys[0], documents.size());
-  return place;
+  return dotted;
 }
 
-td::ToolSet Relaxation::read() {
-  for (;;) {
-    try {
-      return td::ToolSet::from_json(documents_.value());
-    } catch (const td::Error& error) {
-      const ToolError refusal(*documents_, error);
-      if (!relax(refusal)) throw refusal;
-    }
+td::ToolEnforcement read_enforcement(const Fields& request) {
+  if (request.find("tool_enforcement") == nullptr) return td::ToolEnforcement::strict;
+  const std::string& wanted = request.text("tool_enforcement");
+  if (wanted == "relax") return td::ToolEnforcement::relax;
+  if (wanted == "drop") return td::ToolEnforcement::drop;
+  if (wanted != "strict") {
+    request.fail("tool_enforcement", "must be strict, relax or drop");
   }
+  return td::ToolEnforcement::strict;
 }
 
-bool Relaxation::relax(const ToolError& error, RequestTools& tools) {
-  if (!relax(error)) return false;
-  std::vector<std::string> callable;
-  for (const td::Tool& tool : tools.callable) callable.push_back(tool.name);
-  tools.all = read();
-  std::vector<std::size_t> chosen;
-  for (const std::string& name : callable) chosen.push_back(*tools.all.find(name));
-  tools.callable  = tools.all.subset(chosen);
-  tools.documents = documents();
-  return true;
-}
+}  // namespace
 
-Json Relaxation::documents() const {
-  return rounded(documents_.value());
-}
+ToolError::ToolError(const Json& documents, const td::Error& error)
+    : ApiError(400, "invalid_tool", dotted_place(documents, error.where()),
+               "tools: " + std::string(error.what())) {}
 
-bool Relaxation::relax(const ToolError& error) {
-  if (!documents_ || !error.tool()) return false;
-  const bool is_costly = error.reason() == td::Errc::limit_exceeded;
-  if (is_costly && ++costly_ > max_costly) return false;
-  Json& document         = (*documents_)[*error.tool()];
-  const std::string type = document.at("type").get<std::string>();
-  Json& body             = document.at(type);
-  const std::string name = body.at("name").get<std::string>();
-  static const Json any{{"type", "object"}};
-  if (type == "custom") {
-    if (body.erase("format") == 0) return false;
-  } else if (body.value("strict", Json()) != false) {
-    body["strict"] = false;  // the model still sees the schema
-  } else if (body.value("parameters", Json()) != any) {
-    body["parameters"] = any;
-  } else {
-    return false;
+std::vector<UnenforcedPlace> unenforced_places(const Json& documents, const td::ToolSet& tools) {
+  std::vector<UnenforcedPlace> places;
+  for (const td::tools::Note& note : tools.notes()) {
+    if (!td::tools::is_given_up(note.reading)) continue;
+    const bool is_dropped = note.reading == td::tools::Reading::dropped_tool;
+    const bool is_widened = note.reading == td::tools::Reading::widened_schema;
+    places.push_back({note.tool, dotted_place(documents, note.pointer),
+                      note.text.substr(std::min(note.text.find("#/"), note.text.size())),
+                      is_dropped   ? "dropped"
+                      : is_widened ? "widened"
+                                   : "any_arguments"});
   }
-  const auto known      = std::find_if(tools_.begin(), tools_.end(),
-                                       [&](const RelaxedTool& tool) { return tool.name == name; });
-  const std::string why = error.what();
-  if (known == tools_.end()) tools_.push_back({name, error.place(), why.substr(why.find('#'))});
-  return true;
+  return places;
 }
 
-RequestTools read_tools(const Fields& request, Relaxation& relaxation) {
+RequestTools read_tools(const Fields& request) {
   RequestTools tools;
-  const bool is_given       = request.find("tool_enforcement") != nullptr;
-  const std::string& wanted = is_given ? request.text("tool_enforcement") : "strict";
-  if (wanted != "strict" && wanted != "relax") {
-    request.fail("tool_enforcement", "must be strict or relax");
-  }
+  tools.choice.enforcement = read_enforcement(request);
   if (request.find("tools") != nullptr) {
     for (const Fields& tool : request.objects("tools")) {
       const std::string& type = tool.text("type");
@@ -146,19 +108,13 @@ RequestTools read_tools(const Fields& request, Relaxation& relaxation) {
       static_cast<void>(tool.object(type).text("name"));
     }
     const Json& given = request.at("tools");
-    if (wanted == "relax") {
-      relaxation      = Relaxation(given);
-      tools.all       = relaxation.read();
-      tools.documents = relaxation.documents();
-    } else {
-      try {
-        tools.all = td::ToolSet::from_json(given);
-      } catch (const td::Error& error) {
-        throw ToolError(given, error);
-      }
-      // The model sees what other readers of the request would show.
-      tools.documents = rounded(given);
+    try {
+      tools.all = td::ToolSet::from_json(given, {}, {}, tools.choice.enforcement);
+    } catch (const td::Error& error) {
+      throw ToolError(given, error);
     }
+    // The model sees what other readers of the request would show.
+    tools.documents = rounded(given);
   }
   tools.callable = tools.all;
   detail::read_choice(request, tools);

@@ -27,67 +27,27 @@ struct RequestTools {
   tooldecode::ChoiceOptions choice{};
 };
 
-/// A tool whose document cannot be enforced.
+/// A tool whose document cannot be enforced; `param` is its place: `tools[0].function.parameters`.
 class ToolError : public ApiError {
  public:
   /// \param documents  the tools of the request
   /// \param error      its place may be a JSON pointer into them
   ToolError(const Json& documents, const tooldecode::Error& error);
-
-  /// The tool, if the mistake is in the schema of its calls.
-  [[nodiscard]] std::optional<std::size_t> tool() const noexcept { return tool_; }
-  [[nodiscard]] tooldecode::Errc reason() const noexcept { return reason_; }
-  /// The place of the mistake: `tools[0].function.parameters`.
-  [[nodiscard]] const std::string& place() const noexcept { return place_; }
-
- private:
-  struct Place {
-    std::string dotted = "tools";
-    std::optional<std::size_t> tool;
-  };
-  ToolError(Place place, const tooldecode::Error& error);
-
-  static Place find_place(const Json& documents, std::string_view pointer);
-
-  std::optional<std::size_t> tool_;
-  std::string place_;
-  tooldecode::Errc reason_;
 };
 
-/// A tool that is offered with any arguments, because its document cannot be enforced.
-struct RelaxedTool {
-  std::string name;
-  std::string place;
-  std::string why;
+/// A thing that is not enforced of a tool, because it cannot be.
+struct UnenforcedPlace {
+  std::string tool;
+  std::string param;    ///< as in ApiError: `tools[0].function.parameters`
+  std::string reason;   ///< begins with the JSON pointer
+  std::string outcome;  ///< `widened`, `any_arguments` or `dropped`
 };
 
-/// Whether tools may be relaxed, and which are.
-class Relaxation {
- public:
-  Relaxation() = default;
-  /// \param documents  of the request, with exact numbers
-  explicit Relaxation(Json documents) : documents_(std::move(documents)) {}
-
-  /// Reads the tools, relaxed as far as allowed and needed; else ToolError.
-  [[nodiscard]] tooldecode::ToolSet read();
-  /// Relaxes the tool of an error, also in `tools`, if that is allowed and helps.
-  [[nodiscard]] bool relax(const ToolError& error, RequestTools& tools);
-
-  /// The current documents, as other readers of the request would see them.
-  [[nodiscard]] Json documents() const;
-  [[nodiscard]] const std::vector<RelaxedTool>& tools() const noexcept { return tools_; }
-
- private:
-  [[nodiscard]] bool relax(const ToolError& error);
-
-  // Most tools that a request may have relaxed because building them costs too much: each attempt
-  // takes that time.
-  static constexpr std::size_t max_costly = 4;
-
-  std::optional<Json> documents_;  // set if tools may be relaxed
-  std::vector<RelaxedTool> tools_;
-  std::size_t costly_ = 0;
-};
+/// What the notes of a set say that is not enforced.
+///
+/// \param documents  the tools of the request
+std::vector<UnenforcedPlace> unenforced_places(const Json& documents,
+                                               const tooldecode::ToolSet& tools);
 
 namespace detail {
 
@@ -160,7 +120,6 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
 /// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the
 /// first mistake. Tools are functions, perhaps with `strict`, and custom tools.
 ///
-/// \param relaxation  set to what `tool_enforcement` allows
-RequestTools read_tools(const Fields& request, Relaxation& relaxation);
+RequestTools read_tools(const Fields& request);
 
 }  // namespace program

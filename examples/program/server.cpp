@@ -62,6 +62,7 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     auto choice        = chat.tools.choice;
     choice.text_schema = chat.schema;
     choice.whitespace  = static_cast<std::uint32_t>(whitespace);
+    choice.limits      = {.cancelled = &cancelled_};
     const tooldecode::BuildBudget budget({.cancelled = &cancelled_});
     const tooldecode::ToolCallFSM calls(assistant.masks, chat.tools.callable, format.format,
                                         choice);
@@ -77,11 +78,40 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
   }
 }
 
+namespace {
+
+// The tools of a request without those that the constraint leaves out, with the notes of both.
+tooldecode::ToolSet enforced_tools(const RequestTools& tools, const tooldecode::ToolSet& enforced) {
+  if (tools.choice.enforcement == tooldecode::ToolEnforcement::strict) return tools.all;
+  std::vector<std::shared_ptr<const tooldecode::Tool>> left;
+  for (std::size_t i = 0; i < tools.all.size(); ++i) {
+    const std::string& name = tools.all[i].name;
+    const auto at           = enforced.find(name);
+    if (at) {
+      left.push_back(enforced.share(*at));
+    } else if (!tools.callable.find(name)) {
+      left.push_back(tools.all.share(i));
+    }
+  }
+  std::vector<tooldecode::tools::Note> more;
+  for (const auto& note : enforced.notes()) {
+    const auto is_same = [&](const auto& other) {
+      return other.reading == note.reading && other.pointer == note.pointer;
+    };
+    const auto known = tools.all.notes();
+    if (std::none_of(known.begin(), known.end(), is_same)) more.push_back(note);
+  }
+  return tools.all.replaced(std::move(left), more);
+}
+
+}  // namespace
+
 std::string ConstraintCache::key_of(const ChatRequest& chat) {
   const auto& [documents, all, callable, choice] = chat.tools;
-  std::string key = std::to_string(static_cast<int>(choice.choice)) + ' ' +
-                    std::to_string(choice.parallel) + ' ' + choice.name + '\n' +
-                    (chat.schema ? json_text(*chat.schema) : "") + '\n' + json_text(documents);
+  std::string key =
+      std::to_string(static_cast<int>(choice.choice)) + ' ' + std::to_string(choice.parallel) +
+      ' ' + std::to_string(static_cast<int>(choice.enforcement)) + ' ' + choice.name + '\n' +
+      (chat.schema ? json_text(*chat.schema) : "") + '\n' + json_text(documents);
   if (callable.size() == all.size()) return key;
   for (const tooldecode::Tool& tool : callable) (key += '\n') += tool.name;
   return key;
@@ -136,10 +166,11 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   ChatSession session{.unique = random_name(),
                       .text   = AnswerText(calls, chat.stops),
                       .events = std::make_shared<Exchange>()};
+  session.tools = enforced_tools(chat.tools, calls.tools());
   session.id =
       chat.response_id.empty() ? std::string(server_id_prefix) + session.unique : chat.response_id;
   auto prompt =
-      assistant_->prompt(chat.tools.all, *format_, chat.messages, chat.template_variables());
+      assistant_->prompt(session.tools, *format_, chat.messages, chat.template_variables());
   session.prompt_tokens = prompt.size();
   if (prompt.size() > context_) {
     throw ApiError(400, "context_length_exceeded", "messages",

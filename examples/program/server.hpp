@@ -108,8 +108,9 @@ struct ServiceOptions {
 /// reply.
 struct ChatSession {
   std::string id{};
-  std::string unique;  ///< unique to this request
-  AnswerText text;     ///< initial state of each turn
+  std::string unique;           ///< unique to this request
+  AnswerText text;              ///< initial state of each turn
+  tooldecode::ToolSet tools{};  ///< of the request, as far as they are enforced
   std::size_t prompt_tokens = 0;
   std::shared_ptr<Exchange> events;
   std::vector<std::function<void()>> cancel{};           ///< one per choice

@@ -92,6 +92,7 @@
 #include <tooldecode/formats/element_style.ipp>
 #include <tooldecode/formats/element_text.ipp>
 #include <tooldecode/formats/element_values.ipp>
+#include <tooldecode/formats/enforceable_tools.ipp>
 #include <tooldecode/formats/format_file.ipp>
 #include <tooldecode/formats/free_text.ipp>
 #include <tooldecode/formats/harmony_call.ipp>
@@ -215,6 +216,7 @@
 #include <tooldecode/tools/document_readings.ipp>
 #include <tooldecode/tools/tool_call.ipp>
 #include <tooldecode/tools/tool_set.ipp>
+#include <tooldecode/tools/unenforced_tool.ipp>
 #include <tooldecode/verify/position_noise.ipp>
 #include <tooldecode/verify/target_distribution.ipp>
 #include <tooldecode/vocabulary/byte_alphabet.ipp>

@@ -350,6 +350,20 @@ void bind_constraint(nb::module_& module) {
           "The calls that a text makes; Error malformed_call names the byte where it breaks the format.\n"
           "It reads and does not judge: whether arguments conform is what `advance_bytes` from `initial`\n"
           "says, or `validate` of the tokens.")
+      .def_prop_ro(
+          "not_enforced",
+          [](const CallsHandle& self) {
+            nb::list all;
+            for (const tools::Note& note : self.calls().tools().notes()) {
+              if (tools::is_given_up(note.reading)) {
+                all.append(nb::make_tuple(note.tool, note.pointer, note.text));
+              }
+            }
+            return all;
+          },
+          nb::sig("def not_enforced(self) -> list[tuple[str, str, str]]"),
+          "What is not enforced of the tools, see `enforcement` of tool_calls: the tool, the JSON pointer of\n"
+          "the cause, and what was given up and why.")
       .def(
           "renew", [](const CallsHandle& self) { return CallsHandle(self.renewed()); },
           "See Constraint.renew.")

@@ -63,11 +63,19 @@ ToolChoice choice_of(const std::string& name) {
   throw Error(Errc::invalid_option, "choice", name, "must be auto, none, required or named");
 }
 
+ToolEnforcement enforcement_of(const std::string& name) {
+  if (name == "strict") return ToolEnforcement::strict;
+  if (name == "relax") return ToolEnforcement::relax;
+  if (name == "drop") return ToolEnforcement::drop;
+  throw Error(Errc::invalid_option, "enforcement", name, "must be strict, relax or drop");
+}
+
 CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
                        nb::handle format_or_name, const std::string& choice,
                        const std::string& name, const Reasoning& reasoning, bool parallel,
                        std::uint32_t max_calls, bool documented_order, std::uint32_t whitespace,
-                       nb::handle text_schema, std::uint64_t max_steps, std::uint64_t max_bytes) {
+                       nb::handle text_schema, const std::string& enforcement,
+                       std::uint64_t max_steps, std::uint64_t max_bytes) {
   const NamedFormat format = formats::find_format(json_text(format_or_name));
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   const std::string text   = json_text(documents);
@@ -77,7 +85,8 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
                         .max_calls        = max_calls,
                         .documented_order = documented_order,
                         .whitespace       = whitespace,
-                        .limits           = limits};
+                        .limits           = limits,
+                        .enforcement      = enforcement_of(enforcement)};
   if (!name.empty() && choice != "named") {
     throw Error(Errc::invalid_option, "name", name, "goes with choice=\"named\" alone");
   }
@@ -96,7 +105,8 @@ CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
     }
   }
   return CallsHandle(make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    ToolCallFSM calls(index, ToolSet::parse(text, limits), format.format, options);
+    ToolCallFSM calls(index, ToolSet::parse(text, limits, {}, options.enforcement), format.format,
+                      options);
     return Built{calls.grammar(), std::move(calls)};
   }));
 }
@@ -197,12 +207,14 @@ void bind_factories(nb::module_& module) {
       "reasoning: whether a block of reasoning may precede the answer, between the delimiters of the\n"
       "format's models or the pair given; a first one that is empty: the prompt has opened the block.\n"
       "whitespace: most bytes of optional white space (0: what the format writes).\n"
-      "text_schema: a JSON Schema for what an answer is where it makes no calls.\n\n"
+      "text_schema: a JSON Schema for what an answer is where it makes no calls.\n"
+      "enforcement: what happens to a tool that cannot be enforced: `strict` is an error, `relax` gives up\n"
+      "the least that helps, `drop` leaves the tool out; ToolCallFSM.not_enforced says what and why.\n\n"
       "Errors have the JSON pointer of what a document gets wrong.",
       nb::arg("tools"), nb::arg("format"), nb::kw_only(), nb::arg("choice") = "auto",
       nb::arg("name") = "", nb::arg("reasoning") = false, nb::arg("parallel") = true,
       nb::arg("max_calls") = 16, nb::arg("documented_order") = false, nb::arg("whitespace") = 0,
-      nb::arg("text_schema") = nb::none());
+      nb::arg("text_schema") = nb::none(), nb::arg("enforcement") = "strict");
   add("json_schema", &json_schema,
       "The constraint of one value of a JSON Schema, given as its text, as Python has it, or as a class of\n"
       "Pydantic's.\n\n"

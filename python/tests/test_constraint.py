@@ -178,6 +178,31 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.tool_calls, tools, "hermes", text_schema='{"a"')[1].startswith("text_schema")
 
 
+def test_a_tool_that_cannot_be_enforced_is_relaxed_or_dropped(vocabulary):
+    good = {"name": "good", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    bad = {"name": "bad", "parameters": {"type": "object", "properties": {"s": {"type": "string", "pattern": r"(a)\1"}}}}
+
+    def accepted(calls, text):
+        return calls.advance_bytes(calls.initial(), text.encode()) is not None
+
+    with pytest.raises(td.Error):
+        td.tool_calls(vocabulary, [good, bad], "python")
+    strict = td.tool_calls(vocabulary, [good], "python", choice="required")
+    assert strict.not_enforced == []
+    relaxed = td.tool_calls(vocabulary, [good, bad], "python", choice="required", enforcement="relax")
+    (tool, pointer, text), = relaxed.not_enforced
+    assert (tool, pointer) == ("bad", "#/1/parameters/properties/s/pattern")
+    assert text.startswith('"pattern" is not enforced: #/1/')
+    assert accepted(relaxed, "[bad(s='x')]") and not accepted(relaxed, "[good(n='x')]")
+    dropped = td.tool_calls(vocabulary, [good, bad], "python", choice="required", enforcement="drop")
+    assert [entry[0] for entry in dropped.not_enforced] == ["bad"]
+    assert accepted(dropped, "[good(n=1)]") and not accepted(dropped, "[bad(")
+    with pytest.raises(td.Error):
+        td.tool_calls(vocabulary, [good, bad], "python", choice="named", name="bad", enforcement="drop")
+    with pytest.raises(td.Error):
+        td.tool_calls(vocabulary, [good], "python", enforcement="some")
+
+
 def test_a_class_may_be_a_schema(vocabulary):
     class Person:  # as Pydantic's are
         @classmethod

@@ -592,6 +592,35 @@ TEST_CASE("td_constraint_make of a wrong specification gives its code and place"
   CHECK(refused(dear).first == TD_ERROR_LIMIT_EXCEEDED);
 }
 
+TEST_CASE("td_constraint_not_enforced lists what TD_ENFORCEMENT_RELAX and _DROP give up") {
+  const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(6));
+  auto tools                  = specification_of(TD_TOOLS, R"([{"name": "good"}, {"name": "bad",
+      "parameters": {"properties": {"s": {"type": "string", "pattern": "(a)\\1"}}}}])");
+  tools.format                = "python";
+  const auto lines            = [&](std::int32_t enforcement) {
+    tools.enforcement     = enforcement;
+    const Constraint made = make_constraint(vocabulary.get(), tools);
+    std::size_t count     = 0;
+    CHECK(td_constraint_not_enforced(made.get(), nullptr, 0, &count, nullptr) != TD_PENDING);
+    std::string bytes(count, '\0');
+    CHECK(td_constraint_not_enforced(made.get(), bytes.data(), bytes.size(), &count, nullptr) ==
+                     TD_OK);
+    return bytes;
+  };
+  CHECK(
+      lines(TD_ENFORCEMENT_RELAX)
+          .starts_with("bad\t\"pattern\" is not enforced: #/1/parameters/properties/s/pattern: "));
+  CHECK(lines(TD_ENFORCEMENT_DROP).starts_with("bad\tthe tool is left out: #/1/parameters/"));
+  for (const std::int32_t refused : {0, 3, -1}) {
+    tools.enforcement   = refused;
+    td_constraint* made = nullptr;
+    CHECK(td_constraint_make(vocabulary.get(), &tools, &made, nullptr) ==
+          (refused == TD_ENFORCEMENT_STRICT ? TD_ERROR_UNSUPPORTED_PATTERN
+                                            : TD_ERROR_INVALID_OPTION));
+    CHECK(made == nullptr);
+  }
+}
+
 TEST_CASE("td functions given a null pointer return a code, and free functions ignore it") {
   const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(7));
   const Constraint made       = make_constraint(vocabulary.get(), specification_of(TD_REGEX, "ab"));

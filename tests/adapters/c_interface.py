@@ -30,7 +30,8 @@ class Specification(ctypes.Structure):
                 ("whitespace", ctypes.c_int32), ("documented_order", ctypes.c_int32), ("format", ctypes.c_char_p),
                 ("calls", ctypes.c_int32), ("tool_name", ctypes.c_char_p), ("max_calls", ctypes.c_uint32),
                 ("reasoning", ctypes.c_int32), ("reasoning_begin", ctypes.c_char_p),
-                ("reasoning_end", ctypes.c_char_p), ("text_schema", Text), ("limits", Limits)]
+                ("reasoning_end", ctypes.c_char_p), ("text_schema", Text),
+                ("enforcement", ctypes.c_int32), ("limits", Limits)]
 
 
 class State(ctypes.Structure):

@@ -170,6 +170,13 @@ class Specification {
     options.limits           = limits();
     return options;
   }
+  [[nodiscard]] ToolEnforcement enforcement() const {
+    if (fields_.enforcement < TD_ENFORCEMENT_STRICT || fields_.enforcement > TD_ENFORCEMENT_DROP) {
+      throw Error(Errc::invalid_option, "enforcement", fields_.enforcement, "must be from 0 to 2");
+    }
+    return std::array{ToolEnforcement::strict, ToolEnforcement::relax,
+                      ToolEnforcement::drop}[static_cast<std::size_t>(fields_.enforcement)];
+  }
   [[nodiscard]] ChoiceOptions choice_options(const NamedFormat& format) const {
     ChoiceOptions options;
     if (fields_.calls < TD_CALLS_AUTOMATIC || fields_.calls > TD_CALLS_NAMED) {
@@ -185,6 +192,7 @@ class Specification {
     options.documented_order = fields_.documented_order != 0;
     options.whitespace       = whitespace(options.whitespace);
     options.limits           = limits();
+    options.enforcement      = enforcement();
     if (fields_.reasoning < TD_REASONING_NONE || fields_.reasoning > TD_REASONING_OPEN) {
       throw Error(Errc::invalid_option, "reasoning", fields_.reasoning, "must be from 0 to 2");
     }
@@ -207,7 +215,8 @@ class Specification {
   [[nodiscard]] Built tools(const VocabularyIndex& index, std::string_view text) const {
     require(fields_.format, "format");
     const NamedFormat format = formats::find_format(fields_.format);
-    ToolCallFSM calls(index, ToolSet::parse(text, limits()), format.format, choice_options(format));
+    ToolCallFSM calls(index, ToolSet::parse(text, limits(), {}, enforcement()), format.format,
+                      choice_options(format));
     return {calls.grammar(), std::move(calls)};
   }
 

@@ -259,6 +259,22 @@ td_code td_is_finished(const td_constraint* constraint, const td_state* state, i
     return TD_OK;
   });
 }
+td_code td_constraint_not_enforced(const td_constraint* constraint, char* bytes, size_t capacity,
+                                   size_t* count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    std::string lines;
+    if (shared.calls()) {
+      for (const tooldecode::tools::Note& note : shared.calls()->tools().notes()) {
+        if (tooldecode::tools::is_given_up(note.reading)) {
+          lines += note.tool + '\t' + note.text + '\n';
+        }
+      }
+    }
+    return give_all(std::span<const char>(lines), bytes, capacity, count);
+  });
+}
 td_code td_forced_bytes(const td_constraint* constraint, const td_state* state, char* bytes,
                         size_t capacity, size_t* count, td_error** error) {
   using namespace tooldecode::c_interface;

@@ -206,6 +206,14 @@ enum {
   TD_CALLS_NAMED     = 3  /**< one call to one tool, `tool_name` */
 };
 
+/** What happens to a tool that cannot be enforced: whose schema is malformed or not supported, that
+ * costs more than the limits, or with a name that the format cannot write. */
+enum {
+  TD_ENFORCEMENT_STRICT = 0, /**< it is an error */
+  TD_ENFORCEMENT_RELAX = 1, /**< the least is given up: a keyword, else the schema, else the tool */
+  TD_ENFORCEMENT_DROP  = 2  /**< the tool is left out */
+};
+
 /** Whether a reasoning block may precede an answer. */
 enum {
   TD_REASONING_NONE  = 0, /**< not allowed */
@@ -246,6 +254,7 @@ typedef struct td_specification {
   const char* reasoning_begin; /**< opening delimiter; null: that of the format's models */
   const char* reasoning_end;   /**< closing delimiter; its first occurrence ends the block */
   td_text text_schema;         /**< a JSON Schema for answers without calls */
+  int32_t enforcement; /**< TD_ENFORCEMENT_*; td_constraint_not_enforced lists what is not */
 
   td_limits limits; /**< limits for building */
 } td_specification;
@@ -258,6 +267,12 @@ TOOLDECODE_C_API const char* td_format_name(size_t index);
 TOOLDECODE_C_API td_code td_constraint_make(const td_vocabulary* vocabulary,
                                             const td_specification* specification,
                                             td_constraint** out, td_error** error);
+/** What is not enforced of the tools, see TD_ENFORCEMENT_RELAX: one line for each, the tool's name, a
+ * tab, and what was given up and why, with the JSON pointer. Empty if all is enforced. As in
+ * td_forced_bytes, `*count` is the number of bytes even if `capacity` is too small. */
+TOOLDECODE_C_API td_code td_constraint_not_enforced(const td_constraint* constraint, char* bytes,
+                                                    size_t capacity, size_t* count,
+                                                    td_error** error);
 /** Approximate bytes of its states and masks, including shared ones; 0 for null. They grow as
  * texts visit new states. */
 TOOLDECODE_C_API size_t td_constraint_bytes(const td_constraint* constraint);

@@ -75,6 +75,7 @@ class ToolCallFSM {
   [[nodiscard]] std::size_t vocabulary_size() const noexcept;
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
+  /// The tools that may be called; `notes` say which are not enforced, see ToolEnforcement.
   [[nodiscard]] const ToolSet& tools() const noexcept;
   /// The grammar of whole answers; it has the same states.
   [[nodiscard]] const Constraint& grammar() const noexcept { return constraint_; }

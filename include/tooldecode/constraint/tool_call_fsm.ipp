@@ -26,6 +26,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
+#include <tooldecode/formats/enforceable_tools.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -40,13 +41,11 @@ TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::build(VocabularyIndex cache,
                                                  std::shared_ptr<const ToolSet> tools,
                                                  formats::AnyFormat format,
                                                  const ChoiceOptions& options) {
-  const BuildBudget budget(options.limits);
-  try {
-    Parts parts{build_call_grammar(format, *tools, options)};
-    return {std::move(cache), std::move(tools), std::move(format), options, std::move(parts)};
-  } catch (const Error& error) {
-    throw error.under("#");
-  }
+  const auto make = [&](const std::shared_ptr<const ToolSet>& enforced) {
+    return ToolCallFSM(cache, enforced, format, options,
+                       Parts{build_call_grammar(format, *enforced, options)});
+  };
+  return formats::build_enforceable(format, tools, options, make);
 }
 
 TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,

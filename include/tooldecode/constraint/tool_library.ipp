@@ -78,6 +78,11 @@ TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex cache, formats::A
     throw Error(Errc::invalid_option, "leading_keys",
                 "must be empty, and open_ended false: they are options of a single call");
   }
+  if (options_.enforcement != ToolEnforcement::strict) {
+    throw Error(Errc::invalid_option, "enforcement",
+                "must be strict: tools are told apart by identity, so relax them once, with "
+                "enforceable_tools");
+  }
 }
 
 TOOLDECODE_INLINE ToolCallFSM CompiledTools::machine(const std::shared_ptr<const ToolSet>& tools,

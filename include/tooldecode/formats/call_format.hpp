@@ -23,6 +23,7 @@
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/tools/document_note.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -58,6 +59,8 @@ struct ChoiceOptions {
   /// tool documents.
   std::optional<JsonValue> text_schema{};
   BuildLimits limits{};  ///< limits of the build; an outer budget replaces them
+  /// What happens to tools that cannot be enforced, see enforceable_tools.
+  ToolEnforcement enforcement = ToolEnforcement::strict;
 
   /// How many calls an answer has; `further_calls` counts those after the first.
   [[nodiscard]] text::Occurrences calls() const noexcept { return {1, parallel ? max_calls : 1}; }

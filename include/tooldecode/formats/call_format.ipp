@@ -283,19 +283,6 @@ TOOLDECODE_INLINE CallGrammar build_call_grammar(const formats::AnyFormat& forma
   return result;
 }
 
-TOOLDECODE_INLINE Grammar Grammar::tool_calls(const ToolSet& tools,
-                                              const formats::AnyFormat& format,
-                                              const ChoiceOptions& options) {
-  const BuildBudget budget(options.limits);
-  try {
-    Grammar grammar = build_call_grammar(format, tools, options).grammar;
-    grammar.origin_ = Origin{options.limits, "#"};
-    return grammar;
-  } catch (const Error& error) {
-    throw error.under("#");
-  }
-}
-
 }  // namespace tooldecode
 
 namespace tooldecode::formats {

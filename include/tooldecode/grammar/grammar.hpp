@@ -191,7 +191,7 @@ class Grammar {
   [[nodiscard]] static Grammar choice(const std::vector<std::string>& texts);
   [[nodiscard]] static Grammar choice(std::initializer_list<const char*> texts);
   /// Whole answers with tool calls, see build_call_grammar; a ToolCallFSM also reports where a text
-  /// is and parses the calls. Defined in <tooldecode/formats/call_format.hpp>.
+  /// is and parses the calls. Defined in <tooldecode/formats/enforceable_tools.hpp>.
   [[nodiscard]] static Grammar tool_calls(const ToolSet& tools, const formats::AnyFormat& format,
                                           const ChoiceOptions& options);
 

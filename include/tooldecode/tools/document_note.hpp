@@ -7,6 +7,22 @@
 
 #include <tooldecode/core/config.hpp>
 
+namespace tooldecode {
+
+/// What happens to a tool that cannot be enforced: one whose schema is malformed or not supported,
+/// that costs more than the limits, or with a name that the call format cannot write.
+///
+/// Whatever is given up has a note with the reason, see ToolSet::notes; `tools::is_given_up` tells
+/// them from readings.
+enum class ToolEnforcement : std::uint8_t {
+  strict,  ///< it is an error, and no tool is built
+  relax,   ///< the least is given up that helps: a keyword or a part of the schema, else the whole
+           ///< schema, so that any object conforms; where that does not help either, the tool
+  drop,    ///< the tool is left out
+};
+
+}  // namespace tooldecode
+
 namespace tooldecode::tools {
 
 /// How a part of a document was read; see document_readings.hpp.
@@ -25,7 +41,15 @@ enum class Reading : std::uint8_t {
   property_map,
   unknown_keyword,
   unknown_format,
+  widened_schema,  ///< not enforced: a keyword, or all that a part of the schema says
+  any_arguments,   ///< not enforced: the tool takes any object
+  dropped_tool,    ///< not enforced: the tool cannot be called
 };
+
+/// Whether a note says that something is not enforced, see ToolEnforcement.
+[[nodiscard]] constexpr bool is_given_up(Reading reading) noexcept {
+  return reading >= Reading::widened_schema;
+}
 
 /// Readings that contradict JSON Schema. All are off by default.
 ///

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -15,41 +14,12 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/document_note.hpp>
+#include <tooldecode/tools/tool.hpp>
 
 namespace tooldecode {
-
-/// The form of a tool's document; each document decides by its own members.
-enum class DocumentForm : std::uint8_t {
-  openai,    ///< `{"type": "function", "function": {...}}`, or `{"name", "parameters"}` alone; also
-             ///< Gemini's `functionDeclarations`
-  mcp,       ///< `{"name", "inputSchema", "annotations"}`; also `input_schema`, and Bedrock's
-             ///< `{"toolSpec": {"name", "inputSchema": {"json": {...}}}}`
-  bfcl,      ///< `{"name", "parameters"}` with Python's type names: `"type": "dict"`
-  api_bank,  ///< `{"name", "input_parameters": {"p": {"type": "str"}}}`, `json_schema` and
-             ///< `defaults`
-  custom,    ///< `{"type": "custom", "custom": {"name", "format"}}`, see custom_tool.hpp
-};
-
-/// One tool, as its document describes it.
-struct Tool {
-  std::string name;
-  std::string description;
-  /// The schema of a call's arguments: plain JSON Schema of an object, see document_readings.hpp.
-  JsonValue parameters{};
-  std::string parameters_pointer{};  ///< where the schema is in the document
-  bool strict = true;                ///< false where the document says `"strict": false`
-  JsonValue documented{};            ///< the documented schema of a tool that is not strict
-  JsonValue document;                ///< as given; numbers are rounded to doubles
-  DocumentForm form = DocumentForm::openai;
-  bool read_only    = false;  ///< true where MCP's `annotations.readOnlyHint` is true, and nowhere
-                              ///< else
-};
-
-/// The schema that the document gives for the arguments, enforced or not: models see it, and
-/// defaults come from it.
-[[nodiscard]] const JsonValue& documented_parameters(const Tool& tool);
 
 /// The argument keys in document order, then required keys that the document does not describe.
 /// SchemaCompiler's `argument_tag` counts in this order.
@@ -108,10 +78,14 @@ class ToolSet {
 
   /// \param limits   limits of reading the documents; an outer budget replaces them
   /// \param lenient  readings that contradict JSON Schema
+  /// \param enforcement  what happens to a tool whose parameters cannot be read; other mistakes are
+  ///                     errors. ChoiceOptions::enforcement says it for building
   [[nodiscard]] static ToolSet parse(std::string_view json_text, BuildLimits limits = {},
-                                     tools::LenientReadings lenient = {});
+                                     tools::LenientReadings lenient = {},
+                                     ToolEnforcement enforcement    = ToolEnforcement::strict);
   [[nodiscard]] static ToolSet from_json(JsonValue document, BuildLimits limits = {},
-                                         tools::LenientReadings lenient = {});
+                                         tools::LenientReadings lenient = {},
+                                         ToolEnforcement enforcement    = ToolEnforcement::strict);
 
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
   [[nodiscard]] bool empty() const noexcept { return tools_.empty(); }
@@ -127,7 +101,12 @@ class ToolSet {
   [[nodiscard]] ToolSet with(std::size_t index, const Json& document) const;
   /// Some of the tools, in the order given and each once; they are shared with this set.
   [[nodiscard]] ToolSet subset(std::span<const std::size_t> indices) const;
-  /// Every place where a document was not read literally or contradicts itself, in document order.
+  /// A set with this set's notes and more of them, whose tools replace this set's, in their order;
+  /// Error{duplicate_tool} where two have one name.
+  [[nodiscard]] ToolSet replaced(std::vector<std::shared_ptr<const Tool>> tools,
+                                 std::span<const tools::Note> more) const;
+  /// Every place where a document was not read literally or contradicts itself, in document order;
+  /// then what is not enforced, see ToolEnforcement.
   [[nodiscard]] std::span<const tools::Note> notes() const noexcept { return notes_; }
 
  private:
@@ -156,13 +135,12 @@ class ToolSet {
   // Bedrock's schema is one member deeper.
   static const Json* bedrock_schema(const Json& schema);
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer);
+  void read_calls(Tool& tool, const Json& body, const std::string& pointer);
+  // Whether the tool stays, with any arguments; throws where tools must be enforced.
+  bool keep_unenforced(Tool& tool, const std::string& pointer, const Error& error);
   void read_schema(Tool& tool, const Json& schema, std::string pointer);
 
   static bool is_strict(const Json& body, const std::string& pointer);
-
-  // The schema of any object. It keeps the documented names, for formats that depend on their
-  // order.
-  static Json any_arguments(const Json& documented);
 
   // API-Bank: every parameter without a default is required.
   static Json schema_of_list(const Json& listed, const Json& body, const std::string& pointer);
@@ -177,6 +155,7 @@ class ToolSet {
   std::vector<std::size_t> index_;  // indices of the tools, sorted by name
   std::vector<tools::Note> notes_;
   tools::LenientReadings lenient_{};
+  ToolEnforcement enforcement_ = ToolEnforcement::strict;
 };
 
 }  // namespace tooldecode

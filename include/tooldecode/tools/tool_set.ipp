@@ -23,27 +23,32 @@
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/unenforced_tool.hpp>
 
 namespace tooldecode {
 
 TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits limits,
-                                         tools::LenientReadings lenient) {
+                                         tools::LenientReadings lenient,
+                                         ToolEnforcement enforcement) {
   const BuildBudget budget(limits);
   ToolSet result;
-  result.lenient_ = lenient;
+  result.lenient_     = lenient;
+  result.enforcement_ = enforcement;
   result.read(text::parse_exact_json(json_text));
   return result;
 }
 
 TOOLDECODE_INLINE ToolSet ToolSet::from_json(JsonValue document, BuildLimits limits,
-                                             tools::LenientReadings lenient) {
+                                             tools::LenientReadings lenient,
+                                             ToolEnforcement enforcement) {
   const BuildBudget budget(limits);
   check_depth(document, 0);
   if (const auto place = find_bad_text(document)) {
     throw Error(Errc::malformed_document, "#" + *place, "a text must be UTF-8");
   }
   ToolSet result;
-  result.lenient_ = lenient;
+  result.lenient_     = lenient;
+  result.enforcement_ = enforcement;
   result.read(std::move(document));
   return result;
 }
@@ -86,6 +91,23 @@ TOOLDECODE_INLINE ToolSet ToolSet::subset(std::span<const std::size_t> indices) 
     result.tools_.push_back(tools_[index]);
   }
   result.make_index();
+  return result;
+}
+
+TOOLDECODE_INLINE ToolSet ToolSet::replaced(std::vector<std::shared_ptr<const Tool>> tools,
+                                            std::span<const tools::Note> more) const {
+  ToolSet result;
+  result.lenient_     = lenient_;
+  result.enforcement_ = enforcement_;
+  result.notes_       = notes_;
+  result.notes_.insert(result.notes_.end(), more.begin(), more.end());
+  result.tools_ = std::move(tools);
+  result.make_index();
+  const auto& index = result.index_;
+  for (std::size_t i = 1; i < index.size(); ++i) {
+    if (result[index[i]].name != result[index[i - 1]].name) continue;
+    throw Error(Errc::duplicate_tool, result[index[i]].name, "two tools have this name");
+  }
   return result;
 }
 
@@ -204,20 +226,50 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
                 "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
   }
   if (is_custom) {
-    tool.form               = DocumentForm::custom;
-    tool.parameters         = tools::custom_parameters(*body, pointer);
-    tool.parameters_pointer = pointer;
+    tool.form = DocumentForm::custom;
   } else {
-    read_parameters(tool, *body, pointer);
+    tool.strict = is_strict(*body, pointer);
+  }
+  const std::size_t known_notes = notes_.size();
+  try {
+    read_calls(tool, *body, pointer);
+  } catch (const Error& error) {
+    notes_.resize(known_notes);
+    if (!keep_unenforced(tool, pointer, error)) return;
   }
   tool.document = text::ExactNumber::rounded(std::move(document));
   tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
   names.emplace(tools_.back()->name, tools_.size() - 1);
 }
 
+TOOLDECODE_INLINE void ToolSet::read_calls(Tool& tool, const Json& body,
+                                           const std::string& pointer) {
+  if (tool.form == DocumentForm::custom) {
+    tool.parameters         = tools::custom_parameters(body, pointer);
+    tool.parameters_pointer = pointer;
+  } else {
+    read_parameters(tool, body, pointer);
+  }
+}
+
+TOOLDECODE_INLINE bool ToolSet::keep_unenforced(Tool& tool, const std::string& pointer,
+                                                const Error& error) {
+  // A budget that is spent stays spent.
+  const bool is_over = error.code() == Errc::limit_exceeded || !tools::is_of_one_tool(error.code());
+  if (enforcement_ == ToolEnforcement::strict || is_over) throw error;
+  if (tool.parameters_pointer.empty()) tool.parameters_pointer = pointer;
+  if (enforcement_ == ToolEnforcement::drop) {
+    notes_.push_back(tools::dropped_tool(tool, error));
+    return false;
+  }
+  tools::UnenforcedTool widened = tools::with_any_arguments(tool, error);
+  tool                          = std::move(widened.tool);
+  notes_.push_back(std::move(widened.note));
+  return true;
+}
+
 TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
                                                 const std::string& pointer) {
-  tool.strict     = is_strict(body, pointer);
   const auto read = [&](const char* key, const Json& schema) {
     read_schema(tool, schema, tools::extend_pointer(pointer, key));
   };
@@ -275,7 +327,7 @@ TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, const Json& schema, std:
   tool.parameters = reader.parameters(schema, tool.parameters_pointer);
   if (tool.strict) return;
   tool.documented = std::move(tool.parameters);
-  tool.parameters = any_arguments(tool.documented);
+  tool.parameters = tools::any_arguments(tool.documented);
 }
 
 TOOLDECODE_INLINE bool ToolSet::is_strict(const Json& body, const std::string& pointer) {
@@ -285,14 +337,6 @@ TOOLDECODE_INLINE bool ToolSet::is_strict(const Json& body, const std::string& p
                 "must be true or false");
   }
   return !strict || strict->get<bool>();
-}
-
-TOOLDECODE_INLINE ToolSet::Json ToolSet::any_arguments(const Json& documented) {
-  Json properties = Json::object();
-  if (const Json* listed = member(documented, "properties"); listed && listed->is_object()) {
-    for (const auto& property : listed->items()) properties[property.first] = Json::object();
-  }
-  return Json{{"type", "object"}, {"properties", std::move(properties)}};
 }
 
 TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, const Json& body,
@@ -383,10 +427,6 @@ TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
 }  // namespace tooldecode
 
 namespace tooldecode {
-
-TOOLDECODE_INLINE const JsonValue& documented_parameters(const Tool& tool) {
-  return tool.strict ? tool.parameters : tool.documented;
-}
 
 TOOLDECODE_INLINE ToolSet::Iterator& ToolSet::Iterator::operator++() {
   ++at_;
