@@ -84,7 +84,7 @@ void run(const std::filesystem::path& directory) {
   judge(constraint, R"({"name": "rent_car", "arguments": {"days": 5, "city": "Lisbon"}})");
   try {
     static_cast<void>(td::Constraint(
-        index, td::Grammar::json_schema(R"({"items": {"type": "string"}, "uniqueItems": true})")));
+        index, td::Grammar::json_schema(R"({"items": {"type": "object"}, "uniqueItems": true})")));
   } catch (const td::Error& error) {
     std::cout << '\n' << error.what() << '\n';
   }

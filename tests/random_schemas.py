@@ -99,6 +99,8 @@ class Schemas:
                 schema[key] = self.whole(0, 4)
         if self.chance(10):
             schema["uniqueItems"] = True
+            if self.chance(50):
+                schema["items"] = self.schema(0, old, "string")
         if self.chance(15):
             schema["contains"] = self.schema(depth - 1, old)
             if not old and self.chance(40):

@@ -444,3 +444,37 @@ TEST_CASE(
     if (text == R"({")") CHECK(4 * (masked - before) < constraint.bytes() - masked);
   }
 }
+
+TEST_CASE("Constraint of unique strings has masks of exactly the tokens that it accepts") {
+  const Vocabulary vocabulary = test::byte_vocabulary({{"a\", \"", TokenType::normal},
+                                                       {"aa", TokenType::normal},
+                                                       {"b\"", TokenType::normal},
+                                                       {"ab", TokenType::normal},
+                                                       {"\"]", TokenType::normal},
+                                                       {"\", \"a", TokenType::normal},
+                                                       {"a\"", TokenType::normal}});
+  const VocabularyIndex cache(vocabulary);
+  for (const std::string item :
+       {R"({"type": "string"})", R"({"type": "string", "pattern": "^a*b?$"})",
+        R"({"anyOf": [{"type": "string", "maxLength": 2}, {"enum": ["aab", "b"]}]})"}) {
+    const auto constraint = Constraint(
+        cache, Grammar::json_schema(R"({"type": "array", "uniqueItems": true, "maxItems": 4,
+                                        "items": )" +
+                                        item + "}",
+                                    {.whitespace = 0}));
+    std::optional<Constraint::State> state = constraint.initial();
+    TokenMask mask(vocabulary.size());
+    for (const char c : std::string(R"(["a", "aa", "\u0061a)")) {
+      state = constraint.advance_bytes(*state, {&c, 1});
+      if (!state) break;
+      constraint.fill_mask(*state, mask.words());
+      for (TokenId token = 0; token < static_cast<TokenId>(vocabulary.size()); ++token) {
+        if (mask.contains(token) == constraint.advance(*state, token).has_value()) continue;
+        FAIL(item << " token " << token);
+      }
+    }
+    // "aa" was written before, and the last schema has no longer text here.
+    CHECK_FALSE((state && constraint.advance_bytes(*state, "\"")));
+    CHECK(constraint.advance_bytes(constraint.initial(), R"(["a", "aa", "b"])"));
+  }
+}

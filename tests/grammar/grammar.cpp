@@ -90,3 +90,22 @@ TEST_CASE("Grammar::append copies the nodes of another grammar with their refere
   CHECK(g[choice.children[1]].children[1] == members.children[0]);
   for (const char live : g.satisfiable()) CHECK(live != 0);
 }
+
+TEST_CASE("Grammar::satisfiable knows sets for which some of the members do") {
+  const auto has_text = [](std::size_t members, std::vector<KeyedSet::Dependence> dependent,
+                           text::Occurrences count) {
+    Grammar grammar;
+    KeyedSet set{.separator = grammar.literal(","), .count = count, .dependent = dependent};
+    for (std::size_t i = 0; i < members; ++i) {
+      set.members.push_back({{std::string(1, static_cast<char>('a' + i))}, grammar.empty(), false});
+    }
+    const NodeId node = grammar.keyed_set(set);
+    return grammar.satisfiable()[node.index()] != 0;
+  };
+  CHECK(has_text(2, {{0, 0}}, {1, 1}));  // `b` alone
+  CHECK(has_text(3, {{0, 1}, {1, 2}}, {1, 1}));
+  CHECK(has_text(3, {{0, 1}, {1, 2}}, {2, 2}));
+  CHECK(has_text(4, {{0, 1}, {1, 0}}, {1, 2}));
+  CHECK_FALSE(has_text(2, {{0, 1}, {1, 0}}, {1, 1}));
+  CHECK_FALSE(has_text(2, {{0, 1}}, {3, 3}));
+}

@@ -207,3 +207,23 @@ TEST_CASE("MembersSeen remembers other keys while a minimum needs different keys
   CHECK_FALSE(seen.is_complete(node, three));
   CHECK(seen.is_complete(node, seen.after(node, three, 0)));
 }
+
+TEST_CASE("MembersSeen of a distinct set remembers every key of the others") {
+  Grammar grammar;
+  std::vector<Dfa::Row> rows(2);
+  for (unsigned b = 'a'; b <= 'z'; ++b) rows[0].next[b] = 1;
+  rows[1].accepting = true;
+  KeyedSet set{.separator = grammar.literal(","), .distinct = true};
+  set.others.push_back({std::make_shared<const Dfa>(rows), grammar.literal(":")});
+  NodeStore store;
+  const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
+  MembersSeen seen;
+  CHECK(seen.is_tracked(node, {}));
+  const auto two = seen.after_other(node, seen.after_other(node, {}, 7), 5);
+  CHECK(std::vector<std::uint64_t>(seen.remembered(node, two).begin(),
+                                   seen.remembered(node, two).end()) ==
+        std::vector<std::uint64_t>{5, 7});
+  CHECK(seen.is_tracked(node, two));
+  CHECK(seen.may_add(node, two));
+  CHECK(seen.is_complete(node, two));
+}

@@ -65,6 +65,66 @@ TEST_CASE("GrammarBuilder accepts unique items of an enumeration") {
   CHECK_FALSE(values.accepts(R"(["a"])"));
 }
 
+TEST_CASE("GrammarBuilder of unique strings accepts no string twice, in any spelling") {
+  const char* schema = R"({"type": "array", "uniqueItems": true, "minItems": 1, "maxItems": 3,
+                           "items": {"anyOf": [{"type": "string", "maxLength": 2},
+                                               {"enum": ["long", "é"]}]}})";
+  const Values values(schema);
+  CHECK(values.accepts(R"(["a", "b"])"));
+  CHECK(values.accepts(R"(["long", "", "é"])"));
+  CHECK_FALSE(values.accepts(R"(["a", "a"])"));
+  CHECK_FALSE(values.accepts(R"(["a", "b", "\u0061"])"));
+  CHECK_FALSE(values.accepts(R"(["é", "\u00e9"])"));
+  CHECK_FALSE(values.accepts(R"(["long", "long"])"));
+  CHECK_FALSE(values.accepts("[]"));
+  CHECK_FALSE(values.accepts(R"(["a", "b", "c", "d"])"));
+  CHECK_FALSE(values.accepts(R"(["longer"])"));
+  const Values python(schema, ValueSyntax::python);
+  CHECK(python.accepts(R"(['a', "b"])"));
+  CHECK_FALSE(python.accepts(R"(['a', "a"])"));
+}
+
+TEST_CASE("GrammarBuilder of unique strings refuses them if the texts may run out") {
+  const auto refuses = [](const char* schema) {
+    try {
+      const Values values(schema);
+      return false;
+    } catch (const Error& error) {
+      return error.code() == Errc::unsupported_keyword && error.where() == "#/uniqueItems";
+    }
+  };
+  const std::string letters =
+      R"({"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^[ab]$"})";
+  CHECK(refuses((letters + "}").c_str()));
+  CHECK(refuses((letters + R"(, "maxItems": 3})").c_str()));
+  CHECK_FALSE(refuses((letters + R"(, "maxItems": 2})").c_str()));
+  CHECK(
+      refuses(R"({"type": "array", "uniqueItems": true, "items": {"type": ["string", "null"]}})"));
+  CHECK(refuses(R"({"type": "array", "uniqueItems": true, "items": {"type": "object"}})"));
+  CHECK_FALSE(refuses(R"({"type": "array", "uniqueItems": true, "maxItems": 1})"));
+}
+
+TEST_CASE("GrammarBuilder of unique strings makes as many nodes for few items as for many") {
+  const auto nodes = [](const char* count) {
+    const std::string schema =
+        R"({"type": "array", "uniqueItems": true, "items": {"type": "string"}, "maxItems": )";
+    return Values((schema + count + "}").c_str()).grammar.size();
+  };
+  CHECK(nodes("2") == nodes("2000000"));
+}
+
+TEST_CASE("GrammarBuilder of unique items follows the forms of the first items") {
+  const Values values(R"({"type": "array", "uniqueItems": true, "minItems": 1,
+      "prefixItems": [{"type": "boolean"}, {"enum": [true, 1, "a"]}], "items": {"enum": [1, 2]}})");
+  CHECK(values.accepts("[true, 1, 2]"));
+  CHECK(values.accepts("[false, true, 2, 1]"));
+  CHECK(values.accepts("[true]"));
+  CHECK_FALSE(values.accepts("[true, true]"));
+  CHECK_FALSE(values.accepts("[true, 1, 1.0]"));
+  CHECK_FALSE(values.accepts("[true, 1, 2, 1]"));
+  CHECK_FALSE(values.accepts("[]"));
+}
+
 TEST_CASE("GrammarBuilder accepts constant objects in any order of keys") {
   const Values values(R"({"const": {"a": [1], "b": {}}})");
   CHECK(values.accepts(R"({"b": {}, "a": [1]})"));

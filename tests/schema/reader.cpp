@@ -134,3 +134,32 @@ TEST_CASE("Reader throws limit_exceeded for a schema whose alternatives multiply
     CHECK(error.where() == "#/allOf");
   }
 }
+
+TEST_CASE("Reader of allOf subtracts a negation from the other parts") {
+  // Alone, the negation requires a further property with its own value, which has no form.
+  for (const char* schema : {R"({"allOf": [{"enum": [{"a": 1}, {"a": true}]},
+                      {"not": {"additionalProperties": {"type": "boolean"}}}]})",
+                             R"({"allOf": [{"not": {"additionalProperties": {"type": "boolean"}}},
+                      {"enum": [{"a": 1}, {"a": true}]}]})"}) {
+    INFO(schema);
+    CHECK(admits(schema, R"({"a": 1})"));
+    CHECK_FALSE(admits(schema, R"({"a": true})"));
+    CHECK_FALSE(admits(schema, R"({"a": 2})"));
+  }
+  CHECK_THROWS_AS(
+      admits(R"({"allOf": [{"not": {"additionalProperties": {"type": "null"}}}]})", "1"), Error);
+}
+
+TEST_CASE("Reader of unevaluatedItems leaves out the items that a contains evaluates") {
+  const char* schema = R"({"prefixItems": [true], "contains": {"type": "string"},
+                           "unevaluatedItems": {"type": "null"}})";
+  CHECK(admits(schema, R"([1, "a", null])"));
+  CHECK(admits(schema, R"(["a"])"));
+  CHECK_FALSE(admits(schema, R"([1, "a", 2])"));
+  CHECK_FALSE(admits(schema, R"([1, null])"));
+  const char* failed = R"({"if": {"contains": {"const": "a"}, "minContains": 2},
+                           "unevaluatedItems": {"const": "b"}})";
+  CHECK(admits(failed, R"(["a", "a", "b"])"));
+  CHECK(admits(failed, R"(["b"])"));
+  CHECK_FALSE(admits(failed, R"(["a", "b"])"));
+}

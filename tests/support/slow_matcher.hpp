@@ -520,7 +520,7 @@ class Matcher {
           }
           if (which >= 0) continue;
           for (const KeyedSet::OtherKeys& others : node.others) {
-            const bool counts = owes(set);
+            const bool counts = node.keys.distinct || owes(set);
             for (const auto& [name, one] :
                  other(node, others, from, counts ? set.others : std::set<std::string>())) {
               Set after = then;

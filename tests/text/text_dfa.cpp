@@ -211,3 +211,15 @@ TEST_CASE(
                   .counted());
   CHECK_FALSE(united(TextDfa::of(U"a"), TextDfa::of(U"aaa")).counted());
 }
+
+TEST_CASE("TextDfa::has_at_least counts accepted texts and knows loops", "[text_dfa]") {
+  CHECK(TextDfa({}, {}).has_at_least(0));
+  CHECK_FALSE(TextDfa({}, {}).has_at_least(1));
+  CHECK(TextDfa::of(U"ab").has_at_least(1));
+  CHECK_FALSE(TextDfa::of(U"ab").has_at_least(2));
+  const TextDfa letters = TextDfa::repeated({{'a', 'c'}});
+  CHECK(letters.has_at_least(Occurrences::unbounded));
+  CHECK(letters.bounded({0, 2}).has_at_least(13));
+  CHECK_FALSE(letters.bounded({0, 2}).has_at_least(14));
+  CHECK_FALSE(letters.bounded({0, 9}).has_at_least(Occurrences::unbounded));
+}

@@ -77,7 +77,10 @@ struct KeyedSet {
   std::vector<Together> together{};
   bool documented_order = false;  ///< members in the listed order, others last; ignored if there
                                   ///< are both dependences and a minimum count
-  std::size_t leading = 0;        ///< this many first members are required and come first, in order
+  bool distinct =
+      false;  ///< no key of the others repeats; their lexemes must have as many texts as
+              ///< `count` allows members. Not combined with the documented order
+  std::size_t leading = 0;  ///< this many first members are required and come first, in order
   /// If set, keys are string literals of this syntax: every spelling of a member's key is that key,
   /// even with other escapes than `spellings` has. `spellings` are as StringEscape::quoted writes
   /// them, one per quote. The others' lexemes also accept every spelling.
@@ -114,6 +117,7 @@ struct KeyRules {
   std::vector<KeyedSet::Together> together{};
   std::uint32_t leading = 0;
   bool documented_order = false;
+  bool distinct         = false;
   std::optional<text::ValueSyntax> strings{};
   bool every_spelling                                      = false;
   friend bool operator==(const KeyRules&, const KeyRules&) = default;
@@ -264,8 +268,8 @@ class Grammar {
 
   /// Whether a keyed set has a text if these members can be written, and others or not.
   ///
-  /// If members depend on others and a closed set has a minimum count, only the set of all members
-  /// is tried; a set for which only some of the members would do counts as impossible.
+  /// If members depend on each other in circles, a set with a minimum count close to its maximum may
+  /// count as impossible: a set whose members come one by one must not end between the two.
   [[nodiscard]] static bool is_completable(const Node& set, std::vector<char> live, bool open);
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id.index()]; }
@@ -291,6 +295,10 @@ class Grammar {
   void set_literals(Node& node, std::vector<core::ByteTrie::Entry> entries);
 
   static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked);
+
+  // The most members that each depend on all others of them; 1 without circles.
+  static std::uint32_t largest_circle(const std::vector<KeyedSet::Dependence>& dependent,
+                                      const std::vector<char>& live);
 
   static bool satisfiable(const Node& node, const std::vector<char>& live);
 

@@ -146,6 +146,7 @@ TOOLDECODE_INLINE NodeId Grammar::keyed_set(const KeyedSet& set) {
   node.keys.together         = set.together;
   node.keys.leading          = static_cast<std::uint32_t>(set.leading);
   node.keys.documented_order = set.documented_order;
+  node.keys.distinct         = set.distinct;
   node.keys.strings          = set.strings;
   node.keys.every_spelling   = set.every_spelling;
   return add(std::move(node));
@@ -201,7 +202,31 @@ TOOLDECODE_INLINE bool Grammar::is_completable(const Node& set, std::vector<char
   if (count > bounds.max || bounds.min > bounds.max) return false;
   if (open || bounds.min <= count) return true;
   if (possible < bounds.min) return false;
-  return set.keys.dependent.empty() || possible <= bounds.max;
+  if (set.keys.dependent.empty() || possible <= bounds.max) return true;
+  // Members that demand each other come together; from any set below the minimum, one more such
+  // group must not pass the maximum.
+  return bounds.max - bounds.min >= largest_circle(set.keys.dependent, live) - 1;
+}
+
+TOOLDECODE_INLINE std::uint32_t Grammar::largest_circle(
+    const std::vector<KeyedSet::Dependence>& dependent, const std::vector<char>& live) {
+  std::vector<std::vector<char>> reached;  // [members]
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    reached.emplace_back();
+    if (!live[i]) continue;
+    reached[i].resize(live.size());
+    reached[i][i] = 1;
+    spread(dependent, reached[i]);
+  }
+  std::uint32_t largest = 1;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    std::uint32_t size = 0;
+    for (std::size_t k = 0; live[i] && k < live.size(); ++k) {
+      if (live[k] && reached[i][k] && reached[k][i]) ++size;
+    }
+    largest = std::max(largest, size);
+  }
+  return largest;
 }
 
 TOOLDECODE_INLINE std::vector<char> Grammar::satisfiable(NodeId first) const {

@@ -21,7 +21,7 @@ namespace tooldecode::grammar {
 /// A set's words hold the members seen, one bit each; then the progress in the documented order;
 /// then the number of members, if it is bounded; then, while a minimum demands more keys, which
 /// keys of the others were written: these must not repeat, so that the minimum counts distinct
-/// keys.
+/// keys. A set of distinct keys remembers all of them.
 ///
 /// \par Complexity  O(members / 64) per call, times the dependences if there are any
 /// \par Threads     `after` and `after_other` one at a time; the rest needs no lock

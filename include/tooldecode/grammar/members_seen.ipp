@@ -91,13 +91,14 @@ TOOLDECODE_INLINE MembersSeen::Set MembersSeen::after_other(const Node& node, Se
 }
 
 TOOLDECODE_INLINE bool MembersSeen::is_tracked(const Node& node, Set seen) const {
+  if (node.keys.distinct) return !node.others.empty();
   if (node.occurrences.min < 2) return false;
   const std::uint32_t more = owed(node, words_of(seen));
   return more > 1 || (more == 1 && remembers(node, seen));
 }
 
 TOOLDECODE_INLINE bool MembersSeen::remembers(const Node& node, Set seen) const {
-  return node.occurrences.min > 1 && words_of(seen).size() > bits(node) + 2;
+  return (node.keys.distinct || node.occurrences.min > 1) && words_of(seen).size() > bits(node) + 2;
 }
 
 TOOLDECODE_INLINE std::span<const std::uint64_t> MembersSeen::remembered(const Node& node,
@@ -123,7 +124,7 @@ TOOLDECODE_INLINE bool MembersSeen::leads_on(const KeyedSet::Together& together,
 }
 
 TOOLDECODE_INLINE bool MembersSeen::is_simple(const Node& node) noexcept {
-  return !node.keys.documented_order && node.keys.dependent.empty() &&
+  return !node.keys.documented_order && !node.keys.distinct && node.keys.dependent.empty() &&
          node.occurrences == text::Occurrences{};
 }
 
@@ -199,7 +200,8 @@ TOOLDECODE_INLINE std::uint32_t MembersSeen::owed(const Node& node, const Words&
 }
 
 TOOLDECODE_INLINE void MembersSeen::forget(const Node& node, Words& words) {
-  if (texts(node, words) != words.end() && owed(node, words) == 0) words.resize(bits(node) + 2);
+  if (node.keys.distinct || texts(node, words) == words.end()) return;
+  if (owed(node, words) == 0) words.resize(bits(node) + 2);
 }
 
 TOOLDECODE_INLINE MembersSeen::Words MembersSeen::with(const Node& node, Words from,

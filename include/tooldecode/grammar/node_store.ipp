@@ -282,7 +282,7 @@ TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
   mix(node.occurrences.min), mix(node.occurrences.max);
   if (node.literals) mix(node.literals->hash());
   mix(node.separator.number()), mix(node.tag), mix(node.keys.leading),
-      mix(node.keys.documented_order);
+      mix(node.keys.documented_order), mix(node.keys.distinct);
   mix(node.keys.strings ? 1 + static_cast<std::uint64_t>(*node.keys.strings) : 0);
   for (const std::uint64_t word : node.keys.required) mix(word);
   for (const OtherKeys& others : node.others) {

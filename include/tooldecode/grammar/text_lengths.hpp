@@ -123,8 +123,10 @@ class TextLengths {
   template <class Of>
   std::uint32_t worst_set(StoredId id, Of of) {
     const NodeStore::Node& node = node_of(id);
-    if (!node.keys.dependent.empty() || !node.keys.together.empty() || node.occurrences.min > 0)
+    if (!node.keys.dependent.empty() || !node.keys.together.empty() || node.keys.distinct ||
+        node.occurrences.min > 0) {
       return none;
+    }
     std::uint32_t most = 0;
     each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t index) {
       most = std::max(most, sum(depth, of(node.children[index])));

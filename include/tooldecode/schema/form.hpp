@@ -52,8 +52,9 @@ struct ArrayForm {
   FormId rest = any_form;
   text::Occurrences length{};
   std::vector<Contains> contains{};
-  bool unique           = false;
-  std::size_t evaluated = 0;  ///< number of first items that other keywords have evaluated
+  bool unique            = false;
+  std::size_t evaluated  = 0;  ///< number of first items that other keywords have evaluated
+  FormId evaluated_items = nothing_form;  ///< items that a `contains` evaluates, at any place
   friend bool operator==(const ArrayForm&, const ArrayForm&) = default;
 
   [[nodiscard]] FormId item(std::size_t i) const { return i < prefix.size() ? prefix[i] : rest; }

@@ -44,6 +44,10 @@ class FormAlgebra : public FormTable {
   /// complements.
   [[nodiscard]] Form without(const Form& from, FormId what);
 
+  /// The intersection of `from` and all of `ids`. Complements come last, as differences: what is
+  /// left of few values may have a form where the complement alone has none.
+  [[nodiscard]] Form within(Form from, std::span<const FormId> ids);
+
   /// Whether no value is in both forms; false if unknown.
   [[nodiscard]] bool are_disjoint(const Form& a, const Form& b, std::uint32_t depth = 0);
 

@@ -93,6 +93,23 @@ TOOLDECODE_INLINE Form FormAlgebra::without(const Form& from, FormId what) {
   return difference(from, (*this)[what]);
 }
 
+TOOLDECODE_INLINE Form FormAlgebra::within(Form from, std::span<const FormId> ids) {
+  for (const FormId id : ids) {
+    if (!find_negated(id)) from = intersection(from, (*this)[id]);
+  }
+  for (const FormId id : ids) {
+    const auto negated = find_negated(id);
+    if (!negated) continue;
+    try {
+      const Origin origin(*this, place_of(id));
+      from = difference(from, (*this)[*negated]);
+    } catch (const Error& error) {
+      throw error.under(place_of(id));
+    }
+  }
+  return from;
+}
+
 TOOLDECODE_INLINE bool FormAlgebra::are_disjoint(const Form& a, const Form& b,
                                                  std::uint32_t depth) {
   if ((a.null && b.null) || (a.truth && b.truth) || (a.falsehood && b.falsehood)) return false;
@@ -144,23 +161,17 @@ TOOLDECODE_INLINE Form FormAlgebra::complement_of(const Form& form) {
 }
 
 TOOLDECODE_INLINE Form FormAlgebra::conjunction(std::span<const FormId> parts) {
-  Form all = Form::anything();
-  for (const FormId part : parts) {
-    if (!find_negated(part)) all = intersection(all, (*this)[part]);
-  }
-  for (const FormId part : parts) {
-    if (const auto negated = find_negated(part)) all = difference(all, (*this)[*negated]);
-  }
-  return all;
+  return within(Form::anything(), parts);
 }
 
 TOOLDECODE_INLINE std::optional<ArrayForm> FormAlgebra::intersection(const ArrayForm& a,
                                                                      const ArrayForm& b) {
-  ArrayForm all{.rest      = both(a.rest, b.rest),
-                .length    = schema::intersection(a.length, b.length),
-                .contains  = a.contains,
-                .unique    = a.unique || b.unique,
-                .evaluated = std::max(a.evaluated, b.evaluated)};
+  ArrayForm all{.rest            = both(a.rest, b.rest),
+                .length          = schema::intersection(a.length, b.length),
+                .contains        = a.contains,
+                .unique          = a.unique || b.unique,
+                .evaluated       = std::max(a.evaluated, b.evaluated),
+                .evaluated_items = either(a.evaluated_items, b.evaluated_items)};
   for (std::size_t i = 0; i < std::max(a.prefix.size(), b.prefix.size()); ++i) {
     all.prefix.push_back(both(a.item(i), b.item(i)));
   }

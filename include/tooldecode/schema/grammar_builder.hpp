@@ -99,8 +99,24 @@ class GrammarBuilder {
   NodeId one_of(std::vector<NodeId> choices);
   NodeId repeat(NodeId item, const text::Occurrences& count, NodeId separator);
 
-  // Unique items, if they can be listed: members of a set without values.
+  // The values of a form, for items that do not repeat.
+  struct UniqueItems {
+    bool is_open                = false;  // has values that are neither listed nor strings
+    bool has_other_than_strings = false;
+    std::map<std::string, std::vector<std::string>> listed{};  // spellings by value
+    std::vector<StringForm> texts{};                           // strings that are not listed
+  };
+  static constexpr const char* not_remembered =
+      "items that do not repeat have a grammar if all can be listed or all are strings";
+  static constexpr std::size_t max_unique = 1024;
+
+  // Unique items: keys of a set without values, which remembers those that are not listed.
   NodeId unique_items(const ArrayForm& form);
+  // The same where the first items have their own forms: a node for each set of written values.
+  NodeId unique_prefix(const ArrayForm& form);
+  UniqueItems listed(FormId id);
+  std::vector<text::DfaPointer> unique_texts(const std::vector<StringForm>& forms,
+                                             const text::Occurrences& count);
 
   Grammar& grammar_;
   Reader& reader_;

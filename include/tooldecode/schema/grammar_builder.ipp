@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -175,7 +176,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::shared_set(const KeyedSet& set) {
   std::string key;
   const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
   put(set.strings.has_value()), put(set.every_spelling), put(set.documented_order),
-      put(set.leading), put(set.count.min), put(set.count.max);
+      put(set.distinct), put(set.leading), put(set.count.min), put(set.count.max);
   for (const KeyedSet::Member& member : set.members) {
     put(member.value.number()), put(member.required);
     for (const std::string& text : member.spellings) key += text + '\n';
@@ -270,7 +271,9 @@ TOOLDECODE_INLINE const std::vector<text::DfaPointer>& GrammarBuilder::keys(
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::array_of(const ArrayForm& form) {
-  if (form.unique) return sequence({open_array_, unique_items(form), close_array_});
+  if (form.unique && form.length.max > 1) {
+    return sequence({open_array_, unique_items(form), close_array_});
+  }
   ItemCounts items(grammar_, reader_.forms, text_.comma(), [this](FormId id) { return value(id); });
   return sequence({open_array_, items(form), close_array_});
 }
@@ -328,32 +331,111 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::repeat(NodeId item, const text::Occurre
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::unique_items(const ArrayForm& form) {
-  if (!form.prefix.empty() || !form.contains.empty()) {
-    irreducible("items that do not repeat beside others have no grammar", "/uniqueItems");
+  if (!form.contains.empty()) {
+    irreducible("items that do not repeat beside \"contains\" have no grammar", "/uniqueItems");
   }
-  const Form& items = reader_.forms[form.rest];
-  bool is_finite    = items.arrays.empty() && items.objects.empty();
-  std::vector<std::vector<std::string>> listed;
-  const auto add = [&](bool has, const Json& value) {
-    if (has) listed.push_back(text_.spellings(value));
-  };
-  add(items.null, Json()), add(items.truth, Json(true)), add(items.falsehood, Json(false));
-  for (const NumberForm& number : items.numbers) {
-    const text::Decimal* point = find_point(number);
-    is_finite &= point != nullptr;
-    if (point == nullptr) continue;
-    listed.push_back(Numbers::spellings(*point, number.kinds, limits_));
-  }
-  for (const StringForm& text : items.texts) {
-    is_finite &= text.values.has_value();
-    if (!text.values) continue;
-    for (const std::string& one : *text.values) add(true, Json(one));
-  }
-  if (!is_finite)
-    irreducible("items that do not repeat have a grammar where all can be listed", "/uniqueItems");
+  if (!form.prefix.empty()) return unique_prefix(form);
+  const UniqueItems items = listed(form.rest);
   KeyedSet set{.members = {}, .others = {}, .separator = text_.comma(), .count = form.length};
-  for (auto& spelt : listed) set.members.push_back({std::move(spelt), end(), false});
+  if (items.is_open) irreducible(not_remembered, "/uniqueItems");
+  if (!items.texts.empty()) {
+    // Only strings are compared in all their spellings.
+    if (items.has_other_than_strings) irreducible(not_remembered, "/uniqueItems");
+    set.strings        = text_.syntax();
+    set.every_spelling = text_.every_spelling();
+    set.distinct       = true;
+    for (const auto& [name, spelt] : items.listed) {
+      if (text_.holds_excluded(name)) {
+        irreducible("items that do not repeat have no escapes for what the call format excludes",
+                    "/uniqueItems");
+      }
+      set.members.push_back({text_.key(name.substr(1)), end(), false});
+    }
+    for (const text::DfaPointer& key : unique_texts(items.texts, form.length)) {
+      set.others.push_back({key, end()});
+    }
+    return shared_set(set);
+  }
+  for (const auto& [value, spelt] : items.listed) set.members.push_back({spelt, end(), false});
   return shared_set(set);
+}
+
+TOOLDECODE_INLINE GrammarBuilder::UniqueItems GrammarBuilder::listed(FormId id) {
+  const Form& form = reader_.forms[id];
+  UniqueItems items{.is_open = !form.arrays.empty() || !form.objects.empty()};
+  const auto add = [&](bool has, const Json& value) {
+    if (has) items.listed.emplace(value.text(), text_.spellings(value));
+  };
+  add(form.null, Json()), add(form.truth, Json(true)), add(form.falsehood, Json(false));
+  for (const NumberForm& number : form.numbers) {
+    const text::Decimal* point = find_point(number);
+    items.is_open |= point == nullptr;
+    if (point == nullptr) continue;
+    items.listed.emplace(point->plain(), Numbers::spellings(*point, number.kinds, limits_));
+  }
+  items.has_other_than_strings = items.is_open || !items.listed.empty();
+  for (const StringForm& text : form.texts) {
+    if (!text.values) {
+      items.texts.push_back(text);
+      continue;
+    }
+    for (const std::string& one : *text.values) {
+      // With quotes, which no value of another type has; a set of strings alone takes the text.
+      items.listed.emplace('"' + one, text_.spellings(Json(one)));
+    }
+  }
+  return items;
+}
+
+TOOLDECODE_INLINE std::vector<text::DfaPointer> GrammarBuilder::unique_texts(
+    const std::vector<StringForm>& forms, const text::Occurrences& count) {
+  std::optional<text::TextDfa> all;
+  for (const StringForm& form : forms) {
+    text::TextDfa one = reader_.forms.texts.texts(form.tests);
+    if (!form.excluded.empty()) one = difference(one, texts_of(form.excluded));
+    if (form.length != text::Occurrences{}) one = one.bounded(form.length);
+    all = all ? united(*all, one) : std::move(one);
+  }
+  // Behind a comma there must be an item that was not written.
+  if (!all->has_at_least(count.max)) {
+    irreducible("there are fewer texts than items, which can be refused one by one only",
+                "/uniqueItems");
+  }
+  return text_.other_keys(&*all, false);
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::unique_prefix(const ArrayForm& form) {
+  struct Step {
+    std::size_t at;
+    std::set<std::string> used;
+    auto operator<=>(const Step&) const = default;
+  };
+  std::map<Step, NodeId> made;
+  const auto after = [&](const auto& self, Step step) -> NodeId {
+    if (const auto known = made.find(step); known != made.end()) return known->second;
+    BuildBudget::spend(50 + step.used.size(), 200);
+    std::vector<NodeId> choices;
+    if (step.at >= form.length.min) choices.push_back(end());
+    std::vector<std::pair<std::string, NodeId>> words;
+    const UniqueItems items =
+        step.at < form.length.max ? listed(form.item(step.at)) : UniqueItems{};
+    if (items.is_open || !items.texts.empty() || made.size() > max_unique) {
+      irreducible(not_remembered, "/uniqueItems");
+    }
+    for (const auto& [value, spelt] : items.listed) {
+      if (step.used.contains(value)) continue;
+      Step next{step.at + 1, step.used};
+      next.used.insert(value);
+      const NodeId then = self(self, std::move(next));
+      for (const std::string& text : spelt) words.emplace_back(text, then);
+    }
+    if (!words.empty()) {
+      const NodeId item = grammar_.trie(words);
+      choices.push_back(step.at == 0 ? item : sequence({text_.comma(), item}));
+    }
+    return made[step] = one_of(std::move(choices));
+  };
+  return after(after, {0, {}});
 }
 
 }  // namespace tooldecode::schema

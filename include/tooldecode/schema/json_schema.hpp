@@ -44,10 +44,10 @@ inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 /// Adds the values of schemas to a Grammar.
 ///
 /// Every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 is either enforced or refused by name.
-/// These have no grammar and are refused: `uniqueItems` if the items cannot be listed, a `not` that
-/// demands a further property with its own value or a number that is no multiple,
-/// `unevaluatedItems` beside `contains`, references that leave the document (see DocumentRules),
-/// and patterns and formats that are not regular.
+/// These have no grammar and are refused: `uniqueItems` if the items cannot be listed and are not
+/// all strings, a `not` that demands a further property with its own value or a number that is no
+/// multiple, references that leave the document (see DocumentRules), and patterns and formats that
+/// are not regular.
 ///
 /// Every text of the grammar conforms, and every conforming value is in the grammar, with these
 /// limits on spelling. Numbers have the length of NumberLimits and are finite as doubles. Enum

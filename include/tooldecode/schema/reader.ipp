@@ -244,9 +244,7 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role r
     if (!list.is_array()) site.has.malformed("enum", "must be an array");
     all = forms.intersection(all, constants_(list.list()));
   });
-  with("allOf", [&] {
-    for (const FormId id : branches(site, "allOf", role)) and_form(id);
-  });
+  with("allOf", [&] { all = forms.within(std::move(all), branches(site, "allOf", role)); });
   with("anyOf", [&] { all = forms.intersection(all, any_of(branches(site, "anyOf", role))); });
   with("oneOf", [&] {
     const auto ids    = branches(site, "oneOf", role);
@@ -378,19 +376,15 @@ TOOLDECODE_INLINE void Reader::close_objects(const Site& site, Form& all) {
 }
 
 TOOLDECODE_INLINE void Reader::close_arrays(const Site& site, Form& all) {
-  const FormId rest          = child(site, *site.has.find("unevaluatedItems"), "unevaluatedItems");
-  const bool contains_counts = document_[site.resource].draft >= SchemaDraft::draft2020;
-  Form closed                = all;
+  const FormId rest = child(site, *site.has.find("unevaluatedItems"), "unevaluatedItems");
+  Form closed       = all;
   closed.arrays.clear();
   for (const ArrayForm& array : all.arrays) {
     if (array.evaluated == all_items) {
       closed.arrays.push_back(array);
       continue;
     }
-    if (contains_counts && !array.contains.empty() && rest != any_form) {
-      irreducible("the items that \"contains\" has evaluated are not known beforehand");
-    }
-    ArrayForm known{.rest = rest, .evaluated = all_items};
+    ArrayForm known{.rest = forms.either(rest, array.evaluated_items), .evaluated = all_items};
     known.prefix.resize(array.evaluated, any_form);
     Form a, b;
     a.arrays = {array}, b.arrays = {known};
@@ -471,6 +465,9 @@ TOOLDECODE_INLINE ArrayForm Reader::array(const Site& site) {
     if (site.has.find("minContains") == nullptr) count.min = 1;
     if (count != text::Occurrences{} || document_.has_unevaluated()) {
       form.contains.push_back({test(site, *contains, "contains"), count});
+    }
+    if (document_.has_unevaluated() && document_[site.resource].draft >= SchemaDraft::draft2020) {
+      form.evaluated_items = test(site, *contains, "contains");
     }
   }
   return form;

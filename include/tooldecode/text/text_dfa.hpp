@@ -62,6 +62,9 @@ class TextDfa {
   /// reached.
   [[nodiscard]] bool is_free_of_dead_ends(const Occurrences& length) const;
 
+  /// Whether it accepts `count` texts or more. O(states x classes).
+  [[nodiscard]] bool has_at_least(std::uint32_t count) const;
+
   /// The accepted texts whose length is within the bounds.
   [[nodiscard]] TextDfa bounded(const Occurrences& length) const;
 

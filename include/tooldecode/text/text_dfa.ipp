@@ -140,6 +140,39 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
   return true;
 }
 
+TOOLDECODE_INLINE bool TextDfa::has_at_least(std::uint32_t count) const {
+  // Texts from each state, children first; a state that is open again is on a loop, and each state
+  // is live: then there are texts without end.
+  constexpr std::uint64_t open = ~std::uint64_t{0}, unknown = open - 1;
+  if (rows_.empty()) return count == 0;
+  BuildBudget::spend(rows_.size() * (1 + classes_.size()));
+  std::vector<std::uint64_t> texts(rows_.size(), unknown);
+  std::vector<std::pair<State, std::size_t>> path{{0, 0}};
+  texts[0] = open;
+  while (!path.empty()) {
+    auto& [state, c] = path.back();
+    if (c < classes_.size()) {
+      const State to = rows_[state].next[c++];
+      if (to == dead || (texts[to] != unknown && texts[to] != open)) continue;
+      if (texts[to] == open) return true;
+      texts[to] = open;
+      path.emplace_back(to, 0);
+      continue;
+    }
+    std::uint64_t all = rows_[state].accepting ? 1 : 0;
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      const State to = rows_[state].next[k];
+      if (to == dead) continue;
+      std::uint64_t letters = 0;
+      for (const auto& [first, last] : classes_[k].ranges()) letters += last - first + 1;
+      all += texts[to] * letters;  // below 2^32 x 2^21 each
+    }
+    texts[state] = std::min<std::uint64_t>(all, ~std::uint32_t{0});
+    path.pop_back();
+  }
+  return texts[0] >= count;
+}
+
 TOOLDECODE_INLINE TextDfa TextDfa::bounded(const Occurrences& length) const {
   if (rows_.empty() || length.min > length.max) return TextDfa({}, {});
   const bool open = length.max == Occurrences::unbounded;
