@@ -196,10 +196,6 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
                             .name      = "abcd",
                             .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
                .grammar()},
-          {"tools in a described format", described,
-           td::ToolCallFSM(index, set, td::DelimitedCall::mistral(),
-                           {.choice = td::ToolChoice::required})
-               .grammar()},
           {"schema", specification_of(TD_JSON_SCHEMA, schema),
            td::Constraint(index, td::Grammar::json_schema(schema))},
           {"schema without white space", values,
@@ -214,7 +210,11 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
            td::Constraint(index,
                           td::Grammar::structural_tag(tag, {.vocabulary = &index.vocabulary()}))},
           {"Lark grammar", specification_of(TD_LARK, lark),
-           td::Constraint(index, td::Grammar::lark(lark, {.vocabulary = &index.vocabulary()}))}};
+           td::Constraint(index, td::Grammar::lark(lark, {.vocabulary = &index.vocabulary()}))},
+          {"tools in a described format", described,
+           td::ToolCallFSM(index, set, td::DelimitedCall::mistral(),
+                           {.choice = td::ToolChoice::required})
+               .grammar()}};
 }
 
 // A schema with so many patterns that it compiles for a very long time.

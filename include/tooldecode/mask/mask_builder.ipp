@@ -203,6 +203,7 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
   for (const WhitespaceRuns::Token& token : runs.longer_than(most)) removed.push_back(token.token);
   add_base(runs.mask(), runs.size(), std::move(removed));
   for (const BehindWhitespace& behind : found) {
+    BuildBudget::spend(visits_between_charges);
     const auto fits = [&](const WhitespaceRuns::Token& token) {
       return token.units <= behind.most;
     };
