@@ -92,20 +92,22 @@ std::int64_t resident_bytes() {
 
 struct Spelling {
   bool documented_order    = true;
+  bool every_spelling      = false;  // the suite's texts were not written by a model
   std::uint32_t whitespace = 0;
 };
 Spelling spelling(std::string_view workload) {
   if (workload == "jsonschemabench" || workload == "test_suite" || workload == "bfcl_default") {
-    return {false, SchemaOptions{}.whitespace};
+    return {false, workload == "test_suite", SchemaOptions{}.whitespace};
   }
-  return {workload != "bfcl_any_order", 0};
+  return {workload != "bfcl_any_order", false, 0};
 }
 
 Constraint build_schema(const VocabularyIndex& cache, const std::string& schema,
                         const Spelling& spelling) {
   return Constraint(cache,
                     Grammar::json_schema(schema, {.documented_order = spelling.documented_order,
-                                                  .whitespace       = spelling.whitespace}));
+                                                  .whitespace       = spelling.whitespace,
+                                                  .every_spelling   = spelling.every_spelling}));
 }
 ToolLibrary<JsonCall> make_library(const VocabularyIndex& cache, const Spelling& spelling) {
   return ToolLibrary(cache, JsonCall::bare(),
