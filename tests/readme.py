@@ -264,8 +264,11 @@ def guessed_table() -> str:
 def constraint_table() -> str:
     words = {"build": "build a constraint", "build_and_first_mask": "build it, and its first mask",
              "along_calls/mask_cold": "mask, state met for the first time",
+             "along_calls/mask_prepared": "mask, prepared for 20 ms before",
              "along_calls/mask_warm": "mask, state met before",
-             "along_calls/advance_cold": "advance, first time", "along_calls/advance_warm": "advance, met before"}
+             "along_calls/advance_cold": "advance, first time", "along_calls/advance_warm": "advance, met before",
+             "batch_of_256/filled": "256 masks, two threads", "batch_of_256/updated": "256 masks, what differs",
+             "batch_of_256/copied": "copying 256 masks"}
     found = results("constraint")["microseconds"]
     rows = [[text, *(f"{found[name][what]:.2g}" for what in ("mean", "p50", "p99"))] for name, text in words.items()]
     return table(["microseconds", "mean", "p50", "p99"], rows)

@@ -390,6 +390,7 @@ def test_announced_outputs(server):
         assert hit["usage"]["prompt_tokens"] + tokens == second["usage"]["prompt_tokens"]
         assert hit["usage"]["completion_tokens"] - tokens == second["usage"]["completion_tokens"]
         after = metrics(server)
+        assert after["tooldecode_prepared_masks_total"] > 0, "masks of new tools are computed ahead"
         for name in ("cached_turns_total", "tool_cache_hits_total", "tool_cache_inserted_total"):
             assert after[f"tooldecode_{name}"] == before[f"tooldecode_{name}"] + 1, name
 

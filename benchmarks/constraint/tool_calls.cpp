@@ -1,18 +1,24 @@
 // The cost of a constraint: building it, its first mask, later masks and advancing, over shared
 // tools.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/thread_pool.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/token_mask.hpp>
@@ -172,17 +178,28 @@ void build_and_first_mask(benchmark::State& state) {
 }
 BENCHMARK(build_and_first_mask)->Unit(benchmark::kMillisecond)->Iterations(5);
 
-// Masks and advances along a call. `cold`: a new constraint visits each state for the first time;
-// `warm`: as for the second call of a request.
-void along_calls(benchmark::State& state, bool warm, bool masks) {
+// Masks and advances along a call. `cold`: each function's states are visited for the first time;
+// `prepared`: the masks were prepared for 20 ms, as while a prompt is read; `warm`: as for the
+// second call of a request.
+enum class Visit { cold, prepared, warm };
+void along_calls(benchmark::State& state, Visit visit, bool masks) {
   const World& all = world();
   TokenMask mask(all.tokenizer.vocabulary().size());
   std::vector<double> times;
   for (auto _ : state) {
+    const VocabularyIndex fresh(all.tokenizer.vocabulary());
     for (const Case& one : all.cases) {
       const ToolCallFSM calls{
-          all.cache, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
-      for (int pass = warm ? 0 : 1; pass < 2; ++pass) {
+          fresh, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
+      if (visit == Visit::prepared) {
+        std::atomic<bool> is_over = false;
+        std::thread idle(
+            [&] { (void)calls.grammar().prepare(calls.initial(), {.cancelled = &is_over}); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        is_over = true;
+        idle.join();
+      }
+      for (int pass = visit == Visit::warm ? 0 : 1; pass < 2; ++pass) {
         auto at = calls.initial();
         for (const TokenId token : one.tokens) {
           const auto start = Clock::now();
@@ -198,14 +215,19 @@ void along_calls(benchmark::State& state, bool warm, bool masks) {
   }
   report(state, times);
 }
-BENCHMARK_CAPTURE(along_calls, mask_cold, false, true)
+BENCHMARK_CAPTURE(along_calls, mask_cold, Visit::cold, true)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
-BENCHMARK_CAPTURE(along_calls, mask_warm, true, true)->Unit(benchmark::kMillisecond)->Iterations(5);
-BENCHMARK_CAPTURE(along_calls, advance_cold, false, false)
+BENCHMARK_CAPTURE(along_calls, mask_prepared, Visit::prepared, true)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(along_calls, mask_warm, Visit::warm, true)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
-BENCHMARK_CAPTURE(along_calls, advance_warm, true, false)
+BENCHMARK_CAPTURE(along_calls, advance_cold, Visit::cold, false)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+BENCHMARK_CAPTURE(along_calls, advance_warm, Visit::warm, false)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
 
@@ -222,6 +244,64 @@ void copy_of_a_mask(benchmark::State& state) {
                           static_cast<std::int64_t>(8 * words));
 }
 BENCHMARK(copy_of_a_mask);
+
+// One step of 256 sequences, each in its own place of its own call, by two threads: every row
+// written, only what differs from the step before, and what copying the rows takes.
+enum class Rows { filled, updated, copied };
+void batch_of_256(benchmark::State& state, Rows rows) {
+  constexpr std::size_t count = 256;
+  const World& all            = world();
+  const std::size_t words     = mask_word_count(all.tokenizer.vocabulary().size());
+  std::vector<ToolCallFSM> calls;
+  std::vector<ToolCallFSM::State> states;
+  std::vector<std::size_t> at;
+  const auto tokens_of = [&](std::size_t i) -> const std::vector<TokenId>& {
+    return all.cases[i % all.cases.size()].tokens;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    calls.emplace_back(all.cache, all.cases[i % all.cases.size()].tools, JsonCall::hermes(),
+                       ChoiceOptions{.choice = ToolChoice::required});
+    states.push_back(calls[i].initial());
+    at.push_back(0);
+  }
+  const auto step = [&](std::size_t i) {
+    const std::vector<TokenId>& tokens = tokens_of(i);
+    const bool is_over                 = at[i] == tokens.size();
+    states[i] = is_over ? calls[i].initial() : *calls[i].advance(states[i], tokens[at[i]]);
+    at[i]     = is_over ? 0 : at[i] + 1;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t steps = 7 * i % tokens_of(i).size(); steps > 0; --steps) step(i);
+  }
+  std::vector<std::uint32_t> masks(count * words), from(8 * words, 7);
+  const auto row = [&](std::size_t i) {
+    return MaskView(std::span(masks).subspan(i * words, words));
+  };
+  std::vector<ToolCallFSM::State> shown(count);
+  ThreadPool other(1);
+  std::vector<double> times;
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < count; ++i) step(i);
+    const auto start = Clock::now();
+    other(count, [&](std::size_t i) {
+      switch (rows) {
+        case Rows::filled:
+          return calls[i].grammar().fill_mask(states[i], row(i));
+        case Rows::updated:
+          return calls[i].grammar().update_mask(shown[i], states[i], row(i));
+        case Rows::copied:
+          std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(i % 8 * words), words,
+                      masks.begin() + static_cast<std::ptrdiff_t>(i * words));
+      }
+    });
+    times.push_back(microseconds(start));
+    shown = states;
+  }
+  report(state, times);
+}
+BENCHMARK_CAPTURE(batch_of_256, filled, Rows::filled)->Iterations(2000);
+BENCHMARK_CAPTURE(batch_of_256, updated, Rows::updated)->Iterations(2000);
+BENCHMARK_CAPTURE(batch_of_256, copied, Rows::copied)->Iterations(2000);
 
 // Keeps what the console shows: microseconds per call, by benchmark name.
 class Keeper : public benchmark::ConsoleReporter {

@@ -72,10 +72,20 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     entries_.remove_if([&](const auto& entry) { return entry.second.initial().memory != memory; });
     entries_.emplace_front(key, calls);
     if (entries_.size() > capacity) entries_.pop_back();
+    prepare(calls);
     return calls;
   } catch (const tooldecode::Error& error) {
     refuse(chat, error);
   }
+}
+
+void ConstraintCache::prepare(const tooldecode::ToolCallFSM& calls) {
+  if (preparing_ >= most_preparing) return;
+  ++preparing_;
+  idle_.submit([this, calls] {
+    prepared_masks_ += calls.grammar().prepare(calls.initial(), {.cancelled = &cancelled_});
+    --preparing_;
+  });
 }
 
 namespace {
@@ -253,6 +263,8 @@ void ChatService::write(MetricsText& page) {
   value("prompt_tokens_total", "Tokens of prompts.", counts.batch.prompt_tokens);
   value("reused_tokens_total", "Tokens of prompts that were in the prefix cache.",
         counts.batch.reused_tokens);
+  value("prepared_masks_total", "Masks computed ahead, while prompts were read.",
+        constraints_.prepared_masks());
   value("generated_tokens_total", "Tokens emitted.", counts.batch.generated_tokens);
   value("drafted_tokens_total", "Draft tokens that were verified, those of announced calls too.",
         counts.batch.drafted_tokens);

@@ -27,6 +27,7 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/thread_pool.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
@@ -78,10 +79,15 @@ class ConstraintCache {
                                             const ChatRequest& chat, std::size_t whitespace);
   /// Stops building and refuses to build more.
   void cancel() noexcept { cancelled_ = true; }
+  /// Masks computed ahead, while the prompts of requests with new tools were read.
+  [[nodiscard]] std::size_t prepared_masks() const noexcept { return prepared_masks_; }
   [[nodiscard]] const std::atomic<bool>& cancelled() const noexcept { return cancelled_; }
 
  private:
-  static constexpr std::size_t capacity = 32;
+  static constexpr std::size_t capacity       = 32;
+  static constexpr std::size_t most_preparing = 8;
+
+  void prepare(const tooldecode::ToolCallFSM& calls);
 
   static std::string key_of(const ChatRequest& chat);
 
@@ -90,6 +96,9 @@ class ConstraintCache {
   std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
+  std::atomic<std::size_t> prepared_masks_ = 0;
+  std::atomic<std::size_t> preparing_      = 0;
+  tooldecode::ThreadPool idle_{1};  // destroyed first
 };
 
 struct ServiceOptions {

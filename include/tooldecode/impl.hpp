@@ -129,6 +129,7 @@
 #include <tooldecode/mask/lexeme_slice.ipp>
 #include <tooldecode/mask/mask_builder.ipp>
 #include <tooldecode/mask/mask_parts.ipp>
+#include <tooldecode/mask/prepare_masks.ipp>
 #include <tooldecode/mask/shared_states.ipp>
 #include <tooldecode/mask/token_classes.ipp>
 #include <tooldecode/mask/token_trie.ipp>

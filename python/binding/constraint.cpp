@@ -81,14 +81,17 @@ void fill_mask(const ConstraintHandle& self, const StateHandle& state, nb::handl
 }
 
 using Rows = std::optional<std::vector<std::size_t>>;
+// The state whose mask a row holds, or null.
+using Shown = std::optional<std::vector<const StateHandle*>>;
 
 // Writes masks of states [B], after all is checked; `constraints` [B] or [1].
 void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const nb::sequence& states,
-                nb::handle array, const Rows& rows, ThreadPool* pool) {
+                nb::handle array, const Rows& rows, ThreadPool* pool, const Shown& shown) {
   struct Job {
     const Constraint* constraint;
     State state;
     MaskView words;
+    State shown{};
   };
   std::vector<Job> jobs;
   for (const nb::handle state : states) {
@@ -115,6 +118,12 @@ void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const n
   if (rows && rows->size() != jobs.size()) {
     throw Error(Errc::shape_mismatch, "rows", "must be one for each state");
   }
+  if (shown && shown->size() != jobs.size()) {
+    throw Error(Errc::shape_mismatch, "shown", "must be one for each state");
+  }
+  for (std::size_t i = 0; shown && i < jobs.size(); ++i) {
+    if (const StateHandle* one = (*shown)[i]) jobs[i].shown = one->state;
+  }
   if (constraints.empty()) return;
   const std::size_t size = constraints[0]->constraint().constraint().vocabulary_size();
   for (std::size_t i = 1; i < constraints.size(); ++i) {
@@ -134,7 +143,7 @@ void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const n
     is_taken[row] = true;
   }
   const auto fill = [&jobs](std::size_t i) {
-    jobs[i].constraint->fill_mask(jobs[i].state, jobs[i].words);
+    jobs[i].constraint->update_mask(jobs[i].shown, jobs[i].state, jobs[i].words);
   };
   const nb::gil_scoped_release release;
   if (pool != nullptr) return (*pool)(jobs.size(), fill);
@@ -142,12 +151,12 @@ void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const n
 }
 
 void fill_masks(const ConstraintHandle& self, const nb::sequence& states, nb::handle array,
-                const Rows& rows, ThreadPool* pool) {
-  fill_batch({&self}, states, array, rows, pool);
+                const Rows& rows, ThreadPool* pool, const Shown& shown) {
+  fill_batch({&self}, states, array, rows, pool, shown);
 }
 
 void fill_masks_of(const nb::sequence& constraints, const nb::sequence& states, nb::handle array,
-                   const Rows& rows, ThreadPool* pool) {
+                   const Rows& rows, ThreadPool* pool, const Shown& shown) {
   std::vector<nb::object> kept;  // whatever becomes of the list
   std::vector<const ConstraintHandle*> all;
   for (const nb::handle one : constraints) {
@@ -157,7 +166,19 @@ void fill_masks_of(const nb::sequence& constraints, const nb::sequence& states, 
   if (all.size() == 1 && nb::len(states) != 1) {
     throw Error(Errc::shape_mismatch, "states", "must be one for each constraint");
   }
-  fill_batch(all, states, array, rows, pool);
+  fill_batch(all, states, array, rows, pool, shown);
+}
+
+std::size_t prepare(const ConstraintHandle& self, const StateHandle* state, std::size_t max_masks,
+                    ThreadPool* pool) {
+  const Constraint& constraint = self.constraint().constraint();
+  const State from             = state != nullptr ? self.take(*state) : constraint.initial();
+  const nb::gil_scoped_release release;
+  if (pool == nullptr) return constraint.prepare(from, {.max_masks = max_masks});
+  pool->submit([constraint, from, max_masks, pool] {
+    (void)constraint.prepare(from, {.max_masks = max_masks, .cancelled = &pool->is_stopping()});
+  });
+  return 0;
 }
 
 std::vector<TokenId> forced_tokens(const ConstraintHandle& self, const StateHandle& state,
@@ -297,12 +318,23 @@ void bind_constraint(nb::module_& module) {
           "Writes the tokens that advance allows into a row of an array. Other threads run meanwhile.")
       .def(
           "fill_masks", &fill_masks, "states"_a, "array"_a.none(), "rows"_a = nb::none(),
-          "pool"_a = nb::none(),
+          "pool"_a = nb::none(), "shown"_a = nb::none(),
           nb::sig(
               "def fill_masks(self, states: collections.abc.Sequence[State], array: typing.Any, rows: "
-              "collections.abc.Sequence[int] | None = None, pool: ThreadPool | None = None) -> None"),
+              "collections.abc.Sequence[int] | None = None, pool: ThreadPool | None = None, "
+              "shown: collections.abc.Sequence[State | None] | None = None) -> None"),
           "The same for states [B], into rows [B] (None: 0, 1, 2, ...; no row twice). Other rows stay\n"
-          "as they are.")
+          "as they are. shown [B]: the state whose mask each row holds, so that only what differs is\n"
+          "written; None: unknown.")
+      .def(
+          "prepare", &prepare, "state"_a.none() = nb::none(), "max_masks"_a = 1000,
+          "pool"_a = nb::none(),
+          nb::sig(
+              "def prepare(self, state: State | None = None, max_masks: int = 1000, pool: ThreadPool | None = "
+              "None) -> int"),
+          "Computes masks that texts after a state (None: the initial one) are likely to need, and\n"
+          "returns how many it made; with a pool it does so in the background and returns 0. For the\n"
+          "time while a prompt is read. Other threads do not wait for it.")
       .def(
           "is_accepting",
           [](const ConstraintHandle& self, const StateHandle& state) {
@@ -401,11 +433,11 @@ void bind_constraint(nb::module_& module) {
 
   module.def(
       "fill_masks", &fill_masks_of, "constraints"_a, "states"_a, "array"_a.none(),
-      "rows"_a = nb::none(), "pool"_a = nb::none(),
+      "rows"_a = nb::none(), "pool"_a = nb::none(), "shown"_a = nb::none(),
       nb::sig(
           "def fill_masks(constraints: collections.abc.Sequence[Constraint], states: "
           "collections.abc.Sequence[State], array: typing.Any, rows: collections.abc.Sequence[int] | None = None, "
-          "pool: ThreadPool | None = None) -> None"),
+          "pool: ThreadPool | None = None, shown: collections.abc.Sequence[State | None] | None = None) -> None"),
       "The masks of states [B], each of its own constraint [B], see Constraint.fill_masks.");
 }
 

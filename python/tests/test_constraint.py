@@ -277,6 +277,45 @@ def test_threads_and_batches(vocabulary, tools):
     assert threaded == [walk(seed) for seed in range(12)]
 
 
+def test_a_batch_over_rows_with_shown_masks_equals_a_new_batch(vocabulary, tools):
+    constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
+    generator, words = random.Random(4), vocabulary.mask_words
+    states: list = [constraint.initial()] * 8
+    shown: list = [None] * 8
+    held = np.full((8, words), 3, np.int32)
+    for step in range(40):
+        fresh = np.zeros((8, words), np.int32)
+        constraint.fill_masks(states, fresh)
+        if step % 2:
+            td.fill_masks([constraint] * 8, states, held, shown=shown)
+        else:
+            constraint.fill_masks(states, held, shown=shown)
+        assert (held == fresh).all(), step
+        shown = [None if generator.random() < 0.1 else state for state in states]
+        states = [state if constraint.is_finished(state) else
+                  constraint.advance(state, generator.choice(sorted(allowed(row, vocabulary.size))))
+                  for state, row in zip(states, fresh)]
+    with pytest.raises(td.Error) as error:
+        constraint.fill_masks(states, held, shown=[None])
+    assert error.value.where == "shown"
+
+
+def test_prepare_computes_masks_ahead_and_changes_none(vocabulary, tools):
+    tool = {"name": "prepared_tool", "parameters": {"type": "object", "properties": {"a": {"type": "integer"},
+                                                                                      "b": {"enum": ["x", "y"]}}}}
+    constraint = td.tool_calls(vocabulary, [*tools, tool], "hermes", choice="required")
+    assert constraint.prepare(max_masks=0) == 0
+    assert constraint.prepare(max_masks=200) > 20
+    assert constraint.prepare(max_masks=200) == 0
+    state = constraint.advance_bytes(constraint.initial(), b'<tool_call>\n{"name": "prepared_tool", "arguments": {"')
+    assert constraint.prepare(state, pool=td.ThreadPool(1)) == 0  # in the background
+    row = np.zeros(vocabulary.mask_words, np.int32)
+    for byte in b'a": 12, "b": "x"}}\n</tool_call>':
+        constraint.fill_mask(state, row)
+        assert allowed(row, vocabulary.size) == {t for t in range(vocabulary.size) if constraint.advance(state, t)}
+        state = constraint.advance_bytes(state, bytes([byte]))
+
+
 def test_batches_are_checked_before_they_are_written(vocabulary):
     constraint = td.regex(vocabulary, "ab*")
     state, words = constraint.initial(), constraint.mask_words

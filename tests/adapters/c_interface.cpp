@@ -455,6 +455,35 @@ TEST_CASE(
   CHECK(only == std::vector{0, 0});  // then it may end
 }
 
+TEST_CASE("td_prepare makes masks ahead, on the calling thread or in the background") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(5);
+  const td::VocabularyIndex index(tokens);
+  const Vocabulary vocabulary = make_vocabulary(tokens);
+  for (const Kind& kind : kinds(index)) {
+    const Constraint made = make_constraint(vocabulary.get(), kind.specification);
+    const td_state begin  = initial(made.get());
+    std::size_t masks     = 99;
+    const auto prepare    = [&](td_pool* pool, std::size_t most, std::size_t* out) {
+      require_ok([&](td_error** e) { return td_prepare(pool, made.get(), &begin, most, out, e); });
+    };
+    prepare(nullptr, 1, &masks);
+    CHECK(masks <= 1);  // another kind may share the state
+    td_pool* pool = nullptr;
+    REQUIRE(td_pool_make(1, &pool, nullptr) == TD_OK);
+    prepare(pool, 30, &masks);
+    CHECK(masks == 0);
+    prepare(pool, 30, nullptr);
+    td_pool_free(pool);  // stops it
+    prepare(nullptr, 30, &masks);
+    CHECK(masks < 30);
+    prepare(nullptr, 30, &masks);
+    CHECK(masks == 0);
+  }
+  CHECK(told([&](td_error** e) {
+          return td_prepare(nullptr, nullptr, nullptr, 1, nullptr, e);
+        }).where == "constraint");
+}
+
 TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number of threads") {
   const td::Vocabulary tokens = td::test::random_vocabulary(5);
   const td::VocabularyIndex index(tokens);
@@ -494,6 +523,27 @@ TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number o
       const auto row = words.begin() + static_cast<std::ptrdiff_t>(rows[i] * stride);
       CHECK(std::equal(expected.begin(), expected.end(), row));
     }
+    // The rows hold these masks; now they become those of other states.
+    std::vector<td_state> next(states.size());
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      Words mask = mask_of(constraints[i], states[i], width);
+      std::vector<td::TokenId> tokens_allowed;
+      td::ConstMaskView(mask).for_each([&](td::TokenId t) { tokens_allowed.push_back(t); });
+      const td::TokenId token = tokens_allowed[i % tokens_allowed.size()];
+      REQUIRE(td_advance(constraints[i], &states[i], token, &next[i], nullptr) == TD_OK);
+    }
+    std::vector<td_state> shown = states;
+    shown[7]                    = td_state{};
+    batch.states                = next.data();
+    batch.shown                 = shown.data();
+    require_ok([&](td_error** error) { return td_fill_masks(raw, &batch, error); });
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const Words expected = mask_of(constraints[i], next[i], width);
+      const auto row       = words.begin() + static_cast<std::ptrdiff_t>(rows[i] * stride);
+      CHECK(std::equal(expected.begin(), expected.end(), row));
+    }
+    batch.states       = states.data();
+    batch.shown        = nullptr;
     const auto refused = [&](auto change) {
       td_mask_batch wrong = batch;
       change(wrong);
@@ -506,7 +556,7 @@ TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number o
     CHECK(refused([&](auto& b) { b.row_words = width - 1; }).where == "row_words");
     CHECK(refused([&](auto& b) { b.states = nullptr; }).where == "states");
     CHECK(refused([&](auto& b) { b.struct_size = 8; }).where == "batch.struct_size");
-    CHECK(refused([&](auto& b) { b = {sizeof b, {}, {}, 0, {}, {}, 0, 0}; }).code == TD_OK);
+    CHECK(refused([&](auto& b) { b = {sizeof b, {}, {}, 0, {}, {}, 0, 0, {}}; }).code == TD_OK);
 
     const td_constraint* regex = all[4].get();
     const auto token           = [&](const char* bytes) { return *tokens.find(bytes); };
@@ -831,7 +881,8 @@ TEST_CASE("td functions allow threads to share a constraint, a pool and a compil
         Words words(width);
         for (int step = 0; step < 10; ++step) {
           td_mask_batch batch{
-              sizeof batch, constraints.data(), states.data(), 1, nullptr, words.data(), 1, width};
+              sizeof batch, constraints.data(), states.data(), 1, nullptr, words.data(), 1, width,
+              nullptr};
           if (td_fill_masks(pool, &batch, nullptr) != TD_OK) ++failed;
           std::vector<td::TokenId> all;
           td::ConstMaskView(words).for_each([&](td::TokenId token) { all.push_back(token); });
@@ -1109,7 +1160,8 @@ class RandomCalls {
                       one_of(2) ? nullptr : order.data(),
                       seldom_null(words.data()),
                       one_of(20) ? rows / 2 : rows,
-                      width};
+                      width,
+                      one_of(2) ? nullptr : states.data()};
     if (one_of(40)) all.struct_size = below(99);
     return td_fill_masks(one_of(2) ? nullptr : pool_, seldom_null(&all), error);
   }

@@ -309,3 +309,36 @@ TEST_CASE("Constraint::fill_mask over random grammars allows exactly what the au
   CHECK(states >= test::cases(1000));
   CHECK(mixed > 50);
 }
+
+TEST_CASE("Constraint::update_mask writes the mask of a state, whatever the row shows") {
+  const Vocabulary vocabulary = test::random_vocabulary(3);
+  const VocabularyIndex index(vocabulary);
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const Sample one = sample(seed), two = sample(seed + 1);
+    const Constraint constraint(index, one.grammar.rooted(one.root)),
+        other(index, two.grammar.rooted(two.root));
+    const Constraint foreign(VocabularyIndex(vocabulary), one.grammar.rooted(one.root));
+    std::vector<Constraint::State> states{constraint.initial(), other.initial(), foreign.initial(),
+                                          Constraint::State{}};
+    TokenMask mask(vocabulary.size()), expected(vocabulary.size());
+    std::vector<Constraint::State> own{constraint.initial()};
+    while (own.size() < 30) {
+      const auto from = own[random() % own.size()];
+      if (constraint.is_finished(from)) continue;
+      own.push_back(constraint.advance(from, choose(constraint, from, random)).value());
+    }
+    states.insert(states.end(), own.begin(), own.end());
+    for (int i = 0; i < 60; ++i) {
+      const auto shown = states[random() % states.size()], to = own[random() % own.size()];
+      const Constraint& owner = shown == foreign.initial() ? foreign : constraint;
+      if (shown != Constraint::State{}) owner.fill_mask(shown, mask.words());
+      constraint.update_mask(shown, to, mask.words());
+      constraint.fill_mask(to, expected.words());
+      REQUIRE(mask == expected);
+    }
+    std::vector<std::uint32_t> few(3);
+    CHECK_THROWS_AS(constraint.update_mask(own[0], own[0], few), Error);
+  }
+}

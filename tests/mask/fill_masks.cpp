@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +35,9 @@ struct Thirds {
     const auto t = static_cast<std::uint32_t>(token);
     if (t % 3 != state.sum % 3) return std::nullopt;
     return State{state.sum + t + 1};
+  }
+  void update_mask(State shown, State state, MaskView words) const {
+    if (shown.sum % 3 != state.sum % 3) fill_mask(state, words);
   }
   void fill_mask(State state, MaskView words) const {
     if (words.size() != (size + 31) / 32) throw Error(Errc::shape_mismatch, "", "another row");
@@ -184,4 +188,23 @@ TEST_CASE("fill_masks refuses buffers of the wrong size and parents out of order
   CHECK(words == before);
   fill_masks(constraint, std::vector<State>{}, MaskView{});
   CHECK(fill_masks(constraint, TreeNodes<State>{}, MaskView{}).empty());
+}
+
+TEST_CASE("update_masks passes each row its shown and its new state, on one thread or several") {
+  const Thirds constraint{67};
+  const auto states = some_states(constraint, 3);
+  auto shown        = states;
+  std::shuffle(shown.begin(), shown.end(), std::mt19937(4));
+  auto words = masks_one_by_one(constraint, shown);
+  ThreadPool pool(2);
+  update_masks(constraint, shown, states, words, pool);
+  CHECK(words == masks_one_by_one(constraint, states));
+  update_masks(constraint, states, shown, words);
+  CHECK(words == masks_one_by_one(constraint, shown));
+  const std::span<const State> fewer = std::span(shown).first(3);
+  check_invalid([&] { update_masks(constraint, fewer, states, words); });
+  check_invalid([&] {
+    update_masks(constraint, shown, states, MaskView(std::span(words).first(words.size() - 1)));
+  });
+  CHECK(words == masks_one_by_one(constraint, shown));
 }

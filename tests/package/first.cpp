@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tooldecode/constrain.hpp>
+#include <tooldecode/core/thread_pool.hpp>
 
 namespace td = tooldecode;
 
@@ -90,6 +91,11 @@ bool batch() {
   std::vector<std::int32_t> masks(states.size() * words);  // [B, ceil(V / 32)]
   td::fill_masks(calls, states, masks);
   //! [batch]
+
+  //! [prepare]
+  td::ThreadPool idle(1);
+  idle.submit([calls] { (void)calls.grammar().prepare(calls.initial()); });
+  //! [prepare]
 
   //! [tree]
   const std::vector<std::size_t> parents{0, 0, 1};        // of each node; node 0 is the root

@@ -312,6 +312,11 @@ class Constrained {
     }
     return state;
   }
+  /// The state whose mask a row holds; State{} unless it is of this constraint's memory.
+  [[nodiscard]] State take_shown(const td_state& given) const {
+    const auto memory = static_cast<std::uint32_t>(given.words[0] >> 32);
+    return memory == constraint_.initial().memory ? take(given) : State{};
+  }
 
  private:
   [[nodiscard]] bool is_made(State state) const {
@@ -351,12 +356,13 @@ struct MaskRows {
     throw Refusal(TD_ERROR_SHAPE_MISMATCH, "row_words",
                   "must be " + std::to_string(constraint.words()) + " or more");
   }
-  /// Writes the mask of a state; without a state, an empty mask.
+  /// Writes the mask of a state into a row that holds that of `shown`; without a state, an empty
+  /// mask.
   void fill(std::size_t row, const Constrained& constraint,
-            const std::optional<Constrained::State>& state) const {
+            const std::optional<Constrained::State>& state, Constrained::State shown = {}) const {
     const std::span<std::uint32_t> all(words + row * width, width);
     const std::size_t used = state ? constraint.words() : 0;
-    if (state) constraint.constraint().fill_mask(*state, MaskView(all.first(used)));
+    if (state) constraint.constraint().update_mask(shown, *state, MaskView(all.first(used)));
     std::fill(all.begin() + static_cast<std::ptrdiff_t>(used), all.end(), 0U);
   }
 };

@@ -400,12 +400,13 @@ td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** erro
     require_array(all.states, all.count, "states");
     require_array(all.words, all.count, "words");
     const MaskRows rows{all.words, all.row_words};
-    std::vector<Constrained::State> states(all.count);
+    std::vector<Constrained::State> states(all.count), shown(all.count);
     std::vector<bool> is_taken(all.count == 0 ? 0 : all.row_count);
     for (std::size_t i = 0; i < all.count; ++i) {
       const Constrained& shared = shared_of(all.constraints[i]);
       rows.require_width(shared);
-      states[i]             = shared.take(all.states[i]);
+      states[i] = shared.take(all.states[i]);
+      if (all.shown != nullptr) shown[i] = shared.take_shown(all.shown[i]);
       const std::size_t row = all.rows == nullptr ? i : all.rows[i];
       if (row >= all.row_count || is_taken[row]) {
         throw Refusal(TD_ERROR_SHAPE_MISMATCH, "rows/" + std::to_string(i),
@@ -414,8 +415,28 @@ td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** erro
       is_taken[row] = true;
     }
     run(pool, all.count, [&](std::size_t i) {
-      rows.fill(all.rows == nullptr ? i : all.rows[i], all.constraints[i]->shared, states[i]);
+      rows.fill(all.rows == nullptr ? i : all.rows[i], all.constraints[i]->shared, states[i],
+                shown[i]);
     });
+    return TD_OK;
+  });
+}
+td_code td_prepare(td_pool* pool, const td_constraint* constraint, const td_state* state,
+                   size_t max_masks, size_t* masks, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const auto from           = state_of(shared, state);
+    if (masks != nullptr) *masks = 0;
+    if (pool != nullptr) {
+      tooldecode::ThreadPool& threads = pool->shared.threads();
+      threads.submit([copy = shared.constraint(), from, max_masks, &threads] {
+        (void)copy.prepare(from, {.max_masks = max_masks, .cancelled = &threads.is_stopping()});
+      });
+      return TD_OK;
+    }
+    const std::size_t made = shared.constraint().prepare(from, {.max_masks = max_masks});
+    if (masks != nullptr) *masks = made;
     return TD_OK;
   });
 }

@@ -412,6 +412,9 @@ typedef struct td_mask_batch {
   uint32_t* words;    /**< [row_count, row_words]; rows that are not listed are unchanged */
   size_t row_count;   /**< B or more */
   size_t row_words;   /**< W or more; words after a mask are set to zero */
+  /** [count] the state whose mask each row holds already, so that only what differs is written;
+   * zeros, or a state of other memory: unknown. May be null. */
+  const td_state* shown;
 } td_mask_batch;
 
 /** Writes the masks of a batch. Everything is checked before anything is written. A pool pays off
@@ -419,6 +422,15 @@ typedef struct td_mask_batch {
  *
  * pool  shares the work with the calling thread; null: this thread does all of it */
 TOOLDECODE_C_API td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** error);
+
+/** Computes masks that texts after a state are likely to need, `max_masks` of them at most, to call
+ * while a prompt is read. Other threads that use the constraint do not wait for it.
+ *
+ * pool   computes in the background until it is freed; null: this thread does, for 100 ms at most
+ * masks  output: how many were made, 0 with a pool; may be null */
+TOOLDECODE_C_API td_code td_prepare(td_pool* pool, const td_constraint* constraint,
+                                    const td_state* state, size_t max_masks, size_t* masks,
+                                    td_error** error);
 
 /** A draft tree after a state, and the memory for the masks of its nodes. Node 0 is the root: its
  * state is given; its token and parent are not read. */

@@ -14,12 +14,14 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/prepare_masks.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
 namespace mask {
+struct MaskEntry;
 class SharedStates;
 class StatesReset;
 }  // namespace mask
@@ -92,6 +94,15 @@ class Constraint {
   ///
   /// Errors: Error{invalid_option} where `words` is not of ceil(V / 32) words.
   void fill_mask(State state, MaskView words) const;
+  /// The same where the words hold the mask of `shown`, a state of this constraint or of another
+  /// one: writes what differs, often a few words, and all of them if `shown` is of other memory,
+  /// such as State{}.
+  void update_mask(State shown, State state, MaskView words) const;
+
+  /// Computes masks that texts after a state are likely to need, to call on an idle thread while a
+  /// prompt is read, say. Returns how many it made. Other threads do not wait for it; see
+  /// prepare_masks.
+  std::size_t prepare(State state, const PrepareOptions& options = {}) const;
 
   /// Whether the text may end here, so that an end token is allowed.
   [[nodiscard]] bool is_accepting(State state) const;
@@ -111,6 +122,8 @@ class Constraint {
   static constexpr State finished{~std::uint32_t{0}, 0};
 
   [[nodiscard]] State state(std::uint32_t id) const noexcept;
+  [[nodiscard]] const mask::MaskEntry& entry(State state) const;
+  void require_words(MaskView words) const;
   void use(std::shared_ptr<mask::SharedStates> states);
   static grammar::StoredId compile(mask::SharedStates& states, const Grammar& grammar);
 

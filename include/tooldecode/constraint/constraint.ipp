@@ -15,6 +15,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/mask/mask_builder.hpp>
+#include <tooldecode/mask/prepare_masks.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
@@ -91,24 +92,44 @@ TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance_bytes(
   return next ? std::optional(this->state(*next)) : std::nullopt;
 }
 
+TOOLDECODE_INLINE void Constraint::require_words(MaskView words) const {
+  if (words.size() == mask_word_count(vocabulary_size())) return;
+  throw Error(Errc::invalid_option, "words", words.size(),
+              "must be ceil(V / 32) words: " + std::to_string(mask_word_count(vocabulary_size())));
+}
+
+TOOLDECODE_INLINE const mask::MaskEntry& Constraint::entry(State state) const {
+  const grammar::Automaton::State id = automaton().representative(automaton_state(state));
+  return states_->mask(id, [&] {
+    const BuildBudget budget = cache_.mask_budget();
+    return mask::MaskBuilder(*states_, vocabulary_size()).build(id);
+  });
+}
+
 TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const {
-  if (words.size() != mask_word_count(vocabulary_size())) {
-    throw Error(
-        Errc::invalid_option, "words", words.size(),
-        "must be ceil(V / 32) words: " + std::to_string(mask_word_count(vocabulary_size())));
-  }
+  require_words(words);
   if (state == finished) {
     words.clear();
   } else {
-    const grammar::Automaton::State id = automaton().representative(automaton_state(state));
-    const auto build                   = [&] {
-      const BuildBudget budget = cache_.mask_budget();
-      return mask::MaskBuilder(*states_, vocabulary_size()).build(id);
-    };
-    states_->mask(id, build).fill(words);
+    entry(state).fill(words);
   }
   if (!is_accepting(state)) return;
   for (const TokenId token : vocabulary().end_tokens()) words.insert(token);
+}
+
+TOOLDECODE_INLINE void Constraint::update_mask(State shown, State state, MaskView words) const {
+  if (state == finished || shown.memory != state.memory) return fill_mask(state, words);
+  require_words(words);
+  entry(state).update(entry(shown), words);
+  const bool may_end = is_accepting(state);
+  for (const TokenId token : vocabulary().end_tokens()) {
+    may_end ? words.insert(token) : words.erase(token);
+  }
+}
+
+TOOLDECODE_INLINE std::size_t Constraint::prepare(State state,
+                                                  const PrepareOptions& options) const {
+  return state == finished ? 0 : mask::prepare_masks(*states_, automaton_state(state), options);
 }
 
 TOOLDECODE_INLINE bool Constraint::is_accepting(State state) const {

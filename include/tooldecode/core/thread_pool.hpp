@@ -66,6 +66,9 @@ class ThreadPool {
   /// Runs a task later, after those submitted before; it must not throw.
   void submit(std::function<void()> task);
 
+  /// True once the destructor waits for the tasks, so that a long task can end early.
+  [[nodiscard]] const std::atomic<bool>& is_stopping() const noexcept { return stopping_; }
+
  private:
   // Helpers may hold a job after it is over; they then do not touch its task.
   class Job {
@@ -97,7 +100,7 @@ class ThreadPool {
   std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace tooldecode

@@ -17,6 +17,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
+#include <tooldecode/core/wanted_mutex.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
@@ -121,7 +122,7 @@ class Automaton {
     void charge();
 
     const Automaton& automaton_;
-    std::lock_guard<std::mutex> lock_;
+    std::lock_guard<core::WantedMutex> lock_;
     Positions::Frames& frames_;
     std::uint64_t charged_;  // part of `work`
   };
@@ -132,6 +133,9 @@ class Automaton {
 
   /// A pointer per state for the layer above, such as the state's mask; initially null.
   [[nodiscard]] std::atomic<const void*>& attachment(State state) const noexcept;
+
+  /// Who waits for the lock; the layer above may share it.
+  [[nodiscard]] core::Waiters& waiters() const noexcept { return waiters_; }
 
   [[nodiscard]] const NodeStore& nodes() const noexcept { return positions_.nodes(); }
   [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept;
@@ -166,7 +170,8 @@ class Automaton {
   std::uint32_t horizon_;
   State initial_ = 0;
 
-  mutable std::mutex mutex_;  // guards growth of the following
+  mutable core::Waiters waiters_;
+  mutable core::WantedMutex mutex_{waiters_};  // guards growth of the following
   mutable Positions positions_;
   mutable TextLengths lengths_{positions_};
   mutable core::StableVector<Record> records_;

@@ -39,24 +39,17 @@ struct TreeNodes {
 
 namespace detail {
 
-/// Writes the mask of `state_of(i)` into row i; zeros if it returns null.
-template <ConstraintPolicy C, class StateOf, class Execute>
-void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskView words,
-                    Execute& execute) {
+/// Calls `write(i, row)` for each row.
+template <ConstraintPolicy C, class Execute, class Write>
+void for_mask_rows(const C& constraint, std::size_t rows, MaskView words, Execute& execute,
+                   const Write& write) {
   const std::size_t width = mask_word_count(constraint.vocabulary_size());
   if (rows == 0 ? !words.empty() : words.size() % rows != 0 || words.size() / rows != width) {
     throw Error(Errc::invalid_option, "words", words.size(),
                 "must be ceil(V / 32) for each mask: " + std::to_string(rows) + " x " +
                     std::to_string(width));
   }
-  execute(rows, [&](std::size_t i) {
-    const MaskView row = words.subspan(i * width, width);
-    if (const auto* state = state_of(i)) {
-      constraint.fill_mask(*state, row);
-    } else {
-      std::fill(row.begin(), row.end(), 0U);
-    }
-  });
+  execute(rows, [&](std::size_t i) { write(i, MaskView(words.subspan(i * width, width))); });
 }
 
 }  // namespace detail
@@ -73,8 +66,26 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
 template <ConstraintPolicy C, class Execute = InOrder>
 void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskView words,
                 Execute&& execute = {}) {
-  detail::fill_mask_rows(
-      constraint, states.size(), [states](std::size_t i) { return &states[i]; }, words, execute);
+  detail::for_mask_rows(constraint, states.size(), words, execute,
+                        [&](std::size_t i, MaskView row) { constraint.fill_mask(states[i], row); });
+}
+
+/// The same where row i holds the mask of `shown[i]`, or anything if that is State{}: writes what
+/// differs, so that a row costs what its state changes and not V / 32 words.
+///
+/// \par Shapes  shown [B], states [B], words [B, ceil(V / 32)]
+template <ConstraintPolicy C, class Execute = InOrder>
+  requires requires(const C& c, typename C::State s, MaskView words) { c.update_mask(s, s, words); }
+void update_masks(const C& constraint, std::span<const typename C::State> shown,
+                  std::span<const typename C::State> states, MaskView words,
+                  Execute&& execute = {}) {
+  if (shown.size() != states.size()) {
+    throw Error(Errc::invalid_option, "shown", shown.size(),
+                "must be one for each state: " + std::to_string(states.size()));
+  }
+  detail::for_mask_rows(
+      constraint, states.size(), words, execute,
+      [&](std::size_t i, MaskView row) { constraint.update_mask(shown[i], states[i], row); });
 }
 
 /// Writes the mask of each node of a draft tree into its row and returns the nodes' states:
@@ -108,9 +119,13 @@ std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
       states[i] = constraint.advance(*parent, token);
     }
   }
-  detail::fill_mask_rows(
-      constraint, nodes, [&states](std::size_t i) { return states[i] ? &*states[i] : nullptr; },
-      words, execute);
+  detail::for_mask_rows(constraint, nodes, words, execute, [&](std::size_t i, MaskView row) {
+    if (states[i]) {
+      constraint.fill_mask(*states[i], row);
+    } else {
+      row.clear();
+    }
+  });
   return states;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
@@ -108,6 +109,8 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
   const std::size_t k = class_number();
   std::vector<Visit> work{{root, start, 0, plain_ || bounded_}};
   for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
+    // Slices are shared, so nobody is charged for them, but they can be cancelled.
+    if (i % 256 == 0) BuildBudget::spend(0);
     const auto [node, state, units, plain] = work[i];
     const auto [first, last]               = trie.children(node);
     for (auto child = first; child < last; ++child) {

@@ -49,6 +49,8 @@ class MaskParts {
   };
 
   void spill();
+  // Erases the tokens that are added as well from those removed, ascending.
+  void keep_added(std::vector<TokenId>& removed) const;
 
   std::size_t vocabulary_size_;
   std::vector<Base> bases_;

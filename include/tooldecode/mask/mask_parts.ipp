@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -75,15 +76,10 @@ TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
     if (!bases_.empty()) {
       entry.base    = bases_[0].mask;
       entry.removed = std::move(bases_[0].removed);
-      if (!entry.removed.empty()) std::sort(added_.begin(), added_.end());
-      std::erase_if(entry.removed, [&](TokenId token) {
-        return std::binary_search(added_.begin(), added_.end(), token);
-      });
+      keep_added(entry.removed);
       std::erase_if(added_, [&](TokenId token) { return entry.base->contains(token); });
     }
     if (entry.removed.size() <= max_listed) {
-      std::sort(added_.begin(), added_.end());
-      added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
       entry.added.assign(added_.begin(), added_.end());
       return entry;
     }
@@ -98,6 +94,23 @@ TOOLDECODE_INLINE MaskEntry MaskParts::entry() && {
   entry.base = spilled_.get();
   entry.own  = std::move(spilled_);
   return entry;
+}
+
+TOOLDECODE_INLINE void MaskParts::keep_added(std::vector<TokenId>& removed) const {
+  if (removed.empty() || added_.empty()) return;
+  // Most added tokens are not removed, which a table of their last bits tells at once.
+  std::bitset<4096> listed;
+  const auto bit = [](TokenId token) { return static_cast<std::uint32_t>(token) % 4096; };
+  for (const TokenId token : removed) listed.set(bit(token));
+  std::vector<TokenId> both;
+  for (const TokenId token : added_) {
+    if (listed[bit(token)] && std::binary_search(removed.begin(), removed.end(), token)) {
+      both.push_back(token);
+    }
+  }
+  std::sort(both.begin(), both.end());
+  std::erase_if(removed,
+                [&](TokenId token) { return std::binary_search(both.begin(), both.end(), token); });
 }
 
 TOOLDECODE_INLINE void MaskParts::spill() {

@@ -15,6 +15,7 @@
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/core/wanted_mutex.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
 #include <tooldecode/mask/token_classes.hpp>
@@ -31,9 +32,11 @@ struct MaskEntry {
   const TokenMask* base = nullptr;
   std::unique_ptr<const TokenMask> own{};  ///< owns `base` unless a slice does
   std::vector<TokenId> removed{};
-  std::vector<TokenId> added{};
+  std::vector<TokenId> added{};  ///< in any order, perhaps twice
 
   void fill(MaskView words) const noexcept;
+  /// The same where the words are those of `shown`: writes what differs.
+  void update(const MaskEntry& shown, MaskView words) const noexcept;
 };
 
 class StatesReset;
@@ -62,6 +65,8 @@ class SharedStates {
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
   [[nodiscard]] const core::ByteTrie& trie() const noexcept { return *trie_; }
+  /// Who waits for a lock of the states.
+  [[nodiscard]] const core::Waiters& waiters() const noexcept { return automaton_.waiters(); }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
   [[nodiscard]] grammar::Automaton& automaton() noexcept { return automaton_; }
   [[nodiscard]] const grammar::Automaton& automaton() const noexcept { return automaton_; }
@@ -118,7 +123,8 @@ class SharedStates {
   grammar::Automaton automaton_;
   mutable TransitionCache transitions_;
 
-  mutable std::mutex mutex_;  // guards the following; taken after the automaton's, never before it
+  // Guards the following; taken after the automaton's, never before it.
+  mutable core::WantedMutex mutex_{automaton_.waiters()};
   mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
   mutable std::map<std::tuple<std::size_t, text::Dfa::State, core::ByteTrie::NodeIndex>, Slice>
       slices_;

@@ -38,6 +38,22 @@ TOOLDECODE_INLINE void MaskEntry::fill(MaskView words) const noexcept {
   for (const TokenId token : added) words.insert(token);
 }
 
+TOOLDECODE_INLINE void MaskEntry::update(const MaskEntry& shown, MaskView words) const noexcept {
+  if (&shown == this) return;
+  const auto listed = [](const MaskEntry& entry) {
+    return entry.removed.size() + entry.added.size();
+  };
+  // A listed token costs about as much as four words.
+  if (base != shown.base || 4 * (listed(*this) + listed(shown)) > words.size()) return fill(words);
+  const auto restore = [&](TokenId token) {
+    base != nullptr && base->contains(token) ? words.insert(token) : words.erase(token);
+  };
+  for (const TokenId token : shown.removed) restore(token);
+  for (const TokenId token : shown.added) restore(token);
+  for (const TokenId token : removed) words.erase(token);
+  for (const TokenId token : added) words.insert(token);
+}
+
 TOOLDECODE_INLINE SharedStates::SharedStates(const Vocabulary& vocabulary,
                                              const core::ByteTrie& trie,
                                              const TokenClasses& classes)

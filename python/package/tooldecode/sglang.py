@@ -163,6 +163,8 @@ class ToolDecodeBackend(_Masks, BaseGrammarBackend):
             constraint = build(self.vocabulary, kind, text, self._whitespace)
         except ValueError as error:  # includes tooldecode.Error
             return InvalidGrammarObject(str(error))
+        if self.pool is not None:  # while the prompt is read
+            constraint.prepare(pool=self.pool)
         return ToolDecodeGrammar(constraint, self, (kind, text), GrammarStats(dispatch_type=name))
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:

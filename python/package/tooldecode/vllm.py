@@ -4,7 +4,8 @@
 
 vLLM finds `register` through its entry point in every process. Optional settings are a dictionary under the key
 "tooldecode" of --additional-config: `whitespace`, most bytes of optional white space in JSON (40), and `memory_bytes`,
-the memory limit of masks and states (512 MiB).
+the memory limit of masks and states (512 MiB); `prepare`, whether masks are computed ahead on a thread of their own
+while a request's prompt is read (True).
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from . import Constraint
+from . import Constraint, ThreadPool
 from ._engine import Answer, array_of, build, vocabulary_of
 
 if TYPE_CHECKING:
@@ -87,9 +88,11 @@ class ToolDecodeBackend(StructuredOutputBackend):
         options = dict((config.get(NAME) if isinstance(config, dict) else None) or {})
         self._whitespace = options.pop("whitespace", 40)
         memory_bytes = options.pop("memory_bytes", 0)
+        # A thread of its own: masks are computed while the request's prompt is read.
+        self._pool = ThreadPool(1) if options.pop("prepare", True) else None
         if options:
             raise ValueError(f"additional_config/{NAME}/{next(iter(options))}: unknown; "
-                             "the options are whitespace and memory_bytes")
+                             "the options are whitespace, memory_bytes and prepare")
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
         self._known: collections.OrderedDict[tuple[str, str], Constraint] = collections.OrderedDict()
         self._lock = threading.Lock()  # several threads compile
@@ -113,6 +116,8 @@ class ToolDecodeBackend(StructuredOutputBackend):
                 self._known.move_to_end(key)
         if constraint is None:
             constraint = build(self.vocabulary, *key, self._whitespace)
+            if self._pool is not None:
+                constraint.prepare(pool=self._pool)
             with self._lock:
                 self._known[key] = constraint
                 if len(self._known) > _MOST_KNOWN:
