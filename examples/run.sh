@@ -32,7 +32,7 @@ install_packages g++ cmake make ninja-build pkg-config libeigen3-dev libpcre2-de
   libcpp-httplib-dev zlib1g-dev
 engine=()
 case $model in
-  smollm2 | gemma3 | *.gguf)
+  smollm2 | gemma3 | qwen-coder-0.5b | qwen-coder-1.5b | *.gguf)
     config=$(bash examples/llama_cpp.sh)
     engine=(-DTOOLDECODE_LLAMA_CPP=ON "-Dllama_DIR=$config")
     case $model in *.gguf) ;; *) bash examples/models.sh "$model" > /dev/null ;; esac

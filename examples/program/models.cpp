@@ -19,7 +19,8 @@ namespace program {
 void add_model_options(Command& sub, ModelOptions& options) {
   sub.option("--model", options.name,
              "directory with config.json, model.safetensors and tokenizer.json; or, where the "
-             "program was built with llama.cpp, a GGUF file, smollm2 or gemma3")
+             "program was built with llama.cpp, a GGUF file, smollm2, gemma3, "
+             "qwen-coder-0.5b or qwen-coder-1.5b")
       .shows_default();
   sub.option("--threads", options.threads,
              "of a GGUF file's model; as many as there are cores, where nothing is said")
@@ -40,8 +41,11 @@ void add_model_options(Command& sub, ModelOptions& options) {
 
 std::filesystem::path model_file(const std::string& name) {
   using Known = std::pair<std::string_view, std::string_view>;
-  static constexpr std::array<Known, 2> known{
-      {{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"}, {"gemma3", "gemma-3-270m.Q4_K_M.gguf"}}};
+  static constexpr std::array<Known, 4> known{
+      {{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+       {"gemma3", "gemma-3-270m.Q4_K_M.gguf"},
+       {"qwen-coder-0.5b", "Qwen2.5-Coder-0.5B-Instruct.Q4_K_M.gguf"},
+       {"qwen-coder-1.5b", "Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf"}}};
   const auto found = std::ranges::find(known, name, &Known::first);
   if (found == known.end()) return name;
   const std::filesystem::path file = cache_folder() / "models" / found->second;
