@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
@@ -381,14 +380,9 @@ TOOLDECODE_INLINE Grammar parse_grammar(std::string_view text, std::string_view 
 namespace tooldecode {
 
 TOOLDECODE_INLINE Grammar Grammar::ebnf(std::string_view text, const EbnfOptions& options) {
-  const BuildBudget budget(options.limits);
-  try {
-    Grammar grammar = ebnf::parse_grammar(text, options.root, options.vocabulary);
-    grammar.origin_ = Origin{options.limits};
-    return grammar;
-  } catch (const Error& error) {
-    throw error.at_line(text);
-  }
+  return build(
+      {options.limits}, [&] { return ebnf::parse_grammar(text, options.root, options.vocabulary); },
+      text);
 }
 
 }  // namespace tooldecode
