@@ -334,13 +334,9 @@ TOOLDECODE_INLINE char32_t GrammarReader::escape() {
 TOOLDECODE_INLINE char32_t GrammarReader::hex(int digits, std::size_t begin) {
   std::uint32_t value = 0;
   for (; digits > 0; --digits, ++at_) {
-    const char c    = at_ < text_.size() ? text_[at_] : ' ';
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) fail("a hexadecimal digit is missing");
-    value = value << 4 | static_cast<std::uint32_t>(digit);
+    const auto digit = text::hex_digit(at_ < text_.size() ? text_[at_] : ' ');
+    if (!digit) fail("a hexadecimal digit is missing");
+    value = value << 4 | *digit;
   }
   if (value > text::CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
     fail("an escape that is no character", begin);

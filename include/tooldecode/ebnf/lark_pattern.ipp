@@ -385,12 +385,9 @@ TOOLDECODE_INLINE char32_t LarkPattern::hex(std::size_t digits, std::size_t begi
   const std::string_view written = text_.substr(at_, end - at_);
   std::uint32_t value            = 0;
   for (const char c : written) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) fail("a hexadecimal digit is missing", begin);
-    value = value << 4 | static_cast<std::uint32_t>(digit);
+    const auto digit = text::hex_digit(c);
+    if (!digit) fail("a hexadecimal digit is missing", begin);
+    value = value << 4 | *digit;
   }
   if (value > Set::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
     fail("an escape that is no character", begin);

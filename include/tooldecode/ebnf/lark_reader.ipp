@@ -482,13 +482,9 @@ TOOLDECODE_INLINE std::string LarkReader::string() {
 TOOLDECODE_INLINE char32_t LarkReader::hex(int digits) {
   std::uint32_t value = 0;
   for (; digits > 0; --digits, ++at_) {
-    const char c    = peek();
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) fail("a hexadecimal digit is missing");
-    value = value << 4 | static_cast<std::uint32_t>(digit);
+    const auto digit = text::hex_digit(peek());
+    if (!digit) fail("a hexadecimal digit is missing");
+    value = value << 4 | *digit;
   }
   return value;
 }
