@@ -70,8 +70,7 @@ TEST_CASE(
     for (int step = 0; step < 4 && !constraint.is_finished(state); ++step) {
       const auto id = constraint.automaton_state(state);
       Guide guide{index.trie(), static_cast<Guide::NodeIndex>(maker.random() % 5)};
-      constraint::TokenWalk<Guide> walk(constraint, guide);
-      walk(id, std::size_t{0});
+      constraint::TokenWalk<Guide>(constraint, guide)(id, std::size_t{0});
       for (Guide::NodeIndex node = 1; node < index.trie().size(); ++node) {
         INFO("text " << index.trie().text(node));
         const auto next  = constraint.automaton().advance(id, index.trie().text(node));

@@ -21,7 +21,7 @@
 namespace tooldecode::constraint {
 
 /// Walks the vocabulary's trie together with the automaton. Inside a lexeme most tokens lead to few
-/// states and need no step of the automaton.
+/// states and need no step of the automaton. It holds the automaton's lock, so keep it short-lived.
 ///
 /// A `Guide` has
 /// - `path(before, positions)`: what it knows of a text, from what it knew one byte before. Inside a
