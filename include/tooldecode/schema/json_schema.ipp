@@ -123,10 +123,6 @@ TOOLDECODE_INLINE NodeId SchemaCompiler::keyword_arguments(const Json& schema,
                                                            std::optional<std::uint32_t> mark) {
   return parts_->keyword_arguments(schema, pointer, mark);
 }
-TOOLDECODE_INLINE const std::vector<schema::Relaxation>& SchemaCompiler::relaxations()
-    const noexcept {
-  return parts_->reader().relaxations();
-}
 
 TOOLDECODE_INLINE NodeId SchemaCompiler::whitespace() const noexcept {
   return parts_->text().space();
