@@ -2,11 +2,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <thrust/execution_policy.h>
+
+#include <tooldecode/cuda/frequency_ranks.cuh>
 #include <tooldecode/cuda/pruned_head.cuh>
 
 #include "data.cuh"
@@ -29,18 +31,22 @@ template <class T>
 struct Heads {
   int vocabulary, width;
   DeviceBuffer<T> weights;       // [V] in random order
-  DeviceBuffer<TokenId> tokens;  // [V] in a random order
+  DeviceBuffer<TokenId> tokens;  // [V] by rank; the tokens' counts are random
 
   explicit Heads(const Setup& setup)
       : vocabulary(setup.is_small ? 1000 : 131'072),
         width(setup.is_small ? 256 : 4096),
         weights(normal_numbers<T>(
             2 * static_cast<std::size_t>(vocabulary) * static_cast<std::size_t>(width),
-            1 / std::sqrt(static_cast<float>(width)), 11)) {
-    std::vector<TokenId> order(static_cast<std::size_t>(vocabulary));
-    std::iota(order.begin(), order.end(), 0);
-    std::shuffle(order.begin(), order.end(), std::mt19937(12));
-    tokens = DeviceBuffer<TokenId>(order);
+            1 / std::sqrt(static_cast<float>(width)), 11)),
+        tokens(static_cast<std::size_t>(vocabulary)) {
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(vocabulary));
+    std::generate(counts.begin(), counts.end(), std::mt19937(12));
+    const DeviceBuffer<std::uint64_t> counted(counts), running(counts.size() + 1);
+    const DeviceBuffer<std::uint32_t> ranks(counts.size());
+    cuda::fill_frequency_ranks(
+        thrust::device, counted.data(), nullptr, vocabulary,
+        {.ids = tokens.data(), .ranks = ranks.data(), .running_counts = running.data()});
   }
   [[nodiscard]] int mask_words() const { return (vocabulary + 31) / 32; }
 };

@@ -63,7 +63,6 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     choice.text_schema = chat.schema;
     choice.whitespace  = static_cast<std::uint32_t>(whitespace);
     choice.limits      = {.cancelled = &cancelled_};
-    const tooldecode::BuildBudget budget({.cancelled = &cancelled_});
     const tooldecode::ToolCallFSM calls(assistant.masks, chat.tools.callable, format.format,
                                         choice);
     const std::lock_guard lock(mutex_);

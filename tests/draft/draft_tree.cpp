@@ -76,26 +76,3 @@ TEST_CASE("DraftTree::proposal is the one that was set, and empty otherwise") {
   CHECK(tree.proposal(1).probabilities == std::vector<double>{0.75, 0.25});
   CHECK(tree.proposal(2).tokens.empty());
 }
-
-TEST_CASE("to_graphviz of a draft tree escapes texts and draws the path bold") {
-  td::DraftTree tree(0);
-  tree.add(0, 1, -0.5F);
-  tree.add(0, 2, -2.0F);
-  tree.add(1, 0, -1.0F);
-  const std::vector<std::string> texts{"a\"b", "\\", "x\ny"};
-  const std::vector<std::size_t> path{1, 3};
-  CHECK(td::to_graphviz(
-            tree, [&](td::TokenId token) { return texts[static_cast<std::size_t>(token)]; },
-            path) == R"(digraph draft {
-  rankdir=LR;
-  node [shape=box, fontname=monospace];
-  n0 [label="a\"b"];
-  n1 [label="\\\n-0.5", style=bold];
-  n0 -> n1;
-  n2 [label="x\\ny\n-2"];
-  n0 -> n2;
-  n3 [label="a\"b\n-1", style=bold];
-  n1 -> n3;
-}
-)");
-}

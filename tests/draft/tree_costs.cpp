@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <random>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,29 @@
 
 namespace td = tooldecode;
 using Known  = std::vector<std::pair<std::size_t, double>>;
+
+namespace {
+
+// Notes the sizes of passes, each of which must be a chain after the text.
+struct ChainModel : td::test::RandomModel {
+  ChainModel(std::vector<td::TokenId> before, std::multiset<std::size_t>& read)
+      : RandomModel(50), text(std::move(before)), sizes(&read) {}
+
+  std::vector<td::TokenId> text;
+  std::multiset<std::size_t>* sizes;
+
+  void forward_tree(Cache& cache, std::span<const td::TokenId> tokens,
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
+    CHECK(cache.tokens == text);
+    for (std::size_t n = 0; n < tokens.size(); ++n) {
+      CHECK(ancestors[n] == (n == 63 ? ~std::uint64_t{0} : (std::uint64_t{1} << (n + 1)) - 1));
+    }
+    sizes->insert(tokens.size());
+    RandomModel::forward_tree(cache, tokens, ancestors, logits);
+  }
+};
+
+}  // namespace
 
 TEST_CASE("TreeCosts::pass interpolates between known times and is constant outside them") {
   const td::TreeCosts costs(Known{{2, 1.0}, {4, 3.0}, {10, 6.0}});
@@ -99,13 +125,22 @@ TEST_CASE("TreeCosts::least_path is the probability above which one more level p
   CHECK(flat.least_path(flat.best_depth(std::vector<double>{0.5}, 1, 0), 0.5, 1, 0) == 0);
 }
 
-TEST_CASE("TreeCosts::measure gives positive times for a model's passes") {
-  const td::test::RandomModel model(50);
+TEST_CASE("TreeCosts::measure gives positive times, linear between the sizes that it measured") {
   const std::vector<td::TokenId> text{1, 2, 3};
-  const auto costs = td::TreeCosts::measure(model, text);
-  for (std::size_t n = 1; n <= 64; ++n) {
-    CHECK(costs.pass(n) > 0);
-    CHECK(std::isfinite(costs.pass(n)));
+  std::multiset<std::size_t> sizes;
+  const auto costs = td::TreeCosts::measure(ChainModel(text, sizes), text);
+  // Short passes three times, longer ones once.
+  CHECK(sizes == std::multiset<std::size_t>{1, 1, 1, 2, 2, 2,  3,  3,  3,  4,  4,  4, 5,
+                                            5, 5, 8, 8, 8, 10, 10, 10, 16, 24, 40, 64});
+  for (auto low = sizes.begin(), high = sizes.upper_bound(*low); high != sizes.end();
+       low = high, high = sizes.upper_bound(*low)) {
+    for (std::size_t n = *low; n <= *high; ++n) {
+      INFO(n << " tokens");
+      const double part = static_cast<double>(n - *low) / static_cast<double>(*high - *low);
+      CHECK(costs.pass(n) > 0);
+      CHECK(std::isfinite(costs.pass(n)));
+      CHECK(costs.pass(n) == Approx((1 - part) * costs.pass(*low) + part * costs.pass(*high)));
+    }
   }
 }
 

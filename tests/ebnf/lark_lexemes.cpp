@@ -1,6 +1,12 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tooldecode/ebnf/lark_lexemes.hpp>
 #include <tooldecode/text/regex.hpp>
@@ -40,8 +46,53 @@ TEST_CASE("find_continuing and find_meeting tell how one lexeme continues anothe
   const LarkMeeting met = find_meeting(*word.dfa, *keyword.dfa);
   CHECK(met.is_shared);
   CHECK(met.is_inside);
-  CHECK_FALSE(find_meeting(*keyword.dfa, *word.dfa).is_shared == false);
-  CHECK_FALSE(find_meeting(*quoted.dfa, *word.dfa).is_shared);
+  const LarkMeeting back = find_meeting(*keyword.dfa, *word.dfa);
+  CHECK(back.is_shared);
+  CHECK(back.is_inside);  // "a" is a word
+  const LarkMeeting apart = find_meeting(*quoted.dfa, *word.dfa);
+  CHECK_FALSE(apart.is_shared);
+  CHECK_FALSE(apart.is_inside);
+}
+
+TEST_CASE("find_continuing and find_meeting agree with the texts of lexemes one by one") {
+  std::size_t shared = 0, inside = 0, continued = 0;
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    std::mt19937 random(seed);
+    const auto words = [&] {
+      std::set<std::string> all;
+      for (std::size_t n = 1 + random() % 3; n > 0; --n) {
+        std::string word;
+        for (std::size_t length = 1 + random() % 3; length > 0; --length)
+          word += "abc"[random() % 3];
+        all.insert(word);
+      }
+      return all;
+    };
+    const auto lexeme_of = [](const std::set<std::string>& all) {
+      std::string pattern;
+      for (const std::string& word : all) pattern += (pattern.empty() ? "" : "|") + word;
+      return lexeme(pattern);
+    };
+    const std::set<std::string> a = words(), b = words();
+    LarkMeeting expected;
+    text::ByteSet bytes;
+    for (const std::string& one : a) {
+      for (const std::string& other : b) {
+        const bool is_prefix = other.size() > one.size() && other.starts_with(one);
+        if (is_prefix) bytes.insert(static_cast<std::uint8_t>(other[one.size()]));
+        expected.is_shared = expected.is_shared || one == other;
+        expected.is_inside = expected.is_inside || (one != other && one.starts_with(other));
+      }
+    }
+    INFO("seed " << seed);
+    const auto of_a = lexeme_of(a), of_b = lexeme_of(b);
+    CHECK(find_continuing(*of_a.dfa, *of_b.dfa) == bytes);
+    const LarkMeeting met = find_meeting(*of_a.dfa, *of_b.dfa);
+    CHECK(met.is_shared == expected.is_shared);
+    CHECK(met.is_inside == expected.is_inside);
+    shared += met.is_shared, inside += met.is_inside, continued += !bytes.empty();
+  }
+  CHECK(std::min({shared, inside, continued}) > 50);
 }
 
 TEST_CASE("split_lexeme separates texts by the bytes that must not follow") {

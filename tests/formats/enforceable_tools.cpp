@@ -1,6 +1,8 @@
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +73,19 @@ std::vector<Reading> given_up(const ToolCallFSM& calls) {
 bool accepts(const ToolCallFSM& calls, std::string_view text) {
   return !calls.find_refusal(text);
 }
+
+// Sets `cancelled` when it makes the grammar of calls for the `left`-th time.
+struct CancellingCall : PythonCall {
+  std::atomic<bool>* cancelled = nullptr;
+  int* left                    = nullptr;
+
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& options) const {
+    if (--*left == 0) *cancelled = true;
+    return PythonCall::openings(grammar, tools, chosen, options);
+  }
+};
 
 constexpr auto strict = ToolEnforcement::strict;
 constexpr auto relax  = ToolEnforcement::relax;
@@ -160,6 +175,31 @@ TEST_CASE("ToolEnforcement never hides mistakes that are not a tool's schema") {
     CHECK(refusal(good, enforcement, {.choice = ToolChoice::named, .name = "other"}) ==
           Errc::unknown_tool);
     CHECK(refusal(good, enforcement, {.max_calls = 0}) == Errc::invalid_option);
+  }
+}
+
+TEST_CASE("ToolEnforcement ends at once where the build is cancelled, of all tools or of one") {
+  const std::string documents = good + ',' + tool("bad", back_reference);
+  for (const ToolEnforcement enforcement : {strict, relax, drop}) {
+    // The whole set, its first tool, its second one as it is.
+    for (int last = 1; last <= (enforcement == strict ? 1 : 3); ++last) {
+      INFO("enforcement " << static_cast<int>(enforcement) << ", cancelled in build " << last);
+      std::atomic<bool> cancelled = false;
+      int left                    = last;
+      const CancellingCall format{{}, &cancelled, &left};
+      const ChoiceOptions options{.choice      = ToolChoice::required,
+                                  .limits      = {.cancelled = &cancelled},
+                                  .enforcement = enforcement};
+      const ToolSet tools = parse(documents, enforcement);
+      std::optional<Errc> code;
+      try {
+        static_cast<void>(ToolCallFSM(test::byte_vocabulary(), tools, format, options));
+      } catch (const Error& error) {
+        code = error.code();
+      }
+      CHECK(code == Errc::cancelled);
+      CHECK(left == 0);  // and no other build was tried
+    }
   }
 }
 

@@ -47,7 +47,7 @@ DfaPointer short_key() {
 }
 
 struct Maker {
-  std::mt19937 random;
+  std::mt19937& random;
   Grammar grammar;
 
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); }
@@ -145,46 +145,56 @@ struct Judged {
   std::size_t states = 0, large = 0;
 };
 
-// Walks at random and compares each mask with the tokens that the automaton reads one by one.
-void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State initial,
-           std::mt19937& random, Judged& judged) {
-  TokenMask mask(vocabulary.size());
-  for (int walk = 0; walk < 2; ++walk) {
-    auto state = initial;
-    std::string text;
-    for (int step = 0; step < 10; ++step) {
-      INFO("text " << text);
-      ++judged.states;
-      // The mask comes first, because it must not need the states that single tokens create. It
-      // is built again where slices are ready.
-      const auto build = [&] {
-        MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
-      };
-      build();
-      const TokenMask first = mask;
-      for (int times = 0; times < 3; ++times) build();
-      REQUIRE(mask == first);
-      std::vector<TokenId> allowed;
-      for (std::size_t i = 0; i < vocabulary.size(); ++i) {
-        const auto token             = static_cast<TokenId>(i);
-        const std::string_view bytes = vocabulary.grammar_bytes(token);
-        const bool expected          = !bytes.empty() && shared.automaton().advance(state, bytes);
-        if (mask.contains(token) != expected) {
-          FAIL("token " << token << " '" << vocabulary.name(token) << "' wanted " << expected);
+struct Fixture {
+  explicit Fixture(unsigned seed) : random(seed), vocabulary(test::random_vocabulary(seed % 4)) {}
+
+  std::mt19937 random;
+  Vocabulary vocabulary;
+  ByteTrie trie = make_trie(vocabulary);
+  TokenClasses classes{trie, vocabulary.size()};
+  SharedStates shared{vocabulary, trie, classes};
+
+  // Walks at random and compares each mask with the tokens that the automaton reads one by one.
+  void judge(const Grammar& grammar, NodeId root, Judged& judged) {
+    const Automaton::State initial = shared.automaton().add(grammar, root);
+    TokenMask mask(vocabulary.size());
+    for (int walk = 0; walk < 2; ++walk) {
+      auto state = initial;
+      std::string text;
+      for (int step = 0; step < 10; ++step) {
+        INFO("text " << text);
+        ++judged.states;
+        // The mask comes first, because it must not need the states that single tokens create. It
+        // is built again where slices are ready.
+        const auto build = [&] {
+          MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
+        };
+        build();
+        const TokenMask first = mask;
+        for (int times = 0; times < 3; ++times) build();
+        REQUIRE(mask == first);
+        std::vector<TokenId> allowed;
+        for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+          const auto token             = static_cast<TokenId>(i);
+          const std::string_view bytes = vocabulary.grammar_bytes(token);
+          const bool expected          = !bytes.empty() && shared.automaton().advance(state, bytes);
+          if (mask.contains(token) != expected) {
+            FAIL("token " << token << " '" << vocabulary.name(token) << "' wanted " << expected);
+          }
+          if (expected) allowed.push_back(token);
         }
-        if (expected) allowed.push_back(token);
+        judged.large += allowed.size() > 100;
+        if (allowed.empty()) {
+          REQUIRE(shared.automaton().is_accepting(state));
+          break;
+        }
+        const TokenId token = allowed[random() % allowed.size()];
+        state               = *shared.automaton().advance(state, vocabulary.grammar_bytes(token));
+        text += vocabulary.bytes(token);
       }
-      judged.large += allowed.size() > 100;
-      if (allowed.empty()) {
-        REQUIRE(shared.automaton().is_accepting(state));
-        break;
-      }
-      const TokenId token = allowed[random() % allowed.size()];
-      state               = *shared.automaton().advance(state, vocabulary.grammar_bytes(token));
-      text += vocabulary.bytes(token);
     }
   }
-}
+};
 
 }  // namespace
 
@@ -192,15 +202,11 @@ TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the autom
   Judged judged;
   for (unsigned seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
-    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
-    const ByteTrie trie         = make_trie(vocabulary);
-    const TokenClasses classes(trie, vocabulary.size());
-    SharedStates shared(vocabulary, trie, classes);
-    Maker maker{std::mt19937(seed), {}};
+    Fixture f(seed);
+    Maker maker{f.random, {}};
     const NodeId root = maker.keyed_set(2);
     if (!maker.grammar.satisfiable()[root.index()]) continue;
-    const auto initial = shared.automaton().add(maker.grammar, root);
-    judge(vocabulary, shared, initial, maker.random, judged);
+    f.judge(maker.grammar, root, judged);
   }
   CHECK(judged.states > 500);
   CHECK(judged.large > 100);
@@ -232,18 +238,14 @@ TEST_CASE(
                                       "^\\w{3}!*$"};
   Judged judged;
   for (unsigned seed = 1; seed <= 40; ++seed) {
-    std::mt19937 random(seed);
-    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
-    const ByteTrie trie         = make_trie(vocabulary);
-    const TokenClasses classes(trie, vocabulary.size());
-    SharedStates shared(vocabulary, trie, classes);
+    Fixture f(seed);
     for (int i = 0; i < 3; ++i) {
-      const std::size_t k        = random() % std::size(patterns);
+      const std::size_t k        = f.random() % std::size(patterns);
       const std::string& pattern = patterns[k];
       Occurrences length;
-      if (k < any_length && random() % 2) {
-        length.min = static_cast<std::uint32_t>(random() % 3);
-        length.max = length.min + static_cast<std::uint32_t>(random() % 9);
+      if (k < any_length && f.random() % 2) {
+        length.min = static_cast<std::uint32_t>(f.random() % 3);
+        length.max = length.min + static_cast<std::uint32_t>(f.random() % 9);
       }
       INFO("seed " << seed << ", pattern " << pattern << ", " << length.min << " to "
                    << length.max);
@@ -251,9 +253,9 @@ TEST_CASE(
       const NodeId text = grammar.lexeme(std::make_shared<const Dfa>(string_lexeme(
                                              compile_pattern(pattern), ValueSyntax::json, '"')),
                                          length);
-      const NodeId root = grammar.sequence({text, grammar.literal(random() % 2 ? "}" : ", 1")});
+      const NodeId root = grammar.sequence({text, grammar.literal(f.random() % 2 ? "}" : ", 1")});
       if (!grammar.satisfiable()[root.index()]) continue;
-      judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+      f.judge(grammar, root, judged);
     }
   }
   CHECK(judged.states > 500);
@@ -263,21 +265,17 @@ TEST_CASE(
 TEST_CASE("MaskBuilder where white space may stand allows exactly what the automaton reads") {
   Judged judged;
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    std::mt19937 random(seed);
     INFO("seed " << seed);
-    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
-    const ByteTrie trie         = make_trie(vocabulary);
-    const TokenClasses classes(trie, vocabulary.size());
-    SharedStates shared(vocabulary, trie, classes);
+    Fixture f(seed);
     Grammar grammar;
     const auto space = [&] {
-      const auto min = static_cast<std::uint32_t>(random() % 8 == 0);
-      const auto max = min + static_cast<std::uint32_t>(random() % 4);
+      const auto min = static_cast<std::uint32_t>(f.random() % 8 == 0);
+      const auto max = min + static_cast<std::uint32_t>(f.random() % 4);
       return grammar.lexeme(any_whitespace(), {min, max});
     };
     // White space that follows white space, and what may begin with it.
     const auto item = [&]() -> NodeId {
-      switch (random() % 6) {
+      switch (f.random() % 6) {
         case 0:
           return grammar.empty();
         case 1:
@@ -290,17 +288,17 @@ TEST_CASE("MaskBuilder where white space may stand allows exactly what the autom
           return grammar.lexeme(std::make_shared<const Dfa>(
               string_lexeme(compile_pattern("^[a-f]*$"), ValueSyntax::json, '"')));
         default:
-          return grammar.literal(std::to_string(random() % 100));
+          return grammar.literal(std::to_string(f.random() % 100));
       }
     };
     std::vector<NodeId> parts;
     for (int n = 0; n < 6; ++n) {
       parts.push_back(space());
-      parts.push_back(random() % 3 == 0 ? grammar.choice({item(), item()}) : item());
+      parts.push_back(f.random() % 3 == 0 ? grammar.choice({item(), item()}) : item());
     }
     parts.push_back(grammar.literal("]"));
     const NodeId root = grammar.sequence(parts);
-    judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+    f.judge(grammar, root, judged);
   }
   CHECK(judged.states > 500);
 }
@@ -309,24 +307,20 @@ TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that
   const char* patterns[] = {"^[^<]*$", "^[\\w .-]*$", "^[^]*$", "^\\S*$"};
   Judged judged;
   for (unsigned seed = 1; seed <= 40; ++seed) {
-    std::mt19937 random(seed);
-    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
-    const ByteTrie trie         = make_trie(vocabulary);
-    const TokenClasses classes(trie, vocabulary.size());
-    SharedStates shared(vocabulary, trie, classes);
+    Fixture f(seed);
     for (int i = 0; i < 3; ++i) {
-      const char* pattern = patterns[random() % std::size(patterns)];
-      Occurrences length{static_cast<std::uint32_t>(random() % 3), 0};
-      length.max = length.min + static_cast<std::uint32_t>(random() % 9);
+      const char* pattern = patterns[f.random() % std::size(patterns)];
+      Occurrences length{static_cast<std::uint32_t>(f.random() % 3), 0};
+      length.max = length.min + static_cast<std::uint32_t>(f.random() % 9);
       INFO("seed " << seed << ", pattern " << pattern << ", " << length.min << " to "
                    << length.max);
       Grammar grammar;
       const NodeId text = grammar.lexeme(
           std::make_shared<const Dfa>(utf8_lexeme(compile_pattern(pattern))), length);
       const NodeId end =
-          grammar.literal(std::vector<std::string>{"a", "\n<", "1b", ""}[random() % 4]);
+          grammar.literal(std::vector<std::string>{"a", "\n<", "1b", ""}[f.random() % 4]);
       const NodeId root = grammar.sequence({text, end, grammar.optional(grammar.literal("12"))});
-      judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+      f.judge(grammar, root, judged);
     }
   }
   CHECK(judged.states > 500);

@@ -128,7 +128,7 @@ TEST_CASE(
       const auto bounded = classes.find_bounded(dfa, state);
       if (!bounded) continue;
       ++found;
-      const TokenMask& mask = classes.up_to(*bounded);
+      const TokenMask& mask = classes.up_to(bounded->k, bounded->most);
       REQUIRE(mask.count() == classes.count_up_to(*bounded));
       for (std::size_t t = 0; t < vocabulary.size(); ++t) {
         const auto token = static_cast<TokenId>(t);

@@ -48,8 +48,8 @@ TEST_CASE("WhitespaceRuns sorts every token by the white space that it begins wi
     std::map<TokenId, std::pair<std::uint32_t, std::string>> past;
     const auto visit = [&](auto&& self, ByteTrie::NodeIndex node, const std::string& rest) -> void {
       for (const std::uint32_t i : runs.past().values(node)) {
-        const WhitespaceRuns::Token& token = runs.past_end()[i];
-        past[token.token]                  = {token.units, rest};
+        const CountedToken& token = runs.past_end()[i];
+        past[token.token]         = {token.units, rest};
       }
       const auto [first, last] = runs.past().children(node);
       for (auto child = first; child < last; ++child) {
@@ -79,7 +79,7 @@ TEST_CASE("WhitespaceRuns sorts every token by the white space that it begins wi
     CHECK(past.size() > 100);
     for (const std::uint32_t limit : {0U, 1U, 3U, 9U}) {
       std::set<TokenId> longer, expected;
-      for (const WhitespaceRuns::Token& token : runs.longer_than(limit)) longer.insert(token.token);
+      for (const CountedToken& token : runs.longer_than(limit)) longer.insert(token.token);
       for (std::size_t t = 0; t < vocabulary.size(); ++t) {
         const auto token             = static_cast<TokenId>(t);
         const std::string_view bytes = vocabulary.bytes(token);

@@ -1,3 +1,4 @@
+#include <cctype>
 #include <random>
 #include <set>
 #include <string>
@@ -9,6 +10,19 @@
 #include <support/catch.hpp>
 
 using tooldecode::text::CodePointSet;
+using tooldecode::text::hex_digit;
+
+TEST_CASE("hex_digit reads the digits that std::stoi reads, and no other character") {
+  for (int c = 0; c < 0x200; ++c) {
+    INFO(c);
+    const bool is_digit = c < 0x80 && std::isxdigit(c) != 0;
+    const auto digit    = hex_digit(static_cast<char32_t>(c));
+    REQUIRE(digit.has_value() == is_digit);
+    if (!digit) continue;
+    CHECK(static_cast<int>(*digit) == std::stoi(std::string(1, static_cast<char>(c)), nullptr, 16));
+  }
+  CHECK_FALSE(hex_digit('\xB1'));
+}
 
 TEST_CASE("CodePointSet operations equal those of a std::set without surrogates", "[code_points]") {
   // Near the ends of the surrogates and of Unicode, where ranges are cut.

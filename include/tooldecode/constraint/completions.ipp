@@ -19,10 +19,10 @@
 
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/constraint/token_walk.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/grammar/text_lengths.hpp>
@@ -183,92 +183,22 @@ class Completions::Search {
     });
   }
 
-  /// Follows all tokens from a state; calls `visit(node, next)` for each trie node where an allowed
-  /// token ends, with the state after it.
-  template <class Visit>
-  class Walk {
-   public:
-    Walk(Search& search, Visit& visit)
-        : search_(search),
-          trie_(search.trie()),
-          walk_(search.constraint_.automaton()),
-          visit_(visit) {}
-
-    void operator()(Number id) { follow(walk_.begin(id), 0); }
-    [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
-
-   private:
-    void follow(Span place, NodeIndex node) {
-      if (const auto inside = find_lexeme(place)) return follow_lexeme(*inside, node);
-      const text::ByteSet candidates = walk_.candidates(place);
-      const auto [first, last]       = trie_.children(node);
-      for (auto child = first; child < last; ++child) {
-        if (candidates.contains(trie_.label(child))) step(place, child);
-      }
-    }
-    void step(Span place, NodeIndex child) {
-      ++steps_;
-      const Span next = walk_.step(place, trie_.label(child));
-      if (!next.empty()) {
-        if (search_.is_free(child)) visit_(child, walk_.settle(next));
-        const auto [first, last] = trie_.children(child);
-        if (first != last) follow(next, child);
-      }
-      walk_.drop(next);
-    }
-    [[nodiscard]] std::optional<grammar::StackFrame> find_lexeme(Span place) const {
-      const auto positions = walk_.positions(place);
-      if (positions.size() != 1 || positions[0].node == grammar::Positions::text_end) return {};
-      const auto& nodes = search_.constraint_.automaton().nodes();
-      if (nodes[positions[0].node].kind != Grammar::Kind::lexeme) return {};
-      return positions[0];
-    }
-    // Inside a lexeme most tokens lead to few states and need no step of the automaton.
-    void follow_lexeme(const grammar::StackFrame& from, NodeIndex root) {
-      const text::Dfa& dfa = *search_.constraint_.automaton().nodes()[from.node].dfa;
-      std::unordered_map<std::uint64_t, Number> states;
-      const auto state_at = [&](const grammar::StackFrame& frame) {
-        const auto [at, is_new] = states.try_emplace(std::uint64_t{frame.a} << 32 | frame.b, 0);
-        if (is_new) {
-          const Span place = walk_.begin(frame);
-          at->second       = walk_.settle(place);
-          walk_.drop(place);
-        }
-        return at->second;
-      };
-      std::vector<std::pair<NodeIndex, grammar::StackFrame>> work{{root, from}};
-      while (!work.empty()) {
-        const auto [node, frame] = work.back();
-        work.pop_back();
-        const text::ByteSet& live = dfa.live(frame.dfa_state());
-        const auto [first, last]  = trie_.children(node);
-        for (auto child = first; child < last; ++child) {
-          if (!live.contains(trie_.label(child))) continue;
-          grammar::StackFrame next = frame;
-          if (!walk_.move_inside(next, trie_.label(child))) {
-            const Span place = walk_.begin(frame);
-            step(place, child);
-            walk_.drop(place);
-            continue;
-          }
-          ++steps_;
-          if (search_.is_free(child)) visit_(child, state_at(next));
-          const auto [below, end] = trie_.children(child);
-          if (below != end) work.emplace_back(child, next);
-        }
-      }
-    }
-
-    Search& search_;
-    const core::ByteTrie& trie_;
-    Automaton::Cursor walk_;
-    Visit& visit_;
-    std::uint64_t steps_ = 0;
-  };
+  // Calls `visit(node, next)` for each trie node where a token ends that is not banned and may
+  // follow, with the state after it. Returns the bytes that were followed.
   template <class Visit>
   std::uint64_t walk(Number id, Visit visit) {
-    Walk<Visit> tokens(*this, visit);
-    tokens(id);
+    struct Guide {
+      struct Path {};
+      static Path path(Path, std::span<const grammar::StackFrame>) { return {}; }
+      [[nodiscard]] bool wants(NodeIndex node) const { return search.is_free(node); }
+      void visit(NodeIndex node, Number next, Path) { see(node, next); }
+
+      const Search& search;
+      Visit& see;
+    };
+    Guide guide{*this, visit};
+    constraint::TokenWalk<Guide> tokens(constraint_, guide);
+    tokens(id, typename Guide::Path{});
     return tokens.steps();
   }
 

@@ -36,13 +36,8 @@ TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache,
 TOOLDECODE_INLINE grammar::StoredId Constraint::compile(mask::SharedStates& states,
                                                         const Grammar& grammar) {
   const NodeId root = grammar.root();
-  if (!grammar.origin_) return states.automaton().compile(grammar, root);
-  const BuildBudget budget(grammar.origin_->limits);
-  try {
-    return states.automaton().compile(grammar, root);
-  } catch (const Error& error) {
-    throw error.under(grammar.origin_->place);
-  }
+  const auto make   = [&] { return states.automaton().compile(grammar, root); };
+  return grammar.origin_ ? grammar.origin_->build(make) : make();
 }
 
 TOOLDECODE_INLINE void Constraint::reset() {

@@ -19,12 +19,8 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::constraint {
 
@@ -100,9 +96,7 @@ class RepeatPlaces {
   /// Calls `visit(node, next, ends_call)` for each trie node where a token ends that may follow.
   template <class Visit>
   void walk(Number id, const Visit& visit) {
-    std::vector<ReachedNode> found;
-    Walk(*this, found)(id);
-    for (const auto& [node, next, ends] : found) visit(node, next, ends);
+    for (const auto& [node, next, ends] : reached(id)) visit(node, next, ends);
   }
 
   [[nodiscard]] std::size_t bytes() const;
@@ -158,29 +152,8 @@ class RepeatPlaces {
   // digits of an escape.
   static bool tells_apart(std::string_view one, std::string_view other);
 
-  // Follows all tokens. Inside a lexeme most lead to few states, and no call ends there.
-  class Walk {
-   public:
-    Walk(RepeatPlaces& places, std::vector<ReachedNode>& found);
-
-    void operator()(Number id);
-
-   private:
-    struct At {
-      Inside inside;
-      std::size_t tool;
-    };
-    At at(Span place);
-    void follow(Span place, NodeIndex node, At before, bool ends);
-    void step(Span place, NodeIndex child, At before, bool ends);
-    [[nodiscard]] std::optional<grammar::StackFrame> find_lexeme(Span place) const;
-    void follow_lexeme(const grammar::StackFrame& from, NodeIndex root, At before, bool ends);
-
-    RepeatPlaces& places_;
-    const core::ByteTrie& trie_;
-    Automaton::Cursor walk_;
-    std::vector<ReachedNode>& found_;
-  };
+  // The nodes where tokens end that may follow; no call ends inside a lexeme.
+  [[nodiscard]] std::vector<ReachedNode> reached(Number id);
 
   // Completions to try for a pair of two calls.
   static constexpr std::size_t pairs_tried = 24;

@@ -19,14 +19,11 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/repeat_places.hpp>
-#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/constraint/token_walk.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::constraint {
 
@@ -236,84 +233,30 @@ TOOLDECODE_INLINE bool RepeatPlaces::tells_apart(std::string_view one, std::stri
          of_numbers.find(*b) == std::string_view::npos && lower(*a) != lower(*b);
 }
 
-TOOLDECODE_INLINE RepeatPlaces::Walk::Walk(RepeatPlaces& places, std::vector<ReachedNode>& found)
-    : places_(places), trie_(places.trie()), walk_(places.grammar_.automaton()), found_(found) {}
-
-TOOLDECODE_INLINE void RepeatPlaces::Walk::operator()(Number id) {
-  const Span place = walk_.begin(id);
-  follow(place, 0, at(place), false);
-}
-
-TOOLDECODE_INLINE RepeatPlaces::Walk::At RepeatPlaces::Walk::at(Span place) {
-  const Inside inside = places_.inside(walk_.positions(place));
-  return {inside, places_.tool_};
-}
-
-TOOLDECODE_INLINE void RepeatPlaces::Walk::follow(Span place, NodeIndex node, At before,
-                                                  bool ends) {
-  if (const auto frame = find_lexeme(place)) return follow_lexeme(*frame, node, before, ends);
-  const text::ByteSet candidates = walk_.candidates(place);
-  const auto [first, last]       = trie_.children(node);
-  for (auto child = first; child < last; ++child) {
-    if (candidates.contains(trie_.label(child))) step(place, child, before, ends);
-  }
-}
-
-TOOLDECODE_INLINE void RepeatPlaces::Walk::step(Span place, NodeIndex child, At before, bool ends) {
-  const Span next = walk_.step(place, trie_.label(child));
-  if (!next.empty()) {
-    const At now = at(next);
-    ends         = ends || (before.inside == Inside::call &&
-                    (now.inside != Inside::call || now.tool != before.tool));
-    if (!trie_.values(child).empty()) found_.push_back({child, walk_.settle(next), ends});
-    const auto [first, last] = trie_.children(child);
-    if (first != last) follow(next, child, now, ends);
-  }
-  walk_.drop(next);
-}
-
-TOOLDECODE_INLINE std::optional<grammar::StackFrame> RepeatPlaces::Walk::find_lexeme(
-    Span place) const {
-  const auto positions = walk_.positions(place);
-  if (positions.size() != 1 || positions[0].node == grammar::Positions::text_end) return {};
-  const auto& nodes = places_.grammar_.automaton().nodes();
-  if (nodes[positions[0].node].kind != Grammar::Kind::lexeme) return {};
-  return positions[0];
-}
-
-TOOLDECODE_INLINE void RepeatPlaces::Walk::follow_lexeme(const grammar::StackFrame& from,
-                                                         NodeIndex root, At before, bool ends) {
-  const text::Dfa& dfa = *places_.grammar_.automaton().nodes()[from.node].dfa;
-  std::unordered_map<std::uint64_t, Number> states;
-  const auto state_at = [&](const grammar::StackFrame& frame) {
-    const auto [at, is_new] = states.try_emplace(std::uint64_t{frame.a} << 32 | frame.b, 0);
-    if (is_new) {
-      const Span place = walk_.begin(frame);
-      at->second       = walk_.settle(place);
-      walk_.drop(place);
+TOOLDECODE_INLINE std::vector<RepeatPlaces::ReachedNode> RepeatPlaces::reached(Number id) {
+  struct Guide {
+    struct Path {
+      Inside inside;
+      std::size_t tool;
+      bool ends;
+    };
+    [[nodiscard]] Path path(const Path& before, std::span<const grammar::StackFrame> positions) {
+      const Inside now    = places.inside(positions);
+      const bool is_other = now != Inside::call || places.tool_ != before.tool;
+      return {now, places.tool_, before.ends || (before.inside == Inside::call && is_other)};
     }
-    return at->second;
+    [[nodiscard]] bool wants(NodeIndex node) const { return !places.trie().values(node).empty(); }
+    void visit(NodeIndex node, Number next, const Path& path) {
+      found.push_back({node, next, path.ends});
+    }
+
+    RepeatPlaces& places;
+    std::vector<ReachedNode> found{};
   };
-  std::vector<std::pair<NodeIndex, grammar::StackFrame>> work{{root, from}};
-  while (!work.empty()) {
-    const auto [node, frame] = work.back();
-    work.pop_back();
-    const text::ByteSet& live = dfa.live(frame.dfa_state());
-    const auto [first, last]  = trie_.children(node);
-    for (auto child = first; child < last; ++child) {
-      if (!live.contains(trie_.label(child))) continue;
-      grammar::StackFrame next = frame;
-      if (!walk_.move_inside(next, trie_.label(child))) {
-        const Span place = walk_.begin(frame);
-        step(place, child, before, ends);
-        walk_.drop(place);
-        continue;
-      }
-      if (!trie_.values(child).empty()) found_.push_back({child, state_at(next), ends});
-      const auto [below, end] = trie_.children(child);
-      if (below != end) work.emplace_back(child, next);
-    }
-  }
+  Guide guide{*this};
+  const Inside now = inside(grammar_.automaton().positions(id));
+  TokenWalk<Guide>(grammar_, guide)(id, Guide::Path{now, tool_, false});
+  return std::move(guide.found);
 }
 
 }  // namespace tooldecode::constraint

@@ -163,9 +163,7 @@ TOOLDECODE_INLINE std::string ToolCallFSM::write(std::span<const ToolCall> calls
 }
 
 TOOLDECODE_INLINE JsonValue ToolCallFSM::parse_value(std::string_view text) const {
-  text::ValueReader reader(text, shared_->format.language(), Errc::malformed_call);
-  reader.allow_repeated_keys();
-  return reader.value();
+  return formats::call_reader(text, shared_->format.language()).value();
 }
 
 TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::string>& openings,

@@ -11,6 +11,7 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/formats/call_format.hpp>
+#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -33,7 +34,7 @@ struct ToolCallFSM::Shared {
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {
       if (!openings) return true;
-      answer.remove_prefix(std::min(answer.find_first_not_of(" \t\r\n"), answer.size()));
+      answer.remove_prefix(formats::leading_space(answer));
       return std::any_of(openings->begin(), openings->end(),
                          [&](const std::string& opening) { return answer.starts_with(opening); });
     }

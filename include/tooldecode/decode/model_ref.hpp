@@ -249,15 +249,6 @@ struct ModelRef::Functions {
 
 static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef>);
 
-namespace decode {
-
-/// ModelRef::context_length as a free function.
-[[nodiscard]] inline std::size_t context_length_of(const ModelRef& model) {
-  return model.context_length();
-}
-
-}  // namespace decode
-
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED

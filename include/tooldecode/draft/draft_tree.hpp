@@ -2,14 +2,11 @@
 /// DraftTree: up to 64 guessed tokens as a tree that one forward pass of the target verifies.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <sstream>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -80,33 +77,6 @@ class DraftTree {
   std::vector<float> scores_;
   std::vector<ProposalDistribution> proposals_;
 };
-
-/// The tree in Graphviz's language. `label(token)` gives a node's text; the nodes of `path` are
-/// bold.
-template <class Label>
-[[nodiscard]] std::string to_graphviz(const DraftTree& tree, Label label,
-                                      std::span<const std::size_t> path = {}) {
-  std::ostringstream out;
-  out << "digraph draft {\n  rankdir=LR;\n  node [shape=box, fontname=monospace];\n";
-  for (std::size_t i = 0; i < tree.size(); ++i) {
-    out << "  n" << i << " [label=\"";
-    for (const char c : std::string(label(tree.token(i)))) {
-      if (c == '\n') {
-        out << "\\\\n";
-      } else {
-        if (c == '"' || c == '\\') out << '\\';
-        out << c;
-      }
-    }
-    if (i > 0) out << "\\n" << tree.score(i);
-    out << '"';
-    if (std::find(path.begin(), path.end(), i) != path.end()) out << ", style=bold";
-    out << "];\n";
-    if (i > 0) out << "  n" << tree.parent(i) << " -> n" << i << ";\n";
-  }
-  out << "}\n";
-  return out.str();
-}
 
 }  // namespace tooldecode
 

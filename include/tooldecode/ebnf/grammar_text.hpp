@@ -14,6 +14,7 @@
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/ebnf/rules.hpp>
+#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/text/code_points.hpp>
@@ -26,7 +27,7 @@
 namespace tooldecode::ebnf {
 
 /// Reads a grammar's text into rules.
-class GrammarReader {
+class GrammarReader : TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
  public:
   using Id = Rules::Id;
 
@@ -46,11 +47,6 @@ class GrammarReader {
   static constexpr std::size_t max_expressions =
       8 * text::TextDfa::max_states;  // limit for the states of all expressions together
 
-  [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
-  [[noreturn]] static void fail(const std::string& what, std::size_t at);
-
-  [[nodiscard]] bool has(std::string_view next) const;
-  bool take(std::string_view next);
   void skip();
   std::string_view name();
   Named& named(std::string_view name, std::size_t at);
@@ -80,16 +76,13 @@ class GrammarReader {
 
   Id literal();
   text::CodePointSet bracket();
-  // A plain or escaped character.
-  char32_t character();
+  char32_t plain_or_escaped();
   char32_t escape();
-  char32_t hex(int digits, std::size_t begin);
+  char32_t escaped_number(std::size_t digits, std::size_t begin);
 
   // `/pattern/`: a regular expression that matches a whole text.
   Id expression();
 
-  std::string_view text_;
-  std::size_t at_      = 0;
   std::uint32_t depth_ = 0;
   Rules rules_;
   std::map<std::string, Named, std::less<>> names_;

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
@@ -32,7 +31,7 @@
 namespace tooldecode::ebnf {
 
 TOOLDECODE_INLINE GrammarReader::GrammarReader(std::string_view text, const Vocabulary* vocabulary)
-    : text_(text), tokens_(vocabulary) {
+    : TextCursor(text), tokens_(vocabulary) {
   skip();
   while (at_ < text_.size()) rule();
   for (const auto& [name, named] : names_) {
@@ -46,20 +45,6 @@ TOOLDECODE_INLINE GrammarReader::Id GrammarReader::find(std::string_view name) c
     throw Error(Errc::malformed_grammar, "", "no rule is named '" + std::string(name) + "'");
   }
   return named->second.rule;
-}
-
-TOOLDECODE_INLINE void GrammarReader::fail(const std::string& what, std::size_t at) {
-  throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
-}
-
-TOOLDECODE_INLINE bool GrammarReader::has(std::string_view next) const {
-  return text_.substr(at_, next.size()) == next;
-}
-
-TOOLDECODE_INLINE bool GrammarReader::take(std::string_view next) {
-  if (!has(next)) return false;
-  at_ += next.size();
-  return true;
 }
 
 TOOLDECODE_INLINE void GrammarReader::skip() {
@@ -260,7 +245,7 @@ TOOLDECODE_INLINE GrammarReader::Id GrammarReader::literal() {
   std::string text;
   while (!take("\"")) {
     if (at_ >= text_.size() || has("\n")) fail("a literal is not closed", begin);
-    text::append_utf8(text, character());
+    text::append_utf8(text, plain_or_escaped());
   }
   return rules_.text(std::move(text));
 }
@@ -272,7 +257,7 @@ TOOLDECODE_INLINE text::CodePointSet GrammarReader::bracket() {
   while (!take("]")) {
     const auto next = [&] {
       if (at_ >= text_.size() || has("\n")) fail("a class is not closed", begin);
-      return character();
+      return plain_or_escaped();
     };
     const std::size_t at = at_;
     const char32_t first = next();
@@ -288,15 +273,8 @@ TOOLDECODE_INLINE text::CodePointSet GrammarReader::bracket() {
   return negated ? ~set : set;
 }
 
-TOOLDECODE_INLINE char32_t GrammarReader::character() {
-  if (take("\\")) return escape();
-  const auto byte = static_cast<std::uint8_t>(text_[at_]);
-  if (byte < 0x80) return static_cast<char32_t>(text_[at_++]);
-  std::string again;
-  const char32_t c = text::decode_utf8(text_.substr(at_, 4))[0];
-  text::append_utf8(again, c);
-  if (!take(again)) fail("not UTF-8");
-  return c;
+TOOLDECODE_INLINE char32_t GrammarReader::plain_or_escaped() {
+  return take("\\") ? escape() : character();
 }
 
 TOOLDECODE_INLINE char32_t GrammarReader::escape() {
@@ -319,11 +297,11 @@ TOOLDECODE_INLINE char32_t GrammarReader::escape() {
     case '0':
       return 0;
     case 'x':
-      return hex(2, begin);
+      return escaped_number(2, begin);
     case 'u':
-      return hex(4, begin);
+      return escaped_number(4, begin);
     case 'U':
-      return hex(8, begin);
+      return escaped_number(8, begin);
     default:
       if (std::string_view("\\\"'[]-^/.").find(c) != std::string_view::npos) {
         return static_cast<char32_t>(c);
@@ -332,17 +310,8 @@ TOOLDECODE_INLINE char32_t GrammarReader::escape() {
   }
 }
 
-TOOLDECODE_INLINE char32_t GrammarReader::hex(int digits, std::size_t begin) {
-  std::uint32_t value = 0;
-  for (; digits > 0; --digits, ++at_) {
-    const char c    = at_ < text_.size() ? text_[at_] : ' ';
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) fail("a hexadecimal digit is missing");
-    value = value << 4 | static_cast<std::uint32_t>(digit);
-  }
+TOOLDECODE_INLINE char32_t GrammarReader::escaped_number(std::size_t digits, std::size_t begin) {
+  const char32_t value = hex(digits);
   if (value > text::CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
     fail("an escape that is no character", begin);
   }
@@ -381,14 +350,9 @@ TOOLDECODE_INLINE Grammar parse_grammar(std::string_view text, std::string_view 
 namespace tooldecode {
 
 TOOLDECODE_INLINE Grammar Grammar::ebnf(std::string_view text, const EbnfOptions& options) {
-  const BuildBudget budget(options.limits);
-  try {
-    Grammar grammar = ebnf::parse_grammar(text, options.root, options.vocabulary);
-    grammar.origin_ = Origin{options.limits};
-    return grammar;
-  } catch (const Error& error) {
-    throw error.at_line(text);
-  }
+  return build(
+      {options.limits}, [&] { return ebnf::parse_grammar(text, options.root, options.vocabulary); },
+      text);
 }
 
 }  // namespace tooldecode

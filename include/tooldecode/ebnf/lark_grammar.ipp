@@ -402,7 +402,6 @@ TOOLDECODE_INLINE Grammar parse_lark(std::string_view text, const LarkParts& par
 namespace tooldecode {
 
 TOOLDECODE_INLINE Grammar Grammar::lark(std::string_view text, const LarkOptions& options) {
-  const BuildBudget budget(options.limits);
   // A schema's values in llguidance's default order and spacing.
   const auto values = [&](std::string_view schema_text) {
     const JsonValue schema = text::parse_exact_json(schema_text);
@@ -414,14 +413,10 @@ TOOLDECODE_INLINE Grammar Grammar::lark(std::string_view text, const LarkOptions
                                 .every_spelling   = options.every_spelling,
                                 .limits           = options.limits});
   };
-  try {
-    Grammar grammar =
-        ebnf::parse_lark(text, {.json_values = values, .vocabulary = options.vocabulary});
-    grammar.origin_ = Origin{options.limits};
-    return grammar;
-  } catch (const Error& error) {
-    throw error.at_line(text);
-  }
+  const auto parse = [&] {
+    return ebnf::parse_lark(text, {.json_values = values, .vocabulary = options.vocabulary});
+  };
+  return build({options.limits}, parse, text);
 }
 
 }  // namespace tooldecode

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
@@ -32,7 +33,7 @@ void write_pattern(const text::CodePointSet& set, std::string& out);
 [[nodiscard]] const text::CodePointSet& unicode_word();
 
 /// Parses an expression and writes it as an ECMA-262 pattern.
-class LarkPattern {
+class LarkPattern : TextCursor<Errc::malformed_pattern, Errc::unsupported_pattern> {
  public:
   /// \param flags  of the whole expression: i, m, s, u and x
   LarkPattern(std::string_view text, std::string_view flags);
@@ -48,11 +49,6 @@ class LarkPattern {
     bool ignores_case = false, dot_is_all = false, is_spaced = false, is_unicode = true;
   };
 
-  [[noreturn]] static void fail(const std::string& what, std::size_t at);
-  [[noreturn]] static void refuse(const std::string& what, std::size_t at);
-  [[nodiscard]] bool has(std::string_view next) const;
-  bool take(std::string_view next);
-  [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   void skip();
   void set_flag(char flag, bool is_on, std::size_t at);
 
@@ -68,12 +64,11 @@ class LarkPattern {
 
   // A range, or one character if `last` is 0; folded if case is ignored.
   [[nodiscard]] Set folded(char32_t first, char32_t last = 0) const;
-  char32_t character();
   static Set property(std::string_view name, std::size_t at);
   std::optional<Set> letter_class(char c, std::size_t at) const;
   Set escape(bool in_class);
   char32_t escaped_character(std::size_t begin);
-  char32_t hex(std::size_t digits, std::size_t begin);
+  char32_t escaped_number(std::size_t digits, std::size_t begin);
 
   Set bracket();
   // The items up to an operator or the end; a bracket that comes first is an item.
@@ -81,8 +76,6 @@ class LarkPattern {
   Set item(std::size_t begin);
   Set posix();
 
-  std::string_view text_;
-  std::size_t at_      = 0;
   std::uint32_t depth_ = 0;
   Flags flags_;
   std::string out_;

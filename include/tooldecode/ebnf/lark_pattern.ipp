@@ -93,7 +93,7 @@ TOOLDECODE_INLINE const text::CodePointSet& unicode_word() {
 }
 
 TOOLDECODE_INLINE LarkPattern::LarkPattern(std::string_view text, std::string_view flags)
-    : text_(text) {
+    : TextCursor(text) {
   for (const char flag : flags) set_flag(flag, true, 0);
 }
 
@@ -103,24 +103,6 @@ TOOLDECODE_INLINE std::string LarkPattern::read() {
   alternatives();
   if (at_ < text_.size()) fail("unmatched ')'", at_);
   return std::move(out_);
-}
-
-TOOLDECODE_INLINE void LarkPattern::fail(const std::string& what, std::size_t at) {
-  throw Error(Errc::malformed_pattern, "byte " + std::to_string(at), what);
-}
-
-TOOLDECODE_INLINE void LarkPattern::refuse(const std::string& what, std::size_t at) {
-  throw Error(Errc::unsupported_pattern, "byte " + std::to_string(at), what);
-}
-
-TOOLDECODE_INLINE bool LarkPattern::has(std::string_view next) const {
-  return text_.substr(at_, next.size()) == next;
-}
-
-TOOLDECODE_INLINE bool LarkPattern::take(std::string_view next) {
-  if (!has(next)) return false;
-  at_ += next.size();
-  return true;
 }
 
 TOOLDECODE_INLINE void LarkPattern::skip() {
@@ -289,15 +271,6 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::folded(char32_t first, char32_t 
   return flags_.ignores_case ? either_case(set) : set;
 }
 
-TOOLDECODE_INLINE char32_t LarkPattern::character() {
-  const std::size_t begin = at_;
-  const char32_t c        = text::decode_utf8(text_.substr(at_, 4))[0];
-  std::string again;
-  text::append_utf8(again, c);
-  if (!take(again)) fail("not UTF-8", begin);
-  return c;
-}
-
 TOOLDECODE_INLINE LarkPattern::Set LarkPattern::property(std::string_view name, std::size_t at) {
   auto set = text::unicode_property(name);
   if (!set) set = text::unicode_property("Script=" + std::string(name));
@@ -366,7 +339,7 @@ TOOLDECODE_INLINE char32_t LarkPattern::escaped_character(std::size_t begin) {
   }
   if (c == 'x' || c == 'u' || c == 'U') {
     ++at_;
-    return hex(c == 'x' ? 2 : c == 'u' ? 4 : 8, begin);
+    return escaped_number(c == 'x' ? 2 : c == 'u' ? 4 : 8, begin);
   }
   const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   if (is_letter || static_cast<std::uint8_t>(c) >= 0x80) fail("an unknown escape", begin);
@@ -374,7 +347,7 @@ TOOLDECODE_INLINE char32_t LarkPattern::escaped_character(std::size_t begin) {
   return static_cast<char32_t>(c);
 }
 
-TOOLDECODE_INLINE char32_t LarkPattern::hex(std::size_t digits, std::size_t begin) {
+TOOLDECODE_INLINE char32_t LarkPattern::escaped_number(std::size_t digits, std::size_t begin) {
   std::size_t end = at_ + digits, next = end;
   if (take("{")) {
     end = text_.find('}', at_);
@@ -385,12 +358,9 @@ TOOLDECODE_INLINE char32_t LarkPattern::hex(std::size_t digits, std::size_t begi
   const std::string_view written = text_.substr(at_, end - at_);
   std::uint32_t value            = 0;
   for (const char c : written) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) fail("a hexadecimal digit is missing", begin);
-    value = value << 4 | static_cast<std::uint32_t>(digit);
+    const auto digit = text::hex_digit(c);
+    if (!digit) fail("a hexadecimal digit is missing", begin);
+    value = value << 4 | *digit;
   }
   if (value > Set::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
     fail("an escape that is no character", begin);

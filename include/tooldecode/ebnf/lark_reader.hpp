@@ -11,6 +11,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
+#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_value.hpp>
 
@@ -24,9 +25,9 @@ namespace tooldecode::ebnf {
 ///                  Error{unsupported_keyword} with the byte for features of llguidance or Lark
 ///                  that are not supported, which the message names; Error{limit_exceeded}
 /// \par Source      llguidance 1.9, docs/syntax.md
-class LarkReader {
+class LarkReader : TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
  public:
-  explicit LarkReader(std::string_view text) : text_(text) {}
+  explicit LarkReader(std::string_view text) : TextCursor(text) {}
 
   [[nodiscard]] LarkFile read();
 
@@ -34,13 +35,6 @@ class LarkReader {
   using Kind                                = LarkExpression::Kind;
   static constexpr std::uint32_t max_nested = 200;
 
-  [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
-  [[noreturn]] static void fail(const std::string& what, std::size_t at);
-  [[noreturn]] static void refuse(const std::string& what, std::size_t at);
-
-  [[nodiscard]] char peek(std::size_t ahead = 0) const;
-  [[nodiscard]] bool has(std::string_view next) const;
-  bool take(std::string_view next);
   [[nodiscard]] bool at_line_end() const { return at_ >= text_.size() || has("\n") || has("\r\n"); }
   // Skips spaces and comments up to the end of the line.
   void skip();
@@ -73,10 +67,7 @@ class LarkReader {
   LarkExpression token();
   // A JSON string, in which \xHH is allowed too.
   std::string string();
-  char32_t hex(int digits);
 
-  std::string_view text_;
-  std::size_t at_      = 0;
   std::uint32_t depth_ = 0;
   LarkFile* file_      = nullptr;
 };

@@ -25,28 +25,6 @@ TOOLDECODE_INLINE LarkFile LarkReader::read() {
   return file;
 }
 
-TOOLDECODE_INLINE void LarkReader::fail(const std::string& what, std::size_t at) {
-  throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
-}
-
-TOOLDECODE_INLINE void LarkReader::refuse(const std::string& what, std::size_t at) {
-  throw Error(Errc::unsupported_keyword, "byte " + std::to_string(at), what);
-}
-
-TOOLDECODE_INLINE char LarkReader::peek(std::size_t ahead) const {
-  return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-}
-
-TOOLDECODE_INLINE bool LarkReader::has(std::string_view next) const {
-  return text_.substr(at_, next.size()) == next;
-}
-
-TOOLDECODE_INLINE bool LarkReader::take(std::string_view next) {
-  if (!has(next)) return false;
-  at_ += next.size();
-  return true;
-}
-
 TOOLDECODE_INLINE void LarkReader::skip() {
   for (;; ++at_) {
     if (peek() == '#' || has("//")) {
@@ -477,20 +455,6 @@ TOOLDECODE_INLINE std::string LarkReader::string() {
   for (const char32_t c : characters) text::append_utf8(again, c);
   if (again != made) fail("not UTF-8", begin);
   return made;
-}
-
-TOOLDECODE_INLINE char32_t LarkReader::hex(int digits) {
-  std::uint32_t value = 0;
-  for (; digits > 0; --digits, ++at_) {
-    const char c    = peek();
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) fail("a hexadecimal digit is missing");
-    value = value << 4 | static_cast<std::uint32_t>(digit);
-  }
-  return value;
 }
 
 }  // namespace tooldecode::ebnf

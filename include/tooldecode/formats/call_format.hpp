@@ -216,6 +216,15 @@ namespace formats {
                                               text::ValueSyntax syntax = text::ValueSyntax::json,
                                               std::vector<std::string> ends = {});
 
+/// A reader of calls: its errors are malformed_call, and of repeated keys the last value counts.
+[[nodiscard]] text::ValueReader call_reader(
+    std::string_view text,
+    text::ValueReader::Language language = text::ValueReader::Language::json);
+/// Reads the arguments of a call, which are an object, and the white space around them.
+[[nodiscard]] JsonValue read_arguments(text::ValueReader& reader);
+/// Skips white space, behind which nothing may follow.
+void expect_end(text::ValueReader& reader);
+
 /// Type erasure for call formats; constraints hold one.
 ///
 /// \par Complexity  a copy O(1): copies share the format

@@ -291,6 +291,27 @@ TOOLDECODE_INLINE schema::DocumentRules parameter_rules(const Tool& tool) {
   return {.place = tool.parameters_pointer, .close_objects = tool.strict};
 }
 
+TOOLDECODE_INLINE text::ValueReader call_reader(std::string_view text,
+                                                text::ValueReader::Language language) {
+  text::ValueReader reader(text, language, Errc::malformed_call);
+  reader.allow_repeated_keys();
+  return reader;
+}
+
+TOOLDECODE_INLINE JsonValue read_arguments(text::ValueReader& reader) {
+  reader.skip_space();
+  const std::size_t start = reader.position();
+  JsonValue arguments     = reader.value();
+  if (!arguments.is_object()) reader.fail_at(start, "the arguments are an object");
+  reader.skip_space();
+  return arguments;
+}
+
+TOOLDECODE_INLINE void expect_end(text::ValueReader& reader) {
+  reader.skip_space();
+  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+}
+
 TOOLDECODE_INLINE SchemaOptions parameter_options(const Tool& tool, const ChoiceOptions& options,
                                                   text::ValueSyntax syntax,
                                                   std::vector<std::string> ends) {

@@ -131,8 +131,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> DelimitedCall::parse(std::string_view te
   std::vector<ToolCall> calls;
   const auto first = find_first(text, tools);
   if (!first) return calls;
-  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
-  reader.allow_repeated_keys();
+  text::ValueReader reader = formats::call_reader(text);
   reader.skip(*first);
   const bool has_section = reader.accept(section_begin);
   if (!has_section && !lenient) reader.expect(section_begin);
@@ -144,8 +143,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> DelimitedCall::parse(std::string_view te
     calls.push_back(parse_call(reader, tools));
     reader.skip_space();
   } while (between && !is_over(reader));
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+  formats::expect_end(reader);
   return calls;
 }
 
@@ -213,7 +211,7 @@ TOOLDECODE_INLINE std::string_view DelimitedCall::name_end() const {
 TOOLDECODE_INLINE std::optional<std::size_t> DelimitedCall::find_first(std::string_view text,
                                                                        const ToolSet& tools) const {
   if (bare_first) {
-    const std::size_t start     = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    const std::size_t start     = formats::leading_space(text);
     const std::string_view rest = text.substr(start);
     for (const Tool& tool : tools) {
       if (rest.starts_with(tool.name + middle)) return start;
@@ -312,11 +310,7 @@ TOOLDECODE_INLINE std::string DelimitedCall::parse_name(text::ValueReader& reade
 TOOLDECODE_INLINE ToolCall DelimitedCall::parse_call(text::ValueReader& reader,
                                                      const ToolSet& tools) const {
   std::string name = parse_name(reader, tools);
-  reader.skip_space();
-  const std::size_t start = reader.position();
-  ToolCall call{std::move(name), reader.value()};
-  if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
-  reader.skip_space();
+  ToolCall call{std::move(name), formats::read_arguments(reader)};
   const std::string_view close = formats::trimmed(end);
   if (!reader.accept(close) && !lenient) reader.expect(close);
   return call;

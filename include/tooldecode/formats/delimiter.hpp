@@ -21,6 +21,9 @@ std::size_t delimiter_length(std::string_view text);
 /// A pattern that matches exactly these bytes, which are UTF-8.
 std::string pattern_of(std::string_view text);
 
+/// The length of the white space at the start of a text.
+std::size_t leading_space(std::string_view text);
+
 /// A delimiter without its outer white space.
 std::string_view trimmed(std::string_view delimiter);
 

@@ -46,8 +46,12 @@ TOOLDECODE_INLINE std::string pattern_of(std::string_view text) {
   return pattern;
 }
 
+TOOLDECODE_INLINE std::size_t leading_space(std::string_view text) {
+  return std::min(text.find_first_not_of(" \t\r\n"), text.size());
+}
+
 TOOLDECODE_INLINE std::string_view trimmed(std::string_view delimiter) {
-  const std::size_t first = std::min(delimiter.find_first_not_of(" \t\r\n"), delimiter.size());
+  const std::size_t first = leading_space(delimiter);
   return delimiter.substr(first, delimiter.find_last_not_of(" \t\r\n") + 1 - first);
 }
 

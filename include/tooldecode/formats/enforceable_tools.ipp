@@ -111,9 +111,8 @@ TOOLDECODE_INLINE Grammar Grammar::tool_calls(const ToolSet& tools,
                                               const formats::AnyFormat& format,
                                               const ChoiceOptions& options) {
   const auto make = [&](const std::shared_ptr<const ToolSet>& enforced) {
-    Grammar grammar = build_call_grammar(format, *enforced, options).grammar;
-    grammar.origin_ = Origin{options.limits, "#"};
-    return grammar;
+    return build({options.limits, "#"},
+                 [&] { return build_call_grammar(format, *enforced, options).grammar; });
   };
   return formats::build_enforceable(format, std::make_shared<const ToolSet>(tools), options, make);
 }

@@ -15,6 +15,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/delimited_call.hpp>
+#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/format_file.hpp>
 #include <tooldecode/formats/free_text.hpp>
@@ -383,11 +384,8 @@ TOOLDECODE_INLINE std::string format_text(const NamedFormat& format) {
 }
 
 TOOLDECODE_INLINE NamedFormat find_format(std::string_view name_or_description) {
-  const std::size_t first = name_or_description.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && name_or_description[first] == '{') {
-    return read_format(name_or_description);
-  }
-  return format_named(name_or_description);
+  const bool is_file = trimmed(name_or_description).starts_with('{');
+  return is_file ? read_format(name_or_description) : format_named(name_or_description);
 }
 
 }  // namespace tooldecode::formats

@@ -167,7 +167,7 @@ TOOLDECODE_INLINE std::string without_reasoning(std::string_view text,
                                                 const ReasoningDelimiters& delimiters,
                                                 std::span<const std::string> open_calls) {
   std::string result(text);
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  const std::size_t begin = leading_space(text);
   if (!text.substr(begin).starts_with(delimiters.begin)) return result;
   const std::size_t inside = begin + delimiters.begin.size();
   const std::size_t end    = text.find(delimiters.end, inside);

@@ -54,20 +54,15 @@ TOOLDECODE_INLINE std::string HarmonyCall::write(std::span<const ToolCall> calls
 TOOLDECODE_INLINE std::vector<ToolCall> HarmonyCall::parse(std::string_view text,
                                                            const ToolSet& /*tools*/) {
   std::vector<ToolCall> calls;
-  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
-  reader.allow_repeated_keys();
-  const std::size_t space = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  text::ValueReader reader = formats::call_reader(text);
+  const std::size_t space  = formats::leading_space(text);
   if (text.substr(space).starts_with("<|start|>")) reader.skip(space);
   for (bool is_first = true; !reader.at_end(); is_first = false) {
     const auto recipient = parse_header(reader, is_first);
     if (recipient && recipient->starts_with("functions.")) {
       const std::string_view name = recipient->substr(std::string_view("functions.").size());
       if (!formats::is_name(name)) reader.fail("expected the name of a tool before the message");
-      const std::size_t start = reader.position();
-      ToolCall call{std::string(name), reader.value()};
-      if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
-      calls.push_back(std::move(call));
-      reader.skip_space();
+      calls.push_back({std::string(name), formats::read_arguments(reader)});
     } else {
       reader.skip(std::min(reader.rest().find("<|"), reader.rest().size()));
       while (!reader.at_end() && !is_at_delimiter(reader)) {

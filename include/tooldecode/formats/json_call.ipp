@@ -147,7 +147,7 @@ TOOLDECODE_INLINE std::vector<std::string> JsonCall::beginnings(const formats::C
 TOOLDECODE_INLINE std::optional<std::pair<std::size_t, const formats::CallFence*>>
 JsonCall::find_fence(std::string_view text, const ToolSet& tools) const {
   std::optional<std::pair<std::size_t, const formats::CallFence*>> first;
-  const std::size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  const std::size_t start = formats::leading_space(text);
   for (const formats::CallFence& fence : fences) {
     for (std::size_t at = fence.begin.empty() ? start : text.find(fence.begin);
          at != std::string_view::npos && (!first || at < first->first);
@@ -168,8 +168,7 @@ JsonCall::find_fence(std::string_view text, const ToolSet& tools) const {
 TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
                                                         const ToolSet& tools) const {
   std::vector<ToolCall> calls;
-  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
-  reader.allow_repeated_keys();
+  text::ValueReader reader = formats::call_reader(text);
   if (const auto fence = find_fence(text.substr(0, text.find(begin)), tools)) {
     reader.skip(fence->first);
     for (; !reader.at_end(); reader.skip_space()) {
@@ -183,7 +182,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
     reader.skip_space();
     if (!reader.rest().starts_with(trigger())) return calls;
   } else {
-    const std::size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    const std::size_t start = formats::leading_space(text);
     const bool is_bare      = bare_at_start && text.substr(start).starts_with('{');
     const std::size_t first = is_bare ? start : text.find(begin);
     if (first == std::string_view::npos) return calls;
@@ -400,8 +399,7 @@ TOOLDECODE_INLINE void JsonCall::parse_all(text::ValueReader& reader,
   } while (!is_over());
   reader.skip_space();
   reader.expect(ending);
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+  formats::expect_end(reader);
 }
 
 }  // namespace tooldecode

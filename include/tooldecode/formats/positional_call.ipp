@@ -87,9 +87,8 @@ TOOLDECODE_INLINE std::string PositionalCall::write(std::span<const ToolCall> ca
 
 TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view text,
                                                               const ToolSet& tools) const {
-  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
-  reader.allow_repeated_keys();
-  const Tool* tool = nullptr;
+  text::ValueReader reader = formats::call_reader(text);
+  const Tool* tool         = nullptr;
   for (std::size_t at = text.find(begin); at != std::string_view::npos && tool == nullptr;
        at             = text.find(begin, at + 1)) {
     const std::string_view rest = text.substr(at + begin.size());
@@ -114,16 +113,14 @@ TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view t
     call.arguments[names[given]] = reader.value();
     reader.skip_space();
   }
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text after the call");
+  formats::expect_end(reader);
   return {std::move(call)};
 }
 
 TOOLDECODE_INLINE std::pair<std::string, JsonValue> PositionalCall::read_argument(
     const Tool& tool, std::size_t given, std::string_view /*before*/, std::string_view text) {
-  text::ValueReader value(text, text::ValueReader::Language::json, Errc::malformed_call);
-  value.allow_repeated_keys();
-  const auto names = argument_names(tool);
+  text::ValueReader value = formats::call_reader(text);
+  const auto names        = argument_names(tool);
   if (given >= names.size()) value.fail("more arguments than documented parameters");
   return {names[given], value.value()};
 }

@@ -55,8 +55,7 @@ TOOLDECODE_INLINE std::string PythonCall::write(std::span<const ToolCall> calls)
 
 TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
                                                           const ToolSet& tools) const {
-  text::ValueReader reader(text, text::ValueReader::Language::python, Errc::malformed_call);
-  reader.allow_repeated_keys();
+  text::ValueReader reader = formats::call_reader(text, language);
   std::vector<ToolCall> calls;
   reader.skip_space();
   const bool is_bare = begin.empty() || (bare_at_start && reader.rest().starts_with(open));
@@ -82,22 +81,19 @@ TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
   reader.expect(close);
   reader.skip_space();
   if (!is_bare) reader.expect(end);
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+  formats::expect_end(reader);
   return calls;
 }
 
 TOOLDECODE_INLINE std::pair<std::string, JsonValue> PythonCall::read_argument(
     const Tool& tool, std::size_t /*given*/, std::string_view before, std::string_view text) {
-  text::ValueReader key(before, text::ValueReader::Language::python, Errc::malformed_call);
+  text::ValueReader key = formats::call_reader(before, language);
   key.skip_space();
   key.accept(",");
   key.skip_space();
   auto name = keyword(key, argument_names(tool));
   if (!name) key.fail("expected the name of an argument");
-  text::ValueReader value(text, text::ValueReader::Language::python, Errc::malformed_call);
-  value.allow_repeated_keys();
-  return {std::move(*name), value.value()};
+  return {std::move(*name), formats::call_reader(text, language).value()};
 }
 
 TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(

@@ -506,15 +506,11 @@ namespace tooldecode {
 TOOLDECODE_INLINE Grammar Grammar::structural_tag(const JsonValue& tag,
                                                   const StructuralTagOptions& options) {
   if (tag.is_string()) return structural_tag(text::parse_exact_json(tag.string()), options);
-  const BuildBudget budget(options.limits);
-  Grammar grammar;
-  try {
+  return build({options.limits, "#"}, [&] {
+    Grammar grammar;
     grammar.root_ = formats::build_structural_tag(grammar, tag, options);
-  } catch (const Error& error) {
-    throw error.under("#");
-  }
-  grammar.origin_ = Origin{options.limits, "#"};
-  return grammar;
+    return grammar;
+  });
 }
 
 }  // namespace tooldecode

@@ -181,7 +181,6 @@ struct XmlCall {
 
   // Reads a value and its closing delimiter.
   [[nodiscard]] Json value(text::ValueReader& reader, std::optional<formats::PlainForm> form) const;
-  [[nodiscard]] Json json(text::ValueReader& reader) const;
   [[nodiscard]] Json close(text::ValueReader& reader, Json result) const;
 
   NodeId arguments(Grammar& grammar, const Tool& tool, NodeId between,

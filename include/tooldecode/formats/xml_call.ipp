@@ -206,7 +206,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   std::size_t first = text.find(trigger());
   if (bare) first = std::min(first, text.find(before_name));
   if (first == std::string_view::npos) return calls;
-  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader reader    = formats::call_reader(text);
   const std::string_view next = after_arguments();
   const std::vector<std::string_view> name_ends =
       after_name.empty() ? std::vector<std::string_view>{next, before_key}
@@ -249,23 +249,22 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
     calls.push_back(std::move(call));
     reader.skip_space();
   } while (!is_over());
-  reader.skip_space();
-  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+  formats::expect_end(reader);
   return calls;
 }
 
 TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
     const Tool& tool, std::size_t given, std::string_view before, std::string_view text) const {
-  text::ValueReader key_reader(before, text::ValueReader::Language::json, Errc::malformed_call);
+  text::ValueReader key_reader = formats::call_reader(before);
   key_reader.skip_space();
   if (style && given > 0) {
     key_reader.expect(style->separator);
     key_reader.skip_space();
   }
   key_reader.expect(before_key);
-  std::string name = key(key_reader, &tool);
-  text::ValueReader reader(text, text::ValueReader::Language::json, Errc::malformed_call);
-  Json read = style ? styled_value(reader) : value(reader, form_of(&tool, name));
+  std::string name         = key(key_reader, &tool);
+  text::ValueReader reader = formats::call_reader(text);
+  Json read                = style ? styled_value(reader) : value(reader, form_of(&tool, name));
   return {std::move(name), std::move(read)};
 }
 
@@ -404,7 +403,7 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::value(text::ValueReader& reader,
          {std::pair{"True", Json(true)}, {"False", Json(false)}, {"None", Json()}}) {
       if (reader.accept(word)) return close(reader, meaning);
     }
-    return json(reader);
+    return close(reader, reader.value());
   }
   const std::size_t length = reader.rest().find(after_value);
   if (length == std::string_view::npos) reader.fail("expected '" + after_value + "'");
@@ -417,7 +416,7 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::value(text::ValueReader& reader,
   if (!form || form == formats::PlainForm::mixed) {
     try {
       text::ValueReader whole = reader;
-      result                  = json(whole);
+      result                  = close(whole, whole.value());
       reader                  = whole;
       return result;
     } catch (const Error&) {
@@ -426,11 +425,6 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::value(text::ValueReader& reader,
   }
   reader.skip(length + after_value.size());
   return result;
-}
-
-TOOLDECODE_INLINE XmlCall::Json XmlCall::json(text::ValueReader& reader) const {
-  reader.allow_repeated_keys();
-  return close(reader, reader.value());
 }
 
 TOOLDECODE_INLINE XmlCall::Json XmlCall::close(text::ValueReader& reader, Json result) const {

@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/grammar_options.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
@@ -287,7 +289,27 @@ class Grammar {
   struct Origin {
     BuildLimits limits;
     const char* place = "";
+
+    // What `make` builds within the limits. Its errors get the place, or their line in `text`.
+    template <class Make>
+    auto build(const Make& make, std::optional<std::string_view> text = {}) const {
+      const BuildBudget budget(limits);
+      try {
+        return make();
+      } catch (const Error& error) {
+        throw text ? error.at_line(*text) : error.under(place);
+      }
+    }
   };
+
+  // The grammar that `make` builds; it keeps its origin.
+  template <class Make>
+  static Grammar build(const Origin& origin, const Make& make,
+                       std::optional<std::string_view> text = {}) {
+    Grammar grammar = origin.build(make, text);
+    grammar.origin_ = origin;
+    return grammar;
+  }
 
   NodeId add(Node node);
 

@@ -42,13 +42,13 @@ bool Grammar::is_completable(const Node& node, const IsLive& is_live) {
 }
 
 TOOLDECODE_INLINE Grammar Grammar::regex(std::string_view pattern, const BuildLimits& limits) {
-  const BuildBudget budget(limits);
-  const text::TextDfa text = text::compile_whole_pattern(pattern);
-  if (text.empty()) throw Error(Errc::unsatisfiable_schema, "", "no text matches this pattern");
-  Grammar grammar;
-  grammar.root_   = grammar.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
-  grammar.origin_ = Origin{limits};
-  return grammar;
+  return build({limits}, [&] {
+    const text::TextDfa text = text::compile_whole_pattern(pattern);
+    if (text.empty()) throw Error(Errc::unsatisfiable_schema, "", "no text matches this pattern");
+    Grammar grammar;
+    grammar.root_ = grammar.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
+    return grammar;
+  });
 }
 
 TOOLDECODE_INLINE Grammar Grammar::choice(const std::vector<std::string>& texts) {

@@ -13,6 +13,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/mask/whitespace_runs.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -29,12 +30,6 @@ namespace tooldecode::mask {
 /// \par Threads     const members may run concurrently
 class LexemeSlice {
  public:
-  /// A token that closes the lexeme, and the units that it adds first.
-  struct Closing {
-    TokenId token       = 0;
-    std::uint32_t units = 0;
-  };
-
   /// \param trie  the vocabulary's; the slice covers the tokens below `node`
   LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie, const TokenClasses& classes,
               const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node);
@@ -53,13 +48,13 @@ class LexemeSlice {
                                                                 std::uint32_t max,
                                                                 std::size_t limit) const;
   /// The tokens that end exactly where the lexeme closes.
-  [[nodiscard]] const std::vector<Closing>& closing() const noexcept { return closing_; }
+  [[nodiscard]] const std::vector<CountedToken>& closing() const noexcept { return closing_; }
   /// Whether the lexeme may end where it can also continue; `past` omits the tokens that end it
   /// there. A class's tokens of at most `limit` units do not count: they may stay inside.
   [[nodiscard]] bool may_end_inside(std::uint32_t limit) const noexcept;
   /// The bytes of tokens after the lexeme's end; the trie's values index `past_end`.
   [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
-  [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
+  [[nodiscard]] const std::vector<CountedToken>& past_end() const noexcept { return past_end_; }
 
  private:
   struct Visit {
@@ -69,8 +64,6 @@ class LexemeSlice {
     bool plain;  // the class's tokens below are known
   };
 
-  // Of the class whose tokens need no walk.
-  [[nodiscard]] std::size_t class_number() const noexcept;
   // One more than the most characters that its tokens have, where these are units; else 0.
   [[nodiscard]] std::size_t counted() const noexcept;
 
@@ -85,11 +78,10 @@ class LexemeSlice {
 
   std::size_t vocabulary_size_;
   const TokenClasses* classes_;
-  std::optional<TokenClasses::Taken> plain_;      // tokens that stay and need no walk
-  std::optional<TokenClasses::Bounded> bounded_;  // the same, if there is no plain_
+  std::optional<TokenClasses::Taken> plain_;  // tokens that stay and need no walk
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
-  std::vector<Closing> closing_;
-  std::vector<Closing> past_end_;  // indexed by the values of past_
+  std::vector<CountedToken> closing_;
+  std::vector<CountedToken> past_end_;  // indexed by the values of past_
   core::ByteTrie past_{std::vector<core::ByteTrie::Entry>()};
   bool may_end_inside_   = false;  // in a walked token
   bool may_end_in_class_ = false;  // in a token of plain_

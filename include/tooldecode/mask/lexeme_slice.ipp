@@ -28,13 +28,13 @@ TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const c
                                            text::Dfa::State state, core::ByteTrie::NodeIndex node)
     : vocabulary_size_(vocabulary.size()), classes_(&classes) {
   if (node == 0) plain_ = classes.find(dfa, state);
-  if (node == 0 && !plain_) bounded_ = classes.find_bounded(dfa, state);
-  past_             = build(vocabulary, trie, dfa, state, node);
   may_end_in_class_ = plain_ && plain_->counts && dfa.may_end_inside();
+  if (node == 0 && !plain_) plain_ = classes.find_bounded(dfa, state);
+  past_ = build(vocabulary, trie, dfa, state, node);
   staying_.resize(std::max(staying_.size(), counted()));
   by_limit_.resize(staying_.size());
   inside_ = staying(max_units());
-  for (const Closing& token : closing_) inside_.insert(token.token);
+  for (const CountedToken& token : closing_) inside_.insert(token.token);
   count_ = inside_.count();
 }
 
@@ -47,21 +47,12 @@ TOOLDECODE_INLINE const TokenMask& LexemeSlice::staying(std::uint32_t limit) con
   auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
   if (!mask) {
     mask = std::make_unique<TokenMask>(vocabulary_size_);
-    if (plain_ && (!plain_->counts || limit >= max_units())) {
-      *mask |= classes_->mask(plain_->k);
-    } else if (plain_) {
-      const std::size_t end =
-          std::min(std::size_t{limit} + 1, classes_->by_characters(plain_->k).size());
-      for (std::size_t units = 0; units < end; ++units) {
-        classes_->for_each(plain_->k, units, [&](TokenId token) { mask->insert(token); });
-      }
+    if (plain_) {
+      const std::size_t most = plain_->most;
+      *mask |=
+          classes_->up_to(plain_->k, plain_->counts ? std::min<std::size_t>(most, limit) : most);
+      classes_->for_each_apart(*plain_, [&](TokenId token) { mask->erase(token); });
     }
-    if (bounded_) {
-      const std::size_t most =
-          bounded_->counts ? std::min<std::size_t>(bounded_->most, limit) : bounded_->most;
-      *mask |= classes_->up_to({bounded_->k, most});
-    }
-    if (plain_) classes_->for_each_apart(*plain_, [&](TokenId token) { mask->erase(token); });
     for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
       for (const TokenId token : staying_[units]) mask->insert(token);
     }
@@ -73,28 +64,21 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> LexemeSlice::not_fitting(
     std::uint32_t min, std::uint32_t max, std::size_t limit) const {
   std::vector<TokenId> tokens;
   for (std::size_t units = std::size_t{max} + 1; units < staying_.size(); ++units) {
-    const std::size_t k     = class_number();
-    const std::size_t plain = units < counted() ? classes_->by_characters(k)[units] : 0;
+    const std::size_t plain = units < counted() ? classes_->by_characters(plain_->k)[units] : 0;
     if (tokens.size() + staying_[units].size() + plain > limit) return std::nullopt;
     tokens.insert(tokens.end(), staying_[units].begin(), staying_[units].end());
     if (plain == 0) continue;
-    classes_->for_each(k, units, [&](TokenId token) { tokens.push_back(token); });
+    classes_->for_each(plain_->k, units, [&](TokenId token) { tokens.push_back(token); });
   }
-  for (const Closing& token : closing_) {
+  for (const CountedToken& token : closing_) {
     if (token.units < min || token.units > max) tokens.push_back(token.token);
   }
   if (tokens.size() > limit) return std::nullopt;
   return tokens;
 }
 
-TOOLDECODE_INLINE std::size_t LexemeSlice::class_number() const noexcept {
-  return plain_ ? plain_->k : bounded_ ? bounded_->k : 0;
-}
-
 TOOLDECODE_INLINE std::size_t LexemeSlice::counted() const noexcept {
-  const std::size_t all = classes_->by_characters(class_number()).size();
-  if (plain_) return plain_->counts ? all : 0;
-  return bounded_ && bounded_->counts ? std::min(bounded_->most + 1, all) : 0;
+  return plain_ && plain_->counts ? plain_->most + 1 : 0;
 }
 
 TOOLDECODE_INLINE bool LexemeSlice::may_end_inside(std::uint32_t limit) const noexcept {
@@ -106,8 +90,7 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
                                                     const text::Dfa& dfa, text::Dfa::State start,
                                                     core::ByteTrie::NodeIndex root) {
   std::vector<core::ByteTrie::Entry> suffixes;
-  const std::size_t k = class_number();
-  std::vector<Visit> work{{root, start, 0, plain_ || bounded_}};
+  std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
   for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, in the memory order of the trie
     // Slices are shared, so nobody is charged for them, but they can be cancelled.
     if (i % 256 == 0) BuildBudget::spend(0);
@@ -116,9 +99,8 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
     for (auto child = first; child < last; ++child) {
       const text::Dfa::State next = dfa.next(state, trie.label(child));
       if (next == text::Dfa::dead) continue;
-      const bool covered =
-          plain && (node != 0 || !plain_ || !plain_->apart.contains(trie.label(child)));
-      if (covered && !classes_->has_others(k, child)) continue;
+      const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
+      if (covered && !classes_->has_others(plain_->k, child)) continue;
       const bool begins        = dfa.boundary(state) && !dfa.closing(next);
       const std::uint32_t more = units + (begins ? 1 : 0);
       if (more >= staying_.size()) staying_.resize(more + 1);

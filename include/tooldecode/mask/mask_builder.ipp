@@ -200,13 +200,11 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
   std::uint32_t most         = 0;
   for (const BehindWhitespace& behind : found) most = std::max(most, behind.most);
   std::vector<TokenId> removed;
-  for (const WhitespaceRuns::Token& token : runs.longer_than(most)) removed.push_back(token.token);
+  for (const CountedToken& token : runs.longer_than(most)) removed.push_back(token.token);
   add_base(runs.mask(), runs.size(), std::move(removed));
   for (const BehindWhitespace& behind : found) {
     BuildBudget::spend(visits_between_charges);
-    const auto fits = [&](const WhitespaceRuns::Token& token) {
-      return token.units <= behind.most;
-    };
+    const auto fits  = [&](const CountedToken& token) { return token.units <= behind.most; };
     const Span place = walk_.begin(behind.positions);
     behind_lexeme([&] {
       for (const NodeIndex node : runs.behind_one()) walk(place, node);
@@ -244,10 +242,8 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
     }
   } else if (root == 0 && bounds.max == text::Occurrences::unbounded && bounds.min == 0 &&
              dfa.live(group[0].dfa_state()).size() >= 48) {
-    if (const auto bounded = classes.find_bounded(dfa, group[0].dfa_state())) {
-      add_base(classes.up_to(*bounded), classes.count_up_to(*bounded), {});
-      plain = TokenClasses::Taken{.k = bounded->k};
-    }
+    plain = classes.find_bounded(dfa, group[0].dfa_state());
+    if (plain) add_base(classes.up_to(plain->k, plain->most), classes.count_up_to(*plain), {});
   }
   std::optional<Span> after;
   std::vector<Visit> work{{root, group[0].dfa_state(), group[0].units(), plain.has_value()}};
@@ -310,14 +306,14 @@ TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::Sta
   const std::uint32_t count = group[0].units();
   const std::uint32_t min   = least > count ? least - count : 0;
   const std::uint32_t max   = units_left(group[0]);
-  const auto fits           = [&](const LexemeSlice::Closing& token) {
+  const auto fits           = [&](const CountedToken& token) {
     return token.units >= min && token.units <= max && !is_apart(token.token);
   };
   if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
     add_base(slice.inside(), slice.count(), std::move(*removed));
   } else {
     add_base(slice.staying(max), slice.count(), {});
-    for (const LexemeSlice::Closing& token : slice.closing()) {
+    for (const CountedToken& token : slice.closing()) {
       if (fits(token)) parts_.add(token.token);
     }
   }
@@ -393,7 +389,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& f
     walk_apart([&] { walk_tracked(place, *dfa, state, node); });
   } else {
     add_base(slice->inside(), slice->count(), {});
-    for (const LexemeSlice::Closing& past : slice->past_end()) {
+    for (const CountedToken& past : slice->past_end()) {
       if (reads(place, past.token)) parts_.add(past.token);
     }
   }

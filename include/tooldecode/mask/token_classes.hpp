@@ -53,26 +53,23 @@ class TokenClasses {
   }
 
   struct Taken {
-    std::size_t k = 0;
-    bool counts   = false;  ///< whether each character is a unit of the lexeme; else none is
-    text::ByteSet apart{};  ///< first bytes of texts that the lexeme may treat differently
+    std::size_t k    = 0;
+    bool counts      = false;  ///< whether each character is a unit of the lexeme; else none is
+    std::size_t most = 0;      ///< characters of the longest token
+    text::ByteSet apart{};     ///< first bytes of texts that the lexeme may treat differently
   };
   /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
   /// bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
-  struct Bounded {
-    std::size_t k    = 0;
-    std::size_t most = 0;      ///< characters
-    bool counts      = false;  ///< whether each character is a unit of the lexeme; else none is
-  };
   /// The largest ASCII class of which a lexeme accepts the tokens of at most `most` characters from
   /// a state, leaving aside bounds on its units, and none that is longer, as `[0-9A-Z]{8}-` does.
   /// The lexeme does not end in them.
-  [[nodiscard]] std::optional<Bounded> find_bounded(const text::Dfa& dfa,
-                                                    text::Dfa::State state) const;
+  [[nodiscard]] std::optional<Taken> find_bounded(const text::Dfa& dfa,
+                                                  text::Dfa::State state) const;
   /// A class's tokens of at most `most` characters; kept from the first call on.
-  [[nodiscard]] const TokenMask& up_to(const Bounded& bounded) const;
-  [[nodiscard]] std::size_t count_up_to(const Bounded& bounded) const;
+  [[nodiscard]] const TokenMask& up_to(std::size_t k, std::size_t most) const;
+  /// The tokens of a class that have at most `taken.most` characters.
+  [[nodiscard]] std::size_t count_up_to(const Taken& taken) const;
   /// Calls `visit(token)` for each token of a class whose first byte is in `taken.apart`.
   template <class Visit>
   void for_each_apart(const Taken& taken, Visit visit) const {

@@ -101,18 +101,18 @@ TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find(
             [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
   const std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
   for (const std::size_t k : order) {
-    Taken taken{k, dfa.boundary(state)};
+    Taken taken{k, dfa.boundary(state), by_characters(k).size() - 1};
     if (size(k) > 0 && find_apart(dfa, state, bytes, taken)) return taken;
   }
   return std::nullopt;
 }
 
-TOOLDECODE_INLINE std::optional<TokenClasses::Bounded> TokenClasses::find_bounded(
+TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find_bounded(
     const text::Dfa& dfa, text::Dfa::State state) const {
-  std::optional<Bounded> best;
+  std::optional<Taken> best;
   for (std::size_t k = 0; k < count; ++k) {
     if ((kinds[k] & beyond_ascii) != 0) continue;
-    const Bounded found{k, bound_of(k, dfa, state), dfa.boundary(state)};
+    const Taken found{k, dfa.boundary(state), bound_of(k, dfa, state)};
     if (found.most == 0) continue;
     if (!best || count_up_to(found) > count_up_to(*best)) best = found;
   }
@@ -155,22 +155,17 @@ TOOLDECODE_INLINE std::size_t TokenClasses::bound_of(std::size_t k, const text::
   return 0;
 }
 
-TOOLDECODE_INLINE std::size_t TokenClasses::count_up_to(const Bounded& bounded) const {
-  const std::span counts = by_characters(bounded.k);
-  std::size_t sum        = 0;
-  for (std::size_t n = 0; n <= bounded.most && n < counts.size(); ++n) sum += counts[n];
-  return sum;
+TOOLDECODE_INLINE std::size_t TokenClasses::count_up_to(const Taken& taken) const {
+  const std::span counts = by_characters(taken.k).first(taken.most + 1);
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
-TOOLDECODE_INLINE const TokenMask& TokenClasses::up_to(const Bounded& bounded) const {
+TOOLDECODE_INLINE const TokenMask& TokenClasses::up_to(std::size_t k, std::size_t most) const {
+  if (most + 1 >= by_characters(k).size()) return mask(k);
   const std::lock_guard lock(mutex_);
-  const auto [known, is_new] =
-      up_to_.try_emplace({bounded.k, bounded.most}, TokenMask(vocabulary_size_));
-  if (is_new) {
-    const std::size_t end = std::min(bounded.most + 1, by_characters(bounded.k).size());
-    for (std::size_t n = 0; n < end; ++n) {
-      for_each(bounded.k, n, [&, &mask = known->second](TokenId token) { mask.insert(token); });
-    }
+  const auto [known, is_new] = up_to_.try_emplace({k, most}, TokenMask(vocabulary_size_));
+  for (std::size_t n = 0; is_new && n <= most; ++n) {
+    for_each(k, n, [&, &mask = known->second](TokenId token) { mask.insert(token); });
   }
   return known->second;
 }

@@ -14,22 +14,25 @@
 
 namespace tooldecode::mask {
 
+/// A token, and the units that it adds to a lexeme first.
+struct CountedToken {
+  TokenId token       = 0;
+  std::uint32_t units = 0;
+};
+
 /// What the tokens of a vocabulary are where white space may stand: white space alone, or white
 /// space and something behind it.
 ///
 /// A vocabulary has hundreds of trie nodes that are white space alone. Without this, each new state
 /// would walk what may follow the white space below each of them.
 ///
+/// A unit is a byte of white space.
+///
 /// \par Shapes      a mask over V tokens
 /// \par Complexity  construction O(nodes below two bytes of white space + V / 32)
 /// \par Threads     immutable after construction
 class WhitespaceRuns {
  public:
-  struct Token {
-    TokenId token       = 0;
-    std::uint32_t units = 0;  ///< bytes of white space that it begins with
-  };
-
   /// \param trie  the vocabulary's
   WhitespaceRuns(const core::ByteTrie& trie, std::size_t vocabulary_size);
 
@@ -39,7 +42,7 @@ class WhitespaceRuns {
   [[nodiscard]] const TokenMask& mask() const noexcept { return mask_; }
   [[nodiscard]] std::size_t size() const noexcept { return alone_.size(); }
   /// Those with more than `limit` bytes; O(log size).
-  [[nodiscard]] std::span<const Token> longer_than(std::uint32_t limit) const noexcept;
+  [[nodiscard]] std::span<const CountedToken> longer_than(std::uint32_t limit) const noexcept;
 
   /// The vocabulary's trie nodes behind one byte of white space.
   [[nodiscard]] std::span<const core::ByteTrie::NodeIndex> behind_one() const noexcept {
@@ -47,14 +50,14 @@ class WhitespaceRuns {
   }
   /// What tokens hold behind two bytes of white space or more; its values index `past_end`.
   [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
-  [[nodiscard]] const std::vector<Token>& past_end() const noexcept { return past_end_; }
+  [[nodiscard]] const std::vector<CountedToken>& past_end() const noexcept { return past_end_; }
 
  private:
   core::ByteTrie build(const core::ByteTrie& trie);
 
   std::vector<core::ByteTrie::NodeIndex> behind_one_;
-  std::vector<Token> alone_;  // by length
-  std::vector<Token> past_end_;
+  std::vector<CountedToken> alone_;  // by length
+  std::vector<CountedToken> past_end_;
   core::ByteTrie past_;
   TokenMask mask_;
 };

@@ -22,7 +22,7 @@ namespace tooldecode::mask {
 TOOLDECODE_INLINE WhitespaceRuns::WhitespaceRuns(const core::ByteTrie& trie,
                                                  std::size_t vocabulary_size)
     : past_(build(trie)), mask_(vocabulary_size) {
-  for (const Token& token : alone_) mask_.insert(token.token);
+  for (const CountedToken& token : alone_) mask_.insert(token.token);
 }
 
 TOOLDECODE_INLINE const text::ByteSet& WhitespaceRuns::bytes() noexcept {
@@ -30,10 +30,11 @@ TOOLDECODE_INLINE const text::ByteSet& WhitespaceRuns::bytes() noexcept {
   return all;
 }
 
-TOOLDECODE_INLINE std::span<const WhitespaceRuns::Token> WhitespaceRuns::longer_than(
+TOOLDECODE_INLINE std::span<const CountedToken> WhitespaceRuns::longer_than(
     std::uint32_t limit) const noexcept {
-  const auto first = std::partition_point(alone_.begin(), alone_.end(),
-                                          [&](const Token& token) { return token.units <= limit; });
+  const auto first =
+      std::partition_point(alone_.begin(), alone_.end(),
+                           [&](const CountedToken& token) { return token.units <= limit; });
   return {first, alone_.end()};
 }
 
@@ -58,7 +59,7 @@ TOOLDECODE_INLINE core::ByteTrie WhitespaceRuns::build(const core::ByteTrie& tri
       if (!is_inside) next.rest.push_back(static_cast<char>(byte));
       if (is_inside && next.units == 1) behind_one_.push_back(child);
       for (const std::uint32_t value : trie.values(child)) {
-        const Token token{static_cast<TokenId>(value), next.units};
+        const CountedToken token{static_cast<TokenId>(value), next.units};
         if (is_inside) {
           alone_.push_back(token);
         } else {

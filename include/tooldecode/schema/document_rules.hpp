@@ -1,5 +1,5 @@
 /// \file
-/// DocumentRules: how a schema document is read, and what relaxed reading leaves out.
+/// DocumentRules: how a schema document is read.
 #pragma once
 
 #include <map>
@@ -17,7 +17,6 @@ struct DocumentRules {
   std::map<std::string, JsonValue> documents{};
   std::string place  = "#";    ///< of the document's root; pointers in errors begin with it
   bool assert_format = false;  ///< enforce `format` even where the draft only annotates
-  bool relax         = false;  ///< leave out what cannot be enforced, and list it
   /// Read OpenAPI 3.0's `"nullable": true`, which adds null to the values whatever else the schema
   /// says: beside `type`, `enum`, `const`, `not`, combinations, and `$ref` in any draft. JSON
   /// Schema has no such keyword.
@@ -28,12 +27,6 @@ struct DocumentRules {
   /// dependencies) do not close an object, but the properties in them count as named. If closing
   /// left no object, the object stays open.
   bool close_objects = false;
-};
-
-/// A keyword that relaxed reading has left out.
-struct Relaxation {
-  std::string pointer;
-  std::string reason;
 };
 
 }  // namespace tooldecode::schema

@@ -66,9 +66,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id, const Members& written
   try {
     return content(reader_.written(id), written);
   } catch (const Error& error) {
-    const Error whole = error.under(reader_.forms.place_of(id));
-    if (id == any_form || !reader_.relaxes(whole)) throw whole;
-    return value(any_form);
+    throw error.under(reader_.forms.place_of(id));
   }
 }
 

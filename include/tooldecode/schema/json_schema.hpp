@@ -100,9 +100,6 @@ class SchemaCompiler {
   [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer,
                                          std::optional<std::uint32_t> mark = {});
 
-  /// What relaxed reading has left out, see DocumentRules.
-  [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept;
-
   [[nodiscard]] NodeId whitespace() const noexcept;
   [[nodiscard]] NodeId comma() const noexcept;
   [[nodiscard]] NodeId colon() const noexcept;

@@ -123,10 +123,6 @@ TOOLDECODE_INLINE NodeId SchemaCompiler::keyword_arguments(const Json& schema,
                                                            std::optional<std::uint32_t> mark) {
   return parts_->keyword_arguments(schema, pointer, mark);
 }
-TOOLDECODE_INLINE const std::vector<schema::Relaxation>& SchemaCompiler::relaxations()
-    const noexcept {
-  return parts_->reader().relaxations();
-}
 
 TOOLDECODE_INLINE NodeId SchemaCompiler::whitespace() const noexcept {
   return parts_->text().space();
@@ -145,15 +141,11 @@ TOOLDECODE_INLINE Grammar Grammar::json_schema(const JsonValue& schema) {
 TOOLDECODE_INLINE Grammar Grammar::json_schema(const JsonValue& schema,
                                                const SchemaOptions& options) {
   if (schema.is_string()) return json_schema(text::parse_exact_json(schema.string()), options);
-  const BuildBudget budget(options.limits);
-  Grammar grammar;
-  try {
+  return build({options.limits, "#"}, [&] {
+    Grammar grammar;
     grammar.root_ = SchemaCompiler(grammar, schema, options).value(schema, "#");
-  } catch (const Error& error) {
-    throw error.under("#");
-  }
-  grammar.origin_ = Origin{options.limits, "#"};
-  return grammar;
+    return grammar;
+  });
 }
 
 }  // namespace tooldecode

@@ -15,6 +15,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/code_points.hpp>
 
 namespace tooldecode::schema {
 
@@ -174,17 +175,13 @@ TOOLDECODE_INLINE bool is_integral(const JsonValue& number) {
 }
 
 TOOLDECODE_INLINE std::string unescape_uri(std::string_view text) {
-  const auto hexadecimal = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-  };
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hexadecimal(text[i + 1]) >= 0 &&
-        hexadecimal(text[i + 2]) >= 0) {
-      plain += static_cast<char>(16 * hexadecimal(text[i + 1]) + hexadecimal(text[i + 2]));
+    const bool is_escape = text[i] == '%' && i + 2 < text.size();
+    const auto high      = is_escape ? text::hex_digit(text[i + 1]) : std::nullopt;
+    const auto low       = is_escape ? text::hex_digit(text[i + 2]) : std::nullopt;
+    if (high && low) {
+      plain += static_cast<char>(16 * *high + *low);
       i += 2;
     } else {
       plain += text[i];

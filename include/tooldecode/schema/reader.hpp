@@ -54,9 +54,6 @@ class Reader final : private FormSource {
   /// The form whose values are written: with objects closed as DocumentRules demand. Use
   /// `forms[id]` to combine it with other forms.
   [[nodiscard]] const Form& written(FormId id);
-  [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
-  /// Whether relaxed reading ignores an error; lists it if so.
-  [[nodiscard]] bool relaxes(const Error& error);
 
  private:
   using ResourceId                        = Document::ResourceId;
@@ -96,15 +93,6 @@ class Reader final : private FormSource {
   [[nodiscard]] Form read(std::uint32_t site) override;
   [[nodiscard]] Form read(const Location& place, ScopeId scope, Role role);
 
-  // While it lives, nothing is left out: a relaxed subschema under `not` would exclude too much.
-  struct Strict {
-    explicit Strict(Reader& of);
-    ~Strict();
-    Strict(const Strict&)            = delete;
-    Strict& operator=(const Strict&) = delete;
-    Reader& reader;
-  };
-
   [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword, Role role);
 
   [[nodiscard]] Form any_of(const std::vector<FormId>& ids);
@@ -124,8 +112,6 @@ class Reader final : private FormSource {
   // Applies the keywords without in-place subschemas.
   [[nodiscard]] Form own(const Site& site);
   [[nodiscard]] std::optional<StringForm> text(const Site& site);
-  [[nodiscard]] std::optional<std::uint32_t> find_format(const std::string& name,
-                                                         const std::string& pointer);
   [[nodiscard]] ArrayForm array(const Site& site);
 
   [[nodiscard]] ObjectForm object(const Site& site);
@@ -137,9 +123,7 @@ class Reader final : private FormSource {
   std::map<FormId, Form> closed_;
   Constants constants_{forms};
   std::deque<std::tuple<Location, ScopeId, Role>> sites_;
-  std::vector<Relaxation> relaxations_;
-  std::uint32_t strict_ = 0;
-  std::size_t depth_    = 0;  // of nested negations
+  std::size_t depth_ = 0;  // of nested negations
 };
 
 }  // namespace tooldecode::schema

@@ -81,14 +81,6 @@ TOOLDECODE_INLINE bool Reader::may_share(const ObjectForm& a, const ObjectForm& 
   return !forms.are_disjoint(left, right);
 }
 
-TOOLDECODE_INLINE bool Reader::relaxes(const Error& error) {
-  const bool passes =
-      rules_.relax && strict_ == 0 &&
-      (error.code() == Errc::unsupported_keyword || error.code() == Errc::unsupported_pattern);
-  if (passes) relaxations_.push_back({error.where(), error.what()});
-  return passes;
-}
-
 TOOLDECODE_INLINE FormId Reader::child(const Site& site, const Json& schema,
                                        const std::string& part) {
   return child(site, schema, part, site.role);
@@ -227,8 +219,7 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role r
       const FormTable::Origin origin(forms, site.has.place(keyword));
       apply();
     } catch (const Error& error) {
-      const Error whole = error.under(site.has.place(keyword));
-      if (!relaxes(whole)) throw whole;
+      throw error.under(site.has.place(keyword));
     }
   };
   const auto and_form = [&](FormId id) { all = forms.intersection(all, forms[id]); };
@@ -251,10 +242,7 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role r
     const bool closes = rules_.close_objects && role == Role::describes;
     all               = one_of(all, ids, closes ? branches(site, "oneOf", Role::tests) : ids);
   });
-  with("not", [&] {
-    const Strict strict(*this);
-    all = forms.without(all, test(site, *site.has.find("not"), "not"));
-  });
+  with("not", [&] { all = forms.without(all, test(site, *site.has.find("not"), "not")); });
   with("if", [&] { all = conditional(site, all); });
   with("dependentSchemas", [&] { all = dependent(site, all, "dependentSchemas"); });
   with("dependencies", [&] { all = dependent(site, all, "dependencies"); });
@@ -262,14 +250,6 @@ TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role r
   with("unevaluatedItems", [&] { close_arrays(site, all); });
   all.null = all.null || nullable;
   return all;
-}
-
-TOOLDECODE_INLINE Reader::Strict::Strict(Reader& of) : reader(of) {
-  ++reader.strict_;
-}
-
-TOOLDECODE_INLINE Reader::Strict::~Strict() {
-  --reader.strict_;
 }
 
 TOOLDECODE_INLINE std::vector<FormId> Reader::branches(const Site& site, const char* keyword,
@@ -297,7 +277,6 @@ TOOLDECODE_INLINE Form Reader::any_of(const std::vector<FormId>& ids) {
 
 TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormId>& ids,
                                       const std::vector<FormId>& others) {
-  const Strict strict(*this);
   Form all;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     Form own = forms.intersection(outer, forms[ids[i]]);
@@ -315,13 +294,9 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
   const Json* then_part = site.has.find("then");
   const Json* else_part = site.has.find("else");
   if (then_part == nullptr && else_part == nullptr && !document_.has_unevaluated()) return outer;
-  Form yes, no;
-  {
-    const Strict strict(*this);
-    const Form& condition = forms[test(site, *site.has.find("if"), "if")];
-    yes                   = forms.intersection(outer, condition);
-    no                    = forms.difference(outer, condition);
-  }
+  const Form& condition = forms[test(site, *site.has.find("if"), "if")];
+  Form yes              = forms.intersection(outer, condition);
+  Form no               = forms.difference(outer, condition);
   if (then_part != nullptr) {
     yes = forms.intersection(yes, forms[test(site, *then_part, "then")]);
   }
@@ -422,21 +397,11 @@ TOOLDECODE_INLINE std::optional<StringForm> Reader::text(const Site& site) {
   }
   if (const auto format = site.has.find_text("format");
       format && (rules_.assert_format || document_[site.resource].asserts_format)) {
-    if (const auto set = find_format(*format, site.has.place("format"))) {
+    if (const auto set = forms.texts.format(*format, site.has.place("format"))) {
       form.tests = united(form.tests, {{*set}});
     }
   }
   return schema::intersection(form, StringForm{}, forms.texts);
-}
-
-TOOLDECODE_INLINE std::optional<std::uint32_t> Reader::find_format(const std::string& name,
-                                                                   const std::string& pointer) {
-  try {
-    return forms.texts.format(name, pointer);
-  } catch (const Error& error) {
-    if (!relaxes(error)) throw;
-    return std::nullopt;
-  }
 }
 
 TOOLDECODE_INLINE ArrayForm Reader::array(const Site& site) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,16 @@
 #include <tooldecode/core/config.hpp>
 
 namespace tooldecode::text {
+
+/// The value of a hexadecimal digit; nullopt for other characters.
+template <class Character>
+[[nodiscard]] constexpr std::optional<std::uint32_t> hex_digit(Character character) noexcept {
+  const auto c = static_cast<std::uint32_t>(character);
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
 
 /// A set of code points as sorted ranges that neither overlap nor touch. It never contains
 /// surrogates.

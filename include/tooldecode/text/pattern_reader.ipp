@@ -225,13 +225,9 @@ TOOLDECODE_INLINE CodePointSet PatternReader::space() {
 TOOLDECODE_INLINE char32_t PatternReader::hex(int digits) {
   char32_t value = 0;
   for (int i = 0; i < digits; ++i) {
-    const char32_t c = any("hexadecimal digits are missing");
-    const char32_t d = c >= '0' && c <= '9'   ? c - '0'
-                       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                              : 16;
-    if (d == 16) fail("a hexadecimal digit is missing");
-    value = value * 16 + d;
+    const auto digit = hex_digit(any("hexadecimal digits are missing"));
+    if (!digit) fail("a hexadecimal digit is missing", at_ - 1);
+    value = value * 16 + *digit;
   }
   return value;
 }

@@ -82,10 +82,6 @@ class TextDfa {
         a, b, [](bool in_a, bool) { return in_a; },
         [](bool in_a, bool in_b) { return in_a && !in_b; });
   }
-  /// Whether `b` accepts every text of `a`.
-  [[nodiscard]] friend bool is_subset(const TextDfa& a, const TextDfa& b) {
-    return difference(a, b).empty();
-  }
 
  private:
   // A pair of classes: code points that neither automaton distinguishes.

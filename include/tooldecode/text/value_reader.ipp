@@ -299,13 +299,9 @@ TOOLDECODE_INLINE void ValueReader::python_escape(std::string& result) {
 TOOLDECODE_INLINE std::uint32_t ValueReader::hexadecimal(std::size_t digits) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < digits; ++i, ++at_) {
-    const char c = at_end() ? '\0' : text_[at_];
-    const int d  = is_digit(c)            ? c - '0'
-                   : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                   : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                          : -1;
-    if (d < 0) fail("expected a hexadecimal digit");
-    value = value << 4 | static_cast<std::uint32_t>(d);
+    const auto digit = hex_digit(at_end() ? '\0' : text_[at_]);
+    if (!digit) fail("expected a hexadecimal digit");
+    value = value << 4 | *digit;
   }
   return value;
 }

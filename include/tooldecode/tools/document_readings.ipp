@@ -527,17 +527,7 @@ TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::strin
 }
 
 TOOLDECODE_INLINE std::string extend_pointer(const std::string& pointer, std::string_view key) {
-  std::string result = pointer + '/';
-  for (const char c : key) {
-    if (c == '~') {
-      result += "~0";
-    } else if (c == '/') {
-      result += "~1";
-    } else {
-      result += c;
-    }
-  }
-  return result;
+  return pointer + '/' + schema::escape_pointer(key);
 }
 
 }  // namespace tooldecode::tools
