@@ -60,6 +60,10 @@ class TokenClasses {
   /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
   /// bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
+  /// The states after and inside the characters of texts of a class that are not apart; empty if
+  /// they are many.
+  [[nodiscard]] std::vector<text::Dfa::State> reached(const Taken& taken, const text::Dfa& dfa,
+                                                      text::Dfa::State state) const;
   struct Bounded {
     std::size_t k    = 0;
     std::size_t most = 0;      ///< characters
