@@ -1,4 +1,18 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_units.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
 
 #include <support/catch.hpp>
 
@@ -108,4 +122,63 @@ TEST_CASE("Grammar::satisfiable knows sets for which some of the members do") {
   CHECK(has_text(4, {{0, 1}, {1, 0}}, {1, 2}));
   CHECK_FALSE(has_text(2, {{0, 1}, {1, 0}}, {1, 1}));
   CHECK_FALSE(has_text(2, {{0, 1}}, {3, 3}));
+}
+
+TEST_CASE("Grammar::lexeme of an automaton and a length reads what their product reads") {
+  std::size_t counted = 0, products = 0, split = 0, steps = 0;
+  for (unsigned seed = 1; seed <= 600; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    // Two of the letters begin with the same byte.
+    std::vector<text::TextDfa::Row> rows(1 + below(6));
+    for (text::TextDfa::Row& row : rows) {
+      row.accepting = below(4) == 0;
+      for (int c = 0; c < 4; ++c) {
+        row.next.push_back(below(2) == 0 ? text::TextDfa::dead
+                                         : below(static_cast<std::uint32_t>(rows.size())));
+      }
+    }
+    const text::TextDfa texts({{{'a', 'a'}}, {{0xE8, 0xE8}}, {{0xE9, 0xE9}}, {{0x65E5, 0x65E5}}},
+                              std::move(rows));
+    text::Occurrences length{below(6), text::Occurrences::unbounded};
+    if (below(4) != 0) length.max = length.min + below(6);
+    INFO("seed " << seed << ", " << length.min << " to " << length.max);
+    const auto spell = [&](const text::TextDfa& some) {
+      return std::make_shared<const text::Dfa>(
+          seed % 2 ? text::string_lexeme(some, text::ValueSyntax::json, '"')
+                   : text::utf8_lexeme(some));
+    };
+    Grammar grammar;
+    const NodeId lexeme      = grammar.lexeme(texts, length, spell);
+    const text::Dfa expected = *spell(texts.bounded(length));
+    REQUIRE((grammar[lexeme].kind == Grammar::Kind::nothing) == expected.empty());
+    if (expected.empty()) continue;
+    counted += grammar[lexeme].ends != nullptr;
+    products += grammar[lexeme].occurrences != length;
+    if (grammar[lexeme].ends != nullptr) split += (*grammar[lexeme].ends)[0].size() > 1;
+    const grammar::Automaton automaton(grammar, lexeme);
+    for (int walk = 0; walk < 4; ++walk) {
+      auto state          = automaton.initial();
+      text::Dfa::State at = 0;
+      for (int step = 0; step < 30; ++step, ++steps) {
+        REQUIRE(automaton.is_accepting(state) == expected.accepting(at));
+        std::vector<std::uint8_t> allowed;
+        for (unsigned b = 0; b < 256; ++b) {
+          const auto byte = static_cast<std::uint8_t>(b);
+          const bool goes = expected.next(at, byte) != text::Dfa::dead;
+          if (automaton.step(state, byte).has_value() != goes) FAIL("step " << step << ": " << b);
+          if (goes) allowed.push_back(byte);
+        }
+        if (allowed.empty()) break;
+        const std::uint8_t byte = allowed[below(static_cast<std::uint32_t>(allowed.size()))];
+        state                   = *automaton.step(state, byte);
+        at                      = expected.next(at, byte);
+      }
+    }
+  }
+  INFO(counted << " counted, " << split << " with gaps, " << products << " products, " << steps);
+  CHECK(counted > 100);
+  CHECK(split > 5);
+  CHECK(products > 3);
+  CHECK(steps > 5000);
 }

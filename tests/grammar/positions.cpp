@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 
@@ -125,6 +127,55 @@ TEST_CASE("Positions::normal merges counts of units that no text up to the horiz
       CHECK(distinct.size() <= 2 * (horizon + 1) + 2);
     }
   }
+}
+
+TEST_CASE("Positions::normal keeps which ends of a lexeme are within reach up to the horizon") {
+  constexpr std::uint32_t horizon = 2;
+  const std::string letters       = "ab\"";
+  // Whether two positions read the same texts of `most` bytes.
+  const auto is_alike = [&](Positions& positions, const StackFrame& one, const StackFrame& other,
+                            std::uint32_t most, const auto& self) -> bool {
+    for (const char c : letters) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      const auto a = after(positions, one, byte), b = after(positions, other, byte);
+      if (a.size() != b.size()) return false;
+      for (std::size_t i = 0; i < a.size() && most > 1; ++i) {
+        if (a[i].node != b[i].node || !self(positions, a[i], b[i], most - 1, self)) return false;
+      }
+    }
+    return true;
+  };
+  std::size_t merged = 0, kept = 0;
+  for (const char* pattern : {"^(a{5}b)*$", "^(a{2}|b{5})*$", "^a*b{0,9}$", "^a{4}(b|a{3}b)*$"}) {
+    for (const Occurrences bounds : {Occurrences{30}, Occurrences{3, 40}, Occurrences{20, 50}}) {
+      INFO(pattern << " of " << bounds.min << " to " << bounds.max);
+      Grammar grammar;
+      const NodeId lexeme = grammar.lexeme(compile_pattern(pattern), bounds, [](const auto& text) {
+        return std::make_shared<const Dfa>(string_lexeme(text, ValueSyntax::json, '"'));
+      });
+      if (!grammar[lexeme].ends) continue;
+      Positions positions;
+      const StoredId id = positions.nodes().add(grammar, lexeme);
+      std::set<StackFrame> seen;
+      std::vector<StackFrame> work{{id, 0, 0, empty_stack}};
+      while (!work.empty()) {
+        const StackFrame frame = work.back();
+        work.pop_back();
+        if (frame.node == Positions::text_end || !seen.insert(frame).second) continue;
+        const StackFrame normal = positions.normal(frame, horizon);
+        ++(normal == frame ? kept : merged);
+        REQUIRE(positions.normal(normal, horizon) == normal);
+        REQUIRE(is_alike(positions, frame, normal, horizon, is_alike));
+        for (const char c : letters) {
+          const auto next = after(positions, frame, static_cast<std::uint8_t>(c));
+          work.insert(work.end(), next.begin(), next.end());
+        }
+      }
+    }
+  }
+  INFO(merged << " merged, " << kept << " kept");
+  CHECK(merged > 100);
+  CHECK(kept > 100);
 }
 
 TEST_CASE(

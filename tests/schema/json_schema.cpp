@@ -41,20 +41,21 @@ class Compiled {
     }
   }
   [[nodiscard]] bool accepts(std::string_view text) const {
-    if (!automaton_) return false;
-    Automaton::State state = automaton_->initial();
-    for (const char c : text) {
-      const auto next = automaton_->step(state, static_cast<std::uint8_t>(c));
-      if (!next) return false;
-      state = *next;
-    }
-    return automaton_->is_accepting(state);
+    const auto state = after(text);
+    return state && automaton_->is_accepting(*state);
   }
+  // Whether some text that conforms begins so.
+  [[nodiscard]] bool reads(std::string_view text) const { return after(text).has_value(); }
   [[nodiscard]] bool slowly_accepts(std::string_view text) const {
     return automaton_ && tooldecode::slow::matches(grammar_, root_, text);
   }
 
  private:
+  [[nodiscard]] std::optional<Automaton::State> after(std::string_view text) const {
+    if (!automaton_) return std::nullopt;
+    return automaton_->advance(automaton_->initial(), text);
+  }
+
   Json schema_;
   Grammar grammar_;
   NodeId root_{};
@@ -107,6 +108,36 @@ TEST_CASE("SchemaCompiler errors name the code and the place of the keyword", "[
   CHECK(error_of(R"({"type":"string","oneOf":["string",{}]})") == "malformed_schema #/oneOf/0");
   CHECK(error_of(R"({"type":"string","anyOf":[{},[]]})") == "malformed_schema #/anyOf/1");
   CHECK(error_of(R"({"x-order":1,"title":3,"description":"not a keyword: not"})") == "none");
+}
+
+TEST_CASE("SchemaCompiler counts lengths beside patterns and formats of any size",
+          "[json_schema]") {
+  const auto judge = [](const std::string& schema, const std::string& good, std::size_t most) {
+    INFO(schema);
+    const Compiled compiled = json(schema);
+    const auto text         = [](std::string some) { return '"' + some + '"'; };
+    CHECK(compiled.accepts(text(good + std::string(most - good.size(), 'a'))));
+    CHECK_FALSE(compiled.accepts(text(good + std::string(most + 1 - good.size(), 'a'))));
+    CHECK_FALSE(compiled.accepts(text(" ")));
+  };
+  const auto bounded = [](const std::string& what, std::uint32_t max) {
+    return R"({"type":"string",)" + what + R"(,"minLength":1,"maxLength":)" + std::to_string(max) +
+           '}';
+  };
+  for (const std::uint32_t max : {300U, 2083U, 50'000U}) {
+    judge(bounded(R"("format":"uri")", max), "https://example.org/", max);
+    judge(bounded(R"("format":"email")", max), "ada@example.", max);
+    judge(bounded(R"~("pattern":"^(?:\\S+\\s+){0,49}\\S+$")~", max), "one two three", max);
+  }
+  // A `%` needs two more characters, and a local part an address.
+  const Compiled uri     = json(bounded(R"("format":"uri")", 300)),
+                 email   = json(bounded(R"("format":"email")", 320));
+  const std::string path = "\"http://a/" + std::string(289, 'a');
+  CHECK(uri.reads(path + "aa"));
+  CHECK_FALSE(uri.reads(path + "%"));
+  CHECK(uri.reads(path.substr(0, path.size() - 1) + "%4"));
+  CHECK(email.reads('"' + std::string(318, 'a')));
+  CHECK_FALSE(email.reads('"' + std::string(319, 'a')));
 }
 
 TEST_CASE("SchemaCompiler throws unsatisfiable_schema and drops optional parts without a value",

@@ -12,6 +12,8 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::test {
 
@@ -51,6 +53,18 @@ struct RandomGrammar {
     const std::uint32_t min = below(3);
     return {min, below(3) == 0 ? text::Occurrences::unbounded : min + below(3)};
   }
+  /// A few a's and b's, which may end at some of their counts only.
+  text::TextDfa text() {
+    std::vector<text::TextDfa::Row> rows(1 + below(4));
+    for (text::TextDfa::Row& row : rows) {
+      row.accepting = below(3) == 0;
+      for (int c = 0; c < 2; ++c) {
+        row.next.push_back(below(3) == 0 ? text::TextDfa::dead
+                                         : below(static_cast<std::uint32_t>(rows.size())));
+      }
+    }
+    return {{{{'a', 'a'}}, {{'b', 'b'}}}, std::move(rows)};
+  }
   NodeId node(int depth) {
     const std::uint32_t kind = depth == 0 ? below(4) : below(11);
     switch (kind) {
@@ -60,7 +74,12 @@ struct RandomGrammar {
       case 2:
         return grammar.lexeme(below(2) ? quoted() : run(), {});
       case 3:
-        return below(4) == 0 ? grammar.nothing() : grammar.lexeme(quoted(), bounds());
+        if (below(4) == 0) return grammar.nothing();
+        return below(2) ? grammar.lexeme(quoted(), bounds())
+                        : grammar.lexeme(text(), bounds(), [](const text::TextDfa& some) {
+                            return std::make_shared<const text::Dfa>(
+                                text::string_lexeme(some, text::ValueSyntax::json, '"'));
+                          });
       case 4:
         return grammar.sequence({node(depth - 1), node(depth - 1)});
       case 5:

@@ -90,9 +90,8 @@ TOOLDECODE_INLINE void ExpectationFinder::add_lexeme(const grammar::NodeStore::N
   const auto bounds    = node.occurrences;
   text::ByteSet first;  // without what the bounds exclude
   dfa.live(position.dfa_state()).for_each([&](std::uint8_t byte) {
-    const bool closes = dfa.closing(dfa.next(position.dfa_state(), byte));
-    const bool fits   = closes ? position.units() >= bounds.min : position.units() < bounds.max;
-    if (fits || !dfa.boundary(position.dfa_state())) first.insert(byte);
+    const text::Dfa::State next = dfa.next(position.dfa_state(), byte);
+    if (grammar::Positions::fits(node, position, next)) first.insert(byte);
   });
   if (first.empty()) return;
   if (dfa == *text::any_whitespace()) {

@@ -113,8 +113,7 @@ TOOLDECODE_INLINE NodeId PlainText::string(schema::StringSets& texts,
   }
   text::TextDfa text = difference(texts.texts(form.tests), with_delimiter_);
   if (!form.excluded.empty()) text = difference(text, schema::texts_of(form.excluded));
-  if (text.is_free_of_dead_ends(form.length)) return grammar_.lexeme(utf8(text), form.length);
-  return grammar_.lexeme(utf8(text.bounded(form.length)));
+  return grammar_.lexeme(text, form.length, utf8);
 }
 
 TOOLDECODE_INLINE text::DfaPointer PlainText::utf8(const text::TextDfa& text) {

@@ -36,6 +36,10 @@ struct SchemaOptions;
 namespace formats {
 class AnyFormat;
 }  // namespace formats
+namespace text {
+class DfaUnits;
+class TextDfa;
+}  // namespace text
 
 /// Index of a node in its Grammar.
 using NodeId = core::Id<class Grammar>;
@@ -129,9 +133,11 @@ struct KeyRules {
 template <class Id, class OtherKeys>
 struct BasicNode {
   NodeKind kind = NodeKind::nothing;
-  std::vector<Id> children{};       ///< trie: one per literal; keyed_set: one per member
-  std::string text{};               ///< literal
-  text::DfaPointer dfa{};           ///< lexeme
+  std::vector<Id> children{};  ///< trie: one per literal; keyed_set: one per member
+  std::string text{};          ///< literal
+  text::DfaPointer dfa{};      ///< lexeme
+  std::shared_ptr<const text::DfaUnits> ends{};  ///< lexeme: set if the bounds alone would allow
+                                                 ///< texts that no end within them follows
   text::Occurrences occurrences{};  ///< repeat: items; lexeme: units; keyed_set: members
   Literals literals{};              ///< trie and keyed_set
   Id separator{};                   ///< repeat and keyed_set
@@ -227,6 +233,10 @@ class Grammar {
   [[nodiscard]] NodeId repeat(NodeId item, text::Occurrences occurrences, NodeId separator);
   /// A lexeme with bounds on its counted units (characters of a string), see Dfa.
   [[nodiscard]] NodeId lexeme(text::DfaPointer dfa, text::Occurrences units = {});
+  /// The texts of some length that an automaton accepts, as `spell` writes them. The length is
+  /// counted beside the automaton's states; if DfaUnits does not know them all, in a product.
+  [[nodiscard]] NodeId lexeme(const text::TextDfa& text, const text::Occurrences& length,
+                              const std::function<text::DfaPointer(const text::TextDfa&)>& spell);
   /// One of many literals (names, enum values), each with its own next node. A repeated literal
   /// keeps its first one.
   [[nodiscard]] NodeId trie(const std::vector<std::pair<std::string, NodeId>>& alternatives);
@@ -248,7 +258,8 @@ class Grammar {
   /// copy of its root, or of `node`.
   [[nodiscard]] NodeId append(const Grammar& other) { return append(other, other.root()); }
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node);
-  /// \param lexeme  maps each lexeme of the other grammar, including those of keys
+  /// \param lexeme  maps each lexeme of the other grammar, including those of keys; keeps the units
+  ///                to their ends
   template <class Lexeme>
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node, const Lexeme& lexeme) {
     const auto first = static_cast<std::uint32_t>(nodes_.size());

@@ -22,6 +22,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_escape.hpp>
@@ -105,6 +106,21 @@ TOOLDECODE_INLINE NodeId Grammar::repeat(NodeId item, text::Occurrences occurren
 TOOLDECODE_INLINE NodeId Grammar::lexeme(text::DfaPointer dfa, text::Occurrences units) {
   if (dfa->empty()) return nothing();
   return add({.kind = Kind::lexeme, .dfa = std::move(dfa), .occurrences = units});
+}
+
+TOOLDECODE_INLINE NodeId
+Grammar::lexeme(const text::TextDfa& text, const text::Occurrences& length,
+                const std::function<text::DfaPointer(const text::TextDfa&)>& spell) {
+  if (length.min > length.max) return nothing();
+  text::DfaPointer dfa = spell(text);
+  if (dfa->empty() || text.is_free_of_dead_ends(length)) return lexeme(std::move(dfa), length);
+  auto ends = std::make_shared<const text::DfaUnits>(*dfa);
+  if (!ends->is_known()) return lexeme(spell(text.bounded(length)));
+  if (!ends->is_within_reach(0, 0, length)) return nothing();
+  return add({.kind        = Kind::lexeme,
+              .dfa         = std::move(dfa),
+              .ends        = std::move(ends),
+              .occurrences = length});
 }
 
 TOOLDECODE_INLINE NodeId

@@ -26,6 +26,7 @@
 #include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::grammar {
@@ -88,7 +89,8 @@ TOOLDECODE_INLINE StoredId NodeStore::Import::make(NodeId id) {
       made.text = node.text;
       break;
     case Kind::lexeme:
-      made.dfa = store_.shared(node.dfa);
+      made.dfa  = store_.shared(node.dfa);
+      made.ends = node.ends;
       break;
     case Kind::sequence:
       return sequence(node);
@@ -268,6 +270,7 @@ TOOLDECODE_INLINE std::size_t NodeStore::bytes_of(const Node& node) {
       sizeof(Node) + core::InternIndex::bytes_each + node.text.size() +
       sizeof(StoredId) * node.children.size() +
       sizeof(std::uint64_t) * (node.keys.required.size() + node.keys.dependent.size());
+  if (node.ends) bytes += node.ends->bytes();
   if (node.literals) bytes += 16 * node.literals->size();
   for (const OtherKeys& others : node.others) bytes += sizeof(OtherKeys) + 5 * others.state.size();
   return bytes;
@@ -298,8 +301,8 @@ TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
 
 TOOLDECODE_INLINE bool NodeStore::equal(const Node& a, const Node& b) {
   return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
-         a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
-         a.keys == b.keys && a.others == b.others &&
+         (a.ends == nullptr) == (b.ends == nullptr) && a.occurrences == b.occurrences &&
+         a.separator == b.separator && a.tag == b.tag && a.keys == b.keys && a.others == b.others &&
          (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
 }
 

@@ -75,6 +75,9 @@ class Positions {
   [[nodiscard]] text::ByteSet candidates(const StackFrame& frame) const;
   /// The same without optional escapes in keys.
   [[nodiscard]] text::ByteSet plain_candidates(const StackFrame& frame) const;
+  /// Whether a lexeme's bounds allow the transition from a position to `next`.
+  [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
+                                 text::Dfa::State next) noexcept;
 
   [[nodiscard]] const StackSets& stacks() const noexcept { return stacks_; }
 
@@ -134,9 +137,6 @@ class Positions {
                 Frames& out);
 
   void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out);
-  // Whether a lexeme's bounds allow the transition to `next`.
-  [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
-                                 text::Dfa::State next) noexcept;
   static void count_unit(const NodeStore::Node& node, StackFrame& frame,
                          text::Dfa::State next) noexcept;
   // Saturates a count at an open bound.

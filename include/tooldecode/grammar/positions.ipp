@@ -23,6 +23,7 @@
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_units.hpp>
 
 namespace tooldecode::grammar {
 
@@ -223,7 +224,8 @@ TOOLDECODE_INLINE StackFrame Positions::normal(StackFrame frame, std::uint32_t h
   if (frame.node == text_end) return frame;
   const NodeStore::Node& node = nodes_[frame.node];
   if (node.kind == Kind::lexeme) {
-    frame.b = CountSets::far_count(node.occurrences, frame.units(), horizon);
+    const std::uint32_t ahead = node.ends ? node.ends->far() : 0;
+    frame.b = CountSets::far_count(node.occurrences, frame.units(), horizon + ahead);
   }
   frame.below = stacks_.normal(frame.below, horizon);
   return frame;
@@ -354,6 +356,11 @@ TOOLDECODE_INLINE void Positions::move_lexeme(const NodeStore::Node& node, Stack
 
 TOOLDECODE_INLINE bool Positions::fits(const NodeStore::Node& node, const StackFrame& frame,
                                        text::Dfa::State next) noexcept {
+  if (node.ends) {
+    StackFrame moved = frame;
+    count_unit(node, moved, next);
+    return node.ends->is_within_reach(next, moved.units(), node.occurrences);
+  }
   if (!node.dfa->boundary(frame.dfa_state())) return true;
   return node.dfa->closing(next) ? frame.units() >= node.occurrences.min
                                  : frame.units() < node.occurrences.max;

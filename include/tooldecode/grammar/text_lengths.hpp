@@ -59,6 +59,8 @@ class TextLengths {
   static constexpr std::uint32_t unknown = ~std::uint32_t{0};
   // An unfinished escape in a key: at most two surrogates.
   static constexpr std::uint32_t longest_escape = 12;
+  // The bytes of a character, at most as long an escape.
+  static constexpr std::uint32_t longest_unit = longest_escape;
 
   static std::uint32_t sum(std::uint32_t a, std::uint32_t b) noexcept;
   static std::uint32_t product(std::uint32_t n, std::uint32_t length) noexcept;

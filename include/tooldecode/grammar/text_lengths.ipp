@@ -20,6 +20,7 @@
 #include <tooldecode/grammar/text_lengths.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_lengths.hpp>
+#include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::grammar {
@@ -149,7 +150,8 @@ TOOLDECODE_INLINE TextLengths::Lengths TextLengths::below_trie(const NodeStore::
 TOOLDECODE_INLINE std::uint32_t TextLengths::lexeme(const NodeStore::Node& node,
                                                     text::Dfa::State state, std::uint32_t units,
                                                     bool is_start) {
-  const std::uint32_t owed = node.occurrences.min > units ? node.occurrences.min - units : 0;
+  std::uint32_t owed = node.occurrences.min > units ? node.occurrences.min - units : 0;
+  if (node.ends) owed -= std::min(owed, (*node.ends)[state][0].min);
   if (is_start && node.dfa->accepting(state) && owed == 0) return 0;
   return sum(onward_.of(*node.dfa)[state], owed);
 }
@@ -383,6 +385,9 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::worst_lexeme(const NodeStore::Node&
   const std::vector<std::uint8_t> bytes = text::one_of_each_column(dfa);
   const std::uint32_t most              = sum(node.occurrences.min, lengths.longest());
   if (!counts) return most;
+  if (node.ends) {
+    return sum(product(std::max(node.occurrences.min, node.ends->far()) + 1, longest_unit), 2);
+  }
   for (text::Dfa::State state = 0; state < dfa.size(); ++state) {
     if (!dfa.boundary(state)) continue;
     bool fills = node.occurrences.min == 0, ends = dfa.accepting(state);

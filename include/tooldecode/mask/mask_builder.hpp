@@ -56,6 +56,7 @@ class MaskBuilder {
   static constexpr std::size_t visits_between_charges = 256;  // one step of the budget per trie
                                                               // node
   static constexpr std::size_t max_whitespaces = 4;           // that follow each other
+  static constexpr std::size_t max_judged      = 4096;        // tokens; for more a walk costs less
   // For fewer tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
@@ -85,6 +86,11 @@ class MaskBuilder {
   // Positions at the same point of the same lexeme differ only in what follows it.
   void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
   [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const;
+  // So many further units the bounds allow wherever they lead, except to the lexeme's end.
+  [[nodiscard]] std::uint32_t free_units(const grammar::StackFrame& frame) const;
+  // The same where they lead to some states; none mean all.
+  [[nodiscard]] std::uint32_t free_units(const grammar::StackFrame& frame,
+                                         const std::vector<text::Dfa::State>& states) const;
   // Whether anything may follow the lexemes of these positions.
   [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group);
 
@@ -106,6 +112,9 @@ class MaskBuilder {
   // A class's tokens with too many units for the lexeme may still go past its end.
   void add_too_long(const std::vector<grammar::StackFrame>& group,
                     const TokenClasses::Taken& plain);
+  // Adds a class's tokens after which an end of the lexeme is within reach; false, with nothing done,
+  // if that must be found out for many.
+  bool add_within_reach(const grammar::StackFrame& frame, const TokenClasses::Taken& plain);
   [[nodiscard]] bool reads(Span place, TokenId token);
 
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);

@@ -29,6 +29,7 @@
 #include <tooldecode/mask/whitespace_runs.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::mask {
@@ -141,7 +142,10 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
     if (is_large && is_sliced(*node_of(frame)->dfa, frame.dfa_state())) {
       slice = states_.slice(node_of(frame)->dfa, frame.dfa_state(), node);
     }
-    if (slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group))) {
+    const bool is_bound =
+        slice != nullptr && node_of(frame)->ends && free_units(frame) < slice->max_units();
+    if (slice != nullptr && !is_bound &&
+        !(slice->may_end_inside(units_left(frame)) && goes_on(group))) {
       collect_slice(group, *slice);
     } else if (node != 0 || !collect_whitespace(group)) {
       walk_lexeme(group, node);
@@ -152,6 +156,29 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
 TOOLDECODE_INLINE std::uint32_t MaskBuilder::units_left(const grammar::StackFrame& frame) const {
   const text::Occurrences& bounds = node_of(frame)->occurrences;
   return bounds.max == text::Occurrences::unbounded ? bounds.max : bounds.max - frame.units();
+}
+
+TOOLDECODE_INLINE std::uint32_t MaskBuilder::free_units(const grammar::StackFrame& frame) const {
+  const text::DfaUnits& ends = *node_of(frame)->ends;
+  const std::uint32_t left   = units_left(frame);
+  const bool owes            = frame.units() < node_of(frame)->occurrences.min;
+  if (owes && !ends.is_open()) return 0;
+  if (left == text::Occurrences::unbounded) return left;
+  return left - std::min(left, owes ? ends.far() : ends.fewest());
+}
+
+TOOLDECODE_INLINE std::uint32_t MaskBuilder::free_units(
+    const grammar::StackFrame& frame, const std::vector<text::Dfa::State>& states) const {
+  if (states.empty()) return free_units(frame);
+  const std::uint32_t left = units_left(frame);
+  const bool owes          = frame.units() < node_of(frame)->occurrences.min;
+  std::uint32_t needed     = 0;
+  for (const text::Dfa::State state : states) {
+    const auto ranges = (*node_of(frame)->ends)[state];
+    if (owes && ranges.back().max != text::Occurrences::unbounded) return 0;
+    needed = std::max(needed, (owes ? ranges.back() : ranges.front()).min);
+  }
+  return left == text::Occurrences::unbounded ? left : left - std::min(left, needed);
 }
 
 TOOLDECODE_INLINE bool MaskBuilder::goes_on(const std::vector<grammar::StackFrame>& group) {
@@ -230,7 +257,9 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
   std::optional<TokenClasses::Taken> plain;
   if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
     plain = classes.find(dfa, group[0].dfa_state());
-  if (plain) {
+  if (plain && lexeme.ends) {
+    if (!add_within_reach(group[0], *plain)) plain.reset();
+  } else if (plain) {
     auto left_out = classes.left_out(*plain, units_left(group[0]));
     if (left_out) {
       add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
@@ -265,6 +294,7 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
         if (units >= bounds.max) continue;
         ++more;
       }
+      if (lexeme.ends && !lexeme.ends->is_within_reach(next, more, bounds)) continue;
       parts_.add_all(trie_.values(child));
       const auto [below, end] = trie_.children(child);
       if (below == end) continue;
@@ -288,6 +318,40 @@ TOOLDECODE_INLINE void MaskBuilder::add_too_long(const std::vector<grammar::Stac
     });
   }
   walk_.drop(place);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::add_within_reach(const grammar::StackFrame& frame,
+                                                     const TokenClasses::Taken& plain) {
+  const TokenClasses& classes            = states_.classes();
+  const grammar::NodeStore::Node& lexeme = *node_of(frame);
+  const std::size_t longest              = classes.by_characters(plain.k).size() - 1;
+  const auto up_to                       = [&](std::uint32_t units) {
+    return TokenClasses::Taken{
+                              .k = plain.k, .counts = true, .most = std::min<std::size_t>(units, longest)};
+  };
+  const auto free =
+      up_to(free_units(frame, classes.reached(plain, *lexeme.dfa, frame.dfa_state())));
+  const auto left = up_to(units_left(frame));
+  if (classes.count_up_to(left) - classes.count_up_to(free) > max_judged) return false;
+  const bool all        = free.most == longest;
+  const TokenMask& mask = all ? classes.mask(plain.k) : classes.up_to(free.k, free.most);
+  std::vector<TokenId> apart;
+  classes.for_each_apart(plain, [&](TokenId token) {
+    if (mask.contains(token)) apart.push_back(token);
+  });
+  add_base(mask, classes.count_up_to(free), std::move(apart));
+  for (std::size_t units = free.most + 1; units <= left.most; ++units) {
+    classes.for_each(plain.k, units, [&](TokenId token) {
+      text::Dfa::State state = frame.dfa_state();
+      for (const char c : states_.vocabulary().grammar_bytes(token)) {
+        state = lexeme.dfa->next(state, static_cast<std::uint8_t>(c));
+        if (state == text::Dfa::dead) return;
+      }
+      const auto count = frame.units() + static_cast<std::uint32_t>(units);
+      if (lexeme.ends->is_within_reach(state, count, lexeme.occurrences)) parts_.add(token);
+    });
+  }
+  return true;
 }
 
 TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {

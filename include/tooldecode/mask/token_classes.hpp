@@ -61,6 +61,10 @@ class TokenClasses {
   /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
   /// bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
+  /// The states after and inside the characters of texts of a class that are not apart; empty if
+  /// they are many.
+  [[nodiscard]] std::vector<text::Dfa::State> reached(const Taken& taken, const text::Dfa& dfa,
+                                                      text::Dfa::State state) const;
   /// The largest ASCII class of which a lexeme accepts the tokens of at most `most` characters from
   /// a state, leaving aside bounds on its units, and none that is longer, as `[0-9A-Z]{8}-` does.
   /// The lexeme does not end in them.

@@ -107,6 +107,29 @@ TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find(
   return std::nullopt;
 }
 
+TOOLDECODE_INLINE std::vector<text::Dfa::State> TokenClasses::reached(
+    const Taken& taken, const text::Dfa& dfa, text::Dfa::State state) const {
+  std::vector<text::Dfa::State> states;
+  const auto follow = [&](text::Dfa::State from, std::uint8_t byte) {
+    const text::Dfa::State to = dfa.next(from, byte);
+    if (to == text::Dfa::dead) return;
+    if (std::find(states.begin(), states.end(), to) == states.end()) states.push_back(to);
+  };
+  std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
+  std::erase_if(bytes, [&](std::uint8_t byte) {
+    return !has(taken.k, kind(byte)) || (byte < 0x80 && next_place(boundary, byte) == outside);
+  });
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte = static_cast<std::uint8_t>(b);
+    if (classes_[taken.k].by_first_byte[b] != 0 && !taken.apart.contains(byte)) follow(state, byte);
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states.size() > max_bounded) return {};
+    for (const std::uint8_t byte : bytes) follow(states[i], byte);
+  }
+  return states;
+}
+
 TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find_bounded(
     const text::Dfa& dfa, text::Dfa::State state) const {
   std::optional<Taken> best;

@@ -248,13 +248,12 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::string(const StringForm& form) {
   return shared(made_strings_, key, [&] {
     if (form.tests.empty() && form.excluded.empty()) return text_.string({}, form.length);
     const std::string* format = reader_.forms.texts.find_format(form.tests);
-    if (format != nullptr && form.excluded.empty() && form.length == text::Occurrences{}) {
-      return text_.format(*format, reader_.forms.texts.texts(form.tests));
+    if (format != nullptr && form.excluded.empty()) {
+      return text_.format(*format, reader_.forms.texts.texts(form.tests), form.length);
     }
     text::TextDfa text = reader_.forms.texts.texts(form.tests);
     if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
-    if (text.is_free_of_dead_ends(form.length)) return text_.string(text, form.length);
-    return text_.string(text.bounded(form.length), {});
+    return text_.string(text, form.length);
   });
 }
 

@@ -52,8 +52,9 @@ class Spellings {
   [[nodiscard]] NodeId string(const std::optional<text::TextDfa>& text,
                               const text::Occurrences& length);
 
-  /// A string of a format; its lexeme is shared by the whole process.
-  [[nodiscard]] NodeId format(const std::string& name, const text::TextDfa& texts);
+  /// A string of a format and some length; the format's lexeme is shared by the whole process.
+  [[nodiscard]] NodeId format(const std::string& name, const text::TextDfa& texts,
+                              const text::Occurrences& length);
 
   /// Whether a text contains excluded bytes; a key that does cannot be written, because named keys
   /// have no escapes.

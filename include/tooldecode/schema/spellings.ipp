@@ -93,28 +93,38 @@ TOOLDECODE_INLINE NodeId Spellings::string(const std::optional<text::TextDfa>& t
   std::vector<NodeId> quotes;
   for (const char quote : {'"', '\''}) {
     if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
-    quotes.push_back(grammar_.lexeme(
-        without_excluded(
-            text ? std::make_shared<const text::Dfa>(text::string_lexeme(*text, syntax_, quote))
-                 : text::any_string(syntax_, quote)),
-        length));
+    const auto spell = [&](const text::TextDfa& some) {
+      return without_excluded(
+          std::make_shared<const text::Dfa>(text::string_lexeme(some, syntax_, quote)));
+    };
+    quotes.push_back(
+        text ? grammar_.lexeme(*text, length, spell)
+             : grammar_.lexeme(without_excluded(text::any_string(syntax_, quote)), length));
   }
   return grammar_.choice(std::move(quotes));
 }
 
-TOOLDECODE_INLINE NodeId Spellings::format(const std::string& name, const text::TextDfa& texts) {
+TOOLDECODE_INLINE NodeId Spellings::format(const std::string& name, const text::TextDfa& texts,
+                                           const text::Occurrences& length) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, text::ValueSyntax, char>, text::DfaPointer> known;
   std::vector<NodeId> quotes;
   for (const char quote : {'"', '\''}) {
     if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
-    const std::lock_guard lock(mutex);
-    text::DfaPointer& lexeme = known[{name, syntax_, quote}];
-    if (!lexeme) {
-      const BuildBudget::Pause once;
-      lexeme = std::make_shared<const text::Dfa>(text::string_lexeme(texts, syntax_, quote));
-    }
-    quotes.push_back(grammar_.lexeme(without_excluded(lexeme)));
+    const auto spell = [&](const text::TextDfa& some) {
+      const auto made = [&] {
+        return std::make_shared<const text::Dfa>(text::string_lexeme(some, syntax_, quote));
+      };
+      if (&some != &texts) return without_excluded(made());
+      const std::lock_guard lock(mutex);
+      text::DfaPointer& lexeme = known[{name, syntax_, quote}];
+      if (!lexeme) {
+        const BuildBudget::Pause once;
+        lexeme = made();
+      }
+      return without_excluded(lexeme);
+    };
+    quotes.push_back(grammar_.lexeme(texts, length, spell));
   }
   return grammar_.choice(std::move(quotes));
 }

@@ -101,6 +101,15 @@ class Dfa {
     if (state >= rows_) return next_inside(state, byte);
     return table_[state * columns_ + column_[byte]];
   }
+  /// Calls `visit(next)` for each column of a state's row that has a transition.
+  template <class Visit>
+  void for_each_next(State state, Visit visit) const {
+    const Placed* block   = state < rows_ ? nullptr : &block_of(state);
+    const std::size_t row = block == nullptr ? state : row_inside(*block, state);
+    for (std::size_t at = row * columns_; at < (row + 1) * columns_; ++at) {
+      if (table_[at] != dead) visit(block == nullptr ? table_[at] : target(*block, table_[at]));
+    }
+  }
   /// The column of a byte; no state distinguishes bytes of one column.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
@@ -135,6 +144,10 @@ class Dfa {
   [[nodiscard]] const Placed& block_of(State state) const noexcept;
   [[nodiscard]] static std::size_t row_inside(const Placed& block, State state) noexcept;
   [[nodiscard]] State next_inside(State state, std::uint8_t byte) const noexcept;
+  // The state that an entry of a row in a block leads to.
+  [[nodiscard]] State target(const Placed& block, State to) const noexcept {
+    return to & is_exit ? exits_[block.exits + (to ^ is_exit)] : block.first + to;
+  }
 
   static std::vector<SparseRow> sparse(const std::vector<Row>& rows);
 

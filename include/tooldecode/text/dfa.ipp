@@ -92,8 +92,7 @@ TOOLDECODE_INLINE std::size_t Dfa::row_inside(const Placed& block, State state) 
 TOOLDECODE_INLINE Dfa::State Dfa::next_inside(State state, std::uint8_t byte) const noexcept {
   const Placed& block = block_of(state);
   const State to      = table_[row_inside(block, state) * columns_ + column_[byte]];
-  if (to == dead) return to;
-  return to & is_exit ? exits_[block.exits + (to ^ is_exit)] : block.first + to;
+  return to == dead ? to : target(block, to);
 }
 
 TOOLDECODE_INLINE std::vector<Dfa::SparseRow> Dfa::sparse(const std::vector<Row>& rows) {

@@ -105,13 +105,23 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
   const std::size_t ends = open ? top + states : top;
   if (ends > (std::size_t{1} << 23) / states) return false;
   // Whether state s can end after exactly l code points: [ends + 1, states].
-  BuildBudget::spend(((ends + 1) * states * (1 + classes_.size())) / 8);
+  std::vector<std::vector<State>> next_of(states);
+  std::size_t steps = states;
+  for (State s = 0; s < states; ++s) {
+    for (const State t : rows_[s].next) {
+      if (t != dead) next_of[s].push_back(t);
+    }
+    std::sort(next_of[s].begin(), next_of[s].end());
+    next_of[s].erase(std::unique(next_of[s].begin(), next_of[s].end()), next_of[s].end());
+    steps += next_of[s].size();
+  }
+  BuildBudget::spend(((ends + 1) * steps) / 8);
   std::vector<char> can((ends + 1) * states, 0);
   for (State s = 0; s < states; ++s) can[s] = rows_[s].accepting ? 1 : 0;
   for (std::size_t l = 1; l <= ends; ++l) {
     for (State s = 0; s < states; ++s) {
-      for (const State t : rows_[s].next) {
-        if (t != dead && can[(l - 1) * states + t]) can[l * states + s] = 1;
+      for (const State t : next_of[s]) {
+        if (can[(l - 1) * states + t]) can[l * states + s] = 1;
       }
     }
   }
@@ -121,9 +131,7 @@ TOOLDECODE_INLINE bool TextDfa::is_free_of_dead_ends(const Occurrences& length) 
   for (std::size_t n = 0; n < top; ++n) {
     for (State s = 0; s < states; ++s) {
       if (!reached[n][s]) continue;
-      for (const State t : rows_[s].next) {
-        if (t != dead) reached[n + 1][t] = 1;
-      }
+      for (const State t : next_of[s]) reached[n + 1][t] = 1;
     }
   }
   for (State s = 0; s < states; ++s) {
