@@ -187,8 +187,10 @@
 #include <tooldecode/text/dfa_lengths.ipp>
 #include <tooldecode/text/exact_number.ipp>
 #include <tooldecode/text/exponent_rows.ipp>
+#include <tooldecode/text/json_pointer.ipp>
 #include <tooldecode/text/json_value.ipp>
 #include <tooldecode/text/magnitude_rows.ipp>
+#include <tooldecode/text/near_name.ipp>
 #include <tooldecode/text/number_bounds.ipp>
 #include <tooldecode/text/number_lexeme.ipp>
 #include <tooldecode/text/pattern.ipp>
