@@ -17,6 +17,7 @@
 #include <tooldecode/mask/mask_builder.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -89,6 +90,18 @@ TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance_bytes(
   const BuildBudget budget = cache_.mask_budget();
   const auto next          = automaton().advance(automaton_state(state), bytes);
   return next ? std::optional(this->state(*next)) : std::nullopt;
+}
+
+TOOLDECODE_INLINE std::optional<Constraint::Refusal> Constraint::find_refusal(
+    std::string_view text) const {
+  State state = initial();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto next =
+        text[i] == control_open ? std::nullopt : advance_bytes(state, text.substr(i, 1));
+    if (!next) return Refusal{i, false};
+    state = *next;
+  }
+  return is_accepting(state) ? std::nullopt : std::optional(Refusal{text.size(), true});
 }
 
 TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const {

@@ -26,7 +26,6 @@ struct ToolCallFSM::Parts {
 /// Data shared by copies.
 struct ToolCallFSM::Shared {
   struct Reading {
-    std::optional<formats::ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // every text with calls begins with one of
                                                        // them
     std::vector<std::string> text_ends, reasoning_ends;
@@ -43,6 +42,7 @@ struct ToolCallFSM::Shared {
   Numbers numbers;
   Reading reading;
   formats::AnyFormat format;
+  ChoiceOptions options;
 };
 
 }  // namespace tooldecode
