@@ -1,7 +1,8 @@
 // Decodes a value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
 //
-// Adds: Constraint, used like any other constraint; FastForwardTokens, which need no model; explain,
-// which says what was expected where a text breaks off; errors that name their place.
+// Adds: Constraint, used like any other constraint; FastForwardTokens, which need no model;
+// explain_refusal, which says where a text breaks off, what was expected and which keyword forbids it;
+// errors that name their place.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/decode.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -34,19 +36,12 @@ constexpr std::string_view schema = R"({"properties": {
   "type": "object", "required": ["name", "arguments"], "additionalProperties": false
 })";
 
-// Prints how far a text conforms.
+// Prints whether a text conforms, and if not, why.
 void judge(const td::Constraint& constraint, std::string_view text) {
-  auto state     = constraint.initial();
-  std::size_t at = 0;
-  for (; at < text.size(); ++at) {
-    const auto next = constraint.advance_bytes(state, text.substr(at, 1));
-    if (!next) break;
-    state = *next;
-  }
-  std::cout << text << '\n'
-            << std::string(at, ' ') << "^ "
-            << (at == text.size() ? "conforms" : "expected " + td::explain(constraint, state))
-            << '\n';
+  //! [refusal]
+  const auto refused = td::explain_refusal(constraint, text, schema, {.whitespace = 0});
+  std::cout << (refused ? refused->text() : "conforms") << "\n\n";
+  //! [refusal]
 }
 
 void run(const std::filesystem::path& directory) {
@@ -86,7 +81,7 @@ void run(const std::filesystem::path& directory) {
     static_cast<void>(td::Constraint(
         index, td::Grammar::json_schema(R"({"items": {"type": "object"}, "uniqueItems": true})")));
   } catch (const td::Error& error) {
-    std::cout << '\n' << error.what() << '\n';
+    std::cout << error.what() << '\n';
   }
 }
 

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 TINY = pathlib.Path(__file__).parent.parent / "examples/data/tiny"
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
@@ -203,6 +204,100 @@ def test_expectations(folder):
     tool = {"name": "greet", "description": "", "parameters": PERSON}
     verdicts, _ = run(folder, [{"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
     assert verdicts[2]["expected"].startswith('in the argument "age" of greet: one of: a comma'), verdicts
+
+
+def test_explanations(folder):
+    tool = {"name": "greet", "description": "", "parameters": PERSON}
+    long = '{"name": "' + "\u00e9" * 200 + '", "age": -1}'
+    rows = [{"id": "low", "schema": PERSON, "text": '{"age": -1}'}, {"id": "fits", "schema": PERSON, "text": '{"name": ""}'},
+            {"id": "long", "schema": PERSON, "text": long}]
+    verdicts, report = run(folder, rows, "--explain")
+    assert "refusal" not in verdicts["fits"] and verdicts["fits"]["accepted"], verdicts
+    assert verdicts["low"]["refusal"] == {
+        "at": 9, "too_short": False, "line": 1, "column": 10, "excerpt": '{"age": -1}', "caret": 9,
+        "reason": '"1" cannot follow', "expected": verdicts["low"]["expected"], "value_at": "/age",
+        "rules": [{"pointer": "#/properties/age/minimum", "value": "0"}]}, verdicts
+    assert '\n{"age": -1}\n         ^\nexpected: ' in report and "\n#/properties/age/minimum: 0\n" in report, report
+    found = verdicts["long"]["refusal"]
+    assert found["excerpt"].startswith("...\u00e9") and found["excerpt"][found["caret"]] == "1", found
+    assert found["column"] == len(long) - 1 and found["at"] == len(long.encode()) - 2, found
+    calls, report = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(age=1)]"}], "--explain", format="python")
+    assert calls[1]["refusal"]["rules"] == [{"pointer": "#/0/parameters/required", "value": '["name"]'}], calls
+    silent, _ = run(folder, rows)
+    assert all("refusal" not in verdict for verdict in silent.values()), silent
+
+
+SUBSCHEMAS = [
+    {"type": "integer", "minimum": 3, "maximum": 30}, {"type": "string", "maxLength": 2}, {"enum": ["a", "ab", 4]},
+    {"type": "string", "pattern": "^a"}, {"const": None}, {"type": ["boolean", "null"]}, {"$ref": "#/$defs/d"},
+    {"not": {"type": "string"}}, {"type": "array", "maxItems": 1, "items": {"$ref": "#/$defs/d"}}]
+VALUES = [0, 4, 31, "a", "b", "abc", None, True, [], ["a"], ["a", 31], [["b"]], {}, {"x": "abc"}]
+
+
+def random_schema(random, depth=0):
+    def below():
+        return random_schema(random, depth + 1) if depth < 2 else random.choice(SUBSCHEMAS)
+    kind = random.randrange(5)
+    if kind == 0:
+        return {random.choice(["anyOf", "oneOf", "allOf"]): [below(), below()]}
+    if kind == 1:
+        return {"type": "array", "prefixItems": [below()], "items": below(), "minItems": random.randrange(3)}
+    if kind == 2:
+        return random.choice(SUBSCHEMAS)
+    return {"type": "object", "properties": {"x": below(), "y/~": below()}, "required": random.choice([[], ["x"]]),
+            "additionalProperties": random.choice([True, False, {"type": "string"}]), "maxProperties": 2}
+
+
+def random_value(random, depth=0):
+    kind = random.randrange(4) if depth < 3 else 3
+    if kind == 0:
+        return [random_value(random, depth + 1) for _ in range(random.randrange(3))]
+    if kind == 1:
+        return {key: random_value(random, depth + 1) for key in ("x", "y/~", "z") if random.randrange(2)}
+    return random.choice(VALUES)
+
+
+def reported(schema, errors):
+    """The pointers of the keywords that jsonschema's errors name, through references and branches."""
+    for error in errors:
+        at, pointer = schema, "#"
+        for step in error.absolute_schema_path:
+            if step == "$ref" or isinstance(at, dict) and step not in at:  # versions differ in whether they say so
+                at, pointer = schema["$defs"]["d"], at["$ref"]  # all lead to the one definition
+            if step != "$ref":
+                at, pointer = at[step], pointer + "/" + str(step).replace("~", "~0").replace("/", "~1")
+        yield pointer
+        yield from reported(schema, error.context)
+
+
+def test_explanations_by_jsonschema(folder, count=400):
+    """Of a value that does not conform, a keyword that is named is one that jsonschema reports."""
+    try:
+        import jsonschema
+    except ImportError:
+        print("test_explanations_by_jsonschema: SKIPPED: the package jsonschema is not installed")
+        return
+    rows, found = [], {}
+    for seed in range(count):
+        random = Random(seed)
+        schema = {**random_schema(random), "$defs": {"d": random.choice(SUBSCHEMAS[:5])}}
+        validator = jsonschema.Draft202012Validator(schema)
+        for k in range(8):
+            value = random_value(random)
+            errors = list(validator.iter_errors(value))
+            if errors:
+                rows.append({"id": f"{seed}#{k}", "schema": schema, "text": json.dumps(value)})
+                found[rows[-1]["id"]] = set(reported(schema, errors))
+    verdicts, _ = run(folder, rows, "--explain")
+    judged = 0
+    for row in rows:
+        verdict = verdicts[row["id"]]
+        if "refused" in verdict:
+            continue
+        judged += 1
+        named = {rule["pointer"] for rule in verdict["refusal"]["rules"]}
+        assert named & found[row["id"]], (row, named, found[row["id"]])
+    assert judged > count, (judged, len(rows))
 
 
 def test_reasoning(folder):

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
@@ -53,6 +54,7 @@ struct CheckOptions {
   bool timing              = false;
   bool lenient             = false;
   bool calls               = false;
+  bool explain             = false;
   std::size_t max_inflated = max_inflated_bytes;
 };
 
@@ -180,7 +182,8 @@ class Check {
     const td::ToolCallFSM calls(cache_, tools, format.format, choice);
     const double build = built_since(start);
     CrossCheck cross_check(calls, tokenizer_.vocabulary());
-    Json verdict = judge(text, calls, build, cross_check);
+    Json verdict = judge(text, calls, build, cross_check,
+                         [&] { return td::explain_refusal(calls, text.text); });
     if (options_.calls && verdict["accepted"] == true) {
       verdict["calls"] = Json::array();
       for (const td::ToolCall& call : format.parse(text.text, tools)) {
@@ -190,14 +193,16 @@ class Check {
     return verdict;
   }
 
+  td::SchemaOptions schema_options() const {
+    return {.documented_order = options_.documented_order, .every_spelling = true};
+  }
+
   td::Constraint constrain(const Json& row) const { return {cache_, grammar(row)}; }
 
   td::Grammar grammar(const Json& row) const {
     const td::Vocabulary* vocabulary = &cache_.vocabulary();
     if (options_.format == "json-schema") {
-      return td::Grammar::json_schema(
-          row["schema"],
-          td::SchemaOptions{.documented_order = options_.documented_order, .every_spelling = true});
+      return td::Grammar::json_schema(row["schema"], schema_options());
     }
     if (options_.format == "structural-tag") {
       return td::Grammar::structural_tag(row["spec"],
@@ -240,7 +245,11 @@ class Check {
     CrossCheck cross_check(*constraint, tokenizer_.vocabulary());
     for (const CheckedText& one : texts) {
       try {
-        verdicts.push_back(judge(one, *constraint, build, cross_check));
+        verdicts.push_back(judge(one, *constraint, build, cross_check, [&] {
+          return options_.format == "json-schema"
+                     ? td::explain_refusal(*constraint, one.text, row["schema"], schema_options())
+                     : td::explain_refusal(*constraint, one.text);
+        }));
       } catch (const td::Error& error) {
         verdicts.push_back(rejection(one.id, error));
       }
@@ -258,9 +267,9 @@ class Check {
     return build;
   }
 
-  template <td::ConstraintPolicy C>
+  template <td::ConstraintPolicy C, class Explain>
   Json judge(const CheckedText& text, const C& constraint, double build_us,
-             CrossCheck<C>& cross_check) {
+             CrossCheck<C>& cross_check, const Explain& explain) {
     Json verdict{{"id", text.id}};
     verdict.update(walk_text(constraint, tokenizer_, text, options_.timing, totals_));
     if (options_.timing) verdict["build_us"] = build_us;
@@ -273,6 +282,10 @@ class Check {
     if (verdict["accepted"] == true) {
       ++totals_.accepted;
     } else {
+      if (const auto refused = options_.explain ? explain() : std::nullopt) {
+        verdict["refusal"] = refused->json();
+        std::cerr << text.id.text() << ": " << refused->text() << "\n\n";
+      }
       ++totals_.reasons[verdict["reason"].get<std::string>()];
     }
     return verdict;
@@ -361,13 +374,12 @@ void add_check(CommandLine& line) {
       .required();
   sub.option(
          "--format", options->format,
-         "call format, python or hermes; or json-schema: one JSON value, spaced freely, of the "
-         "row's schema; ebnf: a text of the row's grammar, in GBNF or EBNF; lark: in "
-         "Lark's syntax as llguidance has it; regex: a text that the "
-         "row's expression, of ECMA-262, matches as a whole; structural-tag: a text of the row's "
-         "structural tag, XGrammar's. A schema, grammar, expression or tag that "
-         "is refused gives \"refused\": \"<place>: <keyword or error>\" in place of "
-         "\"accepted\"")
+         "what the texts are. Calls of a row's tools: " + format_names() +
+             ", or a .json file with a description. Texts of a row's specification: json-schema, "
+             "one JSON value; ebnf, GBNF or EBNF; lark, Lark's syntax as llguidance reads it; "
+             "regex, a pattern of ECMA-262 that matches the whole text; structural-tag, "
+             "XGrammar's. A specification that is refused gives \"refused\": \"<place>: <keyword "
+             "or error>\" in place of \"accepted\"")
       .required();
   sub.option("--choice", options->choice,
              "of calls, for rows without one: auto, none, required or a tool's name")
@@ -387,19 +399,23 @@ void add_check(CommandLine& line) {
       "--lenient", options->lenient,
       "read documents of tools against JSON Schema where they are untidy: a default of null "
       "admits null, an enum outweighs its type, a required name that is no property is dropped");
+  sub.flag(
+      "--explain", options->explain,
+      "show each refused text on stderr with a caret at the first byte that cannot follow, what "
+      "was expected there, and the keywords of the schema or of the tools' documents that forbid "
+      "it; the verdict has the same as \"refusal\"");
   sub.flag("--calls", options->calls, "add the calls that the format reads in an accepted text");
   sub.flag("--timing", options->timing,
            "add microseconds per build and per mask, and the most memory so far");
   sub.option(
          "rows", options->rows,
-         "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
-         "without text, call_json or call_python is written in the format. With "
-         "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
-         "the first rule is not named so; with lark and regex: id, spec and text; with structural-tag: id, "
-         "spec, as JSON or as its text, and text; or in place of "
-         "text, tests: a list of objects with text or data, and perhaps valid, each told "
-         "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
-         "of one")
+         "JSONL (or .gz), a row a line, each with an id. For calls: functions, tools or apis, and text, or "
+         "call_json or call_python, which are written in the format; choice, if it differs. For "
+         "json-schema: schema and text; for the other specifications: spec and text, for ebnf also "
+         "root, if the first rule has another name. In place of text a specification may have tests: "
+         "a list of objects with text or data, and valid, the expected verdict, if it is known; "
+         "their ids are \"id#k\", k from 0. \"complete\": false beside a text says that it is the "
+         "beginning of one")
       .required();
   sub.option("--max-inflated", options->max_inflated,
              "most bytes that a compressed file may inflate to")

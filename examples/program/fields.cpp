@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -10,6 +9,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <tooldecode/text/json_pointer.hpp>
+#include <tooldecode/text/near_name.hpp>
 
 #include <program/fields.hpp>
 #include <program/json.hpp>
@@ -35,43 +37,8 @@ Json ApiError::json() const {
             {"code", code_}}}};
 }
 
-namespace {
-
-// Insertions, deletions and replacements between two names, ignoring case.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal                   = row[j + 1];
-      row[j + 1]                 = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
-
-std::optional<std::string_view> find_nearest(std::string_view name,
-                                             std::span<const std::string_view> names) {
-  constexpr std::size_t longest = 64;  // longest name that may be a typo
-  std::optional<std::string_view> nearest;
-  if (name.size() > longest) return nearest;
-  std::size_t least = 2 + name.size() / 4;  // one more than the most edits of a typo
-  for (const std::string_view known : names) {
-    const std::size_t distance = edit_distance(name, known);
-    if (distance >= std::min(least, known.size())) continue;
-    least   = distance;
-    nearest = known;
-  }
-  return nearest;
-}
-
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> names) {
-  const auto nearest = find_nearest(name, names);
+  const auto nearest = tooldecode::text::find_near_name(name, names, 1 + name.size() / 4);
   return nearest ? "; the nearest name that is known is " + std::string(*nearest) : "";
 }
 
@@ -82,7 +49,7 @@ Fields::Fields(const Json& object, std::string place, Places places)
 
 std::string Fields::place(std::string_view key) const {
   if (key.empty()) return place_;
-  if (places_ == Places::pointer) return tooldecode::tools::extend_pointer(place_, key);
+  if (places_ == Places::pointer) return tooldecode::text::extend_pointer(place_, key);
   return place_.empty() ? std::string(key) : place_ + '.' + std::string(key);
 }
 

@@ -37,12 +37,6 @@ class ApiError : public std::runtime_error {
   std::string param_;
 };
 
-/// The known name that a name is probably a typo of; empty if none is near.
-///
-/// \par Complexity  O(bytes of the name x bytes of all names)
-std::optional<std::string_view> find_nearest(std::string_view name,
-                                             std::span<const std::string_view> names);
-
 /// A sentence that suggests the nearest name; empty if none is near.
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> names);
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/request_tools.hpp>
@@ -19,30 +19,6 @@ namespace {
 
 namespace td = tooldecode;
 
-// The keys of a JSON pointer; empty if it is not one.
-std::vector<std::string> keys_of(std::string_view pointer) {
-  std::vector<std::string> keys;
-  if (!pointer.starts_with("#/")) return keys;
-  for (std::size_t i = 1; i < pointer.size(); ++i) {
-    if (pointer[i] == '/') {
-      keys.emplace_back();
-    } else if (pointer[i] == '~' && i + 1 < pointer.size()) {
-      keys.back() += pointer[++i] == '1' ? '/' : '~';
-    } else {
-      keys.back() += pointer[i];
-    }
-  }
-  return keys;
-}
-
-std::optional<std::size_t> index_of(const std::string& key, std::size_t size) {
-  std::size_t index = 0;
-  const char* end   = key.data() + key.size();
-  const auto read   = std::from_chars(key.data(), end, index);
-  if (read.ec != std::errc() || read.ptr != end || index >= size) return std::nullopt;
-  return index;
-}
-
 Json rounded(Json documents) {
   return td::text::ExactNumber::rounded(std::move(documents));
 }
@@ -51,9 +27,11 @@ Json rounded(Json documents) {
 std::string dotted_place(const Json& documents, std::string_view pointer) {
   std::string dotted = "tools";
   const Json* at     = &documents;
-  for (const std::string& key : keys_of(pointer)) {
+  if (pointer.starts_with('#')) pointer.remove_prefix(1);
+  for (const std::string& key :
+       td::text::pointer_keys(pointer).value_or(std::vector<std::string>())) {
     if (at != nullptr && at->is_array()) {
-      const auto index = index_of(key, at->size());
+      const auto index = td::text::item_index(key, at->size());
       dotted += '[' + key + ']';
       at = index ? &(*at)[*index] : nullptr;
     } else {

@@ -26,12 +26,15 @@
 #include <tooldecode/constraint/constraint_ref.ipp>
 #include <tooldecode/constraint/expectations.ipp>
 #include <tooldecode/constraint/explain.ipp>
+#include <tooldecode/constraint/explain_refusal.ipp>
 #include <tooldecode/constraint/fast_forward_tokens.ipp>
+#include <tooldecode/constraint/forbidding_keywords.ipp>
 #include <tooldecode/constraint/jump_forward_text.ipp>
 #include <tooldecode/constraint/repeat_places.ipp>
 #include <tooldecode/constraint/tool_call_fsm.ipp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/tool_library.ipp>
+#include <tooldecode/constraint/value_place.ipp>
 #include <tooldecode/constraint/without_repeats.ipp>
 #include <tooldecode/core/build_budget.ipp>
 #include <tooldecode/core/byte_trie.ipp>
@@ -189,8 +192,10 @@
 #include <tooldecode/text/dfa_units.ipp>
 #include <tooldecode/text/exact_number.ipp>
 #include <tooldecode/text/exponent_rows.ipp>
+#include <tooldecode/text/json_pointer.ipp>
 #include <tooldecode/text/json_value.ipp>
 #include <tooldecode/text/magnitude_rows.ipp>
+#include <tooldecode/text/near_name.ipp>
 #include <tooldecode/text/number_bounds.ipp>
 #include <tooldecode/text/number_lexeme.ipp>
 #include <tooldecode/text/pattern.ipp>

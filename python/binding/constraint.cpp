@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -78,6 +79,23 @@ void fill_mask(const ConstraintHandle& self, const StateHandle& state, nb::handl
   const MaskView words = memory.row(row);
   const nb::gil_scoped_release release;
   constraint.fill_mask(from, words);
+}
+
+std::optional<nb::object> explain_refusal(const ConstraintHandle& self, nb::handle text) {
+  const std::string whole = json_text(text);
+  std::optional<RefusedText> refused;
+  {
+    const nb::gil_scoped_release release;
+    refused = self.constraint().explain_refusal(whole);
+  }
+  if (!refused) return std::nullopt;
+  nb::list rules;
+  for (const RefusedText::Rule& rule : refused->rules) {
+    rules.append(nb::make_tuple(rule.pointer, rule.value));
+  }
+  return python_type("RefusedText")(refused->at, refused->too_short, refused->line, refused->column,
+                                    refused->excerpt, refused->caret, refused->reason,
+                                    refused->expected, refused->value_at, rules, refused->text());
 }
 
 using Rows = std::optional<std::vector<std::size_t>>;
@@ -359,6 +377,12 @@ void bind_constraint(nb::module_& module) {
           "The tokens that every text goes on with, as the model's tokenizer writes it: they can be put\n"
           "in without a pass. `before` is what the model has written, or the end of it from where the\n"
           "tokenizer begins anew.")
+      .def(
+          "explain_refusal", &explain_refusal, "text"_a,
+          nb::sig("def explain_refusal(self, text: str | bytes) -> tooldecode.RefusedText | None"),
+          "The first place of a whole text that is refused, what was expected there, and which keywords\n"
+          "of the schema or of the tools' documents forbid it; None where the text conforms. Builds the\n"
+          "constraint again with less in it, within its limits. Other threads run meanwhile.")
       .def("__copy__", [](nb::object self) { return self; })
       .def("__deepcopy__", [](nb::object self, const nb::object& /*memo*/) { return self; });
 

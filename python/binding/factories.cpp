@@ -117,9 +117,9 @@ ConstraintHandle json_schema(const VocabularyHandle& vocabulary, nb::handle sche
   const BuildLimits limits = limits_of(max_steps, max_bytes);
   const std::string text   = json_text(schema);
   return make(vocabulary, limits, [&](const VocabularyIndex& index) {
-    return Built{Constraint(index, Grammar::json_schema(text, {.documented_order = documented_order,
-                                                               .whitespace       = whitespace,
-                                                               .limits           = limits}))};
+    return c_interface::build_schema(
+        index,
+        {text, {.documented_order = documented_order, .whitespace = whitespace, .limits = limits}});
   });
 }
 

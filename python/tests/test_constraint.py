@@ -178,6 +178,23 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.tool_calls, tools, "hermes", text_schema='{"a"')[1].startswith("text_schema")
 
 
+def test_explain_refusal_names_byte_and_keyword(vocabulary):
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 30}}}
+    constraint = td.json_schema(vocabulary, schema)
+    assert constraint.explain_refusal('{"n": 3}') is None
+    refused = constraint.renew().explain_refusal(b'{"n": 31}')
+    assert refused.at == 7 and not refused.too_short and (refused.line, refused.column) == (1, 8)
+    assert refused.excerpt[refused.caret] == "1" and refused.reason == '"1" cannot follow'
+    assert refused.rules == [("#/properties/n/maximum", "30")] and refused.value_at == "/n"
+    assert str(refused) == refused.text and refused.text.splitlines()[2] == " " * 7 + "^"
+    assert refused.expected in refused.text
+    assert constraint.explain_refusal('{"n": "x"}').rules == [("#/properties/n/type", '"integer"')]
+    assert constraint.explain_refusal('{"n": 3').too_short
+    calls = td.tool_calls(vocabulary, [{"name": "f", "parameters": schema}], "python", choice="required")
+    assert calls.explain_refusal("[f(n=31)]").rules == [("#/0/parameters/properties/n/maximum", "30")]
+    assert td.regex(vocabulary, "a\u00e9").explain_refusal("a\u00e8").rules == []
+
+
 def test_a_tool_that_cannot_be_enforced_is_relaxed_or_dropped(vocabulary):
     good = {"name": "good", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
     bad = {"name": "bad", "parameters": {"type": "object", "properties": {"s": {"type": "string", "pattern": r"(a)\1"}}}}

@@ -18,6 +18,7 @@
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -58,6 +59,7 @@ struct Free {
 using Error       = std::unique_ptr<td_error, Free<td_error_free>>;
 using Vocabulary  = std::unique_ptr<td_vocabulary, Free<td_vocabulary_free>>;
 using Constraint  = std::unique_ptr<td_constraint, Free<td_constraint_free>>;
+using Refusal     = std::unique_ptr<td_refusal, Free<td_refusal_free>>;
 using Pool        = std::unique_ptr<td_pool, Free<td_pool_free>>;
 using Compilation = std::unique_ptr<td_compilation, Free<td_compilation_free>>;
 using CallStream  = std::unique_ptr<td_call_stream, Free<td_call_stream_free>>;
@@ -671,6 +673,51 @@ TEST_CASE("td_constraint_not_enforced lists what TD_ENFORCEMENT_RELAX and _DROP 
   }
 }
 
+TEST_CASE("td_explain_refusal gives the byte, the lines and the keywords of explain_refusal") {
+  const td::Vocabulary tokens = td::test::byte_vocabulary();
+  const Vocabulary vocabulary = make_vocabulary(tokens);
+  const char* const numbers   = R"({"properties": {"n": {"type": "integer", "maximum": 30}}})";
+  const auto explained        = [&](const td_constraint* made, std::string_view given) {
+    td_refusal* raw    = nullptr;
+    const td_code code = td_explain_refusal(made, text(given), &raw, nullptr);
+    CHECK((code == TD_NOT_ALLOWED) == (raw != nullptr));
+    CHECK((code == TD_OK) == (raw == nullptr));
+    return Refusal(raw);
+  };
+  const Constraint made =
+      make_constraint(vocabulary.get(), specification_of(TD_JSON_SCHEMA, numbers));
+  CHECK(explained(made.get(), R"({"n": 3})") == nullptr);
+  td_constraint* renewed = nullptr;
+  REQUIRE(td_constraint_renew(made.get(), &renewed, nullptr) == TD_OK);
+  const Constraint other(renewed);
+  for (const td_constraint* one : {made.get(), other.get()}) {
+    const std::string_view given = R"({"n": 31})";
+    const Refusal found          = explained(one, given);
+    const auto expected          = td::explain_refusal(
+        td::Constraint(tokens, td::Grammar::json_schema(numbers)), given, numbers);
+    REQUIRE((found && expected));
+    CHECK(td_refusal_at(found.get()) == expected->at);
+    CHECK(td_refusal_text(found.get()) == expected->text());
+    CHECK(td_refusal_json(found.get()) == expected->json().text());
+    CHECK(expected->rules.front().pointer == "#/properties/n/maximum");
+  }
+  auto tools   = specification_of(TD_TOOLS, R"([{"name": "f", "parameters": {"type": "object",
+      "properties": {"n": {"type": "integer", "maximum": 30}}}}])");
+  tools.format = "python";
+  tools.calls  = TD_CALLS_REQUIRED;
+  const Refusal call = explained(make_constraint(vocabulary.get(), tools).get(), "[f(n=31)]");
+  REQUIRE(call);
+  CHECK(std::string_view(td_refusal_text(call.get()))
+            .find("#/0/parameters/properties/n/maximum: 30") != std::string_view::npos);
+  const Refusal pattern =
+      explained(make_constraint(vocabulary.get(), specification_of(TD_REGEX, "ab")).get(), "ac");
+  REQUIRE(pattern);
+  CHECK(td_refusal_at(pattern.get()) == 1);
+  CHECK(td_refusal_at(nullptr) == 0);
+  CHECK(td_refusal_text(nullptr) == std::string_view());
+  CHECK(td_refusal_json(nullptr) == std::string_view());
+}
+
 TEST_CASE("td functions given a null pointer return a code, and free functions ignore it") {
   const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(7));
   const Constraint made       = make_constraint(vocabulary.get(), specification_of(TD_REGEX, "ab"));
@@ -687,6 +734,7 @@ TEST_CASE("td functions given a null pointer return a code, and free functions i
   td_pool* pool               = nullptr;
   td_compilation* build       = nullptr;
   td_completions* ends        = nullptr;
+  td_refusal* refusal         = nullptr;
   const Completions completed = make_completions(made.get());
   using Call                  = std::function<td_code(td_error**)>;
   const Call calls[]          = {
@@ -704,6 +752,9 @@ TEST_CASE("td functions given a null pointer return a code, and free functions i
       [&](td_error** e) { return td_constraint_make(vocabulary.get(), nullptr, &another, e); },
       [&](td_error** e) { return td_constraint_make(vocabulary.get(), &spec, nullptr, e); },
       [&](td_error** e) { return td_constraint_renew(nullptr, &another, e); },
+      [&](td_error** e) { return td_explain_refusal(nullptr, {}, &refusal, e); },
+      [&](td_error** e) { return td_explain_refusal(made.get(), {}, nullptr, e); },
+      [&](td_error** e) { return td_explain_refusal(made.get(), bytes, &refusal, e); },
       [&](td_error** e) { return td_initial(nullptr, &state, e); },
       [&](td_error** e) { return td_initial(made.get(), nullptr, e); },
       [&](td_error** e) { return td_advance(nullptr, &state, 0, &state, e); },
@@ -750,8 +801,9 @@ TEST_CASE("td functions given a null pointer return a code, and free functions i
   CHECK(td_fill_mask(made.get(), &state, &word, 1, nullptr) == TD_ERROR_SHAPE_MISMATCH);
   CHECK(td_state_equal(&state, &begin) == 1);
   CHECK((tokens == nullptr && another == nullptr && pool == nullptr && build == nullptr));
-  CHECK(ends == nullptr);
+  CHECK((ends == nullptr && refusal == nullptr));
   td_error_free(nullptr);
+  td_refusal_free(nullptr);
   td_vocabulary_free(nullptr);
   td_constraint_free(nullptr);
   td_pool_free(nullptr);

@@ -17,6 +17,20 @@ static int32_t first_allowed(const uint32_t* words, size_t count) {
   return -1;
 }
 
+/* Shows why an answer is refused; its first byte that is, or its size if it conforms. */
+static size_t refused_at(const td_constraint* constraint, td_text answer) {
+  size_t at = answer.size;
+  //! [refusal]
+  td_refusal* refusal = NULL;
+  if (td_explain_refusal(constraint, answer, &refusal, NULL) == TD_NOT_ALLOWED) {
+    printf("%s\n", td_refusal_text(refusal)); /* or td_refusal_json */
+    at = td_refusal_at(refusal);
+    td_refusal_free(refusal);
+  }
+  //! [refusal]
+  return at;
+}
+
 /* Writes one of two labels into `answer`; the model's vocabulary is `vocabulary`. */
 static int write_label(const td_vocabulary* vocabulary, char* answer, size_t size) {
   td_constraint* constraint = NULL;
@@ -59,6 +73,8 @@ static int write_label(const td_vocabulary* vocabulary, char* answer, size_t siz
   }
   //! [loop]
   answer[length] = '\0';
+  if (refused_at(constraint, (td_text){answer, length}) != length) code = TD_ERROR;
+  if (refused_at(constraint, (td_text){"yet", 3}) != 2) code = TD_ERROR;
   free(words);
   td_constraint_free(constraint);
   return code == TD_OK;

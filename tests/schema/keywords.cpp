@@ -35,7 +35,7 @@ TEST_CASE("find_draft finds a draft by its URI") {
   CHECK_FALSE(find_draft("http://localhost/own"));
 }
 
-TEST_CASE("unescape_uri and escape_pointer resolve the JSON pointers of RFC 6901") {
+TEST_CASE("unescape_uri resolves the JSON pointers of RFC 6901") {
   // The document of RFC 6901, section 5, and its pointers as URI fragments (section 6).
   const Json document =
       tooldecode::text::parse_json(R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,
@@ -52,5 +52,4 @@ TEST_CASE("unescape_uri and escape_pointer resolve the JSON pointers of RFC 6901
   CHECK(at("#/k%22l") == 6);
   CHECK(at("#/%20") == 7);
   CHECK(at("#/m~0n") == 8);
-  CHECK(escape_pointer("a/b~c~1") == "a~1b~0c~01");
 }

@@ -5,6 +5,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -34,11 +35,11 @@ void add_pointers(const Json& value, const std::string& at, std::vector<std::str
   if (!at.empty()) all.push_back(at);
   if (value.is_object()) {
     for (const auto& [key, member] : value.items()) {
-      add_pointers(member, tools::extend_pointer(at, key), all);
+      add_pointers(member, text::extend_pointer(at, key), all);
     }
   } else if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
-      add_pointers(value[i], tools::extend_pointer(at, std::to_string(i)), all);
+      add_pointers(value[i], text::extend_pointer(at, std::to_string(i)), all);
     }
   }
 }

@@ -18,6 +18,7 @@
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
@@ -79,11 +80,24 @@ struct Tokens {
   return tokens;
 }
 
+/// A JSON Schema's text and the options that it is built with.
+struct SchemaText {
+  std::string text;
+  SchemaOptions options;
+};
+
 /// The result of building a specification.
 struct Built {
   Constraint constraint;
-  std::optional<ToolCallFSM> calls{};  // if answers may call tools
+  std::optional<ToolCallFSM> calls{};          // if answers may call tools
+  std::shared_ptr<const SchemaText> schema{};  // if it is the constraint of a schema
 };
+
+/// Builds the constraint of a JSON Schema.
+[[nodiscard]] inline Built build_schema(const VocabularyIndex& index, SchemaText schema) {
+  Constraint constraint(index, Grammar::json_schema(schema.text, schema.options));
+  return {std::move(constraint), {}, std::make_shared<const SchemaText>(std::move(schema))};
+}
 
 /// A copy of a specification and its texts.
 ///
@@ -122,7 +136,7 @@ class Specification {
       case TD_TOOLS:
         return tools(index, text);
       case TD_JSON_SCHEMA:
-        return {Constraint(index, Grammar::json_schema(text, schema_options()))};
+        return build_schema(index, {std::string(text), schema_options()});
       case TD_REGEX:
         return {Constraint(index, Grammar::regex(text, limits))};
       case TD_EBNF:
@@ -235,7 +249,8 @@ class Constrained {
   Constrained(std::shared_ptr<const Tokens> tokens, Built built)
       : tokens_(std::move(tokens)),
         constraint_(std::move(built.constraint)),
-        calls_(std::move(built.calls)) {}
+        calls_(std::move(built.calls)),
+        schema_(std::move(built.schema)) {}
 
   [[nodiscard]] const Tokens& tokens() const noexcept { return *tokens_; }
   [[nodiscard]] const Constraint& constraint() const noexcept { return constraint_; }
@@ -254,7 +269,14 @@ class Constrained {
     }
     Constraint copy = constraint_;
     copy.reset();
-    return {tokens_, {std::move(copy)}};
+    return {tokens_, {std::move(copy), {}, schema_}};
+  }
+
+  /// See tooldecode::explain_refusal.
+  [[nodiscard]] std::optional<RefusedText> explain_refusal(std::string_view text) const {
+    if (calls_) return tooldecode::explain_refusal(*calls_, text);
+    if (!schema_) return tooldecode::explain_refusal(constraint_, text);
+    return tooldecode::explain_refusal(constraint_, text, schema_->text, schema_->options);
   }
 
   [[nodiscard]] State initial() const noexcept { return made(constraint_.initial()); }
@@ -341,6 +363,7 @@ class Constrained {
   std::shared_ptr<const Tokens> tokens_;
   Constraint constraint_;
   std::optional<ToolCallFSM> calls_;
+  std::shared_ptr<const SchemaText> schema_;
   // All states below this number exist. It avoids asking the automaton, whose lock is held while
   // masks are made.
   std::shared_ptr<std::atomic<std::size_t>> made_ = std::make_shared<std::atomic<std::size_t>>(0);

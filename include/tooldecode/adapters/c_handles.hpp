@@ -162,6 +162,11 @@ struct td_constraint {
   tooldecode::c_interface::Constrained shared;
 };
 /// See tooldecode.h.
+struct td_refusal {
+  std::size_t at;
+  std::string text, json;
+};
+/// See tooldecode.h.
 struct td_pool {
   tooldecode::c_interface::Pool shared;
 };

@@ -275,6 +275,31 @@ td_code td_constraint_not_enforced(const td_constraint* constraint, char* bytes,
     return give_all(std::span<const char>(lines), bytes, capacity, count);
   });
 }
+td_code td_explain_refusal(const td_constraint* constraint, td_text text, td_refusal** out,
+                           td_error** error) {
+  using namespace tooldecode::c_interface;
+  if (out != nullptr) *out = nullptr;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    require(out, "out");
+    const auto refused = shared.explain_refusal(view(text, "text"));
+    if (!refused) return TD_OK;
+    *out = new td_refusal{refused->at, refused->text(), refused->json().text()};
+    return TD_NOT_ALLOWED;
+  });
+}
+size_t td_refusal_at(const td_refusal* refusal) {
+  return refusal == nullptr ? 0 : refusal->at;
+}
+const char* td_refusal_text(const td_refusal* refusal) {
+  return refusal == nullptr ? "" : refusal->text.c_str();
+}
+const char* td_refusal_json(const td_refusal* refusal) {
+  return refusal == nullptr ? "" : refusal->json.c_str();
+}
+void td_refusal_free(td_refusal* refusal) {
+  delete refusal;
+}
 td_code td_forced_bytes(const td_constraint* constraint, const td_state* state, char* bytes,
                         size_t capacity, size_t* count, td_error** error) {
   using namespace tooldecode::c_interface;

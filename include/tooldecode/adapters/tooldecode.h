@@ -284,6 +284,25 @@ TOOLDECODE_C_API td_code td_constraint_renew(const td_constraint* constraint, td
 /** Frees the handle; null is ignored. */
 TOOLDECODE_C_API void td_constraint_free(td_constraint* constraint);
 
+/** Why a text is refused; see tooldecode::RefusedText. */
+typedef struct td_refusal td_refusal;
+
+/** Explains the first place of a whole text that the constraint refuses: TD_NOT_ALLOWED and a handle,
+ * or TD_OK and null if the text conforms. For TD_TOOLS and TD_JSON_SCHEMA also which keywords of
+ * which document forbid it: the constraint is built again with less in it, within its limits. */
+TOOLDECODE_C_API td_code td_explain_refusal(const td_constraint* constraint, td_text text,
+                                            td_refusal** out, td_error** error);
+/** The byte; the text's size if only its end is missing. 0 for null. */
+TOOLDECODE_C_API size_t td_refusal_at(const td_refusal* refusal);
+/** Lines for people: place and reason, an excerpt with a caret, what was expected, and a line for
+ * each keyword. The strings live as long as the handle; empty for null. */
+TOOLDECODE_C_API const char* td_refusal_text(const td_refusal* refusal);
+/** The same for programs, a JSON object: at, too_short, line, column, excerpt, caret, reason,
+ * expected, value_at, and rules, a list of objects with pointer and value. */
+TOOLDECODE_C_API const char* td_refusal_json(const td_refusal* refusal);
+/** Frees the handle; null is ignored. */
+TOOLDECODE_C_API void td_refusal_free(td_refusal* refusal);
+
 /* ---- States ---- */
 
 /** Where a text is in a constraint: a value that you copy. A copy is a fork; to undo a token,

@@ -59,6 +59,11 @@ class Constraint {
     friend bool operator==(const State&, const State&) = default;
   };
 
+  struct Refusal {
+    std::size_t at = 0;      ///< byte offset; the text's length if only its end is missing
+    bool too_short = false;  ///< all bytes are allowed, but the text cannot end here
+  };
+
   /// \param grammar  is copied in; it need not outlive the constructor
   Constraint(VocabularyIndex cache, const Grammar& grammar);
   /// Uses states that other constraints share, such as those of a ToolLibrary.
@@ -89,6 +94,9 @@ class Constraint {
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;
   /// The state after some bytes; nullopt if one of them is not allowed.
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
+
+  /// The first place where a whole text breaks the constraint; nullopt if it conforms.
+  [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const;
 
   /// Writes the allowed tokens: exactly those that `advance` accepts.
   ///

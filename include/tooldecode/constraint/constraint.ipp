@@ -18,6 +18,7 @@
 #include <tooldecode/mask/prepare_masks.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -99,6 +100,18 @@ TOOLDECODE_INLINE const mask::MaskEntry& Constraint::entry(State state) const {
     const BuildBudget budget = cache_.mask_budget();
     return mask::MaskBuilder(*states_, vocabulary_size()).build(id);
   });
+}
+
+TOOLDECODE_INLINE std::optional<Constraint::Refusal> Constraint::find_refusal(
+    std::string_view text) const {
+  State state = initial();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto next =
+        text[i] == control_open ? std::nullopt : advance_bytes(state, text.substr(i, 1));
+    if (!next) return Refusal{i, false};
+    state = *next;
+  }
+  return is_accepting(state) ? std::nullopt : std::optional(Refusal{text.size(), true});
 }
 
 TOOLDECODE_INLINE void Constraint::fill_mask(State state, MaskView words) const {

@@ -29,6 +29,7 @@ namespace tooldecode {
 
 class CallStream;
 class WithoutRepeats;
+struct RefusedText;
 
 namespace constraint {
 class CompiledTools;
@@ -59,10 +60,7 @@ class ToolCallFSM {
     tool,  ///< inside a call, or only a call may follow
   };
 
-  struct Refusal {
-    std::size_t at = 0;      ///< byte offset; the text's length if only its end is missing
-    bool too_short = false;  ///< all bytes are allowed, but the text cannot end here
-  };
+  using Refusal = Constraint::Refusal;
 
   /// \param cache   a vocabulary, or the VocabularyIndex that constraints share
   /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
@@ -126,7 +124,9 @@ class ToolCallFSM {
   [[nodiscard]] std::vector<TokenId> structural_tokens() const;
 
   /// The first place where a whole text breaks the constraint; nullopt if it conforms.
-  [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const;
+  [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const {
+    return constraint_.find_refusal(text);
+  }
   /// Parses the calls of a text; Error{malformed_call} names the byte where it breaks the format.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const;
   /// Writes calls as text; Error{malformed_call} for numbers that are not finite.
@@ -138,6 +138,8 @@ class ToolCallFSM {
   friend class constraint::CompiledTools;
   friend class CallStream;
   friend class WithoutRepeats;
+  friend std::optional<RefusedText> explain_refusal(const ToolCallFSM& calls,
+                                                    std::string_view text);
 
   // Maps tags to tools; if empty, a tag is the tool's index.
   using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;

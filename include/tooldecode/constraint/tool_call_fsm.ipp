@@ -54,12 +54,15 @@ TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
                                            Parts parts)
     : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar) {
   if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
-  shared_ = std::make_shared<const Shared>(
+  ChoiceOptions built    = options;
+  built.limits.cancelled = nullptr;  // the caller's
+  shared_                = std::make_shared<const Shared>(
       Shared{std::move(tools),
              std::move(parts.numbers),
-             {options.reasoning, std::move(parts.grammar.openings),
-              std::move(parts.grammar.text_ends), std::move(parts.grammar.reasoning_ends)},
-             std::move(format)});
+                            {std::move(parts.grammar.openings), std::move(parts.grammar.text_ends),
+                             std::move(parts.grammar.reasoning_ends)},
+             std::move(format),
+             std::move(built)});
 }
 
 TOOLDECODE_INLINE const ToolSet& ToolCallFSM::tools() const noexcept {
@@ -134,24 +137,12 @@ TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
   return tokens;
 }
 
-TOOLDECODE_INLINE std::optional<ToolCallFSM::Refusal> ToolCallFSM::find_refusal(
-    std::string_view text) const {
-  State state = initial();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto next =
-        text[i] == control_open ? std::nullopt : advance_bytes(state, text.substr(i, 1));
-    if (!next) return Refusal{i, false};
-    state = *next;
-  }
-  return is_accepting(state) ? std::nullopt : std::optional(Refusal{text.size(), true});
-}
-
 TOOLDECODE_INLINE std::vector<ToolCall> ToolCallFSM::parse(std::string_view text) const {
   std::string answer;
   const Shared::Reading& reading = shared_->reading;
-  if (reading.reasoning) {
+  if (const auto& reasoning = shared_->options.reasoning) {
     const auto ends = shared_->format.ends_reasoning();
-    answer          = formats::without_reasoning(text, *reading.reasoning, ends);
+    answer          = formats::without_reasoning(text, *reasoning, ends);
     text            = answer;
   }
   if (!reading.may_have_calls(text)) return {};

@@ -27,7 +27,6 @@ struct ToolCallFSM::Parts {
 /// Data shared by copies.
 struct ToolCallFSM::Shared {
   struct Reading {
-    std::optional<formats::ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // every text with calls begins with one of
                                                        // them
     std::vector<std::string> text_ends, reasoning_ends;
@@ -44,6 +43,7 @@ struct ToolCallFSM::Shared {
   Numbers numbers;
   Reading reading;
   formats::AnyFormat format;
+  ChoiceOptions options;
 };
 
 }  // namespace tooldecode

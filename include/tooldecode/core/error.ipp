@@ -2,7 +2,6 @@
 /// Definitions of error.hpp.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -15,6 +14,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/line_place.hpp>
 
 namespace tooldecode {
 
@@ -36,13 +36,9 @@ TOOLDECODE_INLINE Error Error::at_line(std::string_view text) const {
   if (!where_.starts_with(byte)) return *this;
   const auto [rest, code] = std::from_chars(where_.data() + byte.size(), end, at);
   if (code != std::errc() || rest != end || at > text.size()) return *this;
-  const std::string_view before = text.substr(0, at);
-  const std::size_t line_begin  = before.rfind('\n') + 1;  // npos + 1 is 0
-  const auto lines              = std::count(before.begin(), before.end(), '\n');
-  const auto characters = std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_begin),
-                                        before.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  const LinePlace place = LinePlace::of(text, at);
   const std::string where =
-      "line " + std::to_string(lines + 1) + ", column " + std::to_string(characters + 1);
+      "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
   return {where + (what() + where_.size()), code_, where};
 }
 

@@ -12,6 +12,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -31,7 +32,7 @@ TOOLDECODE_INLINE std::string name_pointer(const Tool& tool) {
 }
 
 TOOLDECODE_INLINE std::string argument_pointer(const Tool& tool, const std::string& key) {
-  return tools::extend_pointer(tool.parameters_pointer + "/properties", key);
+  return text::extend_pointer(tool.parameters_pointer + "/properties", key);
 }
 
 TOOLDECODE_INLINE void refuse_name(const std::string& where, const std::string& name,

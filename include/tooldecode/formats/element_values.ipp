@@ -24,6 +24,7 @@
 #include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/number_bounds.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
@@ -126,7 +127,7 @@ TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& e
 TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
                                                  const std::string& place) const {
   const auto refuse = [&](const std::string& why) {
-    refuse_name(place + "/properties/" + schema::escape_pointer(name), name, why);
+    refuse_name(text::extend_pointer(place + "/properties", name), name, why);
   };
   if (!style_.escapes) {
     if (!style_.carries_bare(name)) refuse("it runs into what stands around it");

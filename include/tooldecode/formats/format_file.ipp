@@ -2,6 +2,7 @@
 /// Definitions of format_file.hpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -26,8 +27,8 @@
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/formats/tag_fields.hpp>
 #include <tooldecode/formats/xml_call.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/near_name.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -218,17 +219,10 @@ JsonValue written(const T& value) {
 // Refuses the first field that is not one of the names.
 TOOLDECODE_INLINE void refuse_unknown(const JsonValue& object, const TagFields& fields,
                                       const std::vector<std::string_view>& names) {
-  static constexpr std::size_t longest = 31;
+  static constexpr std::size_t max_edits = 2;
   for (const auto& [field, value] : object.items()) {
-    std::optional<std::string_view> nearest;
-    std::size_t least = 3;
-    bool is_known     = false;
-    for (const std::string_view name : names) {
-      is_known                = is_known || name == field;
-      const std::size_t apart = field.size() > longest ? least : schema::edit_distance(field, name);
-      if (apart < least) nearest = name, least = apart;
-    }
-    if (is_known) continue;
+    if (std::find(names.begin(), names.end(), field) != names.end()) continue;
+    const auto nearest = text::find_near_name(field, names, max_edits);
     fields.fail(field, nearest ? "not a field here; did you mean " + std::string(*nearest) + '?'
                                : std::string("not a field here; remove it"));
   }

@@ -19,6 +19,7 @@
 #include <tooldecode/schema/member_index.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/string_sets.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::formats {
@@ -27,8 +28,7 @@ TOOLDECODE_INLINE ArgumentSchema argument_schema(const Tool& tool, const std::st
   static const JsonValue any = true;
   const auto listed          = tool.parameters.find("properties");
   if (listed != tool.parameters.end() && listed->contains(key)) {
-    return {&(*listed)[key],
-            tool.parameters_pointer + "/properties/" + schema::escape_pointer(key)};
+    return {&(*listed)[key], text::extend_pointer(tool.parameters_pointer + "/properties", key)};
   }
   const auto extra = tool.parameters.find("additionalProperties");
   return {extra == tool.parameters.end() ? &any : &*extra,

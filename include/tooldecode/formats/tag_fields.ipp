@@ -16,6 +16,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/tag_fields.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 
 namespace tooldecode::formats {
 
@@ -25,7 +26,7 @@ TOOLDECODE_INLINE TagFields::TagFields(const Json& object, std::string pointer)
 }
 
 TOOLDECODE_INLINE std::string TagFields::pointer(std::string_view field) const {
-  return pointer_ + '/' + schema::escape_pointer(std::string(field));
+  return text::extend_pointer(pointer_, field);
 }
 
 TOOLDECODE_INLINE void TagFields::fail(std::string_view field, std::string_view what) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -86,11 +87,11 @@ std::optional<std::string> find_list_difference(const JsonValue& given, const Js
   const std::size_t shared = std::min(given.size(), expected.size());
   for (std::size_t i = 0; i < shared; ++i) {
     if (const auto at = item_difference(given[i], expected[i])) {
-      return tools::extend_pointer("", std::to_string(i)) + *at;
+      return text::extend_pointer("", std::to_string(i)) + *at;
     }
   }
   if (given.size() == expected.size()) return std::nullopt;
-  return tools::extend_pointer("", std::to_string(shared));
+  return text::extend_pointer("", std::to_string(shared));
 }
 
 std::optional<std::string> find_difference(const JsonValue& given, const JsonValue& expected);

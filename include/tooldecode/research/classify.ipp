@@ -14,6 +14,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/research/classify.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -63,12 +64,12 @@ TOOLDECODE_INLINE std::optional<std::string> find_difference(const JsonValue& gi
   if (given.is_object()) {
     for (const auto& [key, value] : given.items()) {
       const auto found = expected.find(key);
-      if (found == expected.end()) return tools::extend_pointer("", key);
+      if (found == expected.end()) return text::extend_pointer("", key);
       if (const auto at = find_difference(value, *found))
-        return tools::extend_pointer("", key) + *at;
+        return text::extend_pointer("", key) + *at;
     }
     for (const auto& [key, value] : expected.items()) {
-      if (!given.contains(key)) return tools::extend_pointer("", key);
+      if (!given.contains(key)) return text::extend_pointer("", key);
     }
     return std::nullopt;
   }
@@ -170,19 +171,19 @@ TOOLDECODE_INLINE BfclArgument::DifferencePath BfclArgument::object_difference(c
   };
   for (const auto& [key, member] : given.items()) {
     const auto found = value.find(key);
-    if (found == value.end() || !lists(*found, member)) return tools::extend_pointer("", key);
+    if (found == value.end() || !lists(*found, member)) return text::extend_pointer("", key);
   }
   for (const auto& [key, choices] : value.items()) {
     const bool optional =
         std::any_of(choices.begin(), choices.end(), [](const Json& one) { return one == ""; });
-    if (!given.contains(key) && !optional) return tools::extend_pointer("", key);
+    if (!given.contains(key) && !optional) return text::extend_pointer("", key);
   }
   return std::nullopt;
 }
 
 TOOLDECODE_INLINE JsonValue documented(const Tool* tool, const std::string& key) {
   if (!tool) return nullptr;
-  const std::string property = tools::extend_pointer("/properties", key);
+  const std::string property = text::extend_pointer("/properties", key);
   for (const auto& [schema, prefix] :
        {std::pair<const JsonValue*, const char*>{&tool->document, "/function/parameters"},
         {&tool->document, "/parameters"},

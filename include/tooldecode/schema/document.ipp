@@ -20,6 +20,7 @@
 #include <tooldecode/schema/document.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 
 namespace tooldecode::schema {
 
@@ -124,33 +125,19 @@ TOOLDECODE_INLINE Document::Location Document::at_pointer(std::string_view path,
                                                           std::string_view reference,
                                                           const std::string& pointer) const {
   Location place{resources_[id.index()].root, resources_[id.index()].pointer, id};
-  while (!path.empty()) {
-    const std::size_t slash     = std::min(path.find('/', 1), path.size());
-    const std::string_view part = path.substr(1, slash - 1);
-    path.remove_prefix(slash);
-    std::string name;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      if (part[i] != '~') {
-        name += part[i];
-      } else if (i + 1 < part.size() && (part[i + 1] == '0' || part[i + 1] == '1')) {
-        name += part[++i] == '0' ? '~' : '/';
-      } else {
-        missing(reference, pointer);
-      }
-    }
+  const auto keys = text::pointer_keys(path);
+  if (!keys) missing(reference, pointer);
+  for (const std::string& key : *keys) {
     const Json* next = nullptr;
     if (place.schema->is_object()) {
-      next = find_member(*place.schema, name);
-    } else if (place.schema->is_array() && !name.empty() && name.size() < 8 &&
-               name.find_first_not_of("0123456789") == std::string::npos &&
-               (name == "0" || name[0] != '0')) {
-      const std::size_t index = std::stoul(name);
-      if (index < place.schema->size()) next = &(*place.schema)[index];
+      next = find_member(*place.schema, key);
+    } else if (place.schema->is_array()) {
+      const auto index = text::item_index(key, place.schema->size());
+      if (index) next = &(*place.schema)[*index];
     }
     if (next == nullptr) missing(reference, pointer);
-    place.schema = next;
-    place.pointer += '/';
-    place.pointer += part;
+    place.schema   = next;
+    place.pointer  = text::extend_pointer(std::move(place.pointer), key);
     place.resource = resource_of(*next, place.resource);
   }
   return place;
@@ -210,21 +197,19 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
     const Json& content     = item.second;
     const auto keyword      = find_keyword(name);
     if (!keyword || !content.is_structured()) continue;
-    const auto below = [&](const Json& child, const std::string& part) {
-      walk(child, id, pointer + '/' + name + part, depth + 1);
-    };
-    const bool is_list = content.is_array();
+    const std::string at = pointer + '/' + name;
+    const bool is_list   = content.is_array();
     if (keyword->shape == KeywordShape::list || keyword->shape == KeywordShape::either) {
       for (std::size_t i = 0; is_list && i < content.size(); ++i) {
-        below(content[i], '/' + std::to_string(i));
+        walk(content[i], id, text::extend_pointer(at, std::to_string(i)), depth + 1);
       }
     }
     if (keyword->shape == KeywordShape::schema || keyword->shape == KeywordShape::either) {
-      if (!is_list) below(content, "");
+      if (!is_list) walk(content, id, at, depth + 1);
     }
     if (keyword->shape == KeywordShape::map && content.is_object()) {
       for (const auto& [key, child] : content.items()) {
-        below(child, '/' + escape_pointer(key));
+        walk(child, id, text::extend_pointer(at, key), depth + 1);
       }
     }
   }

@@ -25,6 +25,7 @@
 #include <tooldecode/schema/numbers.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::schema {
@@ -106,7 +107,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
   for (std::size_t i = 0; i < form.members.size(); ++i) {
     const auto& [name, id, required] = form.members[i];
     if (!written.plain && text_.holds_excluded(name)) {
-      throw Error(Errc::unsupported_name, "/properties/" + escape_pointer(name),
+      throw Error(Errc::unsupported_name, text::extend_pointer("/properties", name),
                   "the call format cannot write the name \"" + name +
                       "\": its readers take that for an end");
     }

@@ -2,7 +2,6 @@
 /// JSON Schema's keywords: which drafts have them, and where their subschemas are.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,15 +55,8 @@ struct Keyword {
 /// Whether a number has no fractional part, however it is written.
 [[nodiscard]] bool is_integral(const JsonValue& number);
 
-/// The edit distance of words of at most 31 bytes: insertions, deletions, replacements and swaps of
-/// neighbours.
-[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
-
 /// Decodes the %XX escapes of a URI.
 [[nodiscard]] std::string unescape_uri(std::string_view text);
-
-/// Escapes a name for a JSON pointer (RFC 6901).
-[[nodiscard]] std::string escape_pointer(std::string_view name);
 
 }  // namespace tooldecode::schema
 

@@ -12,10 +12,12 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/near_name.hpp>
 
 namespace tooldecode::schema {
 
@@ -98,28 +100,6 @@ TOOLDECODE_INLINE const std::unordered_map<std::string_view, Keyword>& keywords(
 
 }  // namespace detail
 
-TOOLDECODE_INLINE std::size_t edit_distance(std::string_view a, std::string_view b) {
-  static constexpr std::size_t longest = 32;
-  std::array<std::array<std::size_t, longest>, 3> rows{};
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    auto& row           = rows[i % 3];
-    const auto& before  = rows[(i + 2) % 3];
-    const auto& earlier = rows[(i + 1) % 3];
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        row[j] = i + j;
-        continue;
-      }
-      row[j] =
-          std::min({before[j] + 1, row[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], earlier[j - 2] + 1);
-      }
-    }
-  }
-  return rows[a.size() % 3][b.size()];
-}
-
 TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
   const auto& known = detail::keywords();
   const auto at     = known.find(name);
@@ -129,19 +109,16 @@ TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
 
 TOOLDECODE_INLINE std::optional<std::string_view> find_near_keyword(std::string_view name) {
   static constexpr std::size_t shortest = 4, long_word = 8;
-  if (find_keyword(name)) return std::nullopt;
-  std::optional<std::string_view> nearest;
-  std::size_t least = name.size() < long_word ? 2 : 3;
-  for (const auto& [keyword, meaning] : detail::keywords()) {
-    const std::size_t longer  = std::max(name.size(), keyword.size());
-    const std::size_t shorter = std::min(name.size(), keyword.size());
-    if (shorter < shortest || longer - shorter > least) continue;
-    const std::size_t apart = edit_distance(name, keyword);
-    const bool is_same      = apart == least && nearest && keyword < *nearest;
-    if (apart > least || (apart == least && !is_same)) continue;
-    nearest = keyword;
-    least   = apart;
-  }
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const auto& [keyword, meaning] : detail::keywords()) {
+      if (keyword.size() >= shortest) all.push_back(keyword);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }();
+  if (name.size() < shortest || find_keyword(name)) return std::nullopt;
+  const auto nearest = text::find_near_name(name, names, name.size() < long_word ? 1 : 2);
   if (!nearest || find_keyword(*nearest)->shape == KeywordShape::annotation) return std::nullopt;
   return nearest;
 }
@@ -188,20 +165,6 @@ TOOLDECODE_INLINE std::string unescape_uri(std::string_view text) {
     }
   }
   return plain;
-}
-
-TOOLDECODE_INLINE std::string escape_pointer(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    if (c == '~') {
-      result += "~0";
-    } else if (c == '/') {
-      result += "~1";
-    } else {
-      result += c;
-    }
-  }
-  return result;
 }
 
 }  // namespace tooldecode::schema

@@ -26,6 +26,7 @@
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/object_keys.hpp>
 #include <tooldecode/schema/reader.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 
 namespace tooldecode::schema {
 
@@ -308,7 +309,7 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
 
 TOOLDECODE_INLINE Form Reader::dependent(const Site& site, Form all, const char* keyword) {
   for (const auto& [name, content] : site.has.find_map(keyword)->items()) {
-    const std::string part = std::string(keyword) + '/' + escape_pointer(name);
+    const std::string part = text::extend_pointer(keyword, name);
     if (content.is_array() || content.is_string()) continue;  // see `object`
     const Form& inner = forms[test(site, content, part)];
     Form absent       = Form::anything();
@@ -443,7 +444,7 @@ TOOLDECODE_INLINE ObjectForm Reader::object(const Site& site) {
   std::vector<std::pair<std::uint32_t, FormId>> patterns;
   if (const Json* map = site.has.find_map("patternProperties")) {
     for (const auto& [pattern, schema] : map->items()) {
-      const std::string part = "patternProperties/" + escape_pointer(pattern);
+      const std::string part = text::extend_pointer("patternProperties", pattern);
       patterns.emplace_back(forms.texts.pattern(pattern, site.pointer + '/' + part),
                             child(site, schema, part));
     }
@@ -454,7 +455,7 @@ TOOLDECODE_INLINE ObjectForm Reader::object(const Site& site) {
   form.others = key_classes(patterns, rest, forms);
   if (const Json* map = site.has.find_map("properties")) {
     for (const auto& [name, schema] : map->items()) {
-      const FormId value = child(site, schema, "properties/" + escape_pointer(name));
+      const FormId value = child(site, schema, text::extend_pointer("properties", name));
       form.members.push_back({name, value_among(patterns, name, value, forms)});
     }
   }

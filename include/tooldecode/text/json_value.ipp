@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_text.hpp>
 
@@ -251,30 +252,16 @@ TOOLDECODE_INLINE JsonValue::const_iterator JsonValue::find(std::string_view key
 }
 
 TOOLDECODE_INLINE const JsonValue* JsonValue::find_at(std::string_view pointer) const {
-  const JsonValue* at = this;
-  while (!pointer.empty()) {
-    if (pointer.front() != '/') return nullptr;
-    pointer.remove_prefix(1);
-    const std::string_view part = pointer.substr(0, pointer.find('/'));
-    pointer.remove_prefix(part.size());
-    std::string key;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      const bool escaped = part[i] == '~' && i + 1 < part.size();
-      key.push_back(!escaped ? part[i] : part[++i] == '0' ? '~' : '/');
-    }
+  const auto keys     = text::pointer_keys(pointer);
+  const JsonValue* at = keys ? this : nullptr;
+  for (std::size_t i = 0; at != nullptr && i < keys->size(); ++i) {
+    const std::string& key = (*keys)[i];
     if (at->is_array()) {
-      std::size_t index       = 0;
-      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-      const bool leading_zero = key.size() > 1 && key[0] == '0';
-      if (error != std::errc() || end != key.data() + key.size() || leading_zero ||
-          index >= at->size()) {
-        return nullptr;
-      }
-      at = &at->list()[index];
+      const auto index = text::item_index(key, at->size());
+      at               = index ? &at->list()[*index] : nullptr;
     } else {
       const auto found = at->find(key);
-      if (!at->is_object() || found == at->end()) return nullptr;
-      at = &*found;
+      at               = at->is_object() && found != at->end() ? &*found : nullptr;
     }
   }
   return at;

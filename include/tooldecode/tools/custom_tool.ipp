@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -37,45 +38,45 @@ TOOLDECODE_INLINE JsonValue custom_parameters(const JsonValue& body, const std::
   };
   const Json* format = member(body, "format");
   if (format == nullptr) return schema();
-  std::string place = extend_pointer(pointer, "format");
+  std::string place = text::extend_pointer(pointer, "format");
   if (!format->is_object()) {
     throw Error(Errc::malformed_document, place, "must be an object, of the type text or grammar");
   }
   const auto text_of = [&](const Json& object, const char* key) -> const std::string& {
     const Json* value = member(object, key);
     if (value == nullptr || !value->is_string()) {
-      throw Error(Errc::malformed_document, extend_pointer(place, key), "must be a text");
+      throw Error(Errc::malformed_document, text::extend_pointer(place, key), "must be a text");
     }
     return value->string();
   };
   const std::string& type = text_of(*format, "type");
   if (type == "text") return schema();
   if (type != "grammar") {
-    throw Error(Errc::malformed_document, extend_pointer(place, "type"),
+    throw Error(Errc::malformed_document, text::extend_pointer(place, "type"),
                 "must be text or grammar, not " + type);
   }
   const Json* grammar = member(*format, "grammar");
   if (grammar == nullptr) {
     grammar = format;
   } else {
-    place = extend_pointer(place, "grammar");
+    place = text::extend_pointer(place, "grammar");
     if (!grammar->is_object()) throw Error(Errc::malformed_document, place, "must be an object");
   }
   const std::string& syntax     = text_of(*grammar, "syntax");
   const std::string& definition = text_of(*grammar, "definition");
   if (syntax == "lark") {
-    throw Error(Errc::unsupported_keyword, extend_pointer(place, "syntax"),
+    throw Error(Errc::unsupported_keyword, text::extend_pointer(place, "syntax"),
                 "lark is not supported in a call's text: write a regex");
   }
   if (syntax != "regex") {
-    throw Error(Errc::malformed_document, extend_pointer(place, "syntax"),
+    throw Error(Errc::malformed_document, text::extend_pointer(place, "syntax"),
                 "must be regex or lark, not " + syntax);
   }
   try {
     // Compiled alone first: an invalid pattern could become valid between the brackets below.
     static_cast<void>(text::compile_whole_pattern(definition));
   } catch (const Error& error) {
-    throw error.within(extend_pointer(place, "definition"));
+    throw error.within(text::extend_pointer(place, "definition"));
   }
   text["pattern"] = "^(?:" + definition + ")$";
   return schema();

@@ -49,9 +49,6 @@
 
 namespace tooldecode::tools {
 
-/// Appends a step to a JSON pointer.
-[[nodiscard]] std::string extend_pointer(const std::string& pointer, std::string_view key);
-
 /// Rewrites parameter schemas by the readings above, with a note for each rewrite.
 ///
 /// \par Complexity  O(size of the schema x its depth)

@@ -19,6 +19,7 @@
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/string_format.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -36,7 +37,7 @@ TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
     const Json type   = schema.value("type", Json());
     const bool object = type == "object" || (type.is_array() && has(type, "object"));
     if (!object) {
-      throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
+      throw Error(Errc::malformed_document, text::extend_pointer(pointer, "type"),
                   "must be \"object\": a call has an object of arguments");
     }
   }
@@ -93,19 +94,19 @@ TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::st
   for (auto& [name, content] : schema.items()) {
     const std::string& key = name;  // captured by the lambdas below
     Json& value            = content;
-    const auto at          = [&] { return extend_pointer(pointer, key); };
+    const auto at          = [&] { return text::extend_pointer(pointer, key); };
     const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
     const auto read_map    = [&](Surroundings inside) {
       if (!value.is_object()) return;  // the schema compiler reports the error
       for (auto& child : value.items()) {
         if (key == "dependencies" && !child.second.is_object()) continue;
-        read(child.second, extend_pointer(at(), child.first), inside);
+        read(child.second, text::extend_pointer(at(), child.first), inside);
       }
     };
     const auto read_list = [&](Surroundings inside) {
       if (!value.is_array()) return;
       for (std::size_t i = 0; i < value.size(); ++i) {
-        read(value[i], extend_pointer(at(), std::to_string(i)), inside);
+        read(value[i], text::extend_pointer(at(), std::to_string(i)), inside);
       }
     };
     if (one_of("properties", "patternProperties")) {
@@ -153,7 +154,7 @@ TOOLDECODE_INLINE void DocumentReader::hoist_required(Json& schema, const std::s
     value.erase("required");
     if (required) names.push_back(property.first);
     note(Reading::required_flag,
-         extend_pointer(extend_pointer(pointer, "properties"), property.first),
+         text::extend_pointer(text::extend_pointer(pointer, "properties"), property.first),
          required ? "\"required\": true names the property as required in its object"
                   : "\"required\": false is dropped");
   }
@@ -183,7 +184,7 @@ TOOLDECODE_INLINE void DocumentReader::read_number_texts(Json& schema, const std
     } catch (const Error&) {
       continue;
     }
-    note(Reading::number_text, extend_pointer(pointer, key),
+    note(Reading::number_text, text::extend_pointer(pointer, key),
          "the text \"" + text + "\" is read as a number");
   }
 }
@@ -242,7 +243,7 @@ TOOLDECODE_INLINE void DocumentReader::map_type(Json& schema, const std::string&
     for (const auto& member : meaning->items()) {
       if (!schema.contains(member.first)) schema[member.first] = member.second;
     }
-    note(Reading::type_name, extend_pointer(pointer, "type"),
+    note(Reading::type_name, text::extend_pointer(pointer, "type"),
          "type \"" + before.get<std::string>() + "\" is read as " +
              (meaning->empty() ? std::string("any value") : meaning->text()));
   } else if (before.is_array()) {
@@ -257,7 +258,7 @@ TOOLDECODE_INLINE void DocumentReader::map_type(Json& schema, const std::string&
     }
     if (types == before) return;
     schema["type"] = types;
-    note(Reading::type_name, extend_pointer(pointer, "type"),
+    note(Reading::type_name, text::extend_pointer(pointer, "type"),
          "type " + before.text() + " is read as " + types.text());
   }
 }
@@ -287,7 +288,7 @@ TOOLDECODE_INLINE void DocumentReader::move_array_enum(Json& schema, const std::
   if (!schema["items"].is_object()) return;
   if (!schema["items"].contains("enum")) schema["items"]["enum"] = members;
   schema.erase("enum");
-  note(Reading::array_enum, extend_pointer(pointer, "enum"), "the enum is about the items");
+  note(Reading::array_enum, text::extend_pointer(pointer, "enum"), "the enum is about the items");
 }
 
 TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::string& pointer) {
@@ -298,7 +299,7 @@ TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::stri
                                      [&](const Json& member) { return !is_of_type(member, type); });
   if (outside == members.end()) return;
   const std::string value = outside->is_exact() ? outside->text() : outside->text();
-  note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
+  note(Reading::enum_over_type, text::extend_pointer(pointer, "enum"),
        lenient_.enum_over_type
            ? "type " + type.text() + " is dropped: the enum has " + value
            : "type " + type.text() + " excludes " + value + ", which the enum has");
@@ -330,7 +331,7 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
     if (name.starts_with("x-") || name.starts_with('$')) continue;
     if (!value.is_object()) {
       throw Error(
-          Errc::malformed_document, extend_pointer(pointer, name),
+          Errc::malformed_document, text::extend_pointer(pointer, name),
           "parameters are neither a schema nor a map of properties: a property is described "
           "by an object");
     }
@@ -383,14 +384,14 @@ TOOLDECODE_INLINE void DocumentReader::note_unknown(const Json& schema,
   for (const auto& [key, value] : schema.items()) {
     if (key == "format" && value.is_string()) {
       if (text::is_standard_format(value.string())) continue;
-      note(Reading::unknown_format, extend_pointer(pointer, key),
+      note(Reading::unknown_format, text::extend_pointer(pointer, key),
            "the format " + value.text() + " is not known and not enforced");
       continue;
     }
     if (schema::find_keyword(key)) continue;
     BuildBudget::spend_at(pointer, 1'000, 0);
     if (const auto meant = schema::find_near_keyword(key)) {
-      note(Reading::unknown_keyword, extend_pointer(pointer, key),
+      note(Reading::unknown_keyword, text::extend_pointer(pointer, key),
            '"' + key + "\" is no keyword and says nothing; \"" + std::string(*meant) + "\" is one");
     }
   }
@@ -433,7 +434,7 @@ TOOLDECODE_INLINE void DocumentReader::describe_required(Json& schema, const std
   }
   for (const std::string& name : unknown) {
     schema["properties"][name] = true;
-    note(Reading::unknown_required, extend_pointer(pointer, "required"),
+    note(Reading::unknown_required, text::extend_pointer(pointer, "required"),
          "the required name " + Json(name).text() + " is no property: it has any value");
   }
 }
@@ -452,7 +453,7 @@ TOOLDECODE_INLINE void DocumentReader::drop_unknown_required(Json& schema,
     if (!name.is_string() || names.contains(name.string())) {
       kept.push_back(name);
     } else {
-      note(Reading::unknown_required, extend_pointer(pointer, "required"),
+      note(Reading::unknown_required, text::extend_pointer(pointer, "required"),
            "the required name " + name.text() + " is no property and dropped");
     }
   }
@@ -525,14 +526,6 @@ TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::strin
   schema          = Json::object();
   schema["anyOf"] = std::move(branches);
 }
-
-TOOLDECODE_INLINE std::string extend_pointer(const std::string& pointer, std::string_view key) {
-  return pointer + '/' + schema::escape_pointer(key);
-}
-
-}  // namespace tooldecode::tools
-
-namespace tooldecode::tools {
 
 TOOLDECODE_INLINE char DocumentReader::lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

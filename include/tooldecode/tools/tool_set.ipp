@@ -18,6 +18,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
@@ -138,12 +139,12 @@ TOOLDECODE_INLINE std::optional<std::string> ToolSet::find_bad_text(const Json& 
   if (value.is_object()) {
     for (const auto& [key, member] : value.items()) {
       if (!text::is_utf8(key)) return "";
-      if (const auto below = find_bad_text(member)) return tools::extend_pointer("", key) + *below;
+      if (const auto below = find_bad_text(member)) return text::extend_pointer("", key) + *below;
     }
   } else if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
       const auto below = find_bad_text(value[i]);
-      if (below) return tools::extend_pointer("", std::to_string(i)) + *below;
+      if (below) return text::extend_pointer("", std::to_string(i)) + *below;
     }
   }
   return std::nullopt;
@@ -167,7 +168,7 @@ TOOLDECODE_INLINE void ToolSet::read(Json document) {
 
 TOOLDECODE_INLINE void ToolSet::add_list(Json& list, const std::string& pointer, Names& names) {
   for (std::size_t i = 0; i < list.size(); ++i) {
-    add(std::move(list[i]), tools::extend_pointer(pointer, std::to_string(i)), names);
+    add(std::move(list[i]), text::extend_pointer(pointer, std::to_string(i)), names);
   }
 }
 
@@ -185,27 +186,27 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     // A list of tools; Gemini also nests one list in another.
     for (const char* key : list_keys) {
       if (!document.contains(key) || !document[key].is_array()) continue;
-      return add_list(document[key], tools::extend_pointer(pointer, key), names);
+      return add_list(document[key], text::extend_pointer(pointer, key), names);
     }
   }
   const Json* body     = &document;
   const bool is_custom = tools::is_custom_tool(document);
   if (const Json* custom = member(document, "custom"); is_custom && custom) {
     body    = custom;
-    pointer = tools::extend_pointer(pointer, "custom");
+    pointer = text::extend_pointer(pointer, "custom");
     if (!body->is_object()) throw Error(Errc::malformed_document, pointer, "must be an object");
   } else if (const Json* function = member(document, "function");
              function && function->is_object()) {
     body    = function;
-    pointer = tools::extend_pointer(pointer, "function");
+    pointer = text::extend_pointer(pointer, "function");
   } else if (const Json* spec = member(document, "toolSpec"); spec && spec->is_object()) {
     body    = spec;
-    pointer = tools::extend_pointer(pointer, "toolSpec");
+    pointer = text::extend_pointer(pointer, "toolSpec");
   } else if (const Json* type = member(document, "type"); type && !is_custom) {
     // Tools that the provider runs also have names, but no parameters.
     const bool is_own = *type == "function" || has_parameters(document);
     if (!is_own || !document.contains("name")) {
-      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
+      throw Error(Errc::malformed_document, text::extend_pointer(pointer, "type"),
                   type->text() + ": must be a function that the caller runs");
     }
   }
@@ -213,16 +214,16 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
             .description = body->contains("description") ? description(*body, pointer) : "",
             .document    = {}};
   if (tool.name.empty()) {
-    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
+    throw Error(Errc::malformed_document, text::extend_pointer(pointer, "name"),
                 "a name must not be empty");
   }
   for (const char c : tool.name) {
     if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
-    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
+    throw Error(Errc::malformed_document, text::extend_pointer(pointer, "name"),
                 "a name must have no control characters");
   }
   if (const auto known = names.find(tool.name); known != names.end()) {
-    throw Error(Errc::duplicate_tool, tools::extend_pointer(pointer, "name"),
+    throw Error(Errc::duplicate_tool, text::extend_pointer(pointer, "name"),
                 "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
   }
   if (is_custom) {
@@ -271,15 +272,15 @@ TOOLDECODE_INLINE bool ToolSet::keep_unenforced(Tool& tool, const std::string& p
 TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
                                                 const std::string& pointer) {
   const auto read = [&](const char* key, const Json& schema) {
-    read_schema(tool, schema, tools::extend_pointer(pointer, key));
+    read_schema(tool, schema, text::extend_pointer(pointer, key));
   };
   for (const char* key : {"inputSchema", "input_schema"}) {
     const Json* schema = member(body, key);
     if (!schema) continue;
-    std::string place = tools::extend_pointer(pointer, key);
+    std::string place = text::extend_pointer(pointer, key);
     if (const Json* inner = bedrock_schema(*schema)) {
       schema = inner;
-      place  = tools::extend_pointer(place, "json");
+      place  = text::extend_pointer(place, "json");
     }
     tool.form               = DocumentForm::mcp;
     const Json* annotations = member(body, "annotations");
@@ -333,7 +334,7 @@ TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, const Json& schema, std:
 TOOLDECODE_INLINE bool ToolSet::is_strict(const Json& body, const std::string& pointer) {
   const Json* strict = member(body, "strict");
   if (strict && !strict->is_boolean()) {
-    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "strict"),
+    throw Error(Errc::malformed_document, text::extend_pointer(pointer, "strict"),
                 "must be true or false");
   }
   return !strict || strict->get<bool>();
@@ -341,7 +342,7 @@ TOOLDECODE_INLINE bool ToolSet::is_strict(const Json& body, const std::string& p
 
 TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, const Json& body,
                                                         const std::string& pointer) {
-  const std::string at = tools::extend_pointer(pointer, "input_parameters");
+  const std::string at = text::extend_pointer(pointer, "input_parameters");
   if (!listed.is_object()) {
     throw Error(Errc::malformed_document, at, "parameters must be an object of names");
   }
@@ -350,7 +351,7 @@ TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, cons
   Json required        = Json::array();
   for (const auto& [name, parameter] : listed.items()) {
     if (!parameter.is_object()) {
-      throw Error(Errc::malformed_document, tools::extend_pointer(at, name),
+      throw Error(Errc::malformed_document, text::extend_pointer(at, name),
                   "a parameter must be described by an object");
     }
     properties[name] = parameter;
@@ -373,7 +374,7 @@ TOOLDECODE_INLINE void ToolSet::refuse_other_parameters(const Json& body,
     for (const char* part :
          {"param", "Param", "input", "Input", "arg", "Arg", "schema", "Schema"}) {
       if (key.find(part) == std::string::npos) continue;
-      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
+      throw Error(Errc::malformed_document, text::extend_pointer(pointer, key),
                   "parameters in a form that is not known");
     }
   }
@@ -383,7 +384,7 @@ TOOLDECODE_INLINE std::string ToolSet::text(const Json& body, const char* key,
                                             const std::string& pointer) {
   const Json* value = member(body, key);
   if (!value || !value->is_string()) {
-    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
+    throw Error(Errc::malformed_document, text::extend_pointer(pointer, key),
                 std::string("a tool must have a text as \"") + key + '"');
   }
   return value->get<std::string>();

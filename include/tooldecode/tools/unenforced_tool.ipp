@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -63,35 +64,17 @@ inline bool has_tested_reference(const JsonValue& value, bool is_tested) {
   return false;
 }
 
-inline std::vector<std::string> keys_of(std::string_view path) {
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] == '/') {
-      keys.emplace_back();
-    } else if (path[i] == '~' && i + 1 < path.size()) {
-      keys.back() += path[++i] == '1' ? '/' : '~';
-    } else {
-      keys.back() += path[i];
-    }
-  }
-  return keys;
-}
-
 inline JsonValue* find_member(JsonValue& of, const std::string& key) {
   if (of.is_object()) return of.contains(key) ? &of[key] : nullptr;
-  if (!of.is_array() || key.empty() || key.size() > 6 ||
-      key.find_first_not_of("0123456789") != std::string::npos) {
-    return nullptr;
-  }
-  const std::size_t index = std::stoul(key);
-  return index < of.size() ? &of[index] : nullptr;
+  const auto index = of.is_array() ? text::item_index(key, of.size()) : std::nullopt;
+  return index ? &of[*index] : nullptr;
 }
 
 /// Widens a schema at a place; says what is no longer enforced, or nullopt if nothing was done.
 inline std::optional<std::string> widen(JsonValue& root, std::string_view path) {
-  const std::vector<std::string> keys = keys_of(path);
-  JsonValue* schema                   = &root;
-  JsonValue* widest                   = nullptr;  // the innermost schema that may admit anything
+  const auto keys   = text::pointer_keys(path).value_or(std::vector<std::string>());
+  JsonValue* schema = &root;
+  JsonValue* widest = nullptr;  // the innermost schema that may admit anything
   std::string at, widest_at;
   for (std::size_t i = 0; i < keys.size() && schema->is_object(); ++i) {
     const std::string& keyword = keys[i];
@@ -103,12 +86,12 @@ inline std::optional<std::string> widen(JsonValue& root, std::string_view path) 
     }
     const bool is_inner = is_among(inner, keyword);
     if (!is_inner && !is_among(parts, keyword)) break;
-    at = extend_pointer(at, keyword);
+    at = text::extend_pointer(at, keyword);
     if (is_among(maps, keyword) || next->is_array()) {
       if (++i == keys.size()) break;
       next = find_member(*next, keys[i]);
       if (next == nullptr) break;
-      at = extend_pointer(at, keys[i]);
+      at = text::extend_pointer(at, keys[i]);
     }
     schema = next;
     // The error at a pattern of keys may be the pattern's.

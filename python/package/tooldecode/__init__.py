@@ -27,13 +27,14 @@ from ._core import (
 )
 from ._core import version as __version__
 from ._masks import apply_mask
-from ._types import Error, StreamEvent, ToolCall
+from ._types import Error, RefusedText, StreamEvent, ToolCall
 
 __all__ = [
     "CallStream",
     "Completions",
     "Constraint",
     "Error",
+    "RefusedText",
     "State",
     "StreamEvent",
     "ThreadPool",

@@ -39,3 +39,28 @@ class StreamEvent(NamedTuple):
     kind: Literal["text", "reasoning", "call_begin", "arguments", "call_end", "answer_end"]
     call: int
     text: str
+
+
+class RefusedText(NamedTuple):
+    """The first place of a text that a constraint refuses, and why. `str` gives the lines of `text`.
+
+    at: the byte in UTF-8, the length if only the end is missing (too_short); line, column: from 1, in characters.
+    excerpt, caret: the line around the place, and its columns before the place.
+    value_at: the JSON pointer of the value being written, in the text or the arguments.
+    rules: the JSON pointers of the keywords that forbid the place, each with its value as JSON, cut if long.
+    """
+
+    at: int
+    too_short: bool
+    line: int
+    column: int
+    excerpt: str
+    caret: int
+    reason: str
+    expected: str
+    value_at: str
+    rules: list[tuple[str, str]]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
