@@ -270,7 +270,11 @@ def constraint_table() -> str:
              "batch_of_256/filled": "256 masks, two threads", "batch_of_256/updated": "256 masks, what differs",
              "batch_of_256/copied": "copying 256 masks"}
     found = results("constraint")["microseconds"]
-    rows = [[text, *(f"{found[name][what]:.2g}" for what in ("mean", "p50", "p99"))] for name, text in words.items()]
+
+    def shown(value: float) -> str:
+        return f"{value:.2g}" if value < 99 else f"{value:.0f}"
+
+    rows = [[text, *(shown(found[name][what]) for what in ("mean", "p50", "p99"))] for name, text in words.items()]
     return table(["microseconds", "mean", "p50", "p99"], rows)
 
 
