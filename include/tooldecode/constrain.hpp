@@ -12,7 +12,6 @@
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/constraint/old_names.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>

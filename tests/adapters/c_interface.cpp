@@ -709,10 +709,10 @@ TEST_CASE("td_explain_refusal gives the byte, the lines and the keywords of expl
   REQUIRE(call);
   CHECK(std::string_view(td_refusal_text(call.get()))
             .find("#/0/parameters/properties/n/maximum: 30") != std::string_view::npos);
-  const Refusal pattern =
+  const Refusal of_pattern =
       explained(make_constraint(vocabulary.get(), specification_of(TD_REGEX, "ab")).get(), "ac");
-  REQUIRE(pattern);
-  CHECK(td_refusal_at(pattern.get()) == 1);
+  REQUIRE(of_pattern);
+  CHECK(td_refusal_at(of_pattern.get()) == 1);
   CHECK(td_refusal_at(nullptr) == 0);
   CHECK(td_refusal_text(nullptr) == std::string_view());
   CHECK(td_refusal_json(nullptr) == std::string_view());

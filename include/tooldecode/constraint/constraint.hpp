@@ -14,7 +14,7 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/mask/prepare_masks.hpp>
+#include <tooldecode/mask/prepare_options.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -2,22 +2,12 @@
 /// prepare_masks: computes masks before a text needs them.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-namespace tooldecode {
+#include <tooldecode/mask/prepare_options.hpp>
 
-/// Bounds for Constraint::prepare.
-struct PrepareOptions {
-  std::size_t max_masks = 1'000;  ///< those that were known before count
-  /// Steps of about 20 ns: in all, about 100 ms.
-  std::uint64_t max_steps = 5'000'000;
-  /// Stops it when it becomes true; null: it cannot be stopped.
-  const std::atomic<bool>* cancelled = nullptr;
-};
-
-namespace mask {
+namespace tooldecode::mask {
 
 class SharedStates;
 
@@ -35,8 +25,7 @@ class SharedStates;
 [[nodiscard]] std::size_t prepare_masks(const SharedStates& states, std::uint32_t from,
                                         const PrepareOptions& options);
 
-}  // namespace mask
-}  // namespace tooldecode
+}  // namespace tooldecode::mask
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/mask/prepare_masks.ipp>
