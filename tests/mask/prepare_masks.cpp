@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -103,22 +102,6 @@ TEST_CASE("Constraint::prepare reaches each tool, argument and enumerated value"
     }
     CHECK(unknown <= 2);
   }
-}
-
-TEST_CASE("Constraint::prepare stays within its limits and stops where it is cancelled") {
-  const VocabularyIndex index(test::call_vocabulary());
-  const Constraint constraint(index, Grammar::json_schema(weather));
-  const auto begin = constraint.initial();
-  CHECK(constraint.prepare(begin, {.max_masks = 0}) == 0);
-  CHECK(constraint.prepare(begin, {.max_steps = 0}) == 0);
-  std::atomic<bool> cancelled = true;
-  CHECK(constraint.prepare(begin, {.cancelled = &cancelled}) == 0);
-  CHECK_FALSE(is_known(constraint, begin));
-  cancelled = false;
-  CHECK(constraint.prepare(begin, {.max_masks = 1, .cancelled = &cancelled}) == 1);
-  CHECK(is_known(constraint, begin));
-  CHECK(constraint.prepare(begin, {.max_masks = 7}) == 6);
-  CHECK_THROWS_AS(constraint.prepare({begin.id, begin.memory + 1}), Error);
 }
 
 TEST_CASE("Constraint::prepare changes no mask, whatever runs beside it") {
