@@ -126,3 +126,16 @@ TEST_CASE("MaskEntry::update makes of another entry's mask what fill writes") {
   CHECK(same_base > 50);
   CHECK(listed > 20);
 }
+
+TEST_CASE("MaskEntry::update leaves a row alone where entries of one base do not differ") {
+  const TokenMask ready = mask_of({1, 2, 3, 4000});
+  const MaskEntry shown{.base = &ready, .removed = {3}, .added = {7}};
+  const MaskEntry next{.base = &ready, .removed = {2}, .added = {9}};
+  TokenMask made(V);
+  shown.fill(made.words());
+  made.insert(5000);  // not the mask's: fill would clear it
+  next.update(shown, made.words());
+  CHECK(made == mask_of({1, 3, 9, 4000, 5000}));
+  next.update(next, made.words());
+  CHECK(made == mask_of({1, 3, 9, 4000, 5000}));
+}
