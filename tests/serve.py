@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import math
 import os
 import pathlib
 import random
@@ -290,6 +291,43 @@ def test_streams_of_calls():
                                {"name": "get_weather", "params": {}, "output": "-"},
                                f"/cache-tool-output/{chunks[0]['id']}")
     assert cuts > 0, "no stream was cut inside a call"
+
+
+def test_consistency(server):
+    """Each call is sampled under several orders; its values are the winners of the vote."""
+    seen = 0
+    for seed in range(6):
+        body = request(TABLE, tool_choice="required", parallel_tool_calls=False, temperature=0.8, seed=seed,
+                       max_tokens=200, consistency={"max_orders": 6})
+        choice = server.chat(body)["choices"][0]
+        (call,) = choice["message"]["tool_calls"]
+        (vote,) = choice["consistency"]
+        arguments = json.loads(call["function"]["arguments"])
+        assert vote["name"] == call["function"]["name"] and vote["written"] and vote["turn"] == 0, choice
+        required = next(d["inputSchema"].get("required", []) for d in DOCUMENTS if d["name"] == vote["name"])
+        assert vote["orders"] == min(6, math.factorial(len(required))), vote
+        assert 1 <= vote["sampled"] <= vote["orders"], vote
+        assert set(arguments) <= set(vote["agreement"]), (arguments, vote)
+        assert all(0 < share <= 1 for share in vote["agreement"].values()), vote
+        seen += vote["sampled"] > 1
+        message, finish, *_ = joined(chunks := list(server.events(body)))
+        assert without_ids(message) == without_ids(choice["message"]) and finish == "tool_calls", (message, choice)
+        assert chunks[-1]["choices"][0]["consistency"] == choice["consistency"], chunks[-1]
+    assert seen > 0, "no call was sampled under several orders"
+    assert "consistency" not in server.chat(request(TABLE, tool_choice="required", max_tokens=200))["choices"][0]
+    bodies = [request(question, tool_choice="required", max_tokens=120, consistency={"max_orders": orders})
+              for question in QUESTIONS for orders in (1, 3, 12)]
+    alone = [server.chat(body)["choices"] for body in bodies]
+    with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
+        together = list(pool.map(lambda body: server.chat(body)["choices"], bodies))
+    for one, other in zip(alone, together):
+        assert without_ids(one[0]["message"]) == without_ids(other[0]["message"]), (one, other)
+        assert one[0].get("consistency") == other[0].get("consistency"), (one, other)
+    for wrong, code, place in (({"max_orders": 0}, "invalid_value", ".max_orders"),
+                               ({"max_orders": 25}, "invalid_value", ".max_orders"),
+                               ({"orders": 3}, "unsupported_parameter", ".orders"), ("yes", "invalid_type", "")):
+        server.refused(400, code, "consistency" + place, request(TABLE, consistency=wrong))
+    server.refused(400, "invalid_value", "consistency", request(TABLE, tools=None, consistency={"max_orders": 3}))
 
 
 def test_sampling(server):

@@ -181,12 +181,14 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
   }
   if (!reasoning.empty()) message["reasoning_content"] = std::move(reasoning);
   if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
-  const AnswerEnd end(last, text, request_.decode.end_tokens);
-  return {{"index", index},
-          {"message", std::move(message)},
-          {"logprobs", ReplyWriter::log_probabilities(tokens)},
-          {"finish_reason", end.reason},
-          {"stop_reason", end.stop}};
+  const AnswerEnd end(reply, text, request_.decode.end_tokens);
+  Json choice{{"index", index},
+              {"message", std::move(message)},
+              {"logprobs", ReplyWriter::log_probabilities(tokens)},
+              {"finish_reason", end.reason},
+              {"stop_reason", end.stop}};
+  if (!end.votes.empty()) choice["consistency"] = end.votes;
+  return choice;
 }
 
 void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) const {
@@ -248,7 +250,7 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
         entry.update(list[c]);
         chunk(i, {{"tool_calls", Json::array({entry})}});
       }
-      const AnswerEnd end(last, choice.text, request_.decode.end_tokens);
+      const AnswerEnd end(reply, choice.text, request_.decode.end_tokens);
       chunk(i, Json::object(), &end);
       add_usage(reply, used);
       --left;

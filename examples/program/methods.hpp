@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/consistency/order_voter.hpp>
+#include <tooldecode/consistency/call_orders.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>

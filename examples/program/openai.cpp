@@ -117,6 +117,7 @@ constexpr std::string_view read_parameters[] = {"model",
                                                 "stream_options",
                                                 "response_id",
                                                 "tool_wait",
+                                                "consistency",
                                                 "n",
                                                 "logprobs",
                                                 "top_logprobs",
@@ -242,6 +243,17 @@ std::optional<std::string> read_reasoning_effort(const Fields& request) {
   return effort;
 }
 
+std::optional<std::size_t> read_max_orders(const Fields& request) {
+  if (request.find("consistency") == nullptr) return std::nullopt;
+  const Fields consistency = request.object("consistency");
+  consistency.allow({"max_orders"});
+  const std::int64_t orders = consistency.find_integer("max_orders", 1).value_or(6);
+  if (orders > most_orders) {
+    consistency.fail("max_orders", "must be at most " + std::to_string(most_orders));
+  }
+  return static_cast<std::size_t>(orders);
+}
+
 }  // namespace program::detail
 
 namespace program {
@@ -306,7 +318,11 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
     options.allow({"include_usage", "include_obfuscation"});
     chat.include_usage = options.flag("include_usage");
   }
-  chat.tools            = read_tools(request);
+  chat.tools      = read_tools(request);
+  chat.max_orders = detail::read_max_orders(request);
+  if (chat.max_orders && chat.tools.callable.empty()) {
+    request.fail("consistency", "needs tools that may be called");
+  }
   chat.decode           = detail::read_decode(request, vocabulary_size);
   chat.decode.likeliest = likeliest;
   const auto max_tokens = request.find_integer("max_tokens", 1);

@@ -45,8 +45,9 @@ struct ChatRequest {
   std::size_t choices    = 1;      ///< answers, each with its own seed
   bool log_probabilities = false;
   bool stream            = false;
-  bool include_usage     = false;  ///< in the last chunk of a stream
-  double tool_wait       = 0;      ///< seconds to wait for outputs of its calls
+  bool include_usage     = false;         ///< in the last chunk of a stream
+  double tool_wait       = 0;             ///< seconds to wait for outputs of its calls
+  std::optional<std::size_t> max_orders;  ///< of each call's parameters; empty: no votes
 
   /// Whether calls are streamed while they are written. Not if the cache may hold their outputs,
   /// because then the client does not need the calls.
@@ -58,6 +59,7 @@ struct ChatRequest {
 inline constexpr const char* reasoning_effort_key = "reasoning_effort";
 
 inline constexpr std::int64_t max_choices = 16;
+inline constexpr std::int64_t most_orders = 24;  ///< each may need a cache
 
 /// Whether a client may use this response id.
 bool is_response_id(std::string_view id);
@@ -79,6 +81,8 @@ std::vector<std::string> read_names(const Json& body, const Fields& request);
 std::size_t read_top_log_probabilities(const Fields& request);
 
 std::optional<std::string> read_reasoning_effort(const Fields& request);
+
+std::optional<std::size_t> read_max_orders(const Fields& request);
 
 tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size);
 

@@ -45,9 +45,11 @@ Json Usage::json() const {
           {"total_tokens", prompt + completion}};
 }
 
-AnswerEnd::AnswerEnd(const tooldecode::EngineTurn& last, const AnswerText& text,
-                     std::span<const tooldecode::TokenId> stop_tokens) {
+AnswerEnd::AnswerEnd(const tooldecode::EngineReply& reply, const AnswerText& text,
+                     std::span<const tooldecode::TokenId> stop_tokens)
+    : votes(votes_json(reply)) {
   using tooldecode::Finish;
+  const auto& last    = reply.turns.back();
   const Finish finish = last.output.finish;
   const bool is_cut   = finish == Finish::length || finish == Finish::context;
   reason = !last.calls.empty() ? "tool_calls" : is_cut && !text.stop() ? "length" : "stop";
@@ -58,6 +60,25 @@ AnswerEnd::AnswerEnd(const tooldecode::EngineTurn& last, const AnswerText& text,
              std::find(stop_tokens.begin(), stop_tokens.end(), *token) != stop_tokens.end()) {
     stop = *token;
   }
+}
+
+Json votes_json(const tooldecode::EngineReply& reply) {
+  Json list = Json::array();
+  for (std::size_t turn = 0; turn < reply.turns.size(); ++turn) {
+    for (const tooldecode::CallVote& vote : reply.turns[turn].votes) {
+      Json agreement = Json::object();
+      for (const tooldecode::ParameterVote& parameter : vote.parameters) {
+        agreement[parameter.key] = parameter.agreement();
+      }
+      list.push_back({{"turn", turn},
+                      {"name", vote.call.name},
+                      {"orders", vote.orders},
+                      {"sampled", vote.candidates.size()},
+                      {"written", vote.is_written},
+                      {"agreement", std::move(agreement)}});
+    }
+  }
+  return list;
 }
 
 std::string sse_event(const Json& data) {
@@ -172,7 +193,10 @@ Json ReplyWriter::chunk_json(std::size_t choice, const Json& delta, const Json& 
             {"delta", delta},
             {"logprobs", log_probabilities(tokens)},
             {"finish_reason", end == nullptr ? Json(nullptr) : Json(end->reason)}};
-  if (end != nullptr) part["stop_reason"] = end->stop;
+  if (end != nullptr) {
+    part["stop_reason"] = end->stop;
+    if (!end->votes.empty()) part["consistency"] = end->votes;
+  }
   object["choices"] = Json::array({std::move(part)});
   if (with_usage) object["usage"] = nullptr;
   return object;

@@ -66,12 +66,18 @@ struct Usage {
   [[nodiscard]] Json json() const;
 };
 
+/// How each call of a reply was voted on; empty if there were no votes. `agreement` is the share of
+/// the orders' votes that a parameter's value got.
+Json votes_json(const tooldecode::EngineReply& reply);
+
 struct AnswerEnd {
   const char* reason;  ///< OpenAI's finish_reason
   Json stop;           ///< the stop text or token id of the request that ended it; else null
+  Json votes;          ///< see votes_json
 
+  /// \param text         of the last turn
   /// \param stop_tokens  of the request
-  AnswerEnd(const tooldecode::EngineTurn& last, const AnswerText& text,
+  AnswerEnd(const tooldecode::EngineReply& reply, const AnswerText& text,
             std::span<const tooldecode::TokenId> stop_tokens);
 };
 

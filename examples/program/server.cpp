@@ -192,6 +192,11 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       .calls    = std::move(calls),
       .options  = chat.decode,
       .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
+  if (chat.max_orders) {
+    request.consistency = {.max_orders = *chat.max_orders, .encode = [this](std::string_view text) {
+                             return assistant_->tokenizer.encode(text);
+                           }};
+  }
   request.options.max_tokens  = chat.max_tokens.value_or(context_);
   request.options.always_ends = must_end(chat);
   if (traces_ != nullptr) request.options.trace = traced_alternatives;

@@ -72,15 +72,17 @@ TEST_CASE(
     const td::TreeVerifier verifier{td::GumbelCoupling{}};
     td::decode::SpeculativeSequence sequence{model, run, drafter, verifier,
                                              td::CachedPrefix{td::ModelRef::Cache(earlier)}};
-    std::vector<float> row(size);
     while (!sequence.is_finished()) {
       if (sequence.take_forced()) continue;
       const auto how = random() % 3;
       if (how == 0 && sequence.can_draft()) {
         sequence.verify(sequence.draft());
       } else if (how == 1) {
-        model.forward(sequence.cache().as<RandomModel::Cache>(), sequence.unread(), row);
-        sequence.take_pass({}, row);
+        std::vector<td::decode::BatchReading> readings;
+        sequence.add_readings(readings);
+        td::decode::BatchPass pass{model};
+        pass.run(readings);
+        sequence.take_pass(pass, 0);
       } else {
         sequence.read();
       }
@@ -93,7 +95,7 @@ TEST_CASE(
     REQUIRE(output.forced_tokens == alone.forced_tokens);
     for (const std::size_t count : output.drafts.accepted) accepted += count;
 
-    const Tokens& read = sequence.cache().as<RandomModel::Cache>().tokens;
+    const Tokens& read = sequence.read_so_far().cache.as<RandomModel::Cache>().tokens;
     Tokens whole       = prompt;
     whole.insert(whole.end(), alone.tokens.begin(), alone.tokens.end());
     REQUIRE(read.size() <= whole.size());

@@ -2,7 +2,6 @@
 /// OrderBatch: decodes one call under several orders of its parameters, side by side.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/model_ref.hpp>
@@ -26,15 +26,17 @@
 
 namespace tooldecode::consistency {
 
-/// Decodes a call's arguments under several orders at once.
+/// Decodes a call's arguments under several orders at once, a pass at a time.
 ///
-/// Branches share the cache of their common prefix, and each step is one forward pass over the
-/// distinct token sequences, so orders that agree so far cost as much as one. Jump-forward strings
-/// (keys, separators, single choices) are inserted without asking the model, except for a last
-/// token that the model might make longer. A branch does not depend on which other branches run.
+/// Branches share the cache of their common prefix, and each pass reads the distinct token
+/// sequences, so orders that agree so far cost as much as one. Jump-forward strings (keys,
+/// separators, single choices) are inserted without asking the model, except for a last token that
+/// the model might make longer. A branch does not depend on which other branches run.
+///
+/// You call `prepare`; if it returns true, you run a pass over `add_readings` and call `take`.
 ///
 /// \par Shapes      rows [distinct sequences, V]
-/// \par Complexity  a pass per step; masks and choices per branch
+/// \par Complexity  a fork for each branch that parts from others; masks and choices per branch
 /// \par Threads     one thread at a time
 class OrderBatch {
  public:
@@ -57,29 +59,35 @@ class OrderBatch {
     std::vector<float> row;  ///< raw logits after them, [V]; may be empty
   };
 
-  /// \param cache   holds the prompt and the generated tokens, except those in `unread`
+  /// \param cache   holds the prompt and the generated tokens, except those in `unread`; it is
+  ///                forked in the first pass, and must outlive the batch
   /// \param unread  the last of the generated tokens, at least one
-  OrderBatch(Setting setting, ModelRef::Cache cache, std::span<const TokenId> unread,
+  OrderBatch(Setting setting, const ModelRef::Cache& cache, std::span<const TokenId> unread,
              std::vector<OrderBranch> branches);
 
   [[nodiscard]] const std::vector<OrderBranch>& branches() const noexcept { return branches_; }
-  /// That of the first branch, once it is over.
+  /// That of the first branch, once it is over; empty if there was no room for it.
   [[nodiscard]] std::optional<Kept>& kept() noexcept { return kept_; }
-  [[nodiscard]] std::size_t passes() const noexcept { return passes_; }
-  [[nodiscard]] std::chrono::nanoseconds model_time() const noexcept { return model_time_; }
 
-  /// Runs the branches [0, count) to their ends, or until `is_enough()` is true after a step.
-  void run(std::size_t count, const std::function<bool()>& is_enough);
+  /// Advances the branches [0, count) as far as they need no pass. Returns whether any needs one.
+  bool prepare(std::size_t count);
+  /// Appends what the pass reads; errors of a fork change nothing.
+  void add_readings(std::vector<decode::BatchReading>& readings);
+  /// Chooses a token for each branch that waits.
+  ///
+  /// \param first  place in the pass of the first reading
+  void take(decode::BatchPass& pass, std::size_t first);
 
  private:
-  struct Group {
-    ModelRef::Cache cache;
-    std::size_t read;  // tokens read, of base_ and of the members
-    std::vector<std::size_t> members;
-  };
+  static constexpr std::size_t base = static_cast<std::size_t>(-1);
 
-  // One forward pass for all groups with a running branch; false if there are none.
-  bool step(std::size_t count);
+  struct Group {
+    std::optional<ModelRef::Cache> cache;  // empty until it is forked from its parent
+    std::size_t parent;                    // group, or `base`
+    std::size_t read;                      // tokens read, of base_ and of the members
+    std::vector<std::size_t> members;
+    std::vector<TokenId> unread{};  // read in the next pass
+  };
 
   // Inserts jump-forward strings, up to where the model has a choice.
   void supply(OrderBranch& branch, std::size_t index, std::size_t group);
@@ -122,18 +130,21 @@ class OrderBatch {
   // Splits a group by its members' tokens; the first part keeps the cache, the others fork it.
   void split(std::size_t g);
 
+  // The cache that a group has or will fork.
+  [[nodiscard]] const ModelRef::Cache& source_of(const Group& group) const;
+  void fork_groups();
+
   [[nodiscard]] std::vector<TokenId> unread_of(const Group& group) const;
 
   Setting setting_;
+  const ModelRef::Cache* cache_;
   std::vector<TokenId> base_;
   std::vector<OrderBranch> branches_;
   std::vector<Group> groups_;
+  std::vector<std::size_t> running_;  // groups that the next pass reads
   std::optional<Kept> kept_;
-  TokenMask mask_, outer_mask_;
+  TokenMask all_, mask_, outer_mask_;
   std::vector<float> row_;
-  std::vector<float> logits_;  // [groups, V]
-  std::size_t passes_ = 0;
-  std::chrono::nanoseconds model_time_{0};
 };
 
 }  // namespace tooldecode::consistency

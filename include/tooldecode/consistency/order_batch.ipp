@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +15,9 @@
 #include <tooldecode/consistency/order_branch.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
@@ -27,29 +27,25 @@
 
 namespace tooldecode::consistency {
 
-TOOLDECODE_INLINE OrderBatch::OrderBatch(Setting setting, ModelRef::Cache cache,
+TOOLDECODE_INLINE OrderBatch::OrderBatch(Setting setting, const ModelRef::Cache& cache,
                                          std::span<const TokenId> unread,
                                          std::vector<OrderBranch> branches)
     : setting_(std::move(setting)),
+      cache_(&cache),
       base_(unread.begin(), unread.end()),
       branches_(std::move(branches)),
+      all_(setting_.answer.vocabulary_size()),
       mask_(setting_.answer.vocabulary_size()),
       outer_mask_(setting_.answer.vocabulary_size()),
       row_(setting_.model.vocabulary_size()) {
   TOOLDECODE_ASSERT(!base_.empty());
-  std::vector<std::size_t> all(branches_.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  groups_.push_back({std::move(cache), 0, std::move(all)});
+  all_.words().fill(setting_.answer.vocabulary_size());
+  std::vector<std::size_t> members(branches_.size());
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = i;
+  groups_.push_back({std::nullopt, base, 0, std::move(members)});
 }
 
-TOOLDECODE_INLINE
-void OrderBatch::run(std::size_t count, const std::function<bool()>& is_enough) {
-  while (step(count)) {
-    if (is_enough()) return;
-  }
-}
-
-TOOLDECODE_INLINE bool OrderBatch::step(std::size_t count) {
+TOOLDECODE_INLINE bool OrderBatch::prepare(std::size_t count) {
   const auto runs = [&](const Group& group) {
     return std::any_of(group.members.begin(), group.members.end(), [&](std::size_t member) {
       return member < count && !branches_[member].is_over;
@@ -60,33 +56,34 @@ TOOLDECODE_INLINE bool OrderBatch::step(std::size_t count) {
     for (const std::size_t member : groups_[g].members) supply(branches_[member], member, g);
     split(g);
   }
-  std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
-
-  std::vector<std::size_t> running;
-  std::vector<ModelRef::Cache*> caches;
-  std::vector<std::vector<TokenId>> unread;
+  running_.clear();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (!runs(groups_[g])) continue;
-    running.push_back(g);
-    caches.push_back(&groups_[g].cache);
-    unread.push_back(unread_of(groups_[g]));
-    groups_[g].read += unread.back().size();
+    running_.push_back(g);
+    groups_[g].unread = unread_of(groups_[g]);
   }
-  if (running.empty()) return false;
-  const std::size_t width = row_.size();
-  const std::vector<std::span<const TokenId>> tokens(unread.begin(), unread.end());
-  logits_.resize(running.size() * width);
-  const auto start = std::chrono::steady_clock::now();
-  passes_ += setting_.model.forward_batch(caches, tokens, logits_);
-  model_time_ += std::chrono::steady_clock::now() - start;
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    const std::span<const float> raw = std::span(logits_).subspan(i * width, width);
-    for (const std::size_t member : groups_[running[i]].members) {
-      choose(branches_[member], member, running[i], raw);
+  return !running_.empty();
+}
+
+TOOLDECODE_INLINE void OrderBatch::add_readings(std::vector<decode::BatchReading>& readings) {
+  fork_groups();
+  for (const std::size_t g : running_) {
+    Group& group = groups_[g];
+    readings.push_back({&*group.cache, group.unread, {}, group.unread.size() - 1, all_.words()});
+  }
+}
+
+TOOLDECODE_INLINE void OrderBatch::take(decode::BatchPass& pass, std::size_t first) {
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    const std::size_t g = running_[i];
+    groups_[g].read += groups_[g].unread.size();
+    for (const std::size_t member : groups_[g].members) {
+      choose(branches_[member], member, g, pass.row(first + i));
     }
-    drop_finished(groups_[running[i]]);
+    drop_finished(groups_[g]);
   }
-  return true;
+  // All groups have caches now, so none needs its parent any more.
+  std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
 }
 
 TOOLDECODE_INLINE void OrderBatch::supply(OrderBranch& branch, std::size_t index,
@@ -228,8 +225,14 @@ TOOLDECODE_INLINE std::string_view OrderBatch::bytes(const OrderBranch& branch, 
 TOOLDECODE_INLINE void OrderBatch::keep(std::size_t index, std::size_t group,
                                         std::span<const float> raw) {
   if (index != 0 || kept_) return;
-  kept_.emplace(Kept{
-      setting_.model.fork(groups_[group].cache), groups_[group].read, {raw.begin(), raw.end()}});
+  const Group& own = groups_[group];
+  try {
+    kept_.emplace(Kept{setting_.model.fork(own.cache ? *own.cache : source_of(own)),
+                       own.read,
+                       {raw.begin(), raw.end()}});
+  } catch (const Error& error) {
+    if (error.code() != Errc::limit_exceeded) throw;
+  }
 }
 
 TOOLDECODE_INLINE void OrderBatch::drop_finished(Group& group) const {
@@ -255,9 +258,23 @@ TOOLDECODE_INLINE void OrderBatch::split(std::size_t g) {
     if (found != groups_.end()) {
       found->members.push_back(member);
     } else {
-      auto cache = setting_.model.fork(groups_[g].cache);
-      groups_.push_back({std::move(cache), groups_[g].read, {member}});
+      groups_.push_back({std::nullopt, g, groups_[g].read, {member}});
     }
+  }
+}
+
+TOOLDECODE_INLINE const ModelRef::Cache& OrderBatch::source_of(const Group& group) const {
+  const Group* from = &group;
+  while (!from->cache) {
+    if (from->parent == base) return *cache_;
+    from = &groups_[from->parent];
+  }
+  return *from->cache;
+}
+
+TOOLDECODE_INLINE void OrderBatch::fork_groups() {
+  for (Group& group : groups_) {
+    if (!group.cache) group.cache = setting_.model.fork(source_of(group));
   }
 }
 

@@ -3,13 +3,16 @@
 /// majority vote on each value.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <utility>
 
-#include <tooldecode/consistency/order_voter.hpp>
+#include <tooldecode/consistency/call_orders.hpp>
+#include <tooldecode/consistency/ordered_sequence.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/sequential.hpp>
@@ -44,22 +47,39 @@ class OrderConsistencySampler {
  public:
   explicit OrderConsistencySampler(const Decoder<M, ToolCallFSM, S>& decoder,
                                    OrderConsistencyOptions options = {})
-      : decoder_(&decoder), voter_(decoder.model(), decoder.constraint(), std::move(options)) {}
+      : decoder_(&decoder), orders_(decoder.constraint(), std::move(options)) {}
   explicit OrderConsistencySampler(const Decoder<M, ToolCallFSM, S>&&,
                                    OrderConsistencyOptions = {}) = delete;
 
-  [[nodiscard]] const OrderConsistencyOptions& options() const noexcept { return voter_.options(); }
+  [[nodiscard]] const OrderConsistencyOptions& options() const noexcept {
+    return orders_.options();
+  }
 
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
     decoder_->check(prompt, options);
-    return voter_(prompt, pipeline, options);
+    return consistency::sample_orders(decoder_->model(), orders_, prompt, pipeline, options);
   }
 
  private:
   const Decoder<M, ToolCallFSM, S>* decoder_;
-  consistency::OrderVoter voter_;
+  consistency::CallOrders orders_;
 };
+
+/// Samples the calls of a ContinuousBatch's sequence as OrderConsistencySampler does, for
+/// BatchRequest::sequences. All orders share the passes of the batch; the answer is the sampler's.
+/// The sequence makes no drafts; other sequences may.
+///
+/// \param votes  receives the votes of each answer, behind those of earlier ones; its `output` is
+///               not set. It must outlive the sequence
+/// \par Complexity  as OrderConsistencySampler
+/// \par Errors      when the sequence is added: as OrderConsistencySampler's constructor
+[[nodiscard]] inline std::function<decode::MakeSequence(const ToolCallFSM&)> order_consistency(
+    OrderConsistencyOptions options, Consensus& votes) {
+  return [options = std::move(options), &votes](const ToolCallFSM& calls) {
+    return consistency::ordered_sequences(calls, options, votes);
+  };
+}
 
 }  // namespace tooldecode

@@ -17,6 +17,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -73,6 +74,7 @@ struct BatchItem {
   DecodeOptions options                          = {};
   std::function<AfterTurn(const Output&)> on_end = {};
   std::function<void(const Error&)> on_error     = {};  ///< see BatchRequest
+  MakeSequence make = {};  ///< makes each of its answers; empty: with drafts
 };
 
 /// The implementation of ContinuousBatch.
@@ -94,8 +96,6 @@ class BatchLoop {
   [[nodiscard]] const BatchCounts& counts() const noexcept { return counts_; }
 
  private:
-  using Running = SpeculativeSequence;
-
   static constexpr std::size_t least_share = 32;  // tokens of a prompt, if there are so many left
 
   struct Slot {
@@ -110,7 +110,7 @@ class BatchLoop {
     LogitsPipeline pipeline;
     std::vector<TokenId> tokens;  // read before the current answer
     std::optional<Run> run;
-    std::optional<Running> now;
+    std::unique_ptr<BatchSequence> now;
     bool waits   = false;
     bool parked  = false;  // has no cache and waits until another sequence leaves
     bool retired = false;
@@ -122,6 +122,9 @@ class BatchLoop {
   // false if there is still no room, and throws if no other sequence is present.
   bool with_room(const std::function<void()>& work);
   void begin(Slot& slot, CachedPrefix read);
+  [[nodiscard]] std::size_t cached(Slot& slot) const {
+    return model_.length(slot.now->read_so_far().cache);
+  }
   // Runs a step of one sequence. An error of its constraint or drafter ends that sequence only.
   template <class Do>
   void alone(Slot& slot, Do run) {
@@ -134,7 +137,7 @@ class BatchLoop {
     }
   }
   // Verifies a draft in a separate pass; false if there was none.
-  bool verify(Running& now);
+  bool verify(SpeculativeSequence& now);
   // Shares `max_prefill` between the sequences that read prompts, so that a short prompt does not
   // wait for a long one before it. Removes those that get nothing.
   void share_prefill(std::vector<Slot*>& slots) const;
@@ -158,6 +161,7 @@ class BatchLoop {
   BatchOptions options_;
   PrefixCache prefixes_;
   BatchPass pass_;
+  std::vector<std::size_t> firsts_;  // the first reading of each slot in the last pass
   TreeVerifier<GumbelCoupling> verifier_;
   std::deque<std::unique_ptr<Slot>> arrived_;
   std::vector<std::unique_ptr<Slot>> present_;

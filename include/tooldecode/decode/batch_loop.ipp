@@ -17,6 +17,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/model_ref.hpp>
@@ -71,7 +72,9 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
     auto& now = *slot->now;
     alone(*slot, [&] {
       while (!now.is_finished() && now.take_forced()) {}
-      if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
+      if (now.is_finished()) return;
+      SpeculativeSequence* const drafting = now.speculative();
+      if (drafting == nullptr || !verify(*drafting)) reading.push_back(slot.get());
     });
   }
   share_prefill(reading);
@@ -124,8 +127,12 @@ TOOLDECODE_INLINE void BatchLoop::begin(Slot& slot, CachedPrefix read) {
   if (slot.item.reset) slot.item.reset();
   slot.run.emplace(Run{slot.item.constraint, slot.tokens, slot.pipeline, slot.item.options,
                        model_.context_length()});
-  slot.now.emplace(model_, *slot.run, slot.item.drafter, verify::RuleRef(verifier_),
-                   std::move(read));
+  if (slot.item.make) {
+    slot.now = slot.item.make(model_, *slot.run, std::move(read));
+  } else {
+    slot.now = std::make_unique<SpeculativeSequence>(model_, *slot.run, slot.item.drafter,
+                                                     verify::RuleRef(verifier_), std::move(read));
+  }
 }
 
 TOOLDECODE_INLINE void BatchLoop::share_prefill(std::vector<Slot*>& slots) const {
@@ -138,7 +145,7 @@ TOOLDECODE_INLINE void BatchLoop::share_prefill(std::vector<Slot*>& slots) const
   for (const std::size_t most : {share, left}) {  // what short prompts leave goes to the first long
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (!is_prefilling(slots[i])) continue;
-      const std::size_t unread = slots[i]->now->unread().size() - tokens[i];
+      const std::size_t unread = slots[i]->now->unread_count() - tokens[i];
       const std::size_t more   = std::min({unread, most, left});
       tokens[i] += more;
       left -= more;
@@ -165,15 +172,17 @@ TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
     if (slots.empty()) return;
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    alone(*slots[i], [&] { slots[i]->now->take_pass(pass_.states(i), pass_.row(i)); });
+    alone(*slots[i], [&] { slots[i]->now->take_pass(pass_, firsts_[i]); });
   }
 }
 
 TOOLDECODE_INLINE bool BatchLoop::drop_drafts(std::span<Slot* const> slots) {
   bool dropped = false;
   for (Slot* slot : slots) {
-    dropped = dropped || slot->now->has_draft();
-    slot->now->drop_draft();
+    SpeculativeSequence* const drafting = slot->now->speculative();
+    if (drafting == nullptr || !drafting->has_draft()) continue;
+    drafting->drop_draft();
+    dropped = true;
   }
   return dropped;
 }
@@ -182,7 +191,7 @@ TOOLDECODE_INLINE BatchLoop::Slot* BatchLoop::find_last(const std::vector<Slot*>
   Slot* last          = nullptr;
   std::size_t holders = 0;
   for (const auto& slot : present_) {
-    const bool holds = model_.length(slot->now->cache()) > 0;
+    const bool holds = cached(*slot) > 0;
     holders += holds && slot.get() != reading.front();
     if (slot->waits ? holds : !slot->parked && (last == nullptr || !last->waits)) {
       last = slot.get();
@@ -193,7 +202,11 @@ TOOLDECODE_INLINE BatchLoop::Slot* BatchLoop::find_last(const std::vector<Slot*>
 
 TOOLDECODE_INLINE void BatchLoop::run(std::span<Slot* const> slots) {
   std::vector<BatchReading> readings;
-  for (Slot* slot : slots) readings.push_back(slot->now->reading());
+  firsts_.clear();
+  for (Slot* slot : slots) {
+    firsts_.push_back(readings.size());
+    slot->now->add_readings(readings);
+  }
   counts_.passes += pass_.run(readings);
 }
 
@@ -227,8 +240,11 @@ TOOLDECODE_INLINE void BatchLoop::go_on(Slot& slot, std::span<const TokenId> mor
 TOOLDECODE_INLINE void BatchLoop::retire(Slot& slot) {
   const auto& emitted = slot.now->output().tokens;
   slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
-  slot.tokens.resize(model_.length(slot.now->cache()));
-  prefixes_.insert(slot.tokens, std::move(slot.now->read_so_far()));
+  slot.tokens.resize(cached(slot));
+  // A sequence that makes no drafts keeps no states, which a drafter needs of the whole prefix.
+  if (!slot.item.make || !slot.item.drafter.reads_hidden()) {
+    prefixes_.insert(slot.tokens, std::move(slot.now->read_so_far()));
+  }
   slot.retired = true;
 }
 
@@ -246,7 +262,7 @@ TOOLDECODE_INLINE void BatchLoop::erase_retired() {
   for (const auto& slot : present_) slot->parked = false;
 }
 
-TOOLDECODE_INLINE bool BatchLoop::verify(Running& now) {
+TOOLDECODE_INLINE bool BatchLoop::verify(SpeculativeSequence& now) {
   if (model_.abilities().gives_tree_states()) {
     now.prepare();
     return false;

@@ -15,6 +15,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -36,6 +37,9 @@ struct BatchRequest {
   /// the index's `mask_limits`. The sequence then leaves and the others continue. If it is empty,
   /// `step` throws the error after the sequence has left. Must not call members of the batch.
   std::function<void(const Error&)> on_error = {};
+  /// Decodes the answers another way than with drafts, as `order_consistency` does. It is called
+  /// once, with the constraint as the batch keeps it.
+  std::function<decode::MakeSequence(const C&)> sequences = {};
 };
 
 /// Decodes sequences in one batch. Between any two passes new sequences join and finished ones
@@ -91,14 +95,16 @@ class ContinuousBatch {
     if constexpr (requires(C& constraint) { constraint.reset(); }) {
       reset = [one = &held->constraint] { one->reset(); };
     }
-    return loop_.add({.prompt     = std::move(request.prompt),
-                      .owner      = held,
-                      .constraint = held->constraint,
-                      .reset      = std::move(reset),
-                      .drafter    = DrafterRef::under<C>(held->drafter),
-                      .options    = std::move(request.options),
-                      .on_end     = std::move(request.on_end),
-                      .on_error   = std::move(request.on_error)});
+    return loop_.add(
+        {.prompt     = std::move(request.prompt),
+         .owner      = held,
+         .constraint = held->constraint,
+         .reset      = std::move(reset),
+         .drafter    = DrafterRef::under<C>(held->drafter),
+         .options    = std::move(request.options),
+         .on_end     = std::move(request.on_end),
+         .on_error   = std::move(request.on_error),
+         .make = request.sequences ? request.sequences(held->constraint) : decode::MakeSequence()});
   }
   void resume(Id id, std::span<const TokenId> tokens) { loop_.resume(id, tokens); }
   /// Removes a sequence in any state; its callbacks are not called any more.

@@ -10,6 +10,7 @@
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -38,25 +39,21 @@ void require_abilities(const ModelRef& model, const DrafterRef& drafter);
 /// \par Complexity  read and verify: one forward pass each. If a mask allows most tokens, the head
 ///                  is read once for up to five nodes of a tree, else once for each visited node
 /// \par Threads     a value of one request; refers to model, run, drafter and rule
-class SpeculativeSequence {
+class SpeculativeSequence final : public BatchSequence {
  public:
   /// \param read  a proper prefix of the run's prompt that has been read; may be empty
   SpeculativeSequence(ModelRef model, const Run& run, DrafterRef drafter, verify::RuleRef rule,
                       CachedPrefix read);
 
-  [[nodiscard]] bool is_finished() const noexcept { return sequence_.is_finished(); }
-  [[nodiscard]] Output& output() noexcept { return sequence_.output(); }
-  [[nodiscard]] ModelRef::Cache& cache() noexcept { return read_.cache; }
-  /// What the model has read so far; move from it only when decoding is over.
-  [[nodiscard]] CachedPrefix& read_so_far() noexcept { return read_; }
+  [[nodiscard]] bool is_finished() const noexcept override { return sequence_.is_finished(); }
+  [[nodiscard]] Output& output() noexcept override { return sequence_.output(); }
+  [[nodiscard]] CachedPrefix& read_so_far() noexcept override { return read_; }
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return sequence_.unread(); }
 
-  /// Frees the cache for other sequences. The model must read everything again.
-  void give_up_cache();
+  void give_up_cache() override;
 
-  /// Takes the next token if it needs no pass, and returns whether it did. Call the other functions
-  /// only after it returned false.
-  bool take_forced();
+  /// Call the other functions only after it returned false.
+  bool take_forced() override;
 
   /// Whether a tree fits on top of the unread tokens.
   [[nodiscard]] bool can_draft() const;
@@ -80,19 +77,14 @@ class SpeculativeSequence {
   [[nodiscard]] bool has_draft() const noexcept { return laid_.has_value(); }
   void drop_draft();
 
-  /// What a pass over several sequences reads for this one.
-  [[nodiscard]] BatchReading reading() noexcept;
-  /// Whether so much is unread that it may be read in parts: a prompt, or a tool's result.
-  [[nodiscard]] bool is_prefilling() const noexcept {
+  [[nodiscard]] std::size_t unread_count() const noexcept override { return unread().size(); }
+  [[nodiscard]] bool is_prefilling() const noexcept override {
     return !laid_ && unread().size() > max_unread;
   }
-  /// The next pass reads at most so many tokens, and takes none if more are unread.
-  void limit_reading(std::size_t tokens) noexcept { limit_ = tokens; }
-  /// Takes tokens from the result of that pass.
-  ///
-  /// \param states  [n, H], if the model returns them
-  /// \param row     [V], overwritten; empty if it is computed from the states
-  void take_pass(std::span<const float> states, std::span<float> row);
+  void limit_reading(std::size_t tokens) noexcept override { limit_ = tokens; }
+  void add_readings(std::vector<BatchReading>& readings) override;
+  void take_pass(BatchPass& pass, std::size_t first) override;
+  [[nodiscard]] SpeculativeSequence* speculative() noexcept override { return this; }
 
  private:
   // Most tokens above a tree's root that were emitted without a pass and are not read yet.

@@ -16,6 +16,7 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -138,17 +139,20 @@ TOOLDECODE_INLINE void SpeculativeSequence::drop_draft() {
   laid_.reset();
 }
 
-TOOLDECODE_INLINE BatchReading SpeculativeSequence::reading() noexcept {
+TOOLDECODE_INLINE void SpeculativeSequence::add_readings(std::vector<BatchReading>& readings) {
   const std::size_t row = unread().size() - 1;
-  if (!laid_ && unread().size() > limit_) {
-    return {&read_.cache, unread().first(limit_), {}, limit_ - 1, {}};
+  if (laid_) {
+    readings.push_back({&read_.cache, laid_->tokens, laid_->ancestors, row, sequence_.wanted()});
+  } else if (unread().size() > limit_) {
+    readings.push_back({&read_.cache, unread().first(limit_), {}, limit_ - 1, {}});
+  } else {
+    readings.push_back({&read_.cache, unread(), {}, row, sequence_.wanted()});
   }
-  if (!laid_) return {&read_.cache, unread(), {}, row, sequence_.wanted()};
-  return {&read_.cache, laid_->tokens, laid_->ancestors, row, sequence_.wanted()};
 }
 
-TOOLDECODE_INLINE void SpeculativeSequence::take_pass(std::span<const float> states,
-                                                      std::span<float> row) {
+TOOLDECODE_INLINE void SpeculativeSequence::take_pass(BatchPass& pass, std::size_t first) {
+  const std::span<const float> states = pass.states(first);
+  const std::span<float> row          = pass.row(first);
   Stopwatch watch;
   const std::size_t count = laid_ ? 0 : std::min(unread().size(), limit_);
   if (model_.abilities().gives_tree_states()) {

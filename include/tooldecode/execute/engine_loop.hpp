@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include <tooldecode/consistency/call_orders.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
@@ -51,6 +52,8 @@ struct EngineRequest {
   std::size_t max_turns = 8;    ///< most answers, the last one included
   /// How long the sequence keeps its place for results that are not in the cache yet.
   std::chrono::milliseconds max_wait{0};
+  /// Samples each call under several orders of its parameters; no drafts are made then.
+  std::optional<OrderConsistencyOptions> consistency{};
 };
 
 /// One answer of a response.
@@ -58,6 +61,7 @@ struct EngineTurn {
   Output output;
   std::vector<ToolCall> calls;
   std::vector<ToolResult> results = {};  ///< of all calls, if the engine found them and continued
+  std::vector<CallVote> votes     = {};  ///< on each call, with `consistency`
 };
 
 /// A response: its answers. The engine continued after all but the last.
@@ -145,7 +149,8 @@ class EngineLoop {
     EngineReply reply              = {};
     std::set<std::string> made     = {};  // keys of its calls so far
     std::optional<Awaited> awaited = {};
-    bool replied                   = false;
+    Consensus votes{};  // of the answer that is decoded
+    bool replied = false;
   };
 
   bool read_inbox();

@@ -15,12 +15,14 @@
 #include <variant>
 #include <vector>
 
+#include <tooldecode/consistency/ordered_sequence.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
+#include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -51,6 +53,7 @@ TOOLDECODE_INLINE void EngineLoop::submit(EngineRequest request, EngineListener 
   if (request.options.always_ends) {
     decode::require_room(model_, request.calls, request.prompt, pipeline, request.options);
   }
+  if (request.consistency) request.consistency->require();
   const std::lock_guard lock(mutex_);
   if (!ids_.insert(request.id).second) {
     throw Error(Errc::invalid_option, request.id, "must be of no response that is under way");
@@ -146,7 +149,11 @@ TOOLDECODE_INLINE void EngineLoop::begin(PendingRequest asked) {
               [this, &active](const Error& error) {
              active.reply.error = error;
              finish(active);
-           }});
+           },
+          .make = active.request.consistency
+                      ? consistency::ordered_sequences(held->calls, *active.request.consistency,
+                                                       active.votes)
+                      : decode::MakeSequence()});
 }
 
 TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& active) const {
@@ -168,6 +175,7 @@ TOOLDECODE_INLINE AfterTurn EngineLoop::end_turn(Active& active, const Output& o
   auto& turns = active.reply.turns;
   turns.push_back({output, parse(active.request.calls, output)});
   EngineTurn& turn = turns.back();
+  turn.votes       = std::exchange(active.votes, {}).calls;
   if (cache_ == nullptr || turn.calls.empty() || turns.size() >= active.request.max_turns) {
     finish(active);
     return Leave{};

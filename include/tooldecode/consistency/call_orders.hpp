@@ -1,5 +1,5 @@
 /// \file
-/// OrderVoter: the implementation of OrderConsistencySampler, independent of the model type.
+/// CallOrders: the orders of each tool's parameters, and how a decided call becomes tokens.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,10 +18,7 @@
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
@@ -39,6 +35,9 @@ struct OrderConsistencyOptions {
   /// Encodes text as the model's tokenizer does. If it is empty or its result does not spell the
   /// text, the longest tokens that fit are used.
   std::function<std::vector<TokenId>(std::string_view)> encode = {};
+
+  /// Throws Error{invalid_option} for no orders.
+  void require() const;
 };
 
 /// How a call was decided.
@@ -61,38 +60,33 @@ struct Consensus {
 
 namespace consistency {
 
-/// The implementation of OrderConsistencySampler.
+/// What the answers of an OrderConsistencySampler share: the automata of each tool's orders, and
+/// how a decided call becomes tokens.
 ///
-/// \par Threads     as OrderConsistencySampler; refers to model and calls
-class OrderVoter {
+/// \par Threads     const members may run concurrently; refers to `calls`
+/// \par Errors      constructor: Error{invalid_option} for no orders
+class CallOrders {
  public:
-  OrderVoter(ModelRef model, const ToolCallFSM& calls, OrderConsistencyOptions options);
-  OrderVoter(ModelRef, const ToolCallFSM&&, OrderConsistencyOptions) = delete;
+  CallOrders(const ToolCallFSM& calls, OrderConsistencyOptions options);
+  CallOrders(const ToolCallFSM&&, OrderConsistencyOptions) = delete;
 
   [[nodiscard]] const OrderConsistencyOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const ToolCallFSM& calls() const noexcept { return *calls_; }
+  [[nodiscard]] const constraint::JumpForwardText& text() const noexcept { return text_; }
 
-  [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
-                                     const LogitsPipeline& pipeline,
-                                     const DecodeOptions& options) const;
+  /// The automata of a tool's orders, made when they are first asked for.
+  [[nodiscard]] const ToolOrders& of(std::size_t tool) const;
+  /// The call as the format writes it.
+  [[nodiscard]] std::string write(const ToolCall& call) const;
+  /// Tokens that spell the text; empty if there are none.
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
 
  private:
-  using State = ToolCallFSM::State;
-
   struct OrderCache {
     std::mutex mutex;
     std::unordered_map<std::size_t, std::unique_ptr<const ToolOrders>> orders;  // by tool
   };
-  class Answer;
 
-  [[nodiscard]] const ToolCallFSM& calls() const noexcept { return *calls_; }
-
-  [[nodiscard]] const ToolOrders& orders_of(std::size_t tool) const;
-  [[nodiscard]] std::string write(const ToolCall& call) const;
-
-  // Tokens that spell the text; empty if there are none.
-  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
-
-  ModelRef model_;
   const ToolCallFSM* calls_;
   OrderConsistencyOptions options_;
   constraint::JumpForwardText text_;
@@ -104,5 +98,5 @@ class OrderVoter {
 }  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
-#include <tooldecode/consistency/order_voter.ipp>
+#include <tooldecode/consistency/call_orders.ipp>
 #endif

@@ -1,0 +1,74 @@
+/// \file
+/// Definitions of call_orders.hpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/consistency/call_orders.hpp>
+#include <tooldecode/consistency/tool_orders.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE void OrderConsistencyOptions::require() const {
+  if (max_orders == 0) {
+    throw Error(Errc::invalid_option, "max_orders", max_orders, "must be 1 or more");
+  }
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode::consistency {
+
+TOOLDECODE_INLINE CallOrders::CallOrders(const ToolCallFSM& calls, OrderConsistencyOptions options)
+    : calls_(&calls),
+      options_(std::move(options)),
+      text_(calls.vocabulary_index().trie()),
+      known_(std::make_unique<OrderCache>()) {
+  options_.require();
+}
+
+TOOLDECODE_INLINE const ToolOrders& CallOrders::of(std::size_t tool) const {
+  const std::lock_guard lock(known_->mutex);
+  auto& known = known_->orders[tool];
+  if (!known) {
+    known = std::make_unique<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed,
+                                               options_.only_order);
+  }
+  return *known;
+}
+
+TOOLDECODE_INLINE std::string CallOrders::write(const ToolCall& call) const {
+  return calls_->write(std::span(&call, 1));
+}
+
+TOOLDECODE_INLINE std::vector<TokenId> CallOrders::encode(std::string_view text) const {
+  const auto writes = [&](const std::vector<TokenId>& tokens) {
+    std::string written;
+    for (const TokenId token : tokens) {
+      if (!calls().vocabulary().is_text(token)) return false;
+      written += calls().vocabulary().bytes(token);
+    }
+    return written == text;
+  };
+  if (options_.encode) {
+    std::vector<TokenId> tokens = options_.encode(text);
+    if (writes(tokens)) return tokens;
+  }
+  std::vector<TokenId> tokens = text_.encode(text);
+  if (!writes(tokens)) tokens.clear();
+  return tokens;
+}
+
+}  // namespace tooldecode::consistency
