@@ -31,6 +31,13 @@ int main(int argc, char** argv) {
   program::add_ranks(line);
   program::add_sample(line);
   program::add_serve(line);
+#ifdef TOOLDECODE_LLAMA_LIBRARY
+  program::Command library = line.command(
+      "llama-library",
+      "Print the path of the library that gives llama.cpp's programs this engine for their "
+      "grammars: LD_PRELOAD=$(tooldecode llama-library) llama-server ...");
+  library.runs([] { std::cout << TOOLDECODE_LLAMA_LIBRARY << '\n'; });
+#endif
   try {
     return line.run(argc, argv);
   } catch (const tooldecode::Error& error) {

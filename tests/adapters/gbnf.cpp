@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,16 +16,11 @@
 
 #include <support/cache.hpp>
 #include <support/catch.hpp>
-#include <support/quiet_llama_cpp.hpp>
+#include <support/llama_cpp_vocabularies.hpp>
 
 namespace td = tooldecode;
 
 namespace {
-
-struct Free {
-  void operator()(llama_model* model) const { llama_model_free(model); }
-  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-};
 
 // A call with strings, numbers, white space and a choice, as llama.cpp makes grammars of schemas.
 constexpr const char* grammar = R"(
@@ -66,8 +60,7 @@ bool begins_utf8(const std::string& text) {
 // Compares both masks after each token of a text.
 void compare(const llama_vocab* vocab, const td::Vocabulary& vocabulary,
              const td::Constraint& constraint, const std::string& text, Differences& all) {
-  const std::unique_ptr<llama_sampler, Free> sampler(
-      llama_sampler_init_grammar(vocab, grammar, "root"));
+  const td::test::LlamaCppSampler sampler(llama_sampler_init_grammar(vocab, grammar, "root"));
   REQUIRE(sampler != nullptr);
   auto state = constraint.initial();
   td::TokenMask mask(vocabulary.size());
@@ -125,10 +118,7 @@ TEST_CASE("Grammar::ebnf of a GBNF text has the masks of llama.cpp's grammar sam
   std::ranges::sort(files);
   REQUIRE(files.size() > 10);
   for (const auto& file : files) {
-    auto parameters       = llama_model_default_params();
-    parameters.vocab_only = true;
-    const std::unique_ptr<llama_model, Free> model(
-        llama_model_load_from_file(file.c_str(), parameters));
+    const auto model = td::test::read_llama_cpp_vocabulary(file);
     INFO(file.filename());
     if (model == nullptr) {
       std::cerr << file.filename() << ": llama.cpp does not read it\n";

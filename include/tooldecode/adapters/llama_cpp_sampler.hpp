@@ -36,6 +36,12 @@ struct SamplerOptions {
 
 namespace detail {
 
+// Older interfaces lack this member.
+template <class Interface>
+void set_copy_state(Interface& all, void (*copy)(const llama_sampler*, llama_sampler*)) {
+  if constexpr (requires { all.copy_state; }) all.copy_state = copy;
+}
+
 /// A constraint and a text's state in it. A program may force a token that the constraint does not
 /// allow; from then on nothing is masked.
 template <ConstraintPolicy C>
@@ -107,11 +113,6 @@ struct Sampler {
     of(to).is_filled = false;
   }
 
-  // Older interfaces lack this member.
-  template <class Interface>
-  static void set_copy_state(Interface& all) {
-    if constexpr (requires { all.copy_state; }) all.copy_state = copy_state;
-  }
   static llama_sampler* make(Sampler sampler) {
     static llama_sampler_i interface = [] {
       llama_sampler_i all{};
@@ -121,7 +122,7 @@ struct Sampler {
       all.reset  = reset;
       all.clone  = clone;
       all.free   = free;
-      set_copy_state(all);
+      set_copy_state(all, copy_state);
       return all;
     }();
     auto owned             = std::make_unique<Sampler>(std::move(sampler));

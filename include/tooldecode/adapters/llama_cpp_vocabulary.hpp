@@ -17,6 +17,21 @@
 
 namespace tooldecode::llama_cpp {
 
+namespace detail {
+
+/// A token's text, that of control tokens included.
+[[nodiscard]] inline std::string piece_of(const llama_vocab* vocab, llama_token token) {
+  std::string text(32, '\0');
+  for (;;) {
+    const std::int32_t size = llama_token_to_piece(vocab, token, text.data(),
+                                                   static_cast<std::int32_t>(text.size()), 0, true);
+    text.resize(static_cast<std::size_t>(size < 0 ? -size : size));
+    if (size >= 0) return text;
+  }
+}
+
+}  // namespace detail
+
 /// The tokens of llama.cpp's vocabulary: their texts, and the end tokens (`llama_vocab_is_eog`,
 /// without those that only end a message, see `without_false_ends`).
 ///
@@ -27,15 +42,6 @@ namespace tooldecode::llama_cpp {
   if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || count <= 0) {
     throw Error(Errc::malformed_vocabulary, "llama_vocab", "must have tokens");
   }
-  const auto piece = [&](llama_token token) {
-    std::string text(32, '\0');
-    for (;;) {
-      const std::int32_t size = llama_token_to_piece(
-          vocab, token, text.data(), static_cast<std::int32_t>(text.size()), 0, true);
-      text.resize(static_cast<std::size_t>(size < 0 ? -size : size));
-      if (size >= 0) return text;
-    }
-  };
   std::vector<Vocabulary::Entry> entries;
   entries.reserve(static_cast<std::size_t>(count));
   std::vector<TokenId> ends;
@@ -52,10 +58,10 @@ namespace tooldecode::llama_cpp {
     } else if (has(LLAMA_TOKEN_ATTR_UNKNOWN)) {
       entries.push_back({llama_vocab_get_text(vocab, token), TokenType::unknown});
     } else if (has(LLAMA_TOKEN_ATTR_USER_DEFINED)) {
-      entries.push_back({piece(token), TokenType::user_defined});
+      entries.push_back({detail::piece_of(vocab, token), TokenType::user_defined});
     } else {
-      entries.push_back(
-          {piece(token), has(LLAMA_TOKEN_ATTR_BYTE) ? TokenType::byte : TokenType::normal});
+      entries.push_back({detail::piece_of(vocab, token),
+                         has(LLAMA_TOKEN_ATTR_BYTE) ? TokenType::byte : TokenType::normal});
     }
   }
   VocabularyOptions options;

@@ -42,15 +42,29 @@ class LikelyTokens {
   explicit LikelyTokens(const SharedStates& states)
       : trie_(states.trie()), automaton_(states.automaton()), walk_(automaton_) {}
 
-  [[nodiscard]] std::vector<State> after(State state) {
+  struct Found {
+    std::vector<State> after;
+    std::vector<State> inside_strings;  // that begin at the state, after a character
+  };
+
+  /// \param enters_strings  also finds the states inside them
+  [[nodiscard]] Found find(State state, bool enters_strings) {
+    Found found;
     const Span place = walk_.begin(state);
     follow(place, 0);
-    return std::move(found_);
+    found.after = std::move(found_);
+    found_.clear();
+    if (enters_strings) enter_strings(place);
+    found.inside_strings = std::move(found_);
+    return found;
   }
 
-  /// The state inside each string that begins at a state, after a character.
-  [[nodiscard]] std::vector<State> inside_strings(State state) {
-    const Span place = walk_.begin(state);
+ private:
+  using Span = grammar::Automaton::Cursor::Span;
+
+  static constexpr std::uint8_t letter = 'a', digit = '1';
+
+  void enter_strings(Span place) {
     text::ByteSet first;
     for (const grammar::StackFrame& frame : walk_.positions(place)) {
       const text::Dfa* dfa = dfa_of(frame);
@@ -58,13 +72,7 @@ class LikelyTokens {
       if (dfa->live(frame.dfa_state()).contains(letter)) first.insert(letter);
     }
     first.for_each([&](std::uint8_t byte) { settle(walk_.step(place, byte)); });
-    return std::move(found_);
   }
-
- private:
-  using Span = grammar::Automaton::Cursor::Span;
-
-  static constexpr std::uint8_t letter = 'a', digit = '1';
 
   // Takes the longest tokens, and those that end at a mark. Returns whether any was taken.
   bool follow(Span place, NodeIndex node) {
@@ -187,13 +195,10 @@ class Preparation {
       const Visit visit = waiting_.front();
       waiting_.pop_front();
       if (!make_mask(visit.state)) continue;
-      std::vector<State> next, inside;
-      if (!undisturbed([&] { next = LikelyTokens(states_).after(visit.state); })) continue;
-      if (!visit.is_inside) {
-        undisturbed([&] { inside = LikelyTokens(states_).inside_strings(visit.state); });
-      }
-      meet(inside, true);
-      meet(next, false);
+      LikelyTokens::Found found;
+      undisturbed([&] { found = LikelyTokens(states_).find(visit.state, !visit.is_inside); });
+      meet(found.inside_strings, true);
+      meet(found.after, false);
     }
   }
 
