@@ -23,7 +23,7 @@
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
@@ -73,7 +73,7 @@ struct TextDrafters {
     return true;
   }
 
-  tooldecode::PromptLookupDrafter lookup;
+  tooldecode::SuffixDrafter lookup;
   tooldecode::JumpForwardDrafter forced;
 };
 

@@ -19,8 +19,9 @@
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
+#include <tooldecode/draft/suffix_history.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
