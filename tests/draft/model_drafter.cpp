@@ -199,6 +199,52 @@ TEST_CASE("ModelDrafter drafts the paths that a search with a fresh cache for ea
   CHECK(nodes > 1000);
 }
 
+TEST_CASE("ModelDrafter continues a path that the drafters before it are sure of") {
+  const td::Vocabulary vocabulary = word_vocabulary(size);
+  const td::Unconstrained any{size};
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    const RandomModel model{size, {.seed = seed}};
+    std::size_t read = 0;
+    const CountingModel counted{model, &read};
+    const td::ModelDrafterOptions options{.depth = 3, .width = 2, .min_probability = 0};
+    const td::ModelDrafter drafter{counted, vocabulary, vocabulary, options};
+    const Tokens text{1, 2, 3};
+    auto request = drafter.begin(text);
+    td::DraftCandidates candidates(any, any.initial(), text.back(), 60);
+    const auto sure = [](double p) { return static_cast<float>(std::log(p)); };
+    static_cast<void>(candidates.add(0, 9, sure(0.05)));
+    const std::size_t four = *candidates.add(0, 4, sure(0.95));
+    const std::size_t five = *candidates.add(four, 5, sure(0.92));
+    const std::size_t six  = *candidates.add(five, 6, sure(1e-9));
+    drafter.propose(request, context_of(any, text, {}), candidates);
+    const Paths found = paths_of(candidates);
+    Paths expected{{{9}, std::log(0.05)}, {{4}, std::log(0.95)}};
+    for (const auto& [path, score] : slow_paths(model, any, {1, 2, 3, 4, 5}, options)) {
+      Tokens whole{4, 5};
+      whole.insert(whole.end(), path.begin(), path.end());
+      expected[whole] = score + std::log(0.95 * 0.92);
+    }
+    expected.try_emplace({4, 5, 6}, std::log(0.95 * 0.92 * 1e-9));  // the model may like it more
+    REQUIRE(found.size() == expected.size() + 1);                   // and the root
+    for (const auto& [path, score] : expected) {
+      REQUIRE(found.contains(path));
+      REQUIRE(found.at(path) == Approx(score).margin(1e-4));
+    }
+    REQUIRE(candidates.depth(six) == 3);
+    REQUIRE(read >= 5);
+    // What was read and is not what followed is read no more.
+    const Tokens other{4, 8};
+    td::DraftCandidates next(any, any.initial(), other.back(), 60);
+    drafter.propose(request, context_of(any, text, other), next);
+    const Paths after = slow_paths(model, any, {1, 2, 3, 4, 8}, options);
+    REQUIRE(paths_of(next).size() == after.size());
+    for (const auto& [path, score] : after) {
+      REQUIRE(paths_of(next).at(path) == Approx(score).margin(1e-4));
+    }
+  }
+}
+
 TEST_CASE("ModelDrafter's request drafts the same in rounds as one that starts anew") {
   const auto target               = td::test::random_llama(3);
   const auto model                = td::test::random_llama(4);
@@ -289,6 +335,9 @@ TEST_CASE("ModelDrafter does not change what is decoded, in any composition") {
         check(td::AnyDrafter<C>(same));
         check(td::DrafterGroup{td::ModelDrafter{other, vocabulary, vocabulary, tree},
                                td::SuffixDrafter{masks}, td::JumpForwardDrafter{masks.trie()}});
+        check(td::DrafterGroup{td::JumpForwardDrafter{masks.trie()},
+                               td::ModelDrafter{other, vocabulary, vocabulary},
+                               td::JumpForwardDrafter{masks.trie()}});
         check(td::SizedDrafter{same, td::TreeCosts::flat()});
       }
     };

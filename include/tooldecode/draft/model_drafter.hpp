@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -65,10 +66,14 @@ struct ModelDrafterOptions {
   std::size_t width      = 1;  ///< nodes of a level that get children; also children of each
   std::size_t budget     = 16;
   double min_probability = 0.1;  ///< of a path that is verified, as the draft model sees it
+  double follow          = 0.9;  ///< of a token of earlier drafters that is read, not drafted again
 };
 
 /// Drafts with any smaller model of the target's vocabulary: a chain of its most likely allowed
 /// tokens or, with a width above 1, EAGLE-2's dynamic tree of them.
+///
+/// In a DrafterGroup it continues the likeliest path of the drafters before it as far as each of its
+/// tokens has at least the probability `follow`; so what the constraint forces costs no pass.
 ///
 /// Its KV cache follows the request: what was drafted and not emitted is truncated, and the tokens
 /// emitted since are read before the next draft. The first child of a node reads on in its parent's
@@ -112,11 +117,12 @@ class ModelDrafter {
   template <ConstraintPolicy C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
-    const std::size_t depth = std::min(options_.depth, context.max_depth);
+    const std::vector<std::size_t> path = likely_path(candidates);
+    const std::size_t depth             = std::min(options_.depth, context.max_depth - path.size());
     if (depth == 0 || options_.width == 0 || !request.has_room) return;
-    if (context.length() + depth > context_length()) return;
+    if (context.length() + path.size() + depth > context_length()) return;
     try {
-      grow(request, context, depth, candidates);
+      grow(request, context, path, depth, candidates);
     } catch (const Error& error) {
       if (error.code() != Errc::limit_exceeded) throw;
       request = {.has_room = false};
@@ -132,18 +138,43 @@ class ModelDrafter {
     std::unique_ptr<Cache> fork;
   };
 
+  // The nodes below the root that earlier drafters are sure of.
   template <ConstraintPolicy C>
-  void grow(Request& request, const DraftContext<C>& context, std::size_t depth,
-            DraftCandidates<C>& candidates) const {
-    std::vector<float> logits = follow(request, context);  // [n, V]
+  [[nodiscard]] std::vector<std::size_t> likely_path(const DraftCandidates<C>& candidates) const {
+    const auto least = static_cast<float>(std::log(options_.follow));
+    std::vector<std::size_t> path;
+    // A child comes after its parent.
+    for (std::size_t node = 0, i = 1; i < candidates.size(); ++i) {
+      if (candidates.parent(i) != node) continue;
+      std::size_t best = i;
+      for (std::size_t other = i + 1; other < candidates.size(); ++other) {
+        if (candidates.parent(other) == node && candidates.score(other) > candidates.score(best)) {
+          best = other;
+        }
+      }
+      if (candidates.score(best) - candidates.score(node) < least) break;
+      path.push_back(best);
+      node = i = best;
+    }
+    return path;
+  }
+
+  template <ConstraintPolicy C>
+  void grow(Request& request, const DraftContext<C>& context, std::span<const std::size_t> path,
+            std::size_t depth, DraftCandidates<C>& candidates) const {
+    std::vector<TokenId> text;
+    for (std::size_t i = 0; i < context.length(); ++i) text.push_back(context.token(i));
+    for (const std::size_t node : path) text.push_back(candidates.token(node));
+    std::vector<float> logits = follow(request, std::move(text));  // [n, V]
     std::vector<Branch> level;
     level.push_back({&*request.cache, nullptr});
     const auto logits_of = [&](std::size_t at, std::span<const draft::FrontierNode> frontier) {
       if (at > 0) {
         level = branch(std::move(level), frontier);
         std::vector<TokenId> tokens;
-        for (const draft::FrontierNode& one : frontier)
+        for (const draft::FrontierNode& one : frontier) {
           tokens.push_back(candidates.token(one.node));
+        }
         for (std::size_t i = 0; i < level.size(); ++i) {
           if (!level[i].fork) request.read.push_back(tokens[i]);
         }
@@ -155,21 +186,18 @@ class ModelDrafter {
     draft::grow_tree(
         candidates, draft::LogitsHead(model_->vocabulary_size()), depth, options_.width,
         std::max(options_.min_probability, context.min_probability),
-        [this](std::size_t) { return options_.width; }, logits_of);
+        [this](std::size_t) { return options_.width; }, logits_of, path.empty() ? 0 : path.back());
   }
 
-  // Makes the cache hold the tokens of the context, and returns the logits after them.
-  template <ConstraintPolicy C>
-  std::vector<float> follow(Request& request, const DraftContext<C>& context) const {
+  // Makes the cache hold a text, and returns the logits after it.
+  std::vector<float> follow(Request& request, std::vector<TokenId> text) const {
     if (!request.cache) request.cache.emplace(model_->make_cache());
-    std::size_t same = 0;  // the last token is read again: its logits are needed
-    while (same < std::min(request.read.size(), context.length() - 1) &&
-           request.read[same] == context.token(same)) {
-      ++same;
-    }
+    // The last token is read again if it was read: its logits are needed.
+    const auto known = std::span<const TokenId>(text).first(text.size() - 1);
+    const std::size_t same =
+        static_cast<std::size_t>(std::ranges::mismatch(known, request.read).in1 - known.begin());
     if (same < request.read.size()) model_->truncate(*request.cache, same);
-    request.read.resize(same);
-    for (std::size_t i = same; i < context.length(); ++i) request.read.push_back(context.token(i));
+    request.read = std::move(text);
     std::vector<float> logits(model_->vocabulary_size());
     model_->forward(*request.cache, std::span<const TokenId>(request.read).subspan(same), logits);
     return logits;
