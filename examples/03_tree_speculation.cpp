@@ -49,7 +49,7 @@ void run(const std::filesystem::path& directory) {
   const td::FrequencyRankedHead head{model.lm_head(), words};
   const auto layer = td::EagleModel::load(model, directory / "eagle.safetensors");
   const td::EagleDrafter eagle{layer, head, {.depth = 6, .width = 4, .context = vocabulary}};
-  const td::PromptLookupDrafter lookup{vocabulary};
+  const td::SuffixDrafter lookup{vocabulary};
   const td::JumpForwardDrafter forced{
       [&](std::string_view text) { return tokenizer.encode(text); }};
   const td::TreeSpeculation drafts{td::DrafterGroup{eagle, lookup, forced}};

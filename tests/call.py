@@ -4,10 +4,12 @@ python tests/call.py build/release/examples/tooldecode
 """
 
 import json
+import pathlib
 import subprocess
 import sys
 
 PROGRAM = sys.argv[1]
+TINY = str(pathlib.Path(__file__).parent.parent / "examples" / "data" / "tiny")
 QUESTION = "Please book a table at Luigi's for four people, outdoors."
 
 
@@ -22,13 +24,16 @@ def check(condition, what):
 
 def main():
     passes = {}
-    for drafter in ("none", "forced", "lookup", "forced+lookup", "eagle", "medusa", "all"):
+    for drafter in ("none", "forced", "lookup", "forced+lookup", "suffix", "forced+suffix", "model", "suffix+model+forced",
+                    "eagle", "medusa", "all"):
+        draft = ("--draft-model", TINY) if "model" in drafter else ()
         for extra in ((), ("--temperature", "1", "--seed", "5", "--k", "512", "--context")):
-            answer = run("--json", "--speculation", drafter, *extra)
+            answer = run("--json", "--speculation", drafter, *draft, *extra)
             check(answer.returncode == 0, f"{drafter}: {answer.stderr}")
             report = json.loads(answer.stdout)
             if drafter == "none":
                 check("speculative" not in report, "no speculation is no column")
+                passes.setdefault(drafter, report["constrained"]["passes"])
                 continue
             plain, drafted = report["constrained"], report["speculative"]
             check(drafted["text"] == plain["text"], f"{drafter} changes the text")
@@ -41,6 +46,8 @@ def main():
             if not extra:
                 passes[drafter] = drafted["passes"]
                 check(drafted["passes"] < plain["passes"], f"{drafter} spares no pass")
+    # The model drafts for itself: all is accepted.
+    check(3 * passes["model"] < passes["none"], f"passes {passes}")
     check(passes["all"] <= min(passes["forced"], passes["lookup"]), f"passes {passes}")
 
     whole = run("--speculation", "all", "--ranks", "none")
@@ -57,6 +64,10 @@ def main():
     for arguments, words in (
         (("--speculation", "lookup", "--no-repeated-calls"), "must be none"),
         (("--speculation", "magic"), "magic: no such drafter"),
+        (("--speculation", "forced+magic"), "forced+magic: no such drafter"),
+        (("--speculation", "forced+model"), "must come with --draft-model"),
+        (("--draft-model", TINY), "must come with --speculation model"),
+        (("--speculation", "model", "--draft-model", "/nowhere"), "/nowhere"),
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
         (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),
     ):

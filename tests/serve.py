@@ -220,8 +220,10 @@ def test_answers():
 
 def test_speculation(server):
     """Drafts change no answer, of a batch neither, and more than one token comes of a pass."""
-    for drafter in ("all", "medusa", "forced+lookup"):
-        with Server("--speculation", drafter, "--context") as drafting:
+    tiny = str(DATA / "tiny")
+    for drafter in (("all",), ("medusa",), ("forced+lookup",), ("forced+suffix", "--draft-history", "2000"),
+                    ("suffix+model", "--draft-model", tiny)):
+        with Server("--speculation", *drafter, "--context") as drafting:
             def answers(of):
                 with concurrent.futures.ThreadPoolExecutor(4) as pool:
                     return [without_ids(answer["choices"][0]["message"]) for answer in pool.map(
@@ -231,7 +233,14 @@ def test_speculation(server):
             count = metrics(drafting)
             assert count["tooldecode_accepted_tokens_total"] > 0, count
             assert count["tooldecode_accepted_tokens_total"] <= count["tooldecode_drafted_tokens_total"], count
-    for arguments, said in ((("--speculation", "guess"), "guess"), (("--speculation", "eagle", "--k", "999999"), "999"),
+    with Server("--speculation", "suffix") as remembering:
+        def accepted_for(question):
+            before = metrics(remembering)["tooldecode_accepted_tokens_total"]
+            remembering.chat(request(question))
+            return metrics(remembering)["tooldecode_accepted_tokens_total"] - before
+        first, second = accepted_for(QUESTIONS[0]), accepted_for(QUESTIONS[0])
+        assert second > first, "what a request wrote is drafted for the next one"
+    for arguments, said in ((("--speculation", "guess"), "guess"), (("--speculation", "model"), "--draft-model"), (("--speculation", "eagle", "--k", "999999"), "999"),
                             (("--speculation", "eagle", "--ranks", "/nowhere.json"), "/nowhere.json")):
         failed = subprocess.run([ARGUMENTS.program, "serve", "--port", "0", *arguments],
                                 capture_output=True, text=True, timeout=60)

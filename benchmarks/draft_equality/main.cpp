@@ -29,7 +29,7 @@
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/model/eagle_model.hpp>
@@ -221,7 +221,7 @@ class Equality {
   td::VocabularyIndex masks_;
   td::EagleModel eagle_;
   Head head_;
-  td::PromptLookupDrafter lookup_;
+  td::SuffixDrafter lookup_;
   td::JumpForwardDrafter forced_;
   std::map<std::string, Compared> domains_;
   Way plain_, drafted_;

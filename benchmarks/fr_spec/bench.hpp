@@ -27,8 +27,8 @@
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
@@ -320,7 +320,7 @@ class Bench {
   std::optional<td::Eagle3Model> eagle3_;
   std::optional<td::MappedHead> own_head_;
   std::optional<td::MedusaModel> medusa_;
-  td::PromptLookupDrafter lookup_;
+  td::SuffixDrafter lookup_;
   td::JumpForwardDrafter forced_;
   td::TreeCosts costs_;
   std::vector<Way> replayed_ways_, timed_ways_;

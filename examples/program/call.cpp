@@ -227,7 +227,8 @@ void write_trace(TraceFile& trace, const Assistant& assistant,
   trace.write();
 }
 
-void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& assistant) {
+void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& assistant,
+              const Drafting& drafting) {
   if (options.question.empty()) options.question = default_question(assistant);
   const Format& format     = assistant.format(options.format);
   options.format           = format.name;
@@ -260,7 +261,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
     columns.push_back(
         {"speculative", "Speculative decoding, " + options.drafts.settings.drafter,
          read_answer(assistant.tokenizer.vocabulary(), calls,
-                     decode_with_drafts(assistant, options.drafts, calls, prompt, decode))});
+                     decode_with_drafts(assistant, drafting, calls, prompt, decode))});
   }
   if (trace.is_on()) write_trace(trace, assistant, prompt, columns);
   if (!options.json) return print_report(options, calls.tools(), columns, build);
@@ -300,7 +301,8 @@ void run_call(const CallOptions& options) {
       throw td::Error(error.code(), options.tools, error.what());
     }
   }();
-  run_call(options, tools, *load_assistant(options.model));
+  const auto assistant = load_assistant(options.model);
+  run_call(options, tools, *assistant, load_drafting(options.drafts, options.model, *assistant));
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ using EngineMaker = std::function<std::unique_ptr<ChatEngine>(tooldecode::ToolCa
                                                               tooldecode::EngineOptions options)>;
 
 /// Calls `use` with a function that makes engines over the assistant's model, with the user's
-/// drafters and announced outputs as drafts. The engines are valid only during the call. Errors as
-/// `with_drafter`.
-void with_engine_maker(const Assistant& assistant, const DraftOptions& drafts,
+/// drafters and announced outputs as drafts. Answers that end are added to the history. The engines
+/// are valid only during the call. Errors as `with_drafter`.
+void with_engine_maker(const Assistant& assistant, const Drafting& drafting,
                        const std::function<void(const EngineMaker&)>& use);
 
 }  // namespace program

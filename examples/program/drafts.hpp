@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,9 +13,13 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/draft/suffix_history.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/assistant.hpp>
+#include <program/models.hpp>
 
 namespace program {
 
@@ -32,17 +38,47 @@ struct DraftSettings {
 struct DraftOptions {
   DraftSettings settings{.drafter = "none", .k = 2048};
   std::string ranks = example_data("tiny/ranks.json").string();  ///< a file; empty: all rows
+  std::string draft_model;                                       ///< as --model; empty: none
+  std::size_t history = 65'536;                                  ///< tokens of earlier answers
 
   [[nodiscard]] bool is_on() const { return settings.drafter != "none"; }
+  /// Whether a drafter is among those that the user joined by +.
+  [[nodiscard]] bool joins(std::string_view drafter) const;
 };
 
 void add_draft_options(Command& sub, DraftOptions& options);
+/// Those of drafters that need no draft layers.
+void add_text_draft_options(Command& sub, DraftOptions& options);
 
-/// Continues a prompt under the constraint with the user's drafter; errors as `with_drafter`.
-[[nodiscard]] tooldecode::Output decode_with_drafts(const Assistant& assistant,
-                                                    const DraftOptions& drafts,
-                                                    const tooldecode::ToolCallFSM& calls,
-                                                    std::span<const tooldecode::TokenId> prompt,
-                                                    const tooldecode::DecodeOptions& options);
+/// What all answers of a run share: the draft model and the history, where the user's drafters read
+/// them. Concurrent requests may use one.
+struct Drafting {
+  DraftOptions options;
+  std::shared_ptr<const Assistant> model;
+  std::shared_ptr<tooldecode::SuffixHistory> history;
+
+  /// Adds an answer that has ended to the history.
+  void add(const tooldecode::Vocabulary& vocabulary,
+           std::span<const tooldecode::TokenId> answer) const {
+    if (history) history->add(vocabulary, answer);
+  }
+};
+
+/// Loads the draft model. Error{invalid_option} if it is missing, not asked for, or of another
+/// vocabulary than the target.
+///
+/// \param running  how the target is run; the draft model is run alike
+[[nodiscard]] Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
+                                     const Assistant& target);
+
+/// Continues a prompt under the constraint with the user's drafter, and adds the answer to the
+/// history; errors as `with_drafter`.
+///
+/// \param read  a model that has read the prompt, to use in place of the assistant's; drafters that
+///              read hidden states then are Error{invalid_option}
+[[nodiscard]] tooldecode::Output decode_with_drafts(
+    const Assistant& assistant, const Drafting& drafting, const tooldecode::ToolCallFSM& calls,
+    std::span<const tooldecode::TokenId> prompt, const tooldecode::DecodeOptions& options,
+    const std::optional<tooldecode::ModelRef>& read = {});
 
 }  // namespace program

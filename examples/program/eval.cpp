@@ -24,6 +24,7 @@
 #include <program/assistant.hpp>
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
+#include <program/drafts.hpp>
 #include <program/formats.hpp>
 #include <program/methods.hpp>
 #include <program/models.hpp>
@@ -57,6 +58,7 @@ struct EvalOptions {
   std::vector<std::string> only_orders;
   std::string json, plot, answers, row, choice, format;
   std::vector<std::string> trace;
+  DraftOptions drafts;
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
   std::size_t max_tokens = 160;
@@ -245,8 +247,16 @@ void run_eval(const EvalOptions& options) {
   if (!options.format.empty())
     static_cast<void>(format_named(options.format));  // before the model is loaded
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
-  const auto assistant = load_assistant(options.model);
-  run_eval(options, *assistant, make_methods(options.methods, options.orders, options.only_orders));
+  const auto assistant    = load_assistant(options.model);
+  const Drafting drafting = load_drafting(options.drafts, options.model, *assistant);
+  Speculate speculate;
+  if (options.drafts.is_on()) {
+    speculate = [&](const auto& model, const auto& calls, auto prompt, const auto& decode) {
+      return decode_with_drafts(*assistant, drafting, calls, prompt, decode, model);
+    };
+  }
+  run_eval(options, *assistant,
+           make_methods(options.methods, options.orders, options.only_orders, speculate));
 }
 
 }  // namespace
@@ -261,7 +271,8 @@ void add_eval(CommandLine& line) {
   sub.option("--method", options->methods,
              "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
              "which knows the types of arguments only, tooldec-schema, which knows all; "
-             "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax")
+             "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax; "
+             "speculative, constrained with the drafts of --speculation")
       .delimiter(',')
       .shows_default();
   sub.option("--oc", options->orders, "at most so many orders, for tool-decoding")
@@ -288,6 +299,10 @@ void add_eval(CommandLine& line) {
   sub.option("--format", options->format,
              "call format, for all rows; default: what each row says, or Python's");
   add_whitespace_option(sub, options->whitespace);
+  sub.option("--speculation", options->drafts.settings.drafter,
+             "drafts of the method speculative: forced, lookup, suffix and model, which + joins")
+      .shows_default();
+  add_text_draft_options(sub, options->drafts);
   add_trace_option(sub, options->trace, "how each token of each method's answer to one row came");
   sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();
   sub.flag("--keep-prefix", options->keep_prefix,

@@ -64,7 +64,7 @@ Run decode_greedily(const tooldecode::ModelRef& model, const tooldecode::Tokeniz
 
 std::vector<Method> make_methods(const std::vector<std::string>& names,
                                  const std::vector<std::size_t>& orders,
-                                 const std::vector<std::string>& only_orders) {
+                                 const std::vector<std::string>& only_orders, Speculate speculate) {
   using tooldecode::ToolCallFSM, tooldecode::Tokenizer;
   constexpr std::size_t width = 6;  // beams, samples, and tries of backtrace
   const auto free             = [](auto strategy) {
@@ -83,7 +83,7 @@ std::vector<Method> make_methods(const std::vector<std::string>& names,
       return decode_in_orders(model, tokenizer, calls, options);
     };
   };
-  const std::vector<Method> plain{
+  std::vector<Method> plain{
       {"greedy", false, 0, free(tooldecode::Sequential{})},
       {"sampling", false, 1, free(tooldecode::Sequential{})},
       {"beam", false, 0, free(tooldecode::BeamSearch{.width = width})},
@@ -114,6 +114,16 @@ std::vector<Method> make_methods(const std::vector<std::string>& names,
        .may_be_cut  = true},
       {"constrained", true, 0, constrained(tooldecode::Sequential{})},
   };
+  if (speculate) {
+    plain.push_back(
+        {"speculative", true, 0,
+         [speculate = std::move(speculate)](const tooldecode::ModelRef& model, const Tokenizer&,
+                                            const ToolCallFSM& calls) -> Run {
+           return [=, &calls](auto prompt, auto options) {
+             return speculate(model, calls, prompt, options);
+           };
+         }});
+  }
   std::vector<Method> methods;
   for (const std::string& name : names) {
     if (name == "tool-decoding") {
@@ -137,11 +147,16 @@ std::vector<Method> make_methods(const std::vector<std::string>& names,
     }
     const auto found = std::find_if(plain.begin(), plain.end(),
                                     [&](const Method& method) { return method.name == name; });
+    if (found == plain.end() && name == "speculative") {
+      throw tooldecode::Error(tooldecode::Errc::invalid_option, name,
+                              "must come with --speculation");
+    }
     if (found == plain.end()) {
       throw tooldecode::Error(
           tooldecode::Errc::invalid_option, name,
           "no such method; there are greedy, sampling, beam, self-consistency, "
-          "fuzzy-matching, backtrace, tooldec, tooldec-schema, constrained and tool-decoding");
+          "fuzzy-matching, backtrace, tooldec, tooldec-schema, constrained, speculative and "
+          "tool-decoding");
     }
     methods.push_back(*found);
   }

@@ -53,10 +53,18 @@ struct Method {
 /// The orders that can be requested one by one, numbered as in OrderConsistencyOptions::only_order.
 inline constexpr std::array<std::string_view, 3> order_names{"documented", "reversed", "shuffled"};
 
+/// Continues a prompt under the constraint with drafts.
+using Speculate = std::function<tooldecode::Output(
+    const tooldecode::ModelRef&, const tooldecode::ToolCallFSM&,
+    std::span<const tooldecode::TokenId> prompt, const tooldecode::DecodeOptions&)>;
+
 /// The methods with these names; tool-decoding once for each of `orders`, and once for each order
 /// of `only_orders` alone. Error{invalid_option} for an unknown name or order, or for no orders.
+///
+/// \param speculate  the method speculative; there is none if it is empty
 [[nodiscard]] std::vector<Method> make_methods(const std::vector<std::string>& names,
                                                const std::vector<std::size_t>& orders,
-                                               const std::vector<std::string>& only_orders);
+                                               const std::vector<std::string>& only_orders,
+                                               Speculate speculate = {});
 
 }  // namespace program

@@ -68,7 +68,7 @@ tooldecode::Output ModelSpeculator::decode(std::vector<tooldecode::TokenId> prom
   batch_.add({.prompt     = std::move(prompt),
               .constraint = calls_,
               .options    = std::move(options),
-              .drafter    = Drafter{tooldecode::PromptLookupDrafter{assistant_->masks},
+              .drafter    = Drafter{tooldecode::SuffixDrafter{assistant_->masks},
                                  tooldecode::JumpForwardDrafter{[this](std::string_view text) {
                                    return assistant_->tokenizer.encode(text);
                                  }}},

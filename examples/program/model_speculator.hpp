@@ -15,7 +15,7 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/execute/client_speculator.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -52,7 +52,7 @@ class ModelSpeculator {
 
  private:
   using Drafter =
-      tooldecode::DrafterGroup<tooldecode::PromptLookupDrafter, tooldecode::JumpForwardDrafter>;
+      tooldecode::DrafterGroup<tooldecode::SuffixDrafter, tooldecode::JumpForwardDrafter>;
   using Batch = tooldecode::ContinuousBatch<tooldecode::ModelRef, tooldecode::ToolCallFSM, Drafter>;
 
   static const Format& format() { return format_named("python"); }

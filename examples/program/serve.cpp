@@ -436,11 +436,12 @@ void run_serve(const ServeOptions& options) {
   }
   if (!options.format.empty())
     static_cast<void>(format_named(options.format));  // before the model is loaded
-  ModelOptions model   = options.model;
-  model.sequences      = options.service.max_batch + prefix_sequences;
-  const auto assistant = load_assistant(model);
-  const Format& format = assistant->format(options.format);
-  with_engine_maker(*assistant, options.drafts, [&](const EngineMaker& make_engine) {
+  ModelOptions model      = options.model;
+  model.sequences         = options.service.max_batch + prefix_sequences;
+  const auto assistant    = load_assistant(model);
+  const Format& format    = assistant->format(options.format);
+  const Drafting drafting = load_drafting(options.drafts, model, *assistant);
+  with_engine_maker(*assistant, drafting, [&](const EngineMaker& make_engine) {
     ServiceOptions given = options.service;
     given.costs          = assistant->measure_costs();
     ReplyTraces traces(options.trace, *assistant, model.name);

@@ -16,6 +16,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
@@ -23,7 +24,8 @@
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/model_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
@@ -73,7 +75,7 @@ struct TextDrafters {
     return true;
   }
 
-  tooldecode::PromptLookupDrafter lookup;
+  tooldecode::SuffixDrafter lookup;
   tooldecode::JumpForwardDrafter forced;
 };
 
@@ -121,7 +123,8 @@ class Speculation {
                               text_.forced});
     }
     throw Error(Errc::invalid_option, name,
-                "no such drafter; there are forced, lookup, forced+lookup, eagle, medusa and all");
+                "no such drafter; there are forced, lookup, suffix and model, which + joins, and "
+                "eagle, medusa and all");
   }
 
   /// Continues a prompt with the model or a replacement of it; errors as `with`.
@@ -150,25 +153,74 @@ class Speculation {
   tooldecode::FrequencyRankedHead head_;
 };
 
+/// The names that + joins.
+inline std::vector<std::string> split_names(const std::string& joined) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0, end = 0; begin <= joined.size(); begin = end + 1) {
+    end = std::min(joined.find('+', begin), joined.size());
+    names.push_back(joined.substr(begin, end - begin));
+  }
+  return names;
+}
+
+/// The drafters forced, lookup, suffix and model that + joins, in one tree; nothing if there is
+/// another name among them. Each sees what those before it drafted: the model continues what is
+/// sure, and the jump-forward string continues all leaves.
+///
+/// \param model  drafts; refers to Drafting's model and must outlive the result
+template <tooldecode::ConstraintPolicy C>
+[[nodiscard]] std::optional<tooldecode::AnyDrafter<C>> join_drafters(
+    const Assistant& assistant, const Drafting& drafting,
+    const std::optional<tooldecode::ModelRef>& model) {
+  using namespace tooldecode;
+  constexpr std::array<std::string_view, 4> known{"suffix", "lookup", "forced", "model"};
+  const auto names = split_names(drafting.options.settings.drafter);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) == known.end()) return std::nullopt;
+  }
+  const TextDrafters text(assistant);
+  const auto make = [&](std::string_view name) {
+    if (name == "model") {
+      return AnyDrafter<C>(ModelDrafter{*model, drafting.model->tokenizer.vocabulary(),
+                                        assistant.tokenizer.vocabulary()});
+    }
+    if (name == "suffix") {
+      return AnyDrafter<C>(SuffixDrafter{assistant.masks, {}, drafting.history});
+    }
+    return name == "lookup" ? AnyDrafter<C>(text.lookup) : AnyDrafter<C>(text.forced);
+  };
+  std::optional<AnyDrafter<C>> joined;
+  for (const std::string_view name : known) {
+    if (std::ranges::find(names, name) == names.end()) continue;
+    joined = joined ? AnyDrafter<C>(DrafterGroup{*joined, make(name)}) : make(name);
+  }
+  if (drafting.options.joins("model") && drafting.options.joins("forced")) {
+    joined = AnyDrafter<C>(DrafterGroup{*joined, text.forced});
+  }
+  return joined;
+}
+
 /// Calls `use` with the model and the user's drafter: any model if the drafter needs no draft
-/// model, else the embedded model. Throws what Speculation throws, and Error{invalid_option} for a
-/// draft model that does not exist.
+/// layer, else the embedded model. Throws what Speculation throws, and Error{invalid_option} for a
+/// draft layer that does not exist.
 ///
 /// \param always  tokens that are drafted even if they are rare
 template <class Use>
-void with_drafter(const Assistant& assistant, const DraftOptions& options,
+void with_drafter(const Assistant& assistant, const Drafting& drafting,
                   std::span<const tooldecode::TokenId> always, const Use& use) {
-  using tooldecode::AnyDrafter, tooldecode::ToolCallFSM;
-  const tooldecode::ModelRef any_model = assistant.model_ref();
-  const auto use_text                  = [&](const auto& drafter) {
-    use(any_model, AnyDrafter<ToolCallFSM>(drafter));
-  };
-  if (TextDrafters(assistant).with(options.settings.drafter, use_text)) return;
+  using tooldecode::AnyDrafter, tooldecode::ToolCallFSM, tooldecode::ModelRef;
+  const DraftOptions& options = drafting.options;
+  const ModelRef any_model    = assistant.model_ref();
+  std::optional<ModelRef> draft_model;
+  if (drafting.model) draft_model = drafting.model->model_ref();
+  if (const auto joined = join_drafters<ToolCallFSM>(assistant, drafting, draft_model)) {
+    return use(any_model, *joined);
+  }
   const auto* embedded = dynamic_cast<const EmbeddedAssistant*>(&assistant);
   if (embedded == nullptr) {
-    throw tooldecode::Error(
-        tooldecode::Errc::invalid_option, options.settings.drafter,
-        "must be forced, lookup or forced+lookup: there is no draft model for this one");
+    throw tooldecode::Error(tooldecode::Errc::invalid_option, options.settings.drafter,
+                            "must be of forced, lookup, suffix and model, which + joins: there is "
+                            "no draft model for this one");
   }
   DraftSettings settings = options.settings;
   if (options.ranks == "none") settings.k = 0;

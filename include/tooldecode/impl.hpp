@@ -62,7 +62,9 @@
 #include <tooldecode/draft/frequency_ranked_head.ipp>
 #include <tooldecode/draft/jump_forward_drafter.ipp>
 #include <tooldecode/draft/mapped_head.ipp>
-#include <tooldecode/draft/prompt_lookup_drafter.ipp>
+#include <tooldecode/draft/model_drafter.ipp>
+#include <tooldecode/draft/suffix_drafter.ipp>
+#include <tooldecode/draft/suffix_history.ipp>
 #include <tooldecode/draft/tool_cache_drafter.ipp>
 #include <tooldecode/draft/top_k.ipp>
 #include <tooldecode/draft/tree_costs.ipp>

@@ -2,7 +2,7 @@
 /// Speculative decoding: drafters, their heads, and the verification of draft trees.
 ///
 /// Drafters propose tokens: EagleDrafter and MedusaDrafter use a FrequencyRankedHead or EAGLE-3's
-/// own MappedHead, others use jump-forward strings or lookups. A TreeVerifier keeps the tokens that
+/// own MappedHead, a ModelDrafter uses a smaller model, others use jump-forward strings or earlier text. A TreeVerifier keeps the tokens that
 /// the target would have chosen. TreeSpeculation is the Decoder's strategy that combines the two.
 #pragma once
 
@@ -19,8 +19,10 @@
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
+#include <tooldecode/draft/suffix_history.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/eagle3_model.hpp>

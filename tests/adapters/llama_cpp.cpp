@@ -11,7 +11,7 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -100,7 +100,7 @@ TEST_CASE("LlamaCppModel with SmolLM2 gives the same calls speculatively, except
                                 td::ChoiceOptions{.choice = td::ToolChoice::required});
     const td::DecodeOptions options{.max_tokens = 48};
     const td::Decoder plain{model, calls};
-    const td::DrafterGroup drafters{td::PromptLookupDrafter{masks},
+    const td::DrafterGroup drafters{td::SuffixDrafter{masks},
                                     td::JumpForwardDrafter{[](std::string_view text) {
                                       return world()->tokenizer.encode(text);
                                     }}};

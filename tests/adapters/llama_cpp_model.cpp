@@ -16,7 +16,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
@@ -299,9 +299,9 @@ TEST_CASE("LlamaCppModel with drafts decodes as without") {
     prompt.insert(prompt.end(), prompt.begin(), prompt.begin() + 6);
     const td::DecodeOptions options{.max_tokens = 40, .temperature = 0.8F, .seed = seed};
     const td::Decoder plain{model, constraint};
-    const td::Decoder speculative{model, constraint,
-                                  td::TreeSpeculation{td::PromptLookupDrafter{vocabulary},
-                                                      td::TreeVerifier{td::GumbelCoupling{}}}};
+    const td::Decoder speculative{
+        model, constraint,
+        td::TreeSpeculation{td::SuffixDrafter{vocabulary}, td::TreeVerifier{td::GumbelCoupling{}}}};
     const td::Output expected = plain(prompt, options);
     const td::Output output   = speculative(prompt, options);
     CHECK(output.tokens == expected.tokens);

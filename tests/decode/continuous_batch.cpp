@@ -21,8 +21,9 @@
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
@@ -199,8 +200,12 @@ TEST_CASE(
     std::vector<Script> scripts;
     for (int i = 0; i < 5; ++i) scripts.push_back(random_script(random, vocabulary.size()));
     for (Script& script : scripts) script.options.max_tokens += 20;
-    const auto counts = run(model, calls, td::PromptLookupDrafter{masks},
-                            {.max_batch = 3, .prefix_cache = 300}, scripts, random);
+    const td::BatchOptions options{.max_batch = 3, .prefix_cache = 300};
+    const td::LlamaModel smaller{config, td::test::random_llama_weights(config, seed + 1)};
+    const auto counts = seed % 2 == 0
+                            ? run(model, calls, td::SuffixDrafter{masks}, options, scripts, random)
+                            : run(model, calls, td::ModelDrafter{smaller, vocabulary, vocabulary},
+                                  options, scripts, random);
     require_as_alone(model, calls, scripts);
     accepted += counts.accepted_tokens;
   }
@@ -219,7 +224,7 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
     const auto& model  = given.model;
     const auto& eagle  = given.eagle;
     const auto& medusa = given.medusa;
-    const td::DrafterGroup group{eagle, td::PromptLookupDrafter{masks},
+    const td::DrafterGroup group{eagle, td::SuffixDrafter{masks},
                                  td::JumpForwardDrafter{masks.trie()}};
     const td::SizedDrafter sized{
         group, td::TreeCosts(std::vector<std::pair<std::size_t, double>>{{1, 1.0}, {64, 2.0}})};

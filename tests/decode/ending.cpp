@@ -15,7 +15,7 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -155,7 +155,7 @@ TEST_CASE("Ending with drafts gives the answer without drafts") {
     const ToolCase c(seed);
     const td::Output plain = td::Decoder{c.model, c.calls}(prompt, c.options);
     const td::DrafterGroup drafters{td::JumpForwardDrafter{call_tokens().trie()},
-                                    td::PromptLookupDrafter{call_tokens()}};
+                                    td::SuffixDrafter{call_tokens()}};
     const td::Output drafted =
         td::Decoder{c.model, c.calls, td::TreeSpeculation{drafters}}(prompt, c.options);
     c.require_whole(drafted);
@@ -186,7 +186,7 @@ TEST_CASE("Ending in a batch makes each answer end within its own max_tokens") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
     const ToolCase c(seed);
-    using Batch = td::ContinuousBatch<RandomModel, td::ToolCallFSM, td::PromptLookupDrafter>;
+    using Batch = td::ContinuousBatch<RandomModel, td::ToolCallFSM, td::SuffixDrafter>;
     Batch batch{c.model};
     std::vector<td::Output> outputs(4);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -196,7 +196,7 @@ TEST_CASE("Ending in a batch makes each answer end within its own max_tokens") {
       batch.add({.prompt     = prompt,
                  .constraint = c.calls,
                  .options    = options,
-                 .drafter    = td::PromptLookupDrafter{call_tokens()},
+                 .drafter    = td::SuffixDrafter{call_tokens()},
                  .on_end     = [&outputs, i](const td::Output& out) -> td::AfterTurn {
                    outputs[i] = out;
                    return td::Leave{};
@@ -208,7 +208,7 @@ TEST_CASE("Ending in a batch makes each answer end within its own max_tokens") {
       CHECK_THROWS_AS(batch.add({.prompt     = prompt,
                                  .constraint = c.calls,
                                  .options    = small,
-                                 .drafter    = td::PromptLookupDrafter{call_tokens()}}),
+                                 .drafter    = td::SuffixDrafter{call_tokens()}}),
                       td::Error);
     }
     while (batch.step()) {}

@@ -15,7 +15,7 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/beam_search.hpp>
 
@@ -208,7 +208,7 @@ TEST_CASE("Trace says how each token came about and changes no token") {
     forced += count(plain.trace, td::TokenOrigin::forced);
     REQUIRE(count(plain.trace, td::TokenOrigin::drafted) == 0);
 
-    const td::PromptLookupDrafter lookup{masks()};
+    const td::SuffixDrafter lookup{masks()};
     const td::TreeSpeculation guessing{
         td::DrafterGroup{lookup, td::JumpForwardDrafter{masks().trie()}}};
     const td::Output fast = traced(td::Decoder{model, calls, guessing}, prompt, options);

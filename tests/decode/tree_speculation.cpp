@@ -14,7 +14,7 @@
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -163,7 +163,7 @@ TEST_CASE(
     auto options     = random_options(random);
     const auto plain = compare(model, calls, prompt, options, random);
     const td::JumpForwardDrafter forced{masks.trie()};
-    const td::PromptLookupDrafter lookup{masks};
+    const td::SuffixDrafter lookup{masks};
     const td::TreeVerifier verifier{td::GumbelCoupling{}};
     const auto check = [&](const auto& drafter) {
       const td::Decoder decode{model, calls, td::TreeSpeculation{drafter, verifier}};

@@ -11,8 +11,8 @@
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/formats/python_call.hpp>
 
@@ -31,8 +31,8 @@ using Eagle  = decltype(td::test::RandomDrafters::eagle);
 
 static_assert(td::CandidateDrafter<Text, td::ToolCallFSM>);
 static_assert(!Text::reads_hidden && Hidden::reads_hidden);
-static_assert(std::is_constructible_v<Text, td::PromptLookupDrafter>);
-static_assert(std::is_constructible_v<Hidden, td::PromptLookupDrafter>);
+static_assert(std::is_constructible_v<Text, td::SuffixDrafter>);
+static_assert(std::is_constructible_v<Hidden, td::SuffixDrafter>);
 static_assert(std::is_constructible_v<Hidden, Eagle>);
 static_assert(!std::is_constructible_v<Text, Eagle>, "nobody would give it the states");
 
@@ -66,7 +66,7 @@ TEST_CASE("AnyDrafter drafts as the drafter that it holds") {
       REQUIRE(held.drafts.accepted == alone.drafts.accepted);
       for (const std::size_t count : held.drafts.accepted) accepted += count;
     };
-    const td::PromptLookupDrafter lookup{masks};
+    const td::SuffixDrafter lookup{masks};
     const td::DrafterGroup text{lookup, td::JumpForwardDrafter{masks.trie()}};
     const td::DrafterGroup group{given.eagle, lookup};
     check(Text(text), text);

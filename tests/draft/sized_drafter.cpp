@@ -12,8 +12,8 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
@@ -111,7 +111,7 @@ td::Output decode(const D& drafter, const td::DecodeOptions& options) {
 
 static_assert(td::CandidateDrafter<td::SizedDrafter<Teacher>, td::Unconstrained>);
 static_assert(td::CandidateDrafter<Moody, td::Unconstrained>);
-static_assert(!td::SizedDrafter<td::PromptLookupDrafter>::reads_hidden);
+static_assert(!td::SizedDrafter<td::SuffixDrafter>::reads_hidden);
 
 TEST_CASE(
     "SizedDrafter does not change what is decoded, whatever passes cost and guesses are worth") {

@@ -23,7 +23,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/draft/any_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
@@ -425,7 +425,7 @@ TEST_CASE("EngineSpeculator with other drafters gives the same answers in fewer 
     fewer += run(td::EngineSpeculator{given.model, &cache, render, options, given.eagle});
     const td::AnyDrafter<td::ToolCallFSM, true> any(given.medusa);
     run(td::EngineSpeculator{given.model, &cache, render, options, any,
-                             td::PromptLookupDrafter{masks()}});
+                             td::SuffixDrafter{masks()}});
   }
   CHECK(gone_on > 20);
   CHECK(accepted > 50);

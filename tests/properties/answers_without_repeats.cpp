@@ -8,7 +8,7 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/research/beam_search.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -97,7 +97,7 @@ TEST_CASE(
       greedy.temperature   = 0;
       judge(Decoder{model, constraint, BeamSearch{.width = 3}}(prompt, greedy), greedy);
       const JumpForwardDrafter forced{cache.trie()};
-      const PromptLookupDrafter lookup{cache};
+      const SuffixDrafter lookup{cache};
       const TreeVerifier verifier{GumbelCoupling{}};
       REQUIRE(
           Decoder{model, constraint, TreeSpeculation{forced, verifier}}(prompt, options).tokens ==

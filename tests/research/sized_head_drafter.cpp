@@ -13,7 +13,7 @@
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/sized_head_drafter.hpp>
 
@@ -57,8 +57,8 @@ TEST_CASE("SizedHeadDrafter does not change what is decoded, whatever rows cost"
         const HeadCosts costs({{10, 1e-9}, {40, dear}});
         check_with(constraint, td::SizedHeadDrafter{eagle, costs});
         check_with(constraint, td::SizedHeadDrafter{medusa, costs});
-        check_with(constraint, td::DrafterGroup{td::SizedHeadDrafter{eagle, costs},
-                                                td::PromptLookupDrafter{masks}});
+        check_with(constraint,
+                   td::DrafterGroup{td::SizedHeadDrafter{eagle, costs}, td::SuffixDrafter{masks}});
       }
       check_with(constraint, td::SizedHeadDrafter{eagle, HeadCosts::measure(head, 4, 8)});
     };

@@ -25,8 +25,8 @@ struct FrontierNode {
   std::size_t parent = 0;  ///< its parent's index in the previous level
 };
 
-/// Grows candidates from their root: every node of a level gets its best children, and the best
-/// `width` of all these children form the next level.
+/// Grows candidates from their root, or from another start: every node of a level gets its best
+/// children, and the best `width` of all these children form the next level.
 ///
 /// The head multiplies only rows that a node's mask allows, and log-probabilities are normalised
 /// over these rows. Forbidden tokens take no probability from allowed ones.
@@ -42,10 +42,11 @@ struct FrontierNode {
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
 template <ConstraintPolicy C, DraftHead H, class Children, class StatesOf>
 void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth, std::size_t width,
-               double min_probability, Children children, StatesOf states_of) {
+               double min_probability, Children children, StatesOf states_of,
+               std::size_t start = 0) {
   const C& constraint = candidates.constraint();
   const auto min      = static_cast<float>(std::log(min_probability));
-  std::vector<FrontierNode> frontier{{}};
+  std::vector<FrontierNode> frontier{{.node = start}};
   for (std::size_t level = 0; level < depth && !frontier.empty(); ++level) {
     const std::span<const float> states = states_of(level, std::span<const FrontierNode>(frontier));
     frontier.resize(std::min(frontier.size(), states.size() / head.hidden_size()));
