@@ -28,14 +28,15 @@ bool Assistant::takes(const std::string& variable) const {
 
 const Format& Assistant::format(const std::string& name) const {
   static constexpr const char* otherwise = "python";
-  if (!name.empty()) return format_named(name);
+  if (!name.empty() && name != automatic_format) return format_named(name);
   if (is_embedded()) return format_named(otherwise);
   if (prompter_.has_tools) {
     const std::string own = prompter_.find_format();
     if (!own.empty()) {
-      std::cerr << "tooldecode: calls are written in the format " << own
-                << ", as the model's template has them\n";
-      return format_named(own);
+      const Format& all = format_named(tooldecode::with_fall_backs(own));
+      std::cerr << "tooldecode: calls are read in the formats " << all.name
+                << ": the one of the model's template, and what such models fall back to\n";
+      return all;
     }
     throw tooldecode::Error(
         tooldecode::Errc::invalid_option, "--format",

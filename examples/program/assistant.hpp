@@ -69,8 +69,9 @@ class Assistant {
       std::span<const tooldecode::ToolCall> calls,
       std::span<const tooldecode::ToolResult> results) const;
 
-  /// The format with this name. Without a name, that of the model's template, which is reported on
-  /// stderr; Error{invalid_option} if the template writes calls in an unknown format.
+  /// The format with this name. Without a name, and for `auto`, that of the model's template and
+  /// what such models fall back to, which is reported on stderr; Error{invalid_option} if the
+  /// template writes calls in an unknown format.
   [[nodiscard]] const Format& format(const std::string& name) const;
 
   std::filesystem::path place;

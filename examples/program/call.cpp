@@ -286,8 +286,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
 }
 
 void run_call(const CallOptions& options) {
-  if (!options.format.empty())
-    static_cast<void>(format_named(options.format));  // before the model is loaded
+  check_format(options.format);
   if (options.no_repeated_calls && options.drafts.is_on()) {
     throw td::Error(td::Errc::invalid_option, "--speculation",
                     "must be none with --no-repeated-calls");
@@ -315,10 +314,7 @@ void add_call(CommandLine& line) {
   sub.option("--tools", options->tools,
              "tool documents: JSON of OpenAI, MCP, Bedrock, Gemini, BFCL or API-Bank")
       .shows_default();
-  sub.option(
-      "--format", options->format,
-      "call format: " + format_names() +
-          ", or a .json file with its description; where nothing is said, that of the model's own template");
+  sub.option("--format", options->format, "call format: " + format_values() + "; default: auto");
   sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();
   sub.option("--enforcement", options->enforcement,
              "of a tool that cannot be enforced: strict is an error, relax gives up the least that "

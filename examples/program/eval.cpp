@@ -129,6 +129,10 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
   std::exception_ptr failure;
   std::vector<std::string> names;
   for (const auto& method : methods) names.push_back(method.name);
+  // Of `auto` what was chosen.
+  const std::string format = options.format == automatic_format && !rows.empty()
+                                 ? rows.front().format->name
+                                 : options.format;
   AnswerFile answers(options.answers,
                      {{"model", options.model.name},
                       {"shots", options.model.shots},
@@ -136,7 +140,7 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
                       {"keep_prefix", options.keep_prefix},
                       {"max_tokens", options.max_tokens},
                       {"choice", options.choice},
-                      {"format", options.format},
+                      {"format", format},
                       {"whitespace", options.whitespace},
                       {"seed", options.seed}},
                      std::move(names), options.resume);
@@ -186,9 +190,10 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
   std::vector<Row> rows;
   LeftOut left_out;
   for (const std::string& path : options.data) read_rows(path, options.limit, rows, left_out);
+  const Format* const format = options.format.empty() ? nullptr : &assistant.format(options.format);
   for (Row& row : rows) {
     if (!options.choice.empty()) row.choice = parse_choice(options.choice);
-    if (!options.format.empty()) row.format = &assistant.format(options.format);
+    if (format != nullptr) row.format = format;
     row.choice.whitespace = static_cast<std::uint32_t>(options.whitespace);
   }
   const Shots shown =
@@ -244,8 +249,7 @@ void run_eval(const EvalOptions& options, const Assistant& assistant,
 void run_eval(const EvalOptions& options) {
   if (options.resume && options.answers.empty())
     throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
-  if (!options.format.empty())
-    static_cast<void>(format_named(options.format));  // before the model is loaded
+  check_format(options.format);
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
   const auto assistant    = load_assistant(options.model);
   const Drafting drafting = load_drafting(options.drafts, options.model, *assistant);
@@ -297,7 +301,8 @@ void add_eval(CommandLine& line) {
   sub.option("--choice", options->choice,
              "auto, none, required or a tool's name, for all rows; default: what each row says");
   sub.option("--format", options->format,
-             "call format, for all rows; default: what each row says, or Python's");
+             "call format, for all rows: " + format_values() +
+                 "; default: what each row says, or Python's");
   add_whitespace_option(sub, options->whitespace);
   sub.option("--speculation", options->drafts.settings.drafter,
              "drafts of the method speculative: forced, lookup, suffix and model, which + joins")

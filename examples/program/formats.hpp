@@ -12,6 +12,7 @@
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/format_file.hpp>
+#include <tooldecode/formats/format_set.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/named_format.hpp>
 
@@ -22,21 +23,38 @@ namespace program {
 using Format = tooldecode::NamedFormat;
 using tooldecode::format_names;
 
-/// The format with a name, or the one that a .json file describes. Files are read once.
+/// The value of --format for the formats of the model's template, see Assistant::format.
+inline constexpr const char* automatic_format = "auto";
+
+/// What --format may be, for --help.
+inline std::string format_values() {
+  return format_names() +
+         ", several with commas between them, or a .json file with a description; auto: the model's "
+         "own template's, and what models of its family fall back to";
+}
+
+/// The format or formats with a name, or the one that a .json file describes. Files are read once.
 inline const Format& format_named(const std::string& name) {
-  if (!name.ends_with(".json")) return tooldecode::format_named(name);
-  static std::map<std::string, Format> files;
+  static std::map<std::string, Format> made;
   static std::mutex lock;
   const std::scoped_lock guard(lock);
-  const auto known = files.find(name);
-  if (known != files.end()) return known->second;
+  const auto known = made.find(name);
+  if (known != made.end()) return known->second;
+  const bool is_file = name.ends_with(".json");
   try {
-    return files.emplace(name, tooldecode::formats::read_format(tooldecode::core::read_file(name)))
+    return made
+        .emplace(name, is_file ? tooldecode::formats::read_format(tooldecode::core::read_file(name))
+                               : tooldecode::format_set(name))
         .first->second;
   } catch (const tooldecode::Error& error) {
-    if (error.code() == tooldecode::Errc::file_unreadable) throw;
+    if (!is_file || error.code() == tooldecode::Errc::file_unreadable) throw;
     throw error.within(name);
   }
+}
+
+/// Refuses a --format that names no format, so that no model is loaded in vain.
+inline void check_format(const std::string& name) {
+  if (!name.empty() && name != automatic_format) static_cast<void>(format_named(name));
 }
 
 /// Delimiters if a reasoning block may precede an answer: no, block, or open if the prompt has

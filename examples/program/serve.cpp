@@ -434,8 +434,7 @@ void run_serve(const ServeOptions& options) {
     std::cerr << "tooldecode: anyone who reaches " << options.host
               << " may use this server: it has no API key\n";
   }
-  if (!options.format.empty())
-    static_cast<void>(format_named(options.format));  // before the model is loaded
+  check_format(options.format);
   ModelOptions model      = options.model;
   model.sequences         = options.service.max_batch + prefix_sequences;
   const auto assistant    = load_assistant(model);
@@ -456,10 +455,7 @@ void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
   Command sub  = line.command("serve", "Serve a model over OpenAI's HTTP API");
   add_model_options(sub, options->model);
-  sub.option(
-      "--format", options->format,
-      "call format: " + format_names() +
-          ", or a .json file with its description; where nothing is said, that of the model's own template");
+  sub.option("--format", options->format, "call format: " + format_values() + "; default: auto");
   add_whitespace_option(sub, options->service.whitespace);
   sub.option("--host", options->host, "address to listen at").shows_default();
   sub.option("--port", options->port, "port to listen at; 0 picks one")

@@ -100,6 +100,7 @@
 #include <tooldecode/formats/element_values.ipp>
 #include <tooldecode/formats/enforceable_tools.ipp>
 #include <tooldecode/formats/format_file.ipp>
+#include <tooldecode/formats/format_set.ipp>
 #include <tooldecode/formats/free_text.ipp>
 #include <tooldecode/formats/harmony_call.ipp>
 #include <tooldecode/formats/json_call.ipp>

@@ -202,7 +202,8 @@ void bind_factories(nb::module_& module) {
   add("tool_calls", &tool_calls,
       "The constraint of answers that may call tools.\n\n"
       "tools: documents as OpenAI, MCP or JSON Schema have them, a list or its JSON text.\n"
-      "format: a name of formats(), or the description of a format, a dict or its JSON text.\n"
+      "format: a name of formats(), several such as `hermes,json-fence,json` or `auto:qwen`, or the\n"
+      "description of a format, a dict or its JSON text.\n"
       "choice: auto, none, required or named, with the tool's `name`.\n"
       "reasoning: whether a block of reasoning may precede the answer, between the delimiters of the\n"
       "format's models or the pair given; a first one that is empty: the prompt has opened the block.\n"

@@ -9,7 +9,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 
@@ -60,7 +60,7 @@ std::vector<Request> random_requests(std::mt19937& random, std::size_t longest_p
 
 template <class M>
 td::BatchCounts run(const M& model, std::vector<Request>& requests, td::BatchOptions options) {
-  using Drafter = td::PromptLookupDrafter;
+  using Drafter = td::SuffixDrafter;
   td::ContinuousBatch<M, td::ToolCallFSM, Drafter> batch{model, options};
   for (Request& request : requests) {
     td::BatchRequest<td::ToolCallFSM, Drafter> asked{

@@ -246,11 +246,11 @@ typedef struct td_specification {
   int32_t documented_order; /**< 1: properties and arguments only in document order */
 
   /* only for TD_TOOLS */
-  const char* format;          /**< a td_format_name or a description as JSON */
-  int32_t calls;               /**< TD_CALLS_* */
-  const char* tool_name;       /**< of TD_CALLS_NAMED */
-  uint32_t max_calls;          /**< most calls of an answer; 0: 16 */
-  int32_t reasoning;           /**< TD_REASONING_* */
+  const char* format;    /**< a td_format_name, several ("hermes,json"), or a description as JSON */
+  int32_t calls;         /**< TD_CALLS_* */
+  const char* tool_name; /**< of TD_CALLS_NAMED */
+  uint32_t max_calls;    /**< most calls of an answer; 0: 16 */
+  int32_t reasoning;     /**< TD_REASONING_* */
   const char* reasoning_begin; /**< opening delimiter; null: that of the format's models */
   const char* reasoning_end;   /**< closing delimiter; its first occurrence ends the block */
   td_text text_schema;         /**< a JSON Schema for answers without calls */

@@ -31,8 +31,9 @@ struct StreamEvent {
     answer_end,  ///< nothing follows
   };
   Kind kind;
-  std::size_t call = 0;  ///< index of the call, from 0; for answer_end: the number of calls
-  std::string text{};    ///< whole UTF-8 characters; U+FFFD for each invalid byte
+  std::size_t call = 0;    ///< index of the call, from 0; for answer_end: the number of calls
+  std::string text{};      ///< whole UTF-8 characters; U+FFFD for each invalid byte
+  std::size_t format = 0;  ///< of call_begin: which format of a FormatSet the call is written in
   friend bool operator==(const StreamEvent&, const StreamEvent&) = default;
 };
 
@@ -78,10 +79,12 @@ class CallStream {
     arguments,  // written as JSON by the format
     argument,
   };
-  static Label label(Part part, std::size_t tool = 0) noexcept;
+  // At most 2^24 tools and 128 formats.
+  static Label label(Part part, std::size_t tool = 0, std::size_t format = 0) noexcept;
   static Part part_of(Label label) noexcept { return static_cast<Part>(label >> 32); }
   static bool is_in_call(Label label) noexcept { return part_of(label) >= Part::call; }
-  static std::size_t tool_of(Label label) noexcept { return label & 0xFFFF'FFFF; }
+  static std::size_t tool_of(Label label) noexcept { return label & 0xFF'FFFF; }
+  static std::size_t format_of(Label label) noexcept { return label >> 24 & 0xFF; }
 
   static core::Boxed<grammar::ByteLabels> labels_of(const ToolCallFSM& calls);
 
@@ -94,7 +97,7 @@ class CallStream {
   void take(char byte, Label label, Events& events);
   // Opens the part that the next byte must belong to, and closes parts that it cannot belong to.
   void settle(Events& events);
-  void begin_call(std::size_t tool, Events& events);
+  void begin_call(Label label, Events& events);
   void end_call(Events& events);
   void end_argument(Events& events);
   void enter(Part part, Events& events);
@@ -106,9 +109,9 @@ class CallStream {
   Part part_            = Part::none;
   text::StopFinder delimiters_;  // that end part_
   text::Utf8Stream characters_;  // of part_
-  bool in_call_      = false;
-  bool has_ended_    = false;
-  std::size_t tool_  = 0;
+  bool in_call_     = false;
+  bool has_ended_   = false;
+  std::size_t tool_ = 0, format_ = 0;
   std::size_t call_  = 0;  // its index in the answer
   std::size_t given_ = 0;  // its complete arguments
   std::string before_, argument_;

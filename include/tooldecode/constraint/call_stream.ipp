@@ -35,10 +35,13 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
       return std::find(marks.begin(), marks.end(), mark) != marks.end();
     };
     if (const auto tool = calls.tool_of(marks)) {
-      const Part part = has(formats::mark::arguments)  ? Part::arguments
-                        : has(formats::mark::argument) ? Part::argument
-                                                       : Part::call;
-      return label(part, *tool);
+      const Part part   = has(formats::mark::arguments)  ? Part::arguments
+                          : has(formats::mark::argument) ? Part::argument
+                                                         : Part::call;
+      const auto format = std::find_if(marks.begin(), marks.end(), [](std::uint32_t mark) {
+        return mark >= formats::mark::format_of_set && mark != formats::mark::calls;
+      });
+      return label(part, *tool, format == marks.end() ? 0 : *format - formats::mark::format_of_set);
     }
     return label(has(formats::mark::text)         ? Part::text
                  : has(formats::mark::text_value) ? Part::text_value
@@ -54,9 +57,9 @@ template <class Change>
 CallStream::Events CallStream::change(const Change& change) {
   // All members except the constraint; of the argument, which may be long, only the length.
   auto all = std::tie(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
-                      tool_, call_, given_, before_);
+                      tool_, format_, call_, given_, before_);
   std::tuple before(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
-                    tool_, call_, given_, before_);
+                    tool_, format_, call_, given_, before_);
   const std::size_t length = argument_.size();
   old_                     = length;
   ended_.clear();
@@ -122,7 +125,7 @@ TOOLDECODE_INLINE void CallStream::refuse(std::string_view why) const {
 TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) {
   const Part part = part_of(label);
   if (in_call_ && !(is_in_call(label) && tool_of(label) == tool_)) end_call(events);
-  if (is_in_call(label) && !in_call_) begin_call(tool_of(label), events);
+  if (is_in_call(label) && !in_call_) begin_call(label, events);
   if (part_ == Part::argument && part != part_) end_argument(events);
   enter(part, events);
   if (byte == control_open || byte == control_close) return;
@@ -161,25 +164,30 @@ TOOLDECODE_INLINE void CallStream::settle(Events& events) {
   }
   Label next = 0;
   if (!in_call_ && labels_->all_next([&](Label label) {
-        const bool is_same = next == 0 || tool_of(next) == tool_of(label);
-        next               = label;
+        const bool is_same =
+            next == 0 || (tool_of(next) == tool_of(label) && format_of(next) == format_of(label));
+        next = label;
         return is_in_call(label) && is_same;
       })) {
-    begin_call(tool_of(next), events);
+    begin_call(next, events);
   }
 }
 
-TOOLDECODE_INLINE void CallStream::begin_call(std::size_t tool, Events& events) {
+TOOLDECODE_INLINE void CallStream::begin_call(Label label, Events& events) {
   enter(Part::call, events);
   in_call_ = true;
-  tool_    = tool;
-  events.push_back({.kind = Kind::call_begin, .call = call_, .text = calls_.tools()[tool].name});
+  tool_    = tool_of(label);
+  format_  = format_of(label);
+  events.push_back({.kind   = Kind::call_begin,
+                    .call   = call_,
+                    .text   = calls_.tools()[tool_].name,
+                    .format = format_});
 }
 
 TOOLDECODE_INLINE void CallStream::end_call(Events& events) {
   if (part_ == Part::argument) end_argument(events);
   enter(Part::none, events);
-  if (calls_.shared_->format.reads_arguments()) {
+  if (calls_.shared_->format.member(format_).reads_arguments()) {
     add(Kind::arguments, given_ == 0 ? "{}" : "}", events);
   }
   events.push_back({.kind = Kind::call_end, .call = call_});
@@ -190,8 +198,8 @@ TOOLDECODE_INLINE void CallStream::end_call(Events& events) {
 }
 
 TOOLDECODE_INLINE void CallStream::end_argument(Events& events) {
-  const auto [key, value] =
-      calls_.shared_->format.read_argument(calls_.tools()[tool_], given_, before_, argument_);
+  const auto [key, value] = calls_.shared_->format.member(format_).read_argument(
+      calls_.tools()[tool_], given_, before_, argument_);
   std::string text = given_++ == 0 ? "{" : ", ";
   text::append_json_string(text, key);
   text += ": " + text::write_json(value);
@@ -241,8 +249,9 @@ TOOLDECODE_INLINE void CallStream::add(Kind kind, std::string_view text, Events&
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE CallStream::Label CallStream::label(Part part, std::size_t tool) noexcept {
-  return static_cast<Label>(part) << 32 | tool;
+TOOLDECODE_INLINE CallStream::Label CallStream::label(Part part, std::size_t tool,
+                                                      std::size_t format) noexcept {
+  return static_cast<Label>(part) << 32 | format << 24 | tool;
 }
 
 }  // namespace tooldecode

@@ -46,7 +46,9 @@ class CompiledTools {
     explicit Lock(CompiledTools& tools);
 
     [[nodiscard]] const std::shared_ptr<mask::SharedStates>& states() const noexcept;
-    [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
+    /// \param format  the format of the part, by its index in a FormatSet
+    [[nodiscard]] Link link(std::size_t format, std::size_t index,
+                            const std::shared_ptr<const Tool>& tool,
                             const Grammar::MakePart& make) const;
 
    private:
@@ -64,9 +66,12 @@ class CompiledTools {
   ChoiceOptions options_;
   mutable std::mutex mutex_;  // guards the following
   std::shared_ptr<mask::SharedStates> states_;
-  // Owned, so that no other tool gets the address of one.
-  std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
-  std::vector<Link> latest_;  // by index in the latest set, because most sets are alike
+  struct Parts {
+    // Owned, so that no other tool gets the address of one.
+    std::unordered_map<std::shared_ptr<const Tool>, Link> tools;
+    std::vector<Link> latest;  // by index in the latest set, because most sets are alike
+  };
+  std::vector<Parts> parts_{1};  // by format
   std::uint32_t next_number_    = 0;
   std::size_t max_before_sweep_ = 1024;
 };
@@ -94,8 +99,9 @@ TOOLDECODE_INLINE ToolCallFSM CompiledTools::machine(const std::shared_ptr<const
   const Lock lock(*this);
   ToolCallFSM::Parts parts{{}, lock.states(), {}};
   parts.numbers.reserve(tools->size());
-  const auto part = [&](std::uint32_t index, const Grammar::MakePart& make) {
-    const auto tool = lock.link(index, tools->share(index), make);
+  const auto part = [&](std::uint32_t number, const Grammar::MakePart& make) {
+    const std::size_t index = number % tools->size();
+    const auto tool         = lock.link(number / tools->size(), index, tools->share(index), make);
     parts.numbers.emplace_back(tool.number, index);
     return tool.node;
   };
@@ -122,7 +128,7 @@ TOOLDECODE_INLINE std::size_t size_of(const CompiledTools& compiled) {
 
 TOOLDECODE_INLINE std::size_t CompiledTools::size() const {
   const std::lock_guard lock(mutex_);
-  return tools_.size();
+  return parts_[0].tools.size();
 }
 
 TOOLDECODE_INLINE CompiledTools::Lock::Lock(CompiledTools& tools)
@@ -130,27 +136,39 @@ TOOLDECODE_INLINE CompiledTools::Lock::Lock(CompiledTools& tools)
   auto states = tools_.cache_.states();
   if (tools_.states_ != states) {
     tools_.states_ = std::move(states);
-    tools_.tools_.clear(), tools_.latest_.clear();
+    tools_.parts_.assign(1, {});
     tools_.next_number_ = 0;
   }
-  if (tools_.tools_.size() < tools_.max_before_sweep_) return;
-  tools_.latest_.clear();
-  std::erase_if(tools_.tools_, [](const auto& entry) { return entry.first.use_count() == 1; });
-  tools_.max_before_sweep_ = 1024 + 2 * tools_.tools_.size();
+  if (tools_.parts_[0].tools.size() < tools_.max_before_sweep_) return;
+  const auto owners = [&](const std::shared_ptr<const Tool>& tool) {
+    return std::ranges::count_if(tools_.parts_,
+                                 [&](const Parts& one) { return one.tools.contains(tool); });
+  };
+  std::vector<std::shared_ptr<const Tool>> unused;
+  for (const auto& [tool, link] : tools_.parts_[0].tools) {
+    if (tool.use_count() == owners(tool)) unused.push_back(tool);
+  }
+  for (Parts& one : tools_.parts_) {
+    one.latest.clear();
+    for (const auto& tool : unused) one.tools.erase(tool);
+  }
+  tools_.max_before_sweep_ = 1024 + 2 * tools_.parts_[0].tools.size();
 }
 
 TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
-    std::uint32_t index, const std::shared_ptr<const Tool>& tool,
+    std::size_t format, std::size_t index, const std::shared_ptr<const Tool>& tool,
     const Grammar::MakePart& make) const {
-  if (tools_.latest_.size() <= index) tools_.latest_.resize(index + std::size_t{1});
-  Link& latest = tools_.latest_[index];
+  if (tools_.parts_.size() <= format) tools_.parts_.resize(format + 1);
+  Parts& parts = tools_.parts_[format];
+  if (parts.latest.size() <= index) parts.latest.resize(index + 1);
+  Link& latest = parts.latest[index];
   if (latest.tool == tool.get()) return latest;
-  auto known = tools_.tools_.find(tool);
-  if (known == tools_.tools_.end()) {
+  auto known = parts.tools.find(tool);
+  if (known == parts.tools.end()) {
     Grammar grammar;
     const NodeId root = grammar.tagged(tools_.next_number_, make(grammar));
     const auto node   = tools_.states_->automaton().compile(grammar, root);
-    known = tools_.tools_.emplace(tool, Link{tool.get(), tools_.next_number_++, node}).first;
+    known = parts.tools.emplace(tool, Link{tool.get(), tools_.next_number_++, node}).first;
   }
   return latest = known->second;
 }

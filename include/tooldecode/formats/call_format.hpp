@@ -247,6 +247,11 @@ class AnyFormat {
     return held_->parts(grammar, tools, chosen, options);
   }
   [[nodiscard]] std::vector<std::string> ends_reasoning() const { return held_->ends_reasoning(); }
+  /// A format of a FormatSet; of any other format, the format itself.
+  [[nodiscard]] const AnyFormat& member(std::size_t index) const {
+    const std::span<const AnyFormat> all = held_->members();
+    return all.empty() ? *this : all[index];
+  }
   [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools) const {
     return held_->write(calls, tools);
   }
@@ -286,6 +291,7 @@ class AnyFormat {
                                                                 std::span<const std::size_t>,
                                                                 const ChoiceOptions&) const   = 0;
     [[nodiscard]] virtual std::vector<std::string> ends_reasoning() const                     = 0;
+    [[nodiscard]] virtual std::span<const AnyFormat> members() const                          = 0;
     [[nodiscard]] virtual std::string write(std::span<const ToolCall>, const ToolSet&) const  = 0;
     [[nodiscard]] virtual std::vector<ToolCall> parse(std::string_view, const ToolSet&) const = 0;
     [[nodiscard]] virtual Argument read_argument(const Tool&, std::size_t, std::string_view,
@@ -305,6 +311,9 @@ class AnyFormat {
     tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
                                           std::span<const std::size_t> chosen,
                                           const ChoiceOptions& options) const override {
+      if constexpr (requires { format.members(); }) {
+        return format.parts(grammar, tools, chosen, options);
+      }
       tooldecode::detail::AnswerParts parts{
           .openings       = format.openings(grammar, tools, chosen, options),
           .ends_reasoning = ends_reasoning()};
@@ -322,6 +331,10 @@ class AnyFormat {
       } else {
         return {};
       }
+    }
+    std::span<const AnyFormat> members() const override {
+      if constexpr (requires { format.members(); }) return format.members();
+      return {};
     }
     std::string write(std::span<const ToolCall> calls, const ToolSet& tools) const override {
       if constexpr (requires { format.write(calls, tools); }) {

@@ -74,13 +74,14 @@ class AnswerBuilder {
     if (value_) {
       ways = {*value_};
       append_tagged_calls(ways);
-    } else if (parts_.texts) {
-      ways = {parts_.texts->silent};
-      if (has_tools_) {
-        ways.push_back(grammar_.sequence({parts_.texts->before, parts_.openings.front().calls}));
-      }
     } else {
-      append_text(ways, not_first);
+      if (parts_.texts) {
+        ways = {parts_.texts->silent};
+        if (has_tools_) {
+          ways.push_back(grammar_.sequence({parts_.texts->before, parts_.openings.front().calls}));
+        }
+      }
+      if (!parts_.texts || parts_.openings.size() > 1) append_text(ways, not_first);
     }
     return grammar_.choice(std::move(ways));
   }
@@ -116,6 +117,7 @@ class AnswerBuilder {
   [[nodiscard]] formats::FreeText text_beside() const {
     formats::FreeText text{.barred = parts_.barred};
     for (const CallOpening& opening : parts_.openings) {
+      if (opening.delimiter.empty()) continue;  // `texts` has what precedes these calls
       if (opening.only_at_start) {
         if (opening.longer.empty()) text.not_first.push_back(opening.delimiter);
         text.not_first.insert(text.not_first.end(), opening.longer.begin(), opening.longer.end());
@@ -191,6 +193,7 @@ class AnswerBuilder {
     if (is_framed()) append_framed(ways);
     if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
+      if (opening.delimiter.empty()) continue;
       if (!opening.longer.empty()) {  // only what follows the delimiter makes it a call
         ways.push_back(grammar_.sequence({opening.only_at_start ? space_ : silent,
                                           grammar_.literal(opening.delimiter), opening.calls}));

@@ -28,9 +28,10 @@ namespace tooldecode::formats {
 /// \par Errors      Error{invalid_option} for a format of a type that is not the library's
 [[nodiscard]] std::string format_text(const NamedFormat& format);
 
-/// The format that a text means: a description if it begins with a brace, else a name.
+/// The format that a text means: a description if it begins with a brace, else one name or several
+/// as in format_set.
 ///
-/// \par Errors      as read_format and format_named
+/// \par Errors      as read_format and format_set
 [[nodiscard]] NamedFormat find_format(std::string_view name_or_description);
 
 }  // namespace tooldecode::formats

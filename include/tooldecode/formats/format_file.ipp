@@ -19,6 +19,7 @@
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/format_file.hpp>
+#include <tooldecode/formats/format_set.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/harmony_call.hpp>
 #include <tooldecode/formats/json_call.hpp>
@@ -110,6 +111,7 @@ void each_field(T& f, auto&& visit) {
   visit("before_end", f.before_end);
   visit("response", f.response);
   visit("fences", f.fences);
+  visit("only_fences", f.only_fences);
   visit("call_type", f.call_type);
 }
 
@@ -379,7 +381,7 @@ TOOLDECODE_INLINE std::string format_text(const NamedFormat& format) {
 
 TOOLDECODE_INLINE NamedFormat find_format(std::string_view name_or_description) {
   const bool is_file = trimmed(name_or_description).starts_with('{');
-  return is_file ? read_format(name_or_description) : format_named(name_or_description);
+  return is_file ? read_format(name_or_description) : format_set(name_or_description);
 }
 
 }  // namespace tooldecode::formats

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,28 +54,12 @@ struct HarmonyCall {
                                                          const ChoiceOptions& options);
 
   /// Messages without a recipient.
-  [[nodiscard]] static AnswerTexts texts(Grammar& grammar);
-
- private:
-  static constexpr const char* delimiters[] = {"<|start|>",   "<|channel|>", "<|constrain|>",
-                                               "<|message|>", "<|end|>",     "<|call|>",
-                                               "<|return|>"};
-
-  static std::vector<std::string> text_of_delimiters();
-  static bool is_at_delimiter(const text::ValueReader& reader);
-
-  static void refuse(const Tool& tool);
-
-  static NodeId optional_space(Grammar& grammar) { return grammar.optional(grammar.literal(" ")); }
-  static NodeId any_channel(Grammar& grammar);
-  // The end of a header: an optional type, then the message delimiter.
-  static NodeId type_of(Grammar& grammar, NodeId type);
-  static NodeId type_of_json(Grammar& grammar) { return type_of(grammar, grammar.literal("json")); }
-  static NodeId any_type(Grammar& grammar);
-
-  // Reads up to a message and returns its recipient.
-  static std::optional<std::string_view> parse_header(text::ValueReader& reader, bool is_first);
-  static std::string_view word(text::ValueReader& reader);
+  ///
+  /// \param beside  what else text does not hold, and what an answer without a header does not begin
+  ///                with
+  [[nodiscard]] static AnswerTexts texts(Grammar& grammar, formats::FreeText beside = {});
+  /// All delimiters.
+  [[nodiscard]] static std::vector<std::string> text_of_delimiters();
 };
 static_assert(CallFormat<HarmonyCall>);
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +63,7 @@ struct JsonCall {
   /// it is an object that begins with a tool's name in one of the usual layouts, and text
   /// otherwise. A fence with an empty `begin` applies to the answer's first object only.
   std::vector<formats::CallFence> fences{};
+  bool only_fences = false;  ///< where text may be, only `fences` open calls
   /// The value of the key `type`, which models may write before the name; `parse` drops it. If
   /// empty, calls have no type.
   std::string call_type{};
@@ -134,18 +134,10 @@ struct JsonCall {
                                                   const ChoiceOptions& options) const;
 
  private:
-  // White space in a fence, in bytes: a line end and an indent of eleven levels.
-  static constexpr std::uint32_t fence_whitespace = 23;
   // The openings without `begin`, for answers that may be text.
   void append_fences(std::vector<CallOpening>& openings, Grammar& grammar, const ToolSet& tools,
                      const std::vector<std::pair<std::string, NodeId>>& named,
                      const ChoiceOptions& options) const;
-  // The first fence in a text, and its position.
-  [[nodiscard]] std::optional<std::pair<std::size_t, const formats::CallFence*>> find_fence(
-      std::string_view text, const ToolSet& tools) const;
-  // The beginnings of a tool's call in a fence, one for each layout; the name is JSON.
-  [[nodiscard]] std::vector<std::string> beginnings(const formats::CallFence& fence,
-                                                    std::string_view name_text) const;
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;

@@ -27,6 +27,49 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
+namespace tooldecode::detail {
+
+// White space in a fence, in bytes: a line end and an indent of eleven levels.
+inline constexpr std::uint32_t fence_whitespace = 23;
+
+// The beginnings of a tool's call in a fence, one for each layout; the name is JSON.
+TOOLDECODE_INLINE std::vector<std::string> beginnings(const JsonCall& format,
+                                                      const formats::CallFence& fence,
+                                                      std::string_view name_text) {
+  std::vector<std::string> result;
+  for (const auto& [space, colon] : std::array<std::pair<std::string_view, std::string_view>, 4>{
+           {{"", ":"}, {"", ": "}, {"\n  ", ": "}, {"\n    ", ": "}}}) {
+    std::string beginning = fence.begin + '{';
+    beginning.append(space).append('"' + format.name + '"').append(colon).append(name_text);
+    result.push_back(std::move(beginning));
+  }
+  return result;
+}
+
+// The first fence in a text, and its position.
+TOOLDECODE_INLINE std::optional<std::pair<std::size_t, const formats::CallFence*>> find_fence(
+    const JsonCall& format, std::string_view text, const ToolSet& tools) {
+  std::optional<std::pair<std::size_t, const formats::CallFence*>> first;
+  const std::size_t start = formats::leading_space(text);
+  for (const formats::CallFence& fence : format.fences) {
+    for (std::size_t at = fence.begin.empty() ? start : text.find(fence.begin);
+         at != std::string_view::npos && (!first || at < first->first);
+         at = fence.begin.empty() ? text.npos : text.find(fence.begin, at + 1)) {
+      const bool is_call = std::ranges::any_of(tools, [&](const Tool& tool) {
+        std::string spelled;
+        text::append_json_string(spelled, tool.name);
+        return std::ranges::any_of(
+            beginnings(format, fence, spelled),
+            [&](const std::string& beginning) { return text.substr(at).starts_with(beginning); });
+      });
+      if (is_call) first = {at, &fence};
+    }
+  }
+  return first;
+}
+
+}  // namespace tooldecode::detail
+
 namespace tooldecode {
 
 TOOLDECODE_INLINE JsonCall JsonCall::qwen_2_5() {
@@ -132,44 +175,12 @@ TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) c
   return text;
 }
 
-TOOLDECODE_INLINE std::vector<std::string> JsonCall::beginnings(const formats::CallFence& fence,
-                                                                std::string_view name_text) const {
-  std::vector<std::string> result;
-  for (const auto& [space, colon] : std::array<std::pair<std::string_view, std::string_view>, 4>{
-           {{"", ":"}, {"", ": "}, {"\n  ", ": "}, {"\n    ", ": "}}}) {
-    std::string beginning = fence.begin + '{';
-    beginning.append(space).append('"' + name + '"').append(colon).append(name_text);
-    result.push_back(std::move(beginning));
-  }
-  return result;
-}
-
-TOOLDECODE_INLINE std::optional<std::pair<std::size_t, const formats::CallFence*>>
-JsonCall::find_fence(std::string_view text, const ToolSet& tools) const {
-  std::optional<std::pair<std::size_t, const formats::CallFence*>> first;
-  const std::size_t start = formats::leading_space(text);
-  for (const formats::CallFence& fence : fences) {
-    for (std::size_t at = fence.begin.empty() ? start : text.find(fence.begin);
-         at != std::string_view::npos && (!first || at < first->first);
-         at = fence.begin.empty() ? text.npos : text.find(fence.begin, at + 1)) {
-      const bool is_call = std::ranges::any_of(tools, [&](const Tool& tool) {
-        std::string spelled;
-        text::append_json_string(spelled, tool.name);
-        return std::ranges::any_of(beginnings(fence, spelled), [&](const std::string& beginning) {
-          return text.substr(at).starts_with(beginning);
-        });
-      });
-      if (is_call) first = {at, &fence};
-    }
-  }
-  return first;
-}
-
 TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
                                                         const ToolSet& tools) const {
   std::vector<ToolCall> calls;
   text::ValueReader reader = formats::call_reader(text);
-  if (const auto fence = find_fence(text.substr(0, text.find(begin)), tools)) {
+  const auto before_begin  = only_fences ? text : text.substr(0, text.find(begin));
+  if (const auto fence = detail::find_fence(*this, before_begin, tools)) {
     reader.skip(fence->first);
     for (; !reader.at_end(); reader.skip_space()) {
       reader.expect(fence->second->begin);
@@ -178,6 +189,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> JsonCall::parse(std::string_view text,
     }
     return calls;
   }
+  if (only_fences) return calls;
   if (begin.empty()) {
     reader.skip_space();
     if (!reader.rest().starts_with(trigger())) return calls;
@@ -206,17 +218,22 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
                                                               const ChoiceOptions& given) const {
   // Models choose the layout of calls in fences and between the usual delimiters. Where calls are
   // not allowed, text must not hold one.
-  const bool has_fences =
-      !fences.empty() && !given.text_schema &&
-      (given.choice == ToolChoice::automatic || given.choice == ToolChoice::none);
-  ChoiceOptions options = given;
-  if (has_fences) options.whitespace = std::max(given.whitespace, fence_whitespace);
+  const bool may_be_text = !given.text_schema && (given.choice == ToolChoice::automatic ||
+                                                  given.choice == ToolChoice::none);
+  const bool has_fences  = may_be_text && !fences.empty();
+  ChoiceOptions options  = given;
+  if (has_fences) options.whitespace = std::max(given.whitespace, detail::fence_whitespace);
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   const NodeId space = text.space();
   // With whitespace 0, the separators of the delimiters replace optional white space.
-  const bool exact  = options.whitespace == 0;
-  const NodeId gap  = exact ? grammar.literal(separator) : space;
-  const auto named  = names(grammar, tools, chosen, options);
+  const bool exact = options.whitespace == 0;
+  const NodeId gap = exact ? grammar.literal(separator) : space;
+  const auto named = names(grammar, tools, chosen, options);
+  if (only_fences && may_be_text) {
+    std::vector<CallOpening> result;
+    append_fences(result, grammar, tools, named, options);
+    return result;
+  }
   const NodeId body = grammar.sequence({space, before_name(grammar, options), grammar.trie(named)});
   const NodeId whole = grammar.sequence({grammar.literal("{"), body});
   // What the format writes, with optional white space around it.
@@ -282,13 +299,13 @@ TOOLDECODE_INLINE void JsonCall::append_fences(
     for (const Tool& tool : tools) {
       std::string spelled;
       text::append_json_string(spelled, tool.name);
-      for (std::string& beginning : beginnings(fence, spelled))
+      for (std::string& beginning : detail::beginnings(*this, fence, spelled))
         opening.longer.push_back(std::move(beginning));
     }
     std::vector<std::pair<std::string, NodeId>> ways;
     for (const auto& [spelled, rest] : named) {
       const NodeId call = grammar.tagged(CallGrammar::tool_mode, rest);
-      for (const std::string& beginning : beginnings(fence, spelled))
+      for (const std::string& beginning : detail::beginnings(*this, fence, spelled))
         ways.emplace_back(beginning.substr(opening.delimiter.size()), call);
     }
     if (!ways.empty()) {

@@ -248,8 +248,11 @@ class Grammar {
   /// A part, tagged with its number; comes from the grammar's source of parts if there is one.
   template <std::invocable<Grammar&> Make>
   [[nodiscard]] NodeId part(std::uint32_t number, const Make& make) {
-    return parts_ ? linked(parts_(number, std::cref(make))) : tagged(number, make(*this));
+    return parts_ ? linked(parts_(number + first_part_, std::cref(make)))
+                  : tagged(number, make(*this));
   }
+  /// What the source of parts adds to their numbers from here on: several formats share a source.
+  void number_parts_from(std::uint32_t first) noexcept { first_part_ = first; }
   /// A node that `define` defines later; matches nothing until then.
   [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }
   void define(NodeId reserved, NodeId body);
@@ -342,6 +345,7 @@ class Grammar {
   std::vector<Node> nodes_;
   NodeId root_ = none;
   PartSource parts_;
+  std::uint32_t first_part_ = 0;
   std::optional<Origin> origin_;
 };
 
