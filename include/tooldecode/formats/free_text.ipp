@@ -83,8 +83,8 @@ TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) 
   const auto compiled       = [](const std::string& whole) {
     return text::utf8_lexeme(text::compile_whole_pattern(whole));
   };
-  const text::Dfa space = compiled(pattern);
-  const auto dead       = text::Dfa::dead;
+  static const text::Dfa space = compiled(pattern);
+  const auto dead              = text::Dfa::dead;
   if (std::ranges::any_of(texts, [&](const std::string& text) {
         return text.empty() || space.next(0, static_cast<std::uint8_t>(text.front())) != dead;
       })) {
