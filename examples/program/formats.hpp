@@ -52,7 +52,7 @@ inline const Format& format_named(const std::string& name) {
   }
 }
 
-/// Refuses a --format that names no format, so that no model is loaded in vain.
+/// Refuses a --format that names no format, before a model is loaded.
 inline void check_format(const std::string& name) {
   if (!name.empty() && name != automatic_format) static_cast<void>(format_named(name));
 }

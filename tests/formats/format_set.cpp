@@ -19,6 +19,7 @@
 #include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -214,6 +215,11 @@ TEST_CASE("FormatSet accepts a fenced call, a bare call and text with other JSON
   CHECK(calls.parse(other).empty());
   CHECK_FALSE(set.format.find<FormatSet>()->find_member(other, tools));
   CHECK(streamed(calls, other).text == other);
+  // Where an answer ends, what looked like the beginning of a call is text.
+  for (const std::string end :
+       {"See\n```json\n{", "See\n```json\n{\n  \"name\": \"ge", "{", "{ }"}) {
+    CHECK(streamed(calls, end).text == end);
+  }
   // A call with a wrong argument is not text.
   for (const std::string before : {"```json\n", "", "<tool_call>\n"}) {
     CHECK_FALSE(calls.advance_bytes(calls.initial(),
@@ -258,6 +264,8 @@ TEST_CASE("FormatSet with random texts accepts what its formats' own machines ac
         const std::string pieces[]{text.substr(0, cut), text.substr(cut)};
         const SetAnswer stream = streamed(calls, pieces);
         if (stream.calls != parsed) FAIL("the stream has other calls");
+        if (parsed.empty() && text::is_utf8(text) && stream.text != text)
+          FAIL("the stream has the text " << stream.text);
         if (!parsed.empty() && stream.format != set.find_member(text, tools)) {
           const auto& other = set.members()[*stream.format];
           CHECK(other.parse(text, tools) == parsed);  // the text is a call in both formats

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 #include <support/accepts.hpp>
@@ -179,4 +181,22 @@ TEST_CASE("without_reasoning replaces a reasoning block by blanks of the same le
         std::string(8, ' ') + "[T]");
   CHECK(formats::trimmed(" \n a b\n") == "a b");
   CHECK(formats::trimmed("\n").empty());
+}
+
+TEST_CASE("free_text with a beginning accepts what whole texts may have behind it") {
+  const FreeText whole{.without = {"```json\n{\"a\"", "<call>"}, .not_first = {"no"}};
+  std::mt19937 random(5);
+  const std::string letters = "`json\n{\"a<cl>";
+  for (const std::string begun : {"```json\n{", "n", "<ca", "x", "<call>"}) {
+    FreeText rest           = whole;
+    rest.begun              = begun;
+    const text::Dfa of_all  = *free_text(whole);
+    const text::Dfa of_rest = *free_text(rest);
+    for (int i = 0; i < 2000; ++i) {
+      std::string text;
+      for (auto n = random() % 9; n > 0; --n) text += letters[random() % letters.size()];
+      CAPTURE(begun, text);
+      REQUIRE(accepts(of_rest, text) == accepts(of_all, begun + text));
+    }
+  }
 }

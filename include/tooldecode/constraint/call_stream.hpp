@@ -74,6 +74,7 @@ class CallStream {
     none,
     text,
     text_value,
+    more_text,
     reasoning,
     call,
     arguments,  // written as JSON by the format

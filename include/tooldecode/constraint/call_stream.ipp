@@ -45,6 +45,7 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
     }
     return label(has(formats::mark::text)         ? Part::text
                  : has(formats::mark::text_value) ? Part::text_value
+                 : has(formats::mark::more_text)  ? Part::more_text
                  : has(formats::mark::reasoning)  ? Part::reasoning
                                                   : Part::none);
   };
@@ -100,6 +101,8 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
     const bool is_whole =
         labels_->finish([&](char byte, Label label) { take(byte, label, events); });
     if (in_call_ && is_whole) end_call(events);
+    // A whole answer may end behind a delimiter only if that is text.
+    enter(part_ == Part::text && is_whole ? Part::more_text : Part::none, events);
     enter(Part::none, events);
     events.push_back({.kind = Kind::answer_end, .call = call_});
   });
@@ -133,8 +136,9 @@ TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) 
     case Part::none:
       break;
     case Part::text:
+    case Part::more_text:
     case Part::reasoning:
-      add(part == Part::text ? Kind::text : Kind::reasoning,
+      add(part == Part::reasoning ? Kind::reasoning : Kind::text,
           characters_.push(delimiters_.push({&byte, 1})), events);
       break;
     case Part::text_value:
@@ -214,10 +218,14 @@ TOOLDECODE_INLINE void CallStream::enter(Part part, Events& events) {
   if (part == part_) return;
   switch (part_) {
     case Part::text:
+    case Part::more_text:
     case Part::reasoning: {
       std::string rest = characters_.push(delimiters_.finish());
+      if (part == Part::more_text && delimiters_.found() != nullptr) {
+        rest += characters_.push(*delimiters_.found());
+      }
       rest += characters_.finish();
-      add(part_ == Part::text ? Kind::text : Kind::reasoning, rest, events);
+      add(part_ == Part::reasoning ? Kind::reasoning : Kind::text, rest, events);
       break;
     }
     case Part::text_value:
@@ -231,7 +239,12 @@ TOOLDECODE_INLINE void CallStream::enter(Part part, Events& events) {
   }
   part_            = part;
   const auto& ends = calls_.shared_->reading;
-  if (part == Part::text) delimiters_ = text::StopFinder(ends.text_ends);
+  if (part == Part::text) {
+    auto all = ends.text_ends;
+    all.insert(all.end(), ends.turn_ends.begin(), ends.turn_ends.end());
+    delimiters_ = text::StopFinder(std::move(all));
+  }
+  if (part == Part::more_text) delimiters_ = text::StopFinder(ends.text_ends);
   if (part == Part::reasoning) delimiters_ = text::StopFinder(ends.reasoning_ends);
 }
 

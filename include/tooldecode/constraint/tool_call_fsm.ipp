@@ -60,7 +60,7 @@ TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
       Shared{std::move(tools),
              std::move(parts.numbers),
                             {std::move(parts.grammar.openings), std::move(parts.grammar.text_ends),
-                             std::move(parts.grammar.reasoning_ends)},
+                             std::move(parts.grammar.turn_ends), std::move(parts.grammar.reasoning_ends)},
              std::move(format),
              std::move(built)});
 }

@@ -29,7 +29,7 @@ struct ToolCallFSM::Shared {
   struct Reading {
     std::optional<std::vector<std::string>> openings;  // every text with calls begins with one of
                                                        // them
-    std::vector<std::string> text_ends, reasoning_ends;
+    std::vector<std::string> text_ends, turn_ends, reasoning_ends;
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {
       if (!openings) return true;

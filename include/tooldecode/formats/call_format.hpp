@@ -77,6 +77,7 @@ struct CallGrammar {
   /// The delimiters that open calls, where `text_schema` replaces free text.
   std::optional<std::vector<std::string>> openings{};
   std::vector<std::string> text_ends{};       ///< delimiters at the end of marked text
+  std::vector<std::string> turn_ends{};       ///< the same, but text may go on behind them
   std::vector<std::string> reasoning_ends{};  ///< delimiters at the end of marked reasoning
 };
 

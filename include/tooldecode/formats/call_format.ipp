@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/value_reader.hpp>
@@ -62,7 +64,8 @@ class AnswerBuilder {
         has_tools_(has_tools),
         is_forced_(has_tools && options.choice != ToolChoice::automatic),
         space_(grammar_.lexeme(text::any_whitespace(), {0, 2})),
-        beside_(text_beside()) {
+        beside_(text_beside()),
+        common_(common_text()) {
     if (options.text_schema && !is_forced_) use_schema(options);
   }
 
@@ -137,6 +140,35 @@ class AnswerBuilder {
     }
     return text;
   }
+  // The text beside calls that is the same for all tools, where text with the delimiter of an
+  // opening that needs more to be a call can be read apart: masks of it are then shared by all
+  // tools. Otherwise `beside_`.
+  [[nodiscard]] formats::FreeText common_text() const {
+    formats::FreeText text = beside_;
+    if (is_framed() || parts_.texts || !parts_.barred.empty()) return text;
+    for (const CallOpening& opening : parts_.openings) {
+      if (opening.longer.empty()) continue;
+      if (is_across(opening)) return beside_;
+      auto& held = opening.only_at_start ? text.not_first : text.without;
+      for (const std::string& longer : opening.longer) std::erase(held, longer);
+      held.push_back(opening.delimiter);
+    }
+    return text;
+  }
+  // Whether a text that is excluded may begin before the opening's delimiter and end in it or
+  // behind it.
+  [[nodiscard]] bool is_across(const CallOpening& opening) const {
+    const std::string& delimiter = opening.delimiter;
+    return std::ranges::any_of(beside_.without, [&](const std::string& excluded) {
+      for (std::size_t at = 1; at < excluded.size(); ++at) {
+        const std::string_view rest = std::string_view(excluded).substr(at);
+        if (!rest.starts_with(delimiter) && !delimiter.starts_with(rest)) continue;
+        const bool is_space = formats::leading_space(excluded) >= at;
+        if (!opening.only_at_start || is_space) return true;
+      }
+      return false;
+    });
+  }
   [[nodiscard]] bool is_framed() const { return !parts_.frame.begin.empty(); }
   // The delimiters of text around no text.
   [[nodiscard]] NodeId empty_frame() {
@@ -186,27 +218,77 @@ class AnswerBuilder {
   }
   // Free text, and calls in it or after it.
   void append_text(std::vector<NodeId>& ways, const std::string& not_first) {
-    formats::FreeText text = beside_;
+    const bool is_common   = common_ != beside_;
+    formats::FreeText text = common_;
     if (!not_first.empty()) text.not_first.push_back(not_first);
-    const NodeId silent = free_text(text);
-    ways.push_back(silent);
+    append_text(ways, text, formats::mark::text, is_common);
     if (is_framed()) append_framed(ways);
-    if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
-      if (opening.delimiter.empty()) continue;
-      if (!opening.longer.empty()) {  // only what follows the delimiter makes it a call
-        ways.push_back(grammar_.sequence({opening.only_at_start ? space_ : silent,
-                                          grammar_.literal(opening.delimiter), opening.calls}));
-      } else if (opening.only_at_start) {
+      if (!opening.only_at_start || opening.delimiter.empty()) continue;
+      if (is_common && !opening.longer.empty()) {
+        std::vector<NodeId> more;
+        append_text(more, text_behind(opening, not_first), formats::mark::more_text, false);
+        const NodeId begun = grammar_.lexeme(
+            std::make_shared<const text::Dfa>(formats::behind_space({opening.delimiter})));
         ways.push_back(grammar_.sequence(
-            {space_, formats::delimiter(grammar_, opening.delimiter), in_calls(opening.calls)}));
-      } else if (!is_framed() || !parts_.frame.end.empty()) {  // otherwise the frame identifies
-                                                               // text
-        formats::FreeText before = text;
-        before.until             = formats::delimiter_spellings(opening.delimiter);
-        for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
+            {grammar_.tagged(formats::mark::text, begun), grammar_.choice(std::move(more))}));
+      }
+      if (!has_tools_) continue;
+      ways.push_back(
+          opening.longer.empty()
+              ? grammar_.sequence({space_, formats::delimiter(grammar_, opening.delimiter),
+                                   in_calls(opening.calls)})
+              : grammar_.sequence({space_, grammar_.literal(opening.delimiter), opening.calls}));
+    }
+  }
+  // Text behind the delimiter of an opening that is no call there.
+  [[nodiscard]] formats::FreeText text_behind(const CallOpening& opening,
+                                              const std::string& not_first) const {
+    formats::FreeText text = beside_;
+    text.begun             = opening.delimiter;
+    if (!opening.only_at_start) {
+      text.not_first.clear();
+    } else if (!not_first.empty()) {
+      text.not_first.push_back(not_first);
+    }
+    return text;
+  }
+  // A text to the end of the answer, or up to calls that may open anywhere.
+  //
+  // \param is_common  the text ends at each delimiter, whether a call follows or more text
+  void append_text(std::vector<NodeId>& ways, const formats::FreeText& text, std::uint32_t mark,
+                   bool is_common) {
+    const auto marked = [&](const formats::FreeText& one) {
+      return grammar_.tagged(mark, grammar_.lexeme(formats::free_text(one)));
+    };
+    const auto up_to = [&](std::vector<std::string> ends) {
+      formats::FreeText before = text;
+      before.until             = std::move(ends);
+      for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
+      return before;
+    };
+    const NodeId silent = marked(text);
+    ways.push_back(silent);
+    for (const CallOpening& opening : parts_.openings) {
+      if (opening.delimiter.empty() || opening.only_at_start) continue;
+      if (!opening.longer.empty()) {  // only what follows the delimiter makes it a call
+        if (is_common) {
+          result_.turn_ends.push_back(opening.delimiter);
+          std::vector<NodeId> next;
+          if (has_tools_) next.push_back(opening.calls);
+          append_text(next, text_behind(opening, ""), formats::mark::more_text, false);
+          ways.push_back(grammar_.sequence(
+              {marked(up_to({opening.delimiter})), grammar_.choice(std::move(next))}));
+        } else if (has_tools_) {
+          ways.push_back(
+              grammar_.sequence({silent, grammar_.literal(opening.delimiter), opening.calls}));
+        }
+      } else if (has_tools_ && (!is_framed() || !parts_.frame.end.empty())) {  // otherwise the
+                                                                               // frame identifies
+                                                                               // text
+        const formats::FreeText before = up_to(formats::delimiter_spellings(opening.delimiter));
         result_.text_ends.insert(result_.text_ends.end(), before.until.begin(), before.until.end());
-        ways.push_back(grammar_.sequence({free_text(before), in_calls(opening.calls)}));
+        ways.push_back(grammar_.sequence({marked(before), in_calls(opening.calls)}));
       }
     }
   }
@@ -229,6 +311,7 @@ class AnswerBuilder {
   bool is_forced_;
   NodeId space_;
   formats::FreeText beside_;
+  formats::FreeText common_;
   std::optional<NodeId> value_;  // the value that replaces free text
 };
 

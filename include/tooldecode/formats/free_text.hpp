@@ -37,6 +37,7 @@ struct FreeText {
   std::vector<std::string> not_first{};  ///< does not begin with one of these, even after white
                                          ///< space
   std::string barred{};                  ///< holds no match of this pattern
+  std::string begun{};                   ///< this precedes it and counts as a part of it
   auto operator<=>(const FreeText&) const = default;
 };
 
@@ -52,7 +53,7 @@ text::Dfa text_between(const FreeText& text);
 /// \par Complexity  O(bytes of the texts x 256), unless one begins with white space
 text::Dfa behind_space(const std::vector<std::string>& texts);
 
-/// Free text as a lexeme. Up to 256 lexemes are cached for the whole process.
+/// Free text as a lexeme. Up to 256 lexemes without `begun` are cached for the whole process.
 ///
 /// \par Complexity  O(bytes of the delimiters x 256), or O(log) where the text is in the cache
 text::DfaPointer free_text(const FreeText& text);

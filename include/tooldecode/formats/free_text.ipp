@@ -83,8 +83,8 @@ TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) 
   const auto compiled       = [](const std::string& whole) {
     return text::utf8_lexeme(text::compile_whole_pattern(whole));
   };
-  const text::Dfa space = compiled(pattern);
-  const auto dead       = text::Dfa::dead;
+  static const text::Dfa space = compiled(pattern);
+  const auto dead              = text::Dfa::dead;
   if (std::ranges::any_of(texts, [&](const std::string& text) {
         return text.empty() || space.next(0, static_cast<std::uint8_t>(text.front())) != dead;
       })) {
@@ -119,6 +119,29 @@ TOOLDECODE_INLINE text::Dfa behind_space(const std::vector<std::string>& texts) 
   return text::Dfa(rows);
 }
 
+// What may follow a beginning; nothing where the beginning is not allowed.
+TOOLDECODE_INLINE text::Dfa behind(const text::Dfa& whole, std::string_view beginning) {
+  text::Dfa::State first = 0;
+  for (const char c : beginning) {
+    if (first != text::Dfa::dead) first = whole.next(first, static_cast<std::uint8_t>(c));
+  }
+  if (first == text::Dfa::dead) return text::Dfa(std::vector<text::Dfa::Row>(1));
+  // The first state and the one behind the beginning change places.
+  const auto moved = [first](text::Dfa::State state) {
+    return state == 0 ? first : state == first ? 0 : state;
+  };
+  std::vector<text::Dfa::Row> rows(whole.size());
+  for (text::Dfa::State at = 0; at < whole.size(); ++at) {
+    text::Dfa::Row& row = rows[moved(at)];
+    row.accepting       = whole.accepting(at);
+    for (unsigned b = 0; b < 256; ++b) {
+      const text::Dfa::State next = whole.next(at, static_cast<std::uint8_t>(b));
+      row.next[b]                 = next == text::Dfa::dead ? next : moved(next);
+    }
+  }
+  return text::Dfa(rows);
+}
+
 TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
   constexpr std::size_t max_known = 256;
   static std::mutex mutex;
@@ -135,9 +158,11 @@ TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
     const text::TextDfa pattern = text::compile_whole_pattern(text.barred);
     made = without_match(made, text::utf8_lexeme(pattern), text::MatchAt::anywhere);
   }
+  if (!text.begun.empty()) made = behind(made, text.begun);
   auto result = std::make_shared<const text::Dfa>(std::move(made));
   const std::lock_guard lock(mutex);
-  if (known.size() < max_known) known.emplace(text, result);
+  // What may follow a beginning depends on the tools, and would leave no room for other texts.
+  if (text.begun.empty() && known.size() < max_known) known.emplace(text, result);
   return result;
 }
 
