@@ -38,6 +38,9 @@ def test_call():
     call, = answer["constrained"]["calls"]
     assert call["name"] == "get_weather" and call["arguments"]["city"] == "Oslo", answer
     assert answer["speculative"]["passes"] < answer["constrained"]["passes"] < answer["plain"]["tokens"] + 60, answer
+    drafted = json.loads(run("call", *MODEL, "--json", "--speculation", "forced+model", "--draft-model", "smollm2"))
+    assert drafted["speculative"]["valid"], drafted
+    assert drafted["speculative"]["passes"] < answer["speculative"]["passes"], drafted  # it drafts for itself
     assert "no draft model" in run("call", *MODEL, "--speculation", "eagle", status=2)
 
 

@@ -240,7 +240,8 @@ def test_speculation(server):
             return metrics(remembering)["tooldecode_accepted_tokens_total"] - before
         first, second = accepted_for(QUESTIONS[0]), accepted_for(QUESTIONS[0])
         assert second > first, "what a request wrote is drafted for the next one"
-    for arguments, said in ((("--speculation", "guess"), "guess"), (("--speculation", "model"), "--draft-model"), (("--speculation", "eagle", "--k", "999999"), "999"),
+    for arguments, said in ((("--speculation", "guess"), "guess"), (("--speculation", "model"), "--draft-model"),
+                            (("--speculation", "eagle", "--k", "999999"), "999"),
                             (("--speculation", "eagle", "--ranks", "/nowhere.json"), "/nowhere.json")):
         failed = subprocess.run([ARGUMENTS.program, "serve", "--port", "0", *arguments],
                                 capture_output=True, text=True, timeout=60)

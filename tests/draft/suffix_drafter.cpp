@@ -140,7 +140,7 @@ std::map<std::string, double> slow_paths(const std::string& text, const Texts& e
   for (std::size_t depth = 0; depth < options.length; ++depth) {
     const auto shorter = paths;
     for (const auto& [path, probability] : shorter) {
-      if (path.size() != depth || probability < options.min_probability) continue;
+      if (path.size() != depth) continue;
       std::size_t longest = 0;
       std::string next;
       for (const Place& place : places) {
@@ -154,7 +154,10 @@ std::map<std::string, double> slow_paths(const std::string& text, const Texts& e
       for (const char byte : next) shares[byte] = votes(path + byte, longest);
       double all = (1 - p) / p;
       for (const auto& [byte, share] : shares) all += share;
-      for (const auto& [byte, share] : shares) paths[path + byte] = probability * share / all;
+      for (const auto& [byte, share] : shares) {
+        const double here = probability * share / all;
+        if (here >= options.min_probability) paths[path + byte] = here;
+      }
     }
   }
   return paths;

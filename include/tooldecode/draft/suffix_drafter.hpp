@@ -31,7 +31,7 @@ struct SuffixOptions {
   std::size_t min_bytes         = 2;     ///< that agree, in the request's own text
   std::size_t min_history_bytes = 4;     ///< that agree, in the history
   std::size_t max_bytes         = 32;    ///< most bytes compared
-  double min_probability        = 0.05;  ///< of a path that is extended or verified
+  double min_probability        = 0.05;  ///< of a path that is drafted
 };
 
 /// Finds the places where the last text occurred before (in the prompt, its tool documents, the
@@ -85,7 +85,7 @@ class SuffixDrafter {
     for (const Voter& voter : voters) grown[0].voters.push_back(&voter);
     for (std::size_t i = 0; i < grown.size(); ++i) {
       const Grown at = grown[i];
-      if (at.depth == options_.length || at.path < min) continue;
+      if (at.depth == options_.length) continue;
       std::vector<Grown> next = split(at);
       std::erase_if(next, [&](const Grown& child) {
         const auto state = context.constraint.advance(candidates.state(at.node), child.token);
@@ -93,6 +93,7 @@ class SuffixDrafter {
       });
       weigh(at, next);
       for (Grown& child : next) {
+        if (child.path < min) continue;
         const auto node = candidates.add(at.node, child.token,
                                          static_cast<float>(std::log(child.path / at.path)));
         if (!node) continue;
