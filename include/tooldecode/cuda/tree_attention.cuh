@@ -19,7 +19,6 @@
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/warp.cuh>
-#include <tooldecode/cuda/warpgroup.cuh>
 #include <tooldecode/cuda/warpgroup_attention.cuh>
 
 namespace tooldecode::cuda {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <cuda_runtime.h>
 
@@ -14,6 +13,7 @@
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/key_values.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
