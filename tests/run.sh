@@ -92,7 +92,7 @@ if [ $all = yes ]; then
   PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
   if command -v nvcc > /dev/null; then
     if step "nvcc: kernels, for three architectures" \
-      build cuda compiled_with_nvcc "-DCMAKE_CUDA_ARCHITECTURES=75;90;100"; then
+      build cuda compiled_with_nvcc "-DCMAKE_CUDA_ARCHITECTURES=75;90a;100"; then
       step "nvcc: tests on a GPU" run cuda -L gpu
     fi
   else

@@ -72,7 +72,7 @@ made_by() {  # as all results say it
   printf '{"commit": %s, "date": %s, "compiler": %s, "flags": %s, "tooldecode": %s, "command": %s, ' \
     "$(quoted "${commit/%-dirty/+changes}")" "$(quoted "$date")" \
     "$(quoted "g++ $(g++ -dumpfullversion 2> /dev/null), nvcc $toolkit")" \
-    "$(quoted "-std=c++20 -O3 -arch=sm_${capability:-}")" "$(quoted "$(version)")" \
+    "$(quoted "-std=c++20 -O3 -arch=sm_${target:-}")" "$(quoted "$(version)")" \
     '"bash benchmarks/cuda/run.sh"'
   printf '"machine": {"processor": %s, "cores": %d, "memory_gib": %s, "system": %s, "gpu": %s, "driver": %s}}' \
     "$(quoted "${processor:-$(uname -m)}")" "$(nproc)" "${memory:-0}" "$(quoted "$system")" "$(quoted "$machine")" \
@@ -159,7 +159,7 @@ commit=${COMMIT:-$(git describe --always --dirty 2> /dev/null || cat "$packed/co
 commit=${commit:-unknown}
 python=$(command -v python3)
 
-export capability=""
+export capability="" target=""
 ask_device() {
   nvidia-smi --query-gpu=compute_cap,driver_version,name,memory.total --format=csv,noheader
 }
@@ -172,6 +172,8 @@ if ! [[ $capability =~ ^[0-9]+$ ]]; then
   say "the device did not say what it is: building for sm_90"
   capability=90
 fi
+target=$capability
+[ "$capability" != 90 ] || target=90a  # which has the products of warpgroups
 
 # cuBLAS, of the toolkit or of PyTorch's packages: it must link, load and, where there is a GPU, start.
 export cublas_compile="" cublas_link=""
@@ -241,7 +243,7 @@ fi
 
 # ---- build: the longest first, each processor one; warnings are counted, since compilers differ in what they say
 
-export flags="-std=c++20 -O3 -arch=sm_$capability -Iinclude -Xcompiler=-Wall,-Wextra,-Wshadow"
+export flags="-std=c++20 -O3 -arch=sm_$target -Iinclude -Xcompiler=-Wall,-Wextra,-Wshadow"
 compile() {  # compile <kind> <name>
   local kind=$1 name=$2 command log=$build/objects/$1.$2.log
   case $kind in
@@ -284,9 +286,9 @@ build_all() {
 }
 link_all() {  # what can be linked may still be run
   local code=0
-  "$nvcc" -arch=sm_"$capability" "$build"/objects/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
-  "$nvcc" -arch=sm_"$capability" -shared "$build"/objects/library.library.o -o "$build/library.so" || code=1
-  [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$capability" "$build"/objects/test.*.o "$build/objects/main.main.o" \
+  "$nvcc" -arch=sm_"$target" "$build"/objects/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
+  "$nvcc" -arch=sm_"$target" -shared "$build"/objects/library.library.o -o "$build/library.so" || code=1
+  [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$target" "$build"/objects/test.*.o "$build/objects/main.main.o" \
     $test_libraries -o "$build/test_cuda" || code=1
   return $code
 }

@@ -67,6 +67,7 @@ __global__ void attend(const __half* queries, const __half* keys, const __half* 
         }
       }
     }
+    state.rescale(state.follow(scores));
     state.weigh(scores);
     state.add_values(scores, memory + 2 * numbers);
   }

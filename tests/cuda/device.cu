@@ -62,6 +62,16 @@ TEST_CASE("launch throws if the device cannot run the shape") {
 
 #if defined(TOOLDECODE_SIMT)
 
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("launch throws for a kernel that starts early on a device below 9.0") {
+  const LaunchShape shape{.grid = 1, .block = 32, .starts_early = true};
+  CHECK_NOTHROW(launch(idle, shape, nullptr));
+  simt::compute_capability = 80;
+  CHECK_THROWS_AS(launch(idle, shape, nullptr), Error);
+  simt::compute_capability = 90;
+}
+#endif
+
 TEST_CASE("launch does not lower the shared memory that another launch has requested") {
   test::on_device([] {
     int between = 0;

@@ -30,25 +30,40 @@ __global__ void copy_rows(LogitsRows<T> rows, float temperature, int splits, std
 }
 
 template <Number T>
-__global__ void copy_kept_rows(LogitsRows<T> rows, float temperature, int splits, std::uint64_t cut,
+__global__ void copy_kept_rows(LogitsRows<T> rows, float temperature, int splits, int kept_packs,
                                float* out, int* visits) {
   const int row   = static_cast<int>(blockIdx.x) / splits;
   const int split = static_cast<int>(blockIdx.x) % splits;
-  const tooldecode::cuda::detail::MaskedRow<T> from(rows, row, temperature, cut);
+  const tooldecode::cuda::detail::MaskedRow<T> from(rows, row, temperature);
   auto* const kept = &shared<Pack<T>>();
-  const auto bits  = from.for_each_pack_kept_in(kept, split, splits, [&](const auto& tokens) {
+  const int begin = from.begin_of(split, splits), end = from.begin_of(split + 1, splits);
+  const int kept_end = end - begin < kept_packs ? end : begin + kept_packs;
+  const auto first   = [&](const auto& tokens) {
     for (int i = 0; i < tokens.count; ++i) {
       const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
       if ((tokens.allowed >> i & 1) != 0) out[at] = 2 * tokens.logits[i];
     }
-  });
-  from.for_each_kept_pack(kept, bits, split, splits, [&](const auto& tokens) {
+  };
+  const auto second = [&](const auto& tokens) {
     for (int i = 0; i < tokens.count; ++i) {
       const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
       atomicAdd(&visits[at], 1);
       if ((tokens.allowed >> i & 1) != 0) out[at] -= tokens.logits[i];
     }
-  });
+  };
+  const auto run = [&](auto is_plain) {
+    typename tooldecode::cuda::detail::MaskedRow<T>::template Few<2> few;
+    from.read_few(few, kept_end, end);
+    const auto bits = from.template for_each_pack_kept_in<is_plain>(kept, begin, kept_end, first);
+    from.template for_each_of_few<is_plain>(few, kept_end, end, first);
+    from.template for_each_kept_pack<is_plain>(kept, bits, begin, kept_end, second);
+    from.template for_each_of_few<is_plain>(few, kept_end, end, second);
+  };
+  if (from.is_plain()) {
+    run(std::true_type{});
+  } else {
+    run(std::false_type{});
+  }
 }
 
 template <Number T>
@@ -65,39 +80,48 @@ void rows_are_read(std::size_t vocabulary, std::size_t offset, std::size_t strid
   mask.insert(mask.end(), second.begin(), second.end());
   const DeviceBuffer<T> device_logits(logits);
   const DeviceBuffer<std::uint32_t> device_mask(mask);
-  DeviceBuffer<float> out(std::vector<float>(count * vocabulary, -77.0F));
-  const DeviceBuffer<int> visits(count * vocabulary);
+  DeviceBuffer<float> out(count * vocabulary);
   const LogitsRows<T> rows{.logits      = device_logits.data() + offset,
                            .rows        = static_cast<int>(count),
                            .vocabulary  = static_cast<int>(vocabulary),
                            .stride      = static_cast<std::int64_t>(stride),
                            .mask        = device_mask.data(),
                            .mask_stride = static_cast<std::int64_t>(second.size() + 1)};
-  launch(copy_rows<T>, {.grid = static_cast<unsigned>(2 * splits), .block = 32}, nullptr, rows,
-         0.7F, splits, std::uint64_t{0}, out.data(), visits.data());
-  CHECK(visits.download() == std::vector<int>(count * vocabulary, 1));
-  const std::vector<float> got = out.download();
-  const DeviceBuffer<float> out_kept(std::vector<float>(count * vocabulary, -77.0F));
-  const DeviceBuffer<int> visits_kept(count * vocabulary);
-  launch(
-      copy_kept_rows<T>,
-      {.grid         = static_cast<unsigned>(2 * splits),
-       .block        = 32,
-       .shared_bytes = tooldecode::cuda::detail::MaskedRow<T>::part_bytes(rows.vocabulary, splits)},
-      nullptr, rows, 0.7F, splits, std::uint64_t{0}, out_kept.data(), visits_kept.data());
-  CHECK(visits_kept.download() == visits.download());
-  CHECK(out_kept.download() == got);
-  for (std::size_t row = 0; row < count; ++row) {
-    std::vector<float> distribution(vocabulary);
-    for (std::size_t t = 0; t < vocabulary; ++t) {
-      distribution[t] = to_float(logits[offset + row * stride + t]);
+  for (const float temperature : {0.7F, 1.0F}) {
+    CAPTURE(temperature);
+    out.upload(std::vector<float>(count * vocabulary, -77.0F));
+    const DeviceBuffer<int> visits(count * vocabulary);
+    launch(copy_rows<T>, {.grid = static_cast<unsigned>(2 * splits), .block = 32}, nullptr, rows,
+           temperature, splits, std::uint64_t{0}, out.data(), visits.data());
+    CHECK(visits.download() == std::vector<int>(count * vocabulary, 1));
+    const std::vector<float> got = out.download();
+    const int part = tooldecode::cuda::detail::MaskedRow<T>::part_packs(rows.vocabulary, splits);
+    for (const int in_registers : {0, 40}) {  // of 64 that a block's threads hold
+      CAPTURE(in_registers);
+      const int kept = std::max(1, part - in_registers);
+      const DeviceBuffer<float> out_kept(std::vector<float>(count * vocabulary, -77.0F));
+      const DeviceBuffer<int> visits_kept(count * vocabulary);
+      launch(copy_kept_rows<T>,
+             {.grid         = static_cast<unsigned>(2 * splits),
+              .block        = 32,
+              .shared_bytes = static_cast<std::size_t>(kept) * sizeof(Pack<T>)},
+             nullptr, rows, temperature, splits, kept, out_kept.data(), visits_kept.data());
+      CHECK(visits_kept.download() == visits.download());
+      CHECK(out_kept.download() == got);
     }
-    const LogitsPipeline pipeline({.temperature = 0.7F});
-    pipeline.apply(distribution, std::span(mask).subspan(row * (second.size() + 1), second.size()));
-    for (float& x : distribution) x = x == -INFINITY ? -77.0F : x;
-    CHECK(std::vector<float>(got.begin() + static_cast<std::ptrdiff_t>(row * vocabulary),
-                             got.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocabulary)) ==
-          distribution);
+    for (std::size_t row = 0; row < count; ++row) {
+      std::vector<float> distribution(vocabulary);
+      for (std::size_t t = 0; t < vocabulary; ++t) {
+        distribution[t] = to_float(logits[offset + row * stride + t]);
+      }
+      const LogitsPipeline pipeline({.temperature = temperature});
+      pipeline.apply(distribution,
+                     std::span(mask).subspan(row * (second.size() + 1), second.size()));
+      for (float& x : distribution) x = x == -INFINITY ? -77.0F : x;
+      CHECK(std::vector<float>(got.begin() + static_cast<std::ptrdiff_t>(row * vocabulary),
+                               got.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocabulary)) ==
+            distribution);
+    }
   }
 }
 

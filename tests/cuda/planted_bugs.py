@@ -36,11 +36,18 @@ BUGS = [
     Bug("no cluster barrier before parts are read", "softmax_cluster",
         "memory.part = all;\n  }\n  cluster_barrier();\n", "memory.part = all;\n  }\n  __syncthreads();\n"),
     Bug("a block that ends while others read its part", "softmax_cluster",
-        "  cluster_barrier();  // after it", "  __syncthreads();  // after it"),
+        "  cluster_wait();  // no", "  // no"),
     Bug("a copy that nobody waits for", "head_products", "        wait_for_copies<0>();\n", ""),
     Bug("one buffer read and written", "draft_tree",
         "const std::int64_t to     = sequences - from;", "const std::int64_t to     = from;"),
     Bug("a tile multiplied before it has come", "tree_attention", "wait_for_copies<1>();", "wait_for_copies<2>();"),
+    Bug("a tile multiplied before it has come", "warpgroup_attention",
+        "wait_for_copies<Shape::stages - 4>();", "wait_for_copies<Shape::stages - 3>();"),
+    Bug("a tree that begins one slot late", "warpgroup_attention",
+        "length - tile * Shape::slots;", "length + 1 - tile * Shape::slots;"),
+    Bug("weights of sums that have not been rescaled", "warpgroup_attention", "    state.rescale(growth);\n", ""),
+    Bug("packs in registers left out", "softmax_cluster",
+        "from.template for_each_of_few<is_plain>(others, kept_end, end, add);", ""),
     # lanes and masks
     Bug("half of a warp left out of a fold", "warp", "int bit = warp_size / 2;", "int bit = warp_size / 4;"),
     Bug("a lane outside its mask", "tree_verifier",
@@ -72,7 +79,7 @@ BUGS = [
   const std::size_t maximum = device_traits().shared_bytes - attributes.sharedSizeBytes;
 """, "  const std::size_t maximum = bytes;\n"),
     Bug("clusters where the device has them, not the code", "softmax_cluster",
-        "code_capability(softmax_cluster_kernel<T, is_log>) < 90", "device_traits().compute_capability < 90"),
+        "code_capability(softmax_cluster_kernel<T, is_log, false>) < 90", "device_traits().compute_capability < 90"),
     Bug("tensor cores where the device has them, not the code", "head_products",
         "head_policy(code_capability(detail::multiply_tiles<T, 8>))", "head_policy(device.compute_capability)"),
     # races that no schedule shows

@@ -253,6 +253,27 @@ void check_close(const Problem<T>& problem, const std::vector<T>& got, double sl
   }
 }
 
+/// Runs a test on the device; in the emulator with the kernel of warpgroups and then with the other.
+template <class Body, class Start>
+void on_both_kernels(Body body, Start start) {
+#if defined(TOOLDECODE_SIMT)
+  for (const int capability : {90, 80}) {
+    INFO("code for " << capability);
+    simt::code_capability = capability;
+    start();
+    test::on_device(body);
+  }
+  simt::code_capability = 90;
+#else
+  start();
+  test::on_device(body);
+#endif
+}
+template <class Body>
+void on_both_kernels(Body body) {
+  on_both_kernels(body, [] {});
+}
+
 template <class T>
 void check_problem(const Sizes& sizes, std::uint32_t seed) {
   INFO("seed " << seed << ", nodes " << sizes.nodes << ", head size " << sizes.head_size
@@ -265,7 +286,7 @@ void check_problem(const Sizes& sizes, std::uint32_t seed) {
 }  // namespace
 
 TEST_CASE("tree_attention attends to prefixes of any length and to ancestors") {
-  test::on_device([] {
+  on_both_kernels([] {
     std::uint32_t seed = 1;
     for (const Sizes& sizes : {Sizes{.lengths = {0}, .nodes = 1},
                                {.lengths = {1}, .nodes = 5, .group = 3},
@@ -282,7 +303,7 @@ TEST_CASE("tree_attention attends to prefixes of any length and to ancestors") {
 }
 
 TEST_CASE("tree_attention attends with heads of each supported size") {
-  test::on_device([] {
+  on_both_kernels([] {
     std::uint32_t seed = 20;
     for (const int head_size : {96, 128, 256}) {
       check_problem<__half>({.lengths = {37}, .nodes = 10, .group = 3, .head_size = head_size},
@@ -296,7 +317,7 @@ TEST_CASE("tree_attention attends with heads of each supported size") {
 }
 
 TEST_CASE("tree_attention gives the same bits for pages and for contiguous memory") {
-  test::on_device([] {
+  on_both_kernels([] {
     Sizes sizes{.lengths = {20, 0, 37}, .trees = {6, 2, 5}, .nodes = 6, .key_heads = 2};
     const Problem<__half> whole(sizes, 31);
     const std::vector<__half> expected = OnDevice<__half>(whole).result();
@@ -311,7 +332,7 @@ TEST_CASE("tree_attention gives the same bits for pages and for contiguous memor
 }
 
 TEST_CASE("tree_attention over any number of splits, filled or empty, equals the whole") {
-  test::on_device([] {
+  on_both_kernels([] {
     for (const int length : {140, 1}) {
       INFO("length " << length);
       Sizes sizes{.lengths = {length, 33}, .nodes = 3, .group = 2, .max_length = 0};
@@ -343,15 +364,17 @@ TEST_CASE("tree_attention over any number of splits, filled or empty, equals the
 TEST_CASE("tree_attention gives the same bits in any order of threads and blocks") {
   const Problem<__nv_bfloat16> problem({.lengths = {70}, .nodes = 40, .max_length = 400}, 51);
   std::vector<std::uint16_t> first;
-  test::on_device([&] {
-    const auto got = bits(OnDevice<__nv_bfloat16>(problem).result());
-    if (first.empty()) first = got;
-    CHECK(got == first);
-  });
+  on_both_kernels(
+      [&] {
+        const auto got = bits(OnDevice<__nv_bfloat16>(problem).result());
+        if (first.empty()) first = got;
+        CHECK(got == first);
+      },
+      [&] { first.clear(); });
 }
 
 TEST_CASE("tree_attention does not overflow for scores of any size and sign") {
-  test::on_device([] {
+  on_both_kernels([] {
     for (const float scale : {4.0F, -4.0F, 0.0F}) {
       INFO("scale " << scale);
       // Scores of several thousand: the greatest takes all the weight, wherever it is.
@@ -374,7 +397,7 @@ TEST_CASE("tree_attention does not overflow for scores of any size and sign") {
 }
 
 TEST_CASE("tree_attention in a captured graph follows changed lengths and ancestors") {
-  test::on_device([] {
+  on_both_kernels([] {
     const Problem<__half> problem({.lengths = {70}, .nodes = 6, .max_length = 400}, 71);
     OnDevice<__half> device(problem);
     cudaStream_t stream = nullptr;
@@ -426,7 +449,7 @@ TEST_CASE("tree_attention plans blocks that fit any device") {
 }
 
 TEST_CASE("tree_attention throws for unsupported arguments and does nothing for empty ones") {
-  test::on_device([] {
+  on_both_kernels([] {
     const Problem<__half> problem({.lengths = {3}, .nodes = 2}, 91);
     std::string said;  // message of the last error
     const auto refuses = [&](Errc code, auto change) {
@@ -464,7 +487,13 @@ TEST_CASE("tree_attention throws for unsupported arguments and does nothing for 
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.pages = d.lengths.data(); }));
     CHECK(said ==
           "tree_attention: page_size: must be 1 or more where there are pages, as must max_pages");
+#if defined(TOOLDECODE_SIMT)
+    simt::multiprocessors = 132;  // so that there are many splits
+#endif
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.max_length = 10'000; }));
+#if defined(TOOLDECODE_SIMT)
+    simt::multiprocessors = 4;
+#endif
 
     OnDevice<__half> device(problem);
     device.trees.nodes = 0;
@@ -472,3 +501,40 @@ TEST_CASE("tree_attention throws for unsupported arguments and does nothing for 
     CHECK(std::isnan(to_float(device.out.download().front())));
   });
 }
+
+#if defined(TOOLDECODE_SIMT)
+
+TEST_CASE("tree_attention_workspace_bytes holds the parts of any plan") {
+  using namespace tooldecode::cuda::detail;
+  for (const int multiprocessors : {1, 4, 46, 132}) {
+    simt::multiprocessors = multiprocessors;
+    for (const int sequences : {1, 2, 9, 33, 70, 300}) {
+      for (const int nodes : {1, 30, 64}) {
+        for (const int key_heads : {1, 2, 8}) {
+          for (const int group : {1, 4, 7}) {
+            for (const int length : {0, 100, 1000, 40'000}) {
+              const TreeAttentionOptions options{
+                  .query_heads = key_heads * group, .key_heads = key_heads, .head_size = 128};
+              const std::size_t bytes =
+                  tree_attention_workspace_bytes(sequences, nodes, length, options);
+              for (const int parts :
+                   {plan_tree_attention(sequences, nodes, length, options).splits,
+                    plan_warpgroup_attention(sequences, nodes, length, options).splits}) {
+                AttentionParts placed = make_parts(sequences, nodes, options, parts);
+                WorkspaceLayout layout;
+                if (parts > 1) placed.place(layout);
+                if (layout.bytes() > bytes) {
+                  CAPTURE(multiprocessors, sequences, nodes, key_heads, group, length, parts);
+                  CHECK(layout.bytes() <= bytes);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  simt::multiprocessors = 4;
+}
+
+#endif

@@ -28,6 +28,15 @@ struct AttentionParts {
     outputs                 = layout.take<float>(count * static_cast<std::size_t>(head_size));
     log_sums                = layout.take<float>(count);
   }
+  /// The same in a workspace that must hold them, if there are several splits.
+  void place(const Workspace& workspace, const char* kernel) {
+    if (splits == 1) return;
+    WorkspaceLayout measured;
+    place(measured);
+    require_workspace(workspace, measured.bytes(), kernel);
+    WorkspaceLayout layout(workspace.data);
+    place(layout);
+  }
 };
 
 namespace detail {
@@ -50,6 +59,7 @@ __global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts part
       static_cast<std::int64_t>(blockIdx.x) * (merge_threads / warp_size) + warp_index();
   const std::int64_t row = warp / warps;
   if (row >= parts.rows) return;
+  wait_for_previous_launch();
   const int part = lane_index() / merge_quads;
   const int quad = static_cast<int>(warp % warps) * merge_quads + lane_index() % merge_quads;
 
@@ -88,17 +98,21 @@ __global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts part
 /// Writes the weighted average of each row's parts; zeros if all parts of a row are empty. The
 /// order of addition depends only on the number of parts, so results are reproducible.
 ///
+/// \param starts_early  the previous kernel wrote the parts and calls `let_next_launch_start`
+///
 /// \par Shapes      parts [rows, splits, D], log sums [rows, splits] -> out [rows, D]
 /// \par Complexity  one launch; reads 4 rows splits D bytes
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{device_failure}
 template <HalfNumber T>
-void merge_attention(const AttentionParts& parts, T* out, cudaStream_t stream) {
+void merge_attention(const AttentionParts& parts, T* out, cudaStream_t stream,
+                     bool starts_early = false) {
   if (parts.rows == 0) return;
   const std::int64_t threads = parts.rows * detail::merge_warps(parts.head_size) * warp_size;
   launch(detail::merge_parts<T>,
-         {.grid  = static_cast<unsigned>(divide_up(threads, detail::merge_threads)),
-          .block = detail::merge_threads},
+         {.grid         = static_cast<unsigned>(divide_up(threads, detail::merge_threads)),
+          .block        = detail::merge_threads,
+          .starts_early = starts_early},
          stream, parts, out);
 }
 

@@ -34,17 +34,17 @@ struct AttentionTile {
 
 /// A warp's rows during attention: weights of slots and weighted sums of values.
 ///
-/// For each tile of slots, call `multiply_keys`, set masked scores to -infinity, then call `weigh`
-/// and `add_values`. Keys and values of masked slots must be finite.
+/// For each tile of slots, call `multiply_keys`, set masked scores to -infinity, then call `follow`,
+/// `rescale`, `weigh` and `add_values`. Keys and values of masked slots must be finite. Other tiles
+/// than AttentionTile are multiplied elsewhere, in the same layout.
 ///
 /// \par Shapes      tiles [rows or slots, D] of T in shared memory, packs where `place` says
 /// \par Complexity  4 rows slots D operations per tile, on tensor cores
 /// \par Threads     a value that the 32 lanes of a warp hold together; all lanes call each member,
 ///                  except those that write a row: the four lanes that hold it call these
 /// \par Source      Dao, FlashAttention-2, arXiv:2307.08691
-template <class T, int head_size>
+template <class T, int head_size, class Tile = AttentionTile<head_size>>
 struct AttentionRows {
-  using Tile                  = AttentionTile<head_size>;
   static constexpr int blocks = Tile::blocks;
 
   // Rows 16 block + g and 16 block + g + 8, in the layout of multiply_add.
@@ -79,7 +79,12 @@ struct AttentionRows {
         }
       }
     }
-    if (scale > 0) return;  // `weigh` scales them
+    scale_by_sign(scores);
+  }
+
+  /// Scales scores if the scale is not positive; otherwise `weigh` does. `multiply_keys` calls it.
+  __device__ void scale_by_sign(Scores& scores) const {
+    if (scale > 0) return;
     for (auto& block : scores) {
       for (auto& four : block) {
         for (float& score : four) score *= scale;
@@ -87,9 +92,15 @@ struct AttentionRows {
     }
   }
 
-  /// Turns scores into weights. The reference of a row follows its greatest score only if that
-  /// grows by more than 2^8, which F16 still holds; so sums are seldom rescaled.
-  __device__ void weigh(Scores& scores) {
+  /// What sums are multiplied by when the references of their rows grow.
+  struct Growth {
+    bool is_there;  ///< the same in all lanes
+    float factors[blocks][2];
+  };
+
+  /// Lets the reference of each row follow its greatest score, but only if that grows by more than
+  /// 2^8, which F16 still holds; so sums are seldom rescaled. Does not touch the sums.
+  __device__ Growth follow(const Scores& scores) {
     const float factor_of_score = scale > 0 ? scale : 1;
     float seen[blocks][2];
     bool grows = false;
@@ -106,21 +117,33 @@ struct AttentionRows {
         grows             = grows || maximum > greatest[block][half] + 8;
       }
     }
-    if (__any_sync(whole_warp, grows) != 0) {
-      for (int block = 0; block < blocks; ++block) {
-        for (int half = 0; half < 2; ++half) {
-          const bool follows    = seen[block][half] > greatest[block][half] + 8;
-          const float maximum   = follows ? seen[block][half] : greatest[block][half];
-          const float factor    = maximum == -INFINITY ? 0 : exp2f(greatest[block][half] - maximum);
-          greatest[block][half] = maximum;
-          weights[block][half] *= factor;
-          for (auto& sum : sums[block]) {
-            sum[2 * half] *= factor;
-            sum[2 * half + 1] *= factor;
-          }
-        }
+    Growth growth{__any_sync(whole_warp, grows) != 0, {}};
+    if (!growth.is_there) return growth;
+    for (int block = 0; block < blocks; ++block) {
+      for (int half = 0; half < 2; ++half) {
+        const bool follows    = seen[block][half] > greatest[block][half] + 8;
+        const float maximum   = follows ? seen[block][half] : greatest[block][half];
+        const float factor    = maximum == -INFINITY ? 0 : exp2f(greatest[block][half] - maximum);
+        greatest[block][half] = maximum;
+        weights[block][half] *= factor;
+        growth.factors[block][half] = factor;
       }
     }
+    return growth;
+  }
+
+  __device__ void rescale(const Growth& growth) {
+    if (!growth.is_there) return;
+    for (int block = 0; block < blocks; ++block) {
+      for (auto& sum : sums[block]) {
+        for (int i = 0; i < 4; ++i) sum[i] *= growth.factors[block][i / 2];
+      }
+    }
+  }
+
+  /// Turns scores into weights.
+  __device__ void weigh(Scores& scores) {
+    const float factor_of_score = scale > 0 ? scale : 1;
     for (int block = 0; block < blocks; ++block) {
       for (int half = 0; half < 2; ++half) {
         const float maximum = greatest[block][half] == -INFINITY ? 0 : greatest[block][half];
@@ -134,6 +157,15 @@ struct AttentionRows {
     }
   }
 
+  /// The weights of a block's 16 slots from 16 `pair` on, as factors of products.
+  static __device__ void pack_weights(std::uint32_t (&rows)[4], const Scores& scores, int block,
+                                      int pair) {
+    for (int i = 0; i < 4; ++i) {
+      const float* const two = &scores[block][2 * pair + i / 2][i % 2 * 2];
+      rows[i]                = pack_two(from_float<T>(two[0]), from_float<T>(two[1]));
+    }
+  }
+
   /// Adds the weighted values of a tile. Two accumulator tiles form one tile of factors.
   __device__ void add_values(const Scores& scores, const T* values) {
     const int lane = lane_index(), slot = lane % 16;
@@ -142,10 +174,7 @@ struct AttentionRows {
     for (int pair = 0; pair < Tile::slots / 16; ++pair) {
       std::uint32_t rows[blocks][4];
       for (int block = 0; block < blocks; ++block) {
-        for (int i = 0; i < 4; ++i) {
-          const float* const two = &scores[block][2 * pair + i / 2][i % 2 * 2];
-          rows[block][i]         = pack_two(from_float<T>(two[0]), from_float<T>(two[1]));
-        }
+        pack_weights(rows[block], scores, block, pair);
       }
       for (int n = 0; n < head_size / 16; ++n) {
         std::uint32_t columns[4];

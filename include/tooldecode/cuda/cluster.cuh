@@ -18,6 +18,14 @@ namespace tooldecode::cuda {
 /// The largest cluster size that every device with clusters supports.
 inline constexpr int max_cluster_blocks = 8;
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+/// Whether the code that is being compiled has clusters; the host's is taken to.
+inline constexpr bool code_has_clusters = false;
+#else
+/// Whether the code that is being compiled has clusters; the host's is taken to.
+inline constexpr bool code_has_clusters = true;
+#endif
+
 /// Waits for all threads of the cluster; afterwards all see what each wrote before.
 __device__ inline void cluster_barrier() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -25,6 +33,21 @@ __device__ inline void cluster_barrier() {
       "barrier.cluster.arrive.release;\n"
       "barrier.cluster.wait.acquire;\n" ::
           : "memory");
+#else
+  __syncthreads();
+#endif
+}
+
+/// The two halves of `cluster_barrier`: what the threads did before they arrived is seen by those
+/// that have waited. Each thread waits once after it arrived.
+__device__ inline void cluster_arrive() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release;\n" ::: "memory");
+#endif
+}
+__device__ inline void cluster_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire;\n" ::: "memory");
 #else
   __syncthreads();
 #endif

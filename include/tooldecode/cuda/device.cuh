@@ -85,7 +85,23 @@ struct LaunchShape {
   dim3 block               = {};
   std::size_t shared_bytes = 0;
   unsigned cluster         = 1;  ///< blocks along x that run at once; more than 1 needs 9.0
+  /// Whether blocks may start before the stream's previous kernel ends; needs 9.0. They call
+  /// `wait_for_previous_launch` before they read what it writes.
+  bool starts_early = false;
 };
+
+/// Waits for the kernel that a launch which `starts_early` has overtaken.
+__device__ inline void wait_for_previous_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n" ::: "memory");
+#endif
+}
+/// Lets such a launch start once all blocks have called this or ended.
+__device__ inline void let_next_launch_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
+#endif
+}
 
 /// Starts a kernel on a stream; does not wait for it.
 ///
@@ -96,18 +112,23 @@ template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, cudaStream_t stream, A&&... arguments) {
   detail::allow_shared_memory(kernel, shape.shared_bytes);
   cudaLaunchConfig_t config{};
-  config.gridDim          = shape.grid;
-  config.blockDim         = shape.block;
-  config.dynamicSmemBytes = shape.shared_bytes;
-  config.stream           = stream;
-  cudaLaunchAttribute cluster{};
+  config.gridDim                    = shape.grid;
+  config.blockDim                   = shape.block;
+  config.dynamicSmemBytes           = shape.shared_bytes;
+  config.stream                     = stream;
+  cudaLaunchAttribute attributes[2] = {};
+  config.attrs                      = attributes;
   if (shape.cluster > 1) {
-    cluster.id               = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = shape.cluster;
-    cluster.val.clusterDim.y = 1;
-    cluster.val.clusterDim.z = 1;
-    config.attrs             = &cluster;
-    config.numAttrs          = 1;
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id                   = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x     = shape.cluster;
+    cluster.val.clusterDim.y     = 1;
+    cluster.val.clusterDim.z     = 1;
+  }
+  if (shape.starts_early) {
+    cudaLaunchAttribute& early = attributes[config.numAttrs++];
+    early.id                   = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
   }
   check(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...));
 }

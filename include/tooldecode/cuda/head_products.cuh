@@ -72,6 +72,17 @@ struct HeadTop {
   WarpTopK top;
   LogSumExp sum;
 
+  /// The token of a row.
+  template <class T>
+  static __device__ std::uint32_t token_of(const HeadRows<T>& rows, int row) {
+    return static_cast<std::uint32_t>(rows.tokens == nullptr ? row : rows.tokens[row]);
+  }
+  /// The mask's word with a token's bit.
+  static __device__ std::uint32_t mask_word(const HeadOutput& out, int state, std::uint32_t token) {
+    if (out.masks == nullptr) return ~0U;
+    if (token / 32 >= static_cast<std::uint32_t>(out.mask_words)) return 0;
+    return out.masks[static_cast<std::int64_t>(state) * out.mask_words + token / 32];
+  }
   /// Called by all lanes, each with the logit of a row or without one.
   template <class T>
   __device__ void show(const HeadOutput& out, const HeadRows<T>& rows, int state, int row,
@@ -80,22 +91,17 @@ struct HeadTop {
       if (is_there) out.logits[static_cast<std::int64_t>(state) * rows.rows + row] = logit;
       return;
     }
+    is_there                  = is_there && logit > -INFINITY;  // nor NaN
+    const std::uint32_t token = is_there ? token_of(rows, row) : 0;
+    show(out, token, is_there ? mask_word(out, state, token) : 0, logit);
+  }
+  /// The same with a token and its mask's word, of which the bit is not set without a logit.
+  __device__ void show(const HeadOutput& out, std::uint32_t token, std::uint32_t word,
+                       float logit) {
     std::uint64_t key = 0;
-    if (is_there && logit > -INFINITY) {  // nor NaN
-      const auto token =
-          static_cast<std::uint32_t>(rows.tokens == nullptr ? row : rows.tokens[row]);
-      bool is_allowed = true;
-      if (out.masks != nullptr) {
-        const auto words = static_cast<std::uint32_t>(out.mask_words);
-        is_allowed       = token / 32 < words &&
-                     (out.masks[static_cast<std::int64_t>(state) * out.mask_words + token / 32] >>
-                          (token % 32) &
-                      1U) != 0;
-      }
-      if (is_allowed) {
-        key = rank_key(logit, token);
-        sum.add(logit);
-      }
+    if ((word >> token % 32 & 1U) != 0) {
+      key = rank_key(logit, token);
+      sum.add(logit);
     }
     top.add(key, out.k);
   }
@@ -301,9 +307,25 @@ __global__ void __launch_bounds__(head_threads, 1)
   HeadUnit ring[depth];
   for (int d = 0; d < depth; ++d) ring[d] = load(upper, lower, 0, d);
   stage(0, 0);
-  int buffer      = 0;
-  bool is_waiting = true;  // for copies
+  // A lane of a tile of few rows loads the tokens of the next tile and the mask words of this one
+  // before it needs them, if registers allow.
+  const bool is_early = max_tiles <= 2 && out.logits == nullptr && height <= warp_size;
+  const auto token_at = [&](int at) {
+    return is_early && lane < height && at + lane < rows.rows ? HeadTop::token_of(rows, at + lane)
+                                                              : 0;
+  };
+  std::uint32_t token = token_at(row);
+  int buffer          = 0;
+  bool is_waiting     = true;  // for copies
   for (; row < rows.rows; row += step) {
+    const std::uint32_t next_token = token_at(row + step);
+    std::uint32_t words[shares]    = {};
+    for (int share = 0; share < shares; ++share) {
+      const int state = warp + head_warps * share;
+      if (is_early && state < count && lane < height && row + lane < rows.rows) {
+        words[share] = HeadTop::mask_word(out, first + state, token);
+      }
+    }
     const bool is_last             = row + step >= rows.rows;
     const std::uint32_t next_upper = head_row(rows, row + step + 16 * group + g);
     const std::uint32_t next_lower = head_row(rows, row + step + 16 * group + g + 8);
@@ -367,11 +389,16 @@ __global__ void __launch_bounds__(head_threads, 1)
             logit += from[s * tiling.states * head_sum_rows];
           }
         }
-        found[share].show(out, rows, first + state, row + at, is_there, logit);
+        if (is_early) {
+          found[share].show(out, token, logit > -INFINITY ? words[share] : 0, logit);
+        } else {
+          found[share].show(out, rows, first + state, row + at, is_there, logit);
+        }
       }
     }
     upper = next_upper;
     lower = next_lower;
+    token = next_token;
   }
   if (out.logits != nullptr) return;
   for (int share = 0; share < shares; ++share) {

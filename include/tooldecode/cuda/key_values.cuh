@@ -1,5 +1,5 @@
 /// \file
-/// KeyValues: where the keys and values of one layer lie in device memory, contiguous or in pages.
+/// KeyValues and TreeQueries: where a layer's keys, values and queries lie in device memory.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,25 @@ struct KeyValues {
         pages[static_cast<std::int64_t>(sequence) * max_pages + slot / page_size];
     return page * page_stride + slot % page_size * slot_stride + head * head_stride;
   }
+};
+
+/// The attention of a layer.
+struct TreeAttentionOptions {
+  int query_heads = 0;  ///< Hq, a multiple of key_heads
+  int key_heads   = 0;  ///< Hkv
+  int head_size   = 0;  ///< 64, 96, 128 or 256
+  float scale     = 1;  ///< factor of scores, usually 1 / sqrt(head_size)
+};
+
+/// Queries of one tree per sequence. What changes from round to round is in device memory.
+template <HalfNumber T>
+struct TreeQueries {
+  const T* queries               = nullptr;  ///< [B, N, Hq, D] aligned to 16 bytes
+  const std::uint64_t* ancestors = nullptr;  ///< [B, N] of each node, itself included; 0: padding
+  const std::int32_t* lengths    = nullptr;  ///< [B] L, slots before the tree
+  int sequences                  = 0;        ///< B
+  int nodes                      = 0;        ///< N, at most 64
+  int max_length                 = 0;  ///< expected maximum; work is split for it, L may be greater
 };
 
 }  // namespace tooldecode::cuda

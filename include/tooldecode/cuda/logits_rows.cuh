@@ -128,7 +128,7 @@ class MaskedRow {
       const int index              = base + rank;
       const Pack<T> then           = read(index + 2 * threads, allowed_then);
       const unsigned allowed_later = allowed_bits(index + 3 * threads, end);
-      visit(tokens_of(index, end, allowed_now, now));
+      visit(tokens_of<false>(index, end, allowed_now, now));
       now          = next;
       next         = then;
       allowed_now  = allowed_next;
@@ -137,19 +137,22 @@ class MaskedRow {
     }
   }
 
-  [[nodiscard]] static std::size_t part_bytes(int vocabulary, int splits) {
-    return static_cast<std::size_t>(divide_up(divide_up(vocabulary, pack), splits)) *
-           sizeof(Pack<T>);
+  /// The packs of the longest of `splits` parts.
+  [[nodiscard]] __host__ __device__ static int part_packs(int vocabulary, int splits) {
+    return static_cast<int>(divide_up(divide_up(vocabulary, pack), splits));
   }
+  /// The first pack of one of `splits` parts, or the end of the last.
+  [[nodiscard]] __device__ int begin_of(int split, int splits) const {
+    return static_cast<int>(divide_up(vocabulary_, pack) * split / splits);
+  }
+  /// Whether logits are neither divided nor cut, so that `is_plain` gives the same tokens sooner.
+  [[nodiscard]] __device__ bool is_plain() const { return temperature_ == 1 && cut_ == 0; }
 
-  /// Reads one of `splits` parts into shared memory of `part_bytes` bytes, and calls
-  /// `visit(Tokens)` as packs arrive. A thread sees its tokens in ascending order.
-  template <class Visit>
-  __device__ KeptBits for_each_pack_kept_in(Pack<T>* kept, int split, int splits,
-                                            Visit visit) const {
+  /// Reads the packs begin, ..., end - 1 into shared memory, and calls `visit(Tokens)` as packs
+  /// arrive. A thread sees its tokens in ascending order.
+  template <bool is_plain, class Visit>
+  __device__ KeptBits for_each_pack_kept_in(Pack<T>* kept, int begin, int end, Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
-    const int begin   = begin_of(split, splits);
-    const int end     = begin_of(split + 1, splits);
     const int mine    = begin + static_cast<int>(threadIdx.x);
     const int step    = batch * threads;
     const auto fetch  = [&](int first, std::uint64_t allowed) {
@@ -169,7 +172,7 @@ class MaskedRow {
       const std::uint64_t then = bits_of_batch(first + 2 * step, end);
       fetch(first + 2 * step, then);
       wait_for_copies<2>();
-      visit_batch(kept, begin, first, end, now, visit);
+      visit_batch<is_plain>(kept, begin, first, end, now, visit);
       now  = next;
       next = then;
     }
@@ -177,18 +180,37 @@ class MaskedRow {
   }
 
   /// Calls `visit(Tokens)` in each thread for the packs that it loaded into shared memory.
-  template <class Visit>
-  __device__ void for_each_kept_pack(const Pack<T>* kept, const KeptBits& bits, int split,
-                                     int splits, Visit visit) const {
-    const int begin = begin_of(split, splits);
-    const int end   = begin_of(split + 1, splits);
-    const int step  = batch * static_cast<int>(blockDim.x);
-    int first       = begin + static_cast<int>(threadIdx.x);
-    visit_batch(kept, begin, first, end, bits.first, visit);
+  template <bool is_plain, class Visit>
+  __device__ void for_each_kept_pack(const Pack<T>* kept, const KeptBits& bits, int begin, int end,
+                                     Visit visit) const {
+    const int step = batch * static_cast<int>(blockDim.x);
+    int first      = begin + static_cast<int>(threadIdx.x);
+    visit_batch<is_plain>(kept, begin, first, end, bits.first, visit);
     first += step;
-    visit_batch(kept, begin, first, end, bits.second, visit);
+    visit_batch<is_plain>(kept, begin, first, end, bits.second, visit);
     for (first += step; first < end; first += step) {
-      visit_batch(kept, begin, first, end, bits_of_batch(first, end), visit);
+      visit_batch<is_plain>(kept, begin, first, end, bits_of_batch(first, end), visit);
+    }
+  }
+
+  /// Packs that each thread keeps in registers.
+  template <int n>
+  struct Few {
+    Pack<T> packs[n];
+    unsigned allowed[n];
+  };
+  /// Reads the packs begin, ..., end - 1, at most n per thread.
+  template <int n>
+  __device__ void read_few(Few<n>& few, int begin, int end) const {
+    for (int i = 0; i < n; ++i) few.allowed[i] = allowed_bits(few_index(begin, i), end);
+    for (int i = 0; i < n; ++i) few.packs[i] = read(few_index(begin, i), few.allowed[i]);
+  }
+  /// Calls `visit(Tokens)` for these packs.
+  template <bool is_plain, int n, class Visit>
+  __device__ void for_each_of_few(const Few<n>& few, int begin, int end, Visit visit) const {
+    for (int i = 0; i < n; ++i) {
+      const int index = few_index(begin, i);
+      if (index < end) visit(tokens_of<is_plain>(index, end, few.allowed[i], few.packs[i]));
     }
   }
 
@@ -219,22 +241,22 @@ class MaskedRow {
     }
     return allowed;
   }
-  template <class Visit>
+  [[nodiscard]] static __device__ int few_index(int begin, int i) {
+    return begin + static_cast<int>(threadIdx.x) + i * static_cast<int>(blockDim.x);
+  }
+  template <bool is_plain, class Visit>
   __device__ void visit_batch(const Pack<T>* kept, int begin, int first, int end,
                               std::uint64_t allowed, Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
     const int last    = first + batch * threads < end ? first + batch * threads : end;
     for (int index = first; index < last; index += threads) {
       const auto bits = static_cast<unsigned>(allowed) & ((1U << pack) - 1);
-      visit(tokens_of(index, end, bits, kept[index - begin]));
+      visit(tokens_of<is_plain>(index, end, bits, load_pack(kept[index - begin].values)));
       allowed >>= pack;
     }
   }
 
-  [[nodiscard]] __device__ int begin_of(int split, int splits) const {
-    return static_cast<int>(divide_up(vocabulary_, pack) * split / splits);
-  }
-
+  template <bool is_plain>
   __device__ Tokens tokens_of(int index, int end, unsigned allowed, const Pack<T>& values) const {
     const int first = index * pack;
     const int left  = index < end ? vocabulary_ - first : 0;
@@ -243,6 +265,7 @@ class MaskedRow {
     for (int i = 0; i < pack; ++i) {  // as LogitsPipeline, bit for bit; fmaxf and fminf remove NaN
       tokens.logits[i] = fminf(fmaxf(to_float(values.values[i]), -logit_limit), logit_limit);
     }
+    if constexpr (is_plain) return tokens;
     if (temperature_ != 1) {
       for (int i = 0; i < pack; ++i) tokens.logits[i] = __fdiv_rn(tokens.logits[i], temperature_);
     }

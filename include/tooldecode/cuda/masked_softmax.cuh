@@ -357,14 +357,9 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
     throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
-  if (const int blocks = softmax_cluster_blocks<T, is_log>(rows.rows, rows.vocabulary);
-      blocks > 0) {
-    launch(softmax_cluster_kernel<T, is_log>,
-           {.grid         = static_cast<unsigned>(rows.rows * blocks),
-            .block        = softmax_cluster_threads,
-            .shared_bytes = softmax_cluster_bytes<T>(rows.vocabulary, blocks),
-            .cluster      = static_cast<unsigned>(blocks)},
-           stream, rows, options.temperature, parts.cuts, blocks, out, kept);
+  if (const auto plan = plan_softmax_cluster<T, is_log>(rows.rows, rows.vocabulary);
+      plan.blocks > 0) {
+    launch_softmax_cluster<is_log>(rows, options.temperature, parts.cuts, plan, out, kept, stream);
     return;
   }
   const LaunchShape shape{.grid         = static_cast<unsigned>(rows.rows * parts.splits),

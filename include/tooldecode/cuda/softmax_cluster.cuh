@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <cuda_runtime.h>
 
@@ -62,19 +63,20 @@ struct ExpSum {
 /// What turns a row's logits into outputs.
 struct SoftmaxScale {
   float top;
-  float scale;  ///< factor of probabilities, or what is subtracted from logarithms
+  float log_sum;  ///< natural for logarithms, else base 2
 
   SoftmaxScale() = default;
   __device__ SoftmaxScale(const ExpSum& row, bool is_log)
-      : top(row.top), scale(static_cast<float>(is_log ? log(row.sum) : 1 / row.sum)) {}
+      : top(row.top), log_sum(static_cast<float>(is_log ? log(row.sum) : log2(row.sum))) {}
 
   template <bool is_log, int n>
   __device__ void write(const TokenPack<n>& tokens, float* to) const {
     float values[n];
     for (int i = 0; i < n; ++i) {
       const float distance = tokens.logits[i] - top;
-      const float value    = is_log ? distance - scale : fast_exp(distance) * scale;
-      values[i]            = (tokens.allowed >> i & 1) != 0 ? value : is_log ? -INFINITY : 0.0F;
+      const float value =
+          is_log ? distance - log_sum : fast_exp2(fmaf(distance, 1.44269504F, -log_sum));
+      values[i] = (tokens.allowed >> i & 1) != 0 ? value : is_log ? -INFINITY : 0.0F;
     }
     if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && tokens.count == n) {
       for (int i = 0; i < n; i += 4) {
@@ -89,84 +91,171 @@ struct SoftmaxScale {
   }
 };
 
-// With 64 registers, three such blocks run at once on a multiprocessor of 1024 threads.
-inline constexpr int softmax_cluster_threads = 320;
+/// How a block holds its part of a row.
+template <bool is_wide>
+struct SoftmaxClusterShape {
+  // Narrow: with 56 registers, three blocks run at once on a multiprocessor, so that one reads while
+  // another writes. Wide: a block has a multiprocessor for itself, so that rows are spread evenly.
+  static constexpr int threads         = is_wide ? 1024 : 384;
+  static constexpr int blocks_at_once  = is_wide ? 1 : 3;
+  static constexpr int packs_in_thread = is_wide ? 2 : 0;  ///< kept in registers
 
-/// Lies before the packs that a block keeps.
-struct alignas(16) SoftmaxClusterShared {
-  ExpSum warps[softmax_cluster_threads / warp_size];
-  ExpSum part;
-  SoftmaxScale scale;
+  /// Lies before the packs that a block keeps.
+  struct alignas(16) Shared {
+    ExpSum warps[threads / warp_size];
+    ExpSum part;
+    SoftmaxScale scale;
+  };
 };
 
-/// Shared memory of a block.
-template <Number T>
-std::size_t softmax_cluster_bytes(int vocabulary, int blocks) {
-  return sizeof(SoftmaxClusterShared) + MaskedRow<T>::part_bytes(vocabulary, blocks);
-}
+/// How many blocks hold a row, and how.
+struct SoftmaxClusterPlan {
+  int blocks         = 0;  ///< 0: no number can, or the code has no clusters
+  bool is_wide       = false;
+  int packs_in_block = 0;  ///< of a part, in shared memory; the others are in registers
 
-template <Number T, bool is_log>
-__global__ void __launch_bounds__(softmax_cluster_threads, 3)
+  template <Number T>
+  [[nodiscard]] std::size_t shared_bytes() const {
+    return (is_wide ? sizeof(SoftmaxClusterShape<true>::Shared)
+                    : sizeof(SoftmaxClusterShape<false>::Shared)) +
+           static_cast<std::size_t>(packs_in_block) * sizeof(Pack<T>);
+  }
+};
+
+template <Number T, bool is_log, bool is_wide>
+__global__ void __launch_bounds__(SoftmaxClusterShape<is_wide>::threads,
+                                  code_has_clusters ? SoftmaxClusterShape<is_wide>::blocks_at_once
+                                                    : 1)
     softmax_cluster_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
-                           int blocks, float* out, std::int32_t* kept) {
-  const int row     = static_cast<int>(blockIdx.x) / blocks;
-  const int rank    = static_cast<int>(blockIdx.x) % blocks;
-  auto& memory      = shared<SoftmaxClusterShared>();
+                           SoftmaxClusterPlan plan, float* out, std::int32_t* kept) {
+  using Shape       = SoftmaxClusterShape<is_wide>;
+  constexpr int few = Shape::packs_in_thread;
+  const int row     = static_cast<int>(blockIdx.x) / plan.blocks;
+  const int rank    = static_cast<int>(blockIdx.x) % plan.blocks;
+  auto& memory      = shared<typename Shape::Shared>();
   auto* const packs = reinterpret_cast<Pack<T>*>(&memory + 1);
   const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
+  const int begin    = from.begin_of(rank, plan.blocks);
+  const int end      = from.begin_of(rank + 1, plan.blocks);
+  const int kept_end = end - begin < plan.packs_in_block ? end : begin + plan.packs_in_block;
+
+  typename MaskedRow<T>::template Few<(few > 0 ? few : 1)> others;
   ExpSum mine;
-  const KeptBits bits = from.for_each_pack_kept_in(packs, rank, blocks,
-                                                   [&](const auto& tokens) { mine.add(tokens); });
-  mine                = mine.of_warp();
+  KeptBits bits;
+  const auto add_part = [&](auto is_plain) {
+    const auto add = [&](const auto& tokens) { mine.add(tokens); };
+    bits           = from.template for_each_pack_kept_in<is_plain>(packs, begin, kept_end, add);
+    if constexpr (few > 0) {
+      from.template for_each_of_few<is_plain>(others, kept_end, end, add);
+    }
+  };
+  if constexpr (few > 0) from.read_few(others, kept_end, end);
+  if (from.is_plain()) {
+    add_part(std::true_type{});
+  } else {
+    add_part(std::false_type{});
+  }
+  mine = mine.of_warp();
   if (lane_index() == 0) memory.warps[warp_index()] = mine;
   __syncthreads();
   if (warp_index() == 0) {
     ExpSum all;
-    if (lane_index() < softmax_cluster_threads / warp_size) all = memory.warps[lane_index()];
+    if (lane_index() < Shape::threads / warp_size) all = memory.warps[lane_index()];
     all = all.of_warp();
     if (lane_index() == 0) memory.part = all;
   }
   cluster_barrier();
   if (warp_index() == 0) {
     ExpSum all;
-    if (lane_index() < blocks) all = load_from_block(&memory.part, lane_index());
+    if (lane_index() < plan.blocks) all = load_from_block(&memory.part, lane_index());
     all = all.of_warp();
     if (lane_index() == 0) {
       memory.scale = SoftmaxScale(all, is_log);
       if (rank == 0 && kept != nullptr) kept[row] = all.count;
     }
   }
-  cluster_barrier();  // after it a block may end: no other block reads its memory any more
+  __syncthreads();
+  cluster_arrive();
   const SoftmaxScale scale = memory.scale;
   float* const to          = out + static_cast<std::int64_t>(row) * rows.vocabulary;
-  from.for_each_kept_pack(packs, bits, rank, blocks,
-                          [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
+  const auto write_part    = [&](auto is_plain) {
+    const auto write = [&](const auto& tokens) { scale.write<is_log>(tokens, to); };
+    from.template for_each_kept_pack<is_plain>(packs, bits, begin, kept_end, write);
+    if constexpr (few > 0) {
+      from.template for_each_of_few<is_plain>(others, kept_end, end, write);
+    }
+  };
+  if (from.is_plain()) {
+    write_part(std::true_type{});
+  } else {
+    write_part(std::false_type{});
+  }
+  cluster_wait();  // no other block reads this one's part any more
 }
 
-/// The number of blocks that hold a row; 0 if no number can, or if the code has no clusters.
+/// How rows are held.
 template <Number T, bool is_log>
-int softmax_cluster_blocks(int rows, int vocabulary) {
-  if (code_capability(softmax_cluster_kernel<T, is_log>) < 90) return 0;
-  const DeviceTraits device            = device_traits();
-  constexpr std::size_t kept_by_system = 1024;  // per block, reserved by the system
-  const auto at_once                   = [&](int blocks) {
-    return (device.shared_bytes + kept_by_system) /
-           (softmax_cluster_bytes<T>(vocabulary, blocks) + kept_by_system);
+SoftmaxClusterPlan plan_softmax_cluster(int rows, int vocabulary) {
+  if (code_capability(softmax_cluster_kernel<T, is_log, false>) < 90) return {};
+  const DeviceTraits device = device_traits();
+  const auto spreads        = [&](int blocks, int threads) {  // each thread has a pack
+    return rows <= device.multiprocessors / blocks && vocabulary / blocks >= threads * pack_size<T>;
   };
-  // Several blocks per multiprocessor, so that one reads while another writes.
-  for (const std::size_t wanted : {3, 2, 1}) {
-    for (int blocks = 1; blocks <= max_cluster_blocks; blocks *= 2) {
-      if (at_once(blocks) < wanted) continue;
-      // Spreads few rows over as many blocks as possible while each thread has a pack.
-      constexpr int min_part = softmax_cluster_threads * pack_size<T>;
-      while (2 * blocks <= max_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
-             vocabulary / (2 * blocks) >= min_part) {
-        blocks *= 2;
-      }
-      return blocks;
+
+  // Wide blocks end sooner only where a cluster of two for each row fills most multiprocessors, and
+  // only for F32, whose narrow blocks need a second wave there.
+  if constexpr (sizeof(T) == 4) {
+    using Wide           = SoftmaxClusterShape<true>;
+    constexpr int blocks = 2;
+    const int part       = MaskedRow<T>::part_packs(vocabulary, blocks);
+    const auto packs =
+        static_cast<int>((device.shared_bytes - sizeof(Wide::Shared)) / sizeof(Pack<T>));
+    if (spreads(blocks, Wide::threads) && 4 * rows * blocks >= 3 * device.multiprocessors &&
+        part <= packs + Wide::threads * Wide::packs_in_thread) {
+      return {.blocks = blocks, .is_wide = true, .packs_in_block = part < packs ? part : packs};
     }
   }
-  return 0;
+
+  using Narrow                         = SoftmaxClusterShape<false>;
+  constexpr std::size_t kept_by_system = 1024;  // per block, reserved by the system
+  const auto plan_of                   = [&](int blocks) {
+    return SoftmaxClusterPlan{.blocks         = blocks,
+                                                .packs_in_block = MaskedRow<T>::part_packs(vocabulary, blocks)};
+  };
+  const auto at_once = [&](int blocks) {
+    return (device.shared_bytes + kept_by_system) /
+           (plan_of(blocks).template shared_bytes<T>() + kept_by_system);
+  };
+  for (int wanted = Narrow::blocks_at_once; wanted > 0; --wanted) {
+    for (int blocks = 1; blocks <= max_cluster_blocks; blocks *= 2) {
+      if (at_once(blocks) < static_cast<std::size_t>(wanted)) continue;
+      while (2 * blocks <= max_cluster_blocks && spreads(2 * blocks, Narrow::threads)) blocks *= 2;
+      return plan_of(blocks);
+    }
+  }
+  return {};
+}
+
+/// Launches the kernel for a plan of at least one block.
+template <bool is_log, Number T>
+void launch_softmax_cluster(const LogitsRows<T>& rows, float temperature, const std::uint64_t* cuts,
+                            const SoftmaxClusterPlan& plan, float* out, std::int32_t* kept,
+                            cudaStream_t stream) {
+  const auto start = [&](auto kernel, int threads) {
+    launch(kernel,
+           {.grid         = static_cast<unsigned>(rows.rows * plan.blocks),
+            .block        = static_cast<unsigned>(threads),
+            .shared_bytes = plan.template shared_bytes<T>(),
+            .cluster      = static_cast<unsigned>(plan.blocks)},
+           stream, rows, temperature, cuts, plan, out, kept);
+  };
+  if constexpr (sizeof(T) == 4) {
+    if (plan.is_wide) {
+      start(softmax_cluster_kernel<T, is_log, true>, SoftmaxClusterShape<true>::threads);
+      return;
+    }
+  }
+  start(softmax_cluster_kernel<T, is_log, false>, SoftmaxClusterShape<false>::threads);
 }
 
 }  // namespace detail

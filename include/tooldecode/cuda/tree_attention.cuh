@@ -19,27 +19,9 @@
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/warp.cuh>
+#include <tooldecode/cuda/warpgroup_attention.cuh>
 
 namespace tooldecode::cuda {
-
-/// The attention of a layer.
-struct TreeAttentionOptions {
-  int query_heads = 0;  ///< Hq, a multiple of key_heads
-  int key_heads   = 0;  ///< Hkv
-  int head_size   = 0;  ///< 64, 96, 128 or 256
-  float scale     = 1;  ///< factor of scores, usually 1 / sqrt(head_size)
-};
-
-/// Queries of one tree per sequence. What changes from round to round is in device memory.
-template <HalfNumber T>
-struct TreeQueries {
-  const T* queries               = nullptr;  ///< [B, N, Hq, D] aligned to 16 bytes
-  const std::uint64_t* ancestors = nullptr;  ///< [B, N] of each node, itself included; 0: padding
-  const std::int32_t* lengths    = nullptr;  ///< [B] L, slots before the tree
-  int sequences                  = 0;        ///< B
-  int nodes                      = 0;        ///< N, at most 64
-  int max_length                 = 0;  ///< expected maximum; work is split for it, L may be greater
-};
 
 /// How the work is divided.
 struct TreeAttentionPolicy {
@@ -198,6 +180,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
         }
       }
     }
+    state.rescale(state.follow(scores));
     state.weigh(scores);
     state.add_values(scores, keys + Tile::slots * head_size);
   }
@@ -323,7 +306,7 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 /// Long prefixes are split among blocks; a split that the actual length leaves empty adds nothing.
 /// Slots past the tree and those of padding are not read. Results depend only on the inputs and on
 /// the number of splits, which follows from the arguments. Below compute capability 8.0 it is
-/// correct but slow.
+/// correct but slow. Code for 9.0a multiplies heads of 64 and 128 by warpgroups, 128 rows at once.
 ///
 /// \par Shapes      queries [B, N, Hq, D], slots as `cache` has them -> out [B, N, Hq, D]
 /// \par Complexity  reads 4 (L + N) Hkv D bytes per sequence, 4 N Hq (L + N) D operations; one
@@ -353,6 +336,12 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
   require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
           "must be 1 or more where there are pages, as must max_pages");
 
+  if (detail::can_attend_by_warpgroups<T>(options.head_size)) {
+    const detail::WarpgroupAttentionPlan plan =
+        detail::plan_warpgroup_attention(trees.sequences, trees.nodes, trees.max_length, options);
+    detail::launch_warpgroup_attention(trees, cache, options, plan, out, workspace, stream);
+    return;
+  }
   const detail::TreeAttentionPlan plan =
       detail::plan_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);
   detail::TreeAttentionTask<T> task{
@@ -363,13 +352,7 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
       .parts     = detail::make_parts(trees.sequences, trees.nodes, options, plan.splits),
       .row_tiles = plan.row_tiles,
       .stages    = plan.stages};
-  if (plan.splits > 1) {
-    WorkspaceLayout measured;
-    task.parts.place(measured);
-    require_workspace(workspace, measured.bytes(), "tree_attention");
-    WorkspaceLayout layout(workspace.data);
-    task.parts.place(layout);
-  }
+  task.parts.place(workspace, "tree_attention");
   const LaunchShape shape{
       .grid         = static_cast<unsigned>(std::int64_t{trees.sequences} * options.key_heads *
                                     plan.splits * plan.row_tiles),

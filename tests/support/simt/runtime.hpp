@@ -42,6 +42,7 @@ struct cudaFuncAttributes {
   int maxDynamicSharedSizeBytes = 0;
   int ptxVersion                = 0;
   int binaryVersion             = 0;
+  int maxThreadsPerBlock        = 0;
 };
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal,
@@ -96,9 +97,13 @@ using cudaStream_t    = simt::Stream*;
 using cudaGraph_t     = simt::Graph*;
 using cudaGraphExec_t = simt::Graph*;
 
-enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension = 4 };
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeClusterDimension                = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+};
 union cudaLaunchAttributeValue {
   uint3 clusterDim;
+  int programmaticStreamSerializationAllowed;
 };
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id     = cudaLaunchAttributeClusterDimension;
@@ -261,7 +266,9 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)
   *attributes      = {.sharedSizeBytes           = 0,
                       .maxDynamicSharedSizeBytes = static_cast<int>(bytes),
                       .ptxVersion    = std::min(simt::code_capability, simt::compute_capability),
-                      .binaryVersion = simt::compute_capability};
+                      .binaryVersion = simt::compute_capability,
+                      .maxThreadsPerBlock =
+                     std::min(simt::code_capability, simt::compute_capability) == 90 ? 1024 : 32};
   return cudaSuccess;
 }
 template <class... P, class... A>
@@ -278,6 +285,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(
   }
   unsigned cluster = 1;
   for (unsigned i = 0; i < launch->numAttrs; ++i) {
+    if (launch->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      if (simt::compute_capability < 90) return cudaErrorInvalidConfiguration;
+      continue;  // kernels run one after another
+    }
     const uint3 blocks = launch->attrs[i].val.clusterDim;
     cluster            = blocks.x;
     if (simt::compute_capability < 90 || cluster == 0 || cluster > simt::max_cluster_blocks ||

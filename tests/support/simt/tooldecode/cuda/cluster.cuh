@@ -9,10 +9,16 @@
 
 namespace tooldecode::cuda {
 
+inline constexpr bool code_has_clusters = true;
 inline constexpr int max_cluster_blocks = static_cast<int>(simt::max_cluster_blocks);
 
 inline void cluster_barrier(SIMT_SITE) {
   simt::Block::active().cluster_barrier(file, line);
+}
+
+inline void cluster_arrive() {}
+inline void cluster_wait(SIMT_SITE) {
+  cluster_barrier(file, line);
 }
 
 template <class T>

@@ -1,0 +1,327 @@
+/// \file
+/// Tree attention by warpgroups, for devices of compute capability 9.0: while the tensor cores
+/// multiply a tile's values and the next tile's keys, threads turn scores into weights.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/attention_merge.cuh>
+#include <tooldecode/cuda/attention_rows.cuh>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/key_values.cuh>
+#include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/tensor_core.cuh>
+#include <tooldecode/cuda/warp.cuh>
+#include <tooldecode/cuda/warpgroup.cuh>
+
+namespace tooldecode::cuda {
+
+namespace detail {
+
+/// How a block divides its work.
+struct WarpgroupAttentionShape {
+  static constexpr int threads = 2 * warpgroup_size;
+  static constexpr int rows    = 128;  ///< `node * G + query head`, 64 of each warpgroup
+  static constexpr int slots   = 64;   ///< of a tile
+  /// Tiles in shared memory: three are multiplied while the others load. Six were no faster.
+  static constexpr int stages = 5;
+
+  static constexpr std::size_t shared_bytes(int head_size) {
+    constexpr std::size_t alignment = 1024;
+    return alignment +
+           sizeof(std::uint16_t) * static_cast<std::size_t>(2 * stages * slots * head_size);
+  }
+};
+
+/// The tile of AttentionRows that a warp of a warpgroup holds.
+struct WarpgroupAttentionTile {
+  static constexpr int blocks = 1;
+  static constexpr int slots  = WarpgroupAttentionShape::slots;
+};
+
+/// How the work is divided among blocks.
+struct WarpgroupAttentionPlan {
+  int row_tiles = 1;
+  int splits    = 1;  ///< of the slots
+};
+
+/// The arguments of the kernel.
+template <class T>
+struct WarpgroupAttentionTask {
+  TreeQueries<T> trees;
+  KeyValues<T> cache;
+  TreeAttentionOptions options;
+  T* out;                // [B, N, Hq, D]
+  AttentionParts parts;  // if there is more than one
+  int row_tiles;
+};
+
+template <class T, int head_size>
+__device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& task) {
+  using Shape                       = WarpgroupAttentionShape;
+  using Tile                        = WarpgroupTile<Shape::slots>;
+  using Rows                        = AttentionRows<T, head_size, WarpgroupAttentionTile>;
+  constexpr int packs               = head_size / 8;
+  constexpr int slots_at_once       = warp_size / packs;  // that a warp copies
+  constexpr int slots_of_warp       = Shape::slots / (Shape::threads / warp_size);
+  const TreeQueries<T>& trees       = task.trees;
+  const TreeAttentionOptions& heads = task.options;
+  const int lane = lane_index(), warp = warp_index(), g = lane / 4, t = lane % 4;
+
+  // Blocks that read the same slots are neighbours.
+  int block          = static_cast<int>(blockIdx.x);
+  const int row_tile = block % task.row_tiles;
+  block /= task.row_tiles;
+  const int split = block % task.parts.splits;
+  block /= task.parts.splits;
+  const int head = block % heads.key_heads, sequence = block / heads.key_heads;
+
+  const int group       = heads.query_heads / heads.key_heads;
+  const int rows        = trees.nodes * group;
+  const int first_row   = row_tile * Shape::rows;
+  const auto output_row = [&](int row) {
+    return (static_cast<std::int64_t>(sequence) * trees.nodes + row / group) * heads.query_heads +
+           head * group + row % group;
+  };
+  const std::uint64_t* const ancestors =
+      trees.ancestors + static_cast<std::int64_t>(sequence) * trees.nodes;
+  const auto ancestors_of = [&](int row) {
+    return row < rows ? ancestors[row / group] : std::uint64_t{0};
+  };
+  const auto row_of = [&](int half) { return first_row + 16 * warp + 8 * half + g; };
+
+  const int length = trees.lengths[sequence];
+  const auto tiles = divide_up(length + trees.nodes, Shape::slots);
+  const int begin  = static_cast<int>(tiles * split / task.parts.splits);
+  const int end    = static_cast<int>(tiles * (split + 1) / task.parts.splits);
+
+  constexpr int matrix_size = Shape::slots * head_size;
+  T* ring                   = &shared<T>();  // [stages, keys and values, slots, D]
+  ring += (1024 - reinterpret_cast<std::uintptr_t>(ring) % 1024) % 1024 / sizeof(T);
+
+  // The page of one of the warp's slots and its place there, or page -1 for padding, which is not
+  // read. A lane asks early and multiplies late, because the page is loaded.
+  struct Place {
+    int page, slot;
+  };
+  const auto find_slot = [&](int tile) -> Place {
+    const int slot = tile * Shape::slots + slots_of_warp * warp + lane % slots_of_warp;
+    const int node = slot - length;
+    if (tile >= end) return {-1, 0};
+    if (node >= 0 && (node >= trees.nodes || ancestors[node] == 0)) return {-1, 0};
+    if (task.cache.pages == nullptr) return {sequence, slot};
+    const auto size     = static_cast<unsigned>(task.cache.page_size);
+    const unsigned page = static_cast<unsigned>(slot) / size;
+    return {task.cache.pages[static_cast<std::int64_t>(sequence) * task.cache.max_pages + page],
+            static_cast<int>(static_cast<unsigned>(slot) - page * size)};
+  };
+  // A thread copies one pack of every slots_at_once-th slot; its columns differ by XOR. All in bytes.
+  const int pack          = lane % packs;
+  const int first_slot    = lane / packs;
+  const int column        = 16 * ((pack ^ first_slot) & 7);
+  const int first_place   = 2 * Tile::place(slots_of_warp * warp + first_slot, pack) - column;
+  const auto* keys_from   = reinterpret_cast<const unsigned char*>(task.cache.keys) + 16 * pack;
+  const auto* values_from = reinterpret_cast<const unsigned char*>(task.cache.values) + 16 * pack;
+  const auto after        = [](int stage) { return stage + 1 == Shape::stages ? 0 : stage + 1; };
+  int filled              = 0;  // the next stage to fill
+  const auto start_tile   = [&](int tile, const Place& mine) {
+    if (tile < end) {
+      const unsigned are_there = __ballot_sync(whole_warp, mine.page >= 0) >> first_slot;
+      const std::int64_t offset =
+          mine.page < 0 ? 0
+                          : 2 * (mine.page * task.cache.page_stride +
+                               mine.slot * task.cache.slot_stride + head * task.cache.head_stride);
+      auto* const to =
+          reinterpret_cast<unsigned char*>(ring + filled * 2 * matrix_size) + first_place;
+      for (int turn = 0; turn < slots_of_warp / slots_at_once; ++turn) {
+        const int before        = turn * slots_at_once;
+        const std::int64_t from = __shfl_sync(whole_warp, offset, before + first_slot);
+        const bool is_there     = (are_there >> before & 1) != 0;
+        auto* const at          = to + 128 * before + (column ^ 16 * before);
+        copy_async(at, keys_from + from, is_there);
+        copy_async(at + 2 * matrix_size, values_from + from, is_there);
+      }
+    }
+    commit_copies();
+    filled = after(filled);
+  };
+  std::uint32_t queries[head_size / 16][4];  // in the layout of multiply_add
+  for (int half = 0; half < 2; ++half) {
+    const bool is_there    = row_of(half) < rows;
+    const auto* const from = reinterpret_cast<const std::uint32_t*>(
+        trees.queries + (is_there ? output_row(row_of(half)) * head_size : 0));
+    for (int k = 0; k < head_size / 16; ++k) {
+      queries[k][half]     = is_there ? from[8 * k + t] : 0;
+      queries[k][2 + half] = is_there ? from[8 * k + 4 + t] : 0;
+    }
+  }
+  for (int tile = begin; tile < begin + Shape::stages - 2; ++tile) {
+    start_tile(tile, find_slot(tile));
+  }
+  Place upcoming = find_slot(begin + Shape::stages - 2);
+
+  Rows state(heads.scale * 1.44269504F);  // log2(e): weights are powers of two
+  std::uint32_t weights[Shape::slots / 16][4];
+  int stage                = 0;
+  const auto multiply_keys = [&](typename Rows::Scores& scores, int at) {
+    begin_products();
+    for (int k = 0; k < head_size / 16; ++k) {
+      start_product_of_rows(scores[0], queries[k], ring + 2 * at * matrix_size, k);
+    }
+    commit_products();
+  };
+  // Adds a tile's values by its scores, and gets the next tile's scores; after the last tile these
+  // are of whatever is in shared memory, and nobody uses them.
+  const auto attend = [&](int tile, typename Rows::Scores& scores, typename Rows::Scores& next) {
+    wait_for_copies<Shape::stages - 4>();
+    publish_to_products();
+    __syncthreads();  // the next tile has arrived, and no warp reads the one before the previous
+    start_tile(tile + Shape::stages - 2, upcoming);
+    upcoming = find_slot(tile + Shape::stages - 1);
+    multiply_keys(next, after(stage));
+
+    state.scale_by_sign(scores);
+    if ((tile + 1) * Shape::slots > length) {
+      const int before =
+          length - tile * Shape::slots;  // slots of the tile that are before the tree
+      for (int half = 0; half < 2; ++half) {
+        std::uint64_t allowed = ancestors_of(row_of(half));
+        if (trees.nodes < 64) allowed &= (std::uint64_t{1} << trees.nodes) - 1;
+        allowed = before > 0 ? allowed << before | ((std::uint64_t{1} << before) - 1)
+                             : allowed >> -before;  // bit i: slot i of the tile
+        allowed >>= 2 * t;
+        for (int n = 0; n < Shape::slots / 8; ++n) {
+          for (int i = 0; i < 2; ++i) {
+            float& score = scores[0][n][2 * half + i];
+            score        = (allowed >> (8 * n + i) & 1) != 0 ? score : -INFINITY;
+          }
+        }
+      }
+    }
+    const auto growth = state.follow(scores);
+    state.weigh(scores);
+    wait_for_products_after<1>(state.weights[0][0] + state.weights[0][1]);
+    hold(state.sums[0]);  // the previous tile's values have been added
+    state.rescale(growth);
+    for (int k = 0; k < Shape::slots / 16; ++k) Rows::pack_weights(weights[k], scores, 0, k);
+    hold(state.sums[0]);
+    begin_products();
+    for (int k = 0; k < Shape::slots / 16; ++k) {
+      start_product(state.sums[0], weights[k], ring + (2 * stage + 1) * matrix_size, k);
+    }
+    commit_products();
+    wait_for_products<1>();
+    hold(next[0]);
+    stage = after(stage);
+  };
+  if (begin < end) {
+    typename Rows::Scores scores = {}, next = {};
+    wait_for_copies<Shape::stages - 3>();
+    publish_to_products();
+    __syncthreads();
+    multiply_keys(scores, stage);
+    wait_for_products<0>();
+    hold(scores[0]);
+    for (int tile = begin; tile < end; tile += 2) {
+      attend(tile, scores, next);
+      if (tile + 1 == end) break;
+      attend(tile + 1, next, scores);
+    }
+    wait_for_products<0>();
+    hold(state.sums[0]);
+  }
+  let_next_launch_start();
+  state.sum_weights(0, 0);
+  state.sum_weights(0, 1);
+
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of(half);
+    if (row >= rows) continue;
+    const bool is_node    = ancestors_of(row) != 0;
+    const std::int64_t at = output_row(row);
+    if (task.parts.splits == 1) {
+      state.write(0, half, is_node, task.out + at * head_size);
+    } else {
+      const std::int64_t to = at * task.parts.splits + split;
+      state.write_part(0, half, is_node, task.parts.outputs + to * head_size,
+                       task.parts.log_sums + to);
+    }
+  }
+}
+
+template <class T, int head_size>
+__global__ void __launch_bounds__(code_has_warpgroups ? WarpgroupAttentionShape::threads
+                                                      : warp_size,
+                                  1) attend_tree_by_warpgroups(WarpgroupAttentionTask<T> task) {
+  if constexpr (code_has_warpgroups) attend_by_warpgroups<T, head_size>(task);
+}
+
+/// Slots are split such that the last block ends as early as possible.
+inline WarpgroupAttentionPlan plan_warpgroup_attention(int sequences, int nodes, int max_length,
+                                                       const TreeAttentionOptions& options) {
+  using Shape = WarpgroupAttentionShape;
+  // In tiles: a split's start and its results; the launch that merges them.
+  constexpr int tiles_per_split = 4, tiles_per_merge = 6;
+  const std::int64_t places = device_traits().multiprocessors;
+  const std::int64_t group  = options.query_heads / options.key_heads;
+  const std::int64_t tiles  = divide_up(std::int64_t{max_length} + nodes, Shape::slots);
+  WarpgroupAttentionPlan plan{.row_tiles = static_cast<int>(divide_up(nodes * group, Shape::rows))};
+  const std::int64_t unsplit = std::int64_t{sequences} * options.key_heads * plan.row_tiles;
+  // More splits do not end sooner, and the workspace is measured for these.
+  const std::int64_t most = places / unsplit + 1 < tiles ? places / unsplit + 1 : tiles;
+  std::int64_t minimum    = divide_up(unsplit, places) * (tiles + tiles_per_split);
+  for (std::int64_t splits = 2; splits <= most; ++splits) {
+    const std::int64_t cost =
+        divide_up(unsplit * splits, places) * (divide_up(tiles, splits) + tiles_per_split) +
+        tiles_per_merge;
+    if (cost >= minimum) continue;
+    minimum     = cost;
+    plan.splits = static_cast<int>(splits);
+  }
+  return plan;
+}
+
+/// Whether the current device has code for this head size.
+template <class T>
+bool can_attend_by_warpgroups(int head_size) {
+  return (head_size == 64 || head_size == 128) &&
+         has_warpgroup_products(attend_tree_by_warpgroups<T, 128>);
+}
+
+/// Launches the kernel and, if there are several parts, their merge.
+template <HalfNumber T>
+void launch_warpgroup_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
+                                const TreeAttentionOptions& options,
+                                const WarpgroupAttentionPlan& plan, T* out,
+                                const Workspace& workspace, cudaStream_t stream) {
+  WarpgroupAttentionTask<T> task{
+      .trees     = trees,
+      .cache     = cache,
+      .options   = options,
+      .out       = out,
+      .parts     = {.rows      = std::int64_t{trees.sequences} * trees.nodes * options.query_heads,
+                    .splits    = plan.splits,
+                    .head_size = options.head_size},
+      .row_tiles = plan.row_tiles};
+  task.parts.place(workspace, "tree_attention");
+  const LaunchShape shape{
+      .grid         = static_cast<unsigned>(std::int64_t{trees.sequences} * options.key_heads *
+                                    plan.splits * plan.row_tiles),
+      .block        = WarpgroupAttentionShape::threads,
+      .shared_bytes = WarpgroupAttentionShape::shared_bytes(options.head_size)};
+  launch(options.head_size == 64 ? attend_tree_by_warpgroups<T, 64>
+                                 : attend_tree_by_warpgroups<T, 128>,
+         shape, stream, task);
+  if (plan.splits > 1) merge_attention(task.parts, out, stream, true);
+}
+
+}  // namespace detail
+
+}  // namespace tooldecode::cuda
