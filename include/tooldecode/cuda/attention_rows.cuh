@@ -101,34 +101,10 @@ struct AttentionRows {
   /// Lets the reference of each row follow its greatest score, but only if that grows by more than
   /// 2^8, which F16 still holds; so sums are seldom rescaled. Does not touch the sums.
   __device__ Growth follow(const Scores& scores) {
-    const float factor_of_score = scale > 0 ? scale : 1;
-    float seen[blocks][2];
-    bool grows = false;
-    for (int block = 0; block < blocks; ++block) {
-      for (int half = 0; half < 2; ++half) {
-        float maximum = -INFINITY;
-        for (auto& score : scores[block]) {
-          maximum = fmaxf(maximum, fmaxf(score[2 * half], score[2 * half + 1]));
-        }
-        maximum = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 1));
-        maximum = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 2));
-        maximum *= factor_of_score;
-        seen[block][half] = maximum;
-        grows             = grows || maximum > greatest[block][half] + 8;
-      }
-    }
-    Growth growth{__any_sync(whole_warp, grows) != 0, {}};
-    if (!growth.is_there) return growth;
-    for (int block = 0; block < blocks; ++block) {
-      for (int half = 0; half < 2; ++half) {
-        const bool follows    = seen[block][half] > greatest[block][half] + 8;
-        const float maximum   = follows ? seen[block][half] : greatest[block][half];
-        const float factor    = maximum == -INFINITY ? 0 : exp2f(greatest[block][half] - maximum);
-        greatest[block][half] = maximum;
-        weights[block][half] *= factor;
-        growth.factors[block][half] = factor;
-      }
-    }
+    Growth growth;
+    growth.is_there = grow(scores, [&growth](int block, int half, float factor) {
+      growth.factors[block][half] = factor;
+    });
     return growth;
   }
 
@@ -139,6 +115,16 @@ struct AttentionRows {
         for (int i = 0; i < 4; ++i) sum[i] *= growth.factors[block][i / 2];
       }
     }
+  }
+
+  /// `follow` and `rescale` in fewer registers.
+  __device__ void follow_and_rescale(const Scores& scores) {
+    grow(scores, [this](int block, int half, float factor) {
+      for (auto& sum : sums[block]) {
+        sum[2 * half] *= factor;
+        sum[2 * half + 1] *= factor;
+      }
+    });
   }
 
   /// Turns scores into weights.
@@ -220,6 +206,41 @@ struct AttentionRows {
       to[4 * n] =
           make_float2(share * sums[block][n][2 * half], share * sums[block][n][2 * half + 1]);
     }
+  }
+
+ private:
+  // Calls `use` with the factor of each row if any reference grows, and returns whether one does,
+  // the same in all lanes.
+  template <class Use>
+  __device__ bool grow(const Scores& scores, Use use) {
+    const float factor_of_score = scale > 0 ? scale : 1;
+    float seen[blocks][2];
+    bool grows = false;
+    for (int block = 0; block < blocks; ++block) {
+      for (int half = 0; half < 2; ++half) {
+        float maximum = -INFINITY;
+        for (auto& score : scores[block]) {
+          maximum = fmaxf(maximum, fmaxf(score[2 * half], score[2 * half + 1]));
+        }
+        maximum = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 1));
+        maximum = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 2));
+        maximum *= factor_of_score;
+        seen[block][half] = maximum;
+        grows             = grows || maximum > greatest[block][half] + 8;
+      }
+    }
+    if (__any_sync(whole_warp, grows) == 0) return false;
+    for (int block = 0; block < blocks; ++block) {
+      for (int half = 0; half < 2; ++half) {
+        const bool follows    = seen[block][half] > greatest[block][half] + 8;
+        const float maximum   = follows ? seen[block][half] : greatest[block][half];
+        const float factor    = maximum == -INFINITY ? 0 : exp2f(greatest[block][half] - maximum);
+        greatest[block][half] = maximum;
+        weights[block][half] *= factor;
+        use(block, half, factor);
+      }
+    }
+    return true;
   }
 };
 

@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
         }
       }
     }
-    state.rescale(state.follow(scores));
+    state.follow_and_rescale(scores);
     state.weigh(scores);
     state.add_values(scores, keys + Tile::slots * head_size);
   }
