@@ -52,17 +52,18 @@ Tokens encoded(std::string_view text) {
 
 /// A drafter's request after the last of these tokens, and what it proposes.
 td::DraftCandidates<td::Unconstrained> candidates_of(const td::SuffixDrafter& drafter,
-                                                     const Tokens& prompt,
-                                                     const Tokens& generated) {
+                                                     const Tokens& prompt, const Tokens& generated,
+                                                     double min_probability = 0) {
   static const td::Unconstrained any{masks().vocabulary().size()};
   auto request = drafter.begin(prompt);
-  const td::DraftContext<td::Unconstrained> context{.constraint = any,
-                                                    .state      = any.initial(),
-                                                    .prompt     = prompt,
-                                                    .generated  = generated,
-                                                    .hidden     = {},
-                                                    .max_depth  = 60,
-                                                    .max_nodes  = 64};
+  const td::DraftContext<td::Unconstrained> context{.constraint      = any,
+                                                    .state           = any.initial(),
+                                                    .prompt          = prompt,
+                                                    .generated       = generated,
+                                                    .hidden          = {},
+                                                    .max_depth       = 60,
+                                                    .max_nodes       = 64,
+                                                    .min_probability = min_probability};
   td::DraftCandidates candidates(any, any.initial(), 0, 60);
   drafter.propose(request, context, candidates);
   return candidates;
@@ -194,6 +195,16 @@ TEST_CASE("SuffixDrafter drafts the farther the longer the agreement and the mor
   CHECK(length("key=", one) > 4);
   CHECK(length("long key=", one) > length("key=", one) + 3);
   CHECK(length("key=", three) > length("key=", one) + 3);
+}
+
+TEST_CASE("SuffixDrafter proposes first tokens, unextended, where no path is worth extending") {
+  const Tokens text = encoded("id=123; id=456; id=");
+  const td::SuffixDrafter drafter{masks(), {.length = 3}};
+  const auto candidates = candidates_of(drafter, text, {}, 0.999);
+  REQUIRE(candidates.size() == 3);
+  CHECK(path_to(candidates, 1) == "4");
+  CHECK(path_to(candidates, 2) == "1");
+  CHECK(candidates_of(drafter, text, {}).size() > 3);
 }
 
 TEST_CASE("SuffixDrafter compares bytes, so it finds a word however it is cut into tokens") {

@@ -85,7 +85,7 @@ class SuffixDrafter {
     for (const Voter& voter : voters) grown[0].voters.push_back(&voter);
     for (std::size_t i = 0; i < grown.size(); ++i) {
       const Grown at = grown[i];
-      if (at.depth == options_.length) continue;
+      if (at.depth == options_.length || at.path < min) continue;
       std::vector<Grown> next = split(at);
       std::erase_if(next, [&](const Grown& child) {
         const auto state = context.constraint.advance(candidates.state(at.node), child.token);
@@ -93,7 +93,7 @@ class SuffixDrafter {
       });
       weigh(at, next);
       for (Grown& child : next) {
-        if (child.path < min) continue;
+        if (child.path < options_.min_probability) continue;
         const auto node = candidates.add(at.node, child.token,
                                          static_cast<float>(std::log(child.path / at.path)));
         if (!node) continue;
