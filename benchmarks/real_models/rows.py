@@ -1,12 +1,15 @@
-"""Rows for `tooldecode eval` in which a tool is to be chosen by its name: FuncQA's 13, and KAMEL's 234.
+"""Rows for `tooldecode eval`: tools to be chosen by name, FuncQA's 13 and KAMEL's 234; BFCL's calls with many parameters.
 
 python3 benchmarks/real_models/rows.py --shared DATA --out FOLDER [--steps 60]
 
 FuncQA: its tools' own examples, and steps of GSM8K's solutions with one operation of two numbers. KAMEL: its relations,
-all of them in each row, asked for by what Wikidata calls them; questions of its own are not among the data.
+all of them in each row, asked for by what Wikidata calls them; questions of its own are not among the data. BFCL: the
+rows of simple_python, multiple, live_simple and live_multiple whose called function requires three parameters or more,
+bfcl_three.jsonl, and those where it requires two, bfcl_two.jsonl, as they stand there.
 """
 
 import argparse
+import gzip
 import json
 import pathlib
 import re
@@ -69,14 +72,31 @@ def kamel(shared):
             for i, (name, label) in enumerate(LABELS.items()) if name in names]
 
 
+def bfcl(shared):
+    """Calls to one function that requires three parameters or more, and calls to one that requires two."""
+    three, two = [], []
+    for name in ("simple_python.jsonl", "multiple.jsonl", "live_simple.jsonl", "live_multiple.jsonl.gz"):
+        path = shared / "bfcl" / name
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            for line in map(json.loads, lines):
+                required = {function["name"]: function["parameters"].get("required", []) for function in line["functions"]}
+                if len(line["answers"]) == 1:
+                    count = len(required[next(iter(line["answers"][0]))])
+                    if count >= 2:
+                        (three if count >= 3 else two).append(line)
+    return three, two
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--shared", type=pathlib.Path, required=True, help="folder with funcqa, gsm8k and kamel")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for funcqa.jsonl and kamel.jsonl")
+    parser.add_argument("--shared", type=pathlib.Path, required=True, help="folder with bfcl, funcqa, gsm8k and kamel")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the files")
     parser.add_argument("--steps", type=int, default=60, help="steps of GSM8K's solutions")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("funcqa", funcqa(options.shared, options.steps)), ("kamel", kamel(options.shared))):
+    three, two = bfcl(options.shared)
+    for name, rows in (("funcqa", funcqa(options.shared, options.steps)), ("kamel", kamel(options.shared)),
+                       ("bfcl_three", three), ("bfcl_two", two)):
         path = options.out / f"{name}.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in rows), encoding="utf-8")
         print(f"{path}: {len(rows)} rows")

@@ -6,10 +6,10 @@ source cmake/install_packages.sh
 
 usage() {
   cat << 'END'
-bash benchmarks/real_models/run.sh [--rows N] [--methods LIST] PART...
+bash benchmarks/real_models/run.sh [--rows N] [--methods LIST] [--threads N] PART...
 
-Fetches llama.cpp and SmolLM2, builds, and writes benchmarks/results/. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data.
-One thread; a call takes seconds, so a part takes an hour or more for all rows.
+Fetches llama.cpp and the models, builds, and writes benchmarks/results/. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data.
+A call takes seconds, so a part takes an hour or more for all rows. A part that was interrupted goes on where it ended.
 
   simple    BFCL's calls to one function by the paper's methods, judged by the AST checker of bfcl-eval as well
   orders    the same calls, one order of the parameters at a time, the vote of these three, and of nine
@@ -20,25 +20,32 @@ One thread; a call takes seconds, so a part takes an hour or more for all rows.
   apibank   API-Bank: levels 1 and 2
   names     names among FuncQA's 13 and KAMEL's 234 tools
   gemma     BFCL's simple calls by Gemma 3 270M, a base model, where a call is required
+  coder     BFCL's calls that require three parameters or more, and those that require two, by Qwen2.5-Coder-0.5B, where
+            a call is required, without examples: greedy, constrained, and votes over orders
+  coder_1.5 the same calls with three parameters or more by Qwen2.5-Coder-1.5B
   llama_cpp llama.cpp's own grammar, the library's, and none: time of a call
   equality  which answers are the same, token for token: two engines, plain and speculative
   figures   draws what became of the answers of simple, many and apibank, as they stand in benchmarks/results
 
   --rows N        first rows of each file only
   --methods LIST  what `tooldecode eval --method` takes, instead of the part's own
+  --threads N     of the model; 1 without it. Beside other work more than one is slower
 END
 }
 
 rows=0
 methods=
+threads=1
 paper=fuzzy-matching,backtrace,tooldec,constrained,tool-decoding
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
     --rows) rows=$2; shift 2 ;;
     --methods) methods=$2; shift 2 ;;
+    --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | llama_cpp | equality | figures) parts+=("$1"); shift ;;
+    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | llama_cpp | equality | \
+      figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
 done
@@ -57,8 +64,8 @@ say "building"
 cmake --build build/release --target tooldecode_program benchmark_llama_cpp benchmark_llama_cpp_equality -j "$(nproc)" > "$made/build.log"
 
 evaluate() {  # evaluate <name> <model> <methods> <arguments>...
-  build/release/examples/tooldecode eval --model "$2" --limit "$rows" --method "${methods:-$3}" \
-    --answers "$made/$1.jsonl" --resume --json "$results/$1.json" "${@:4}"
+  build/release/examples/tooldecode eval --model "$2" --limit "$rows" --threads "$threads" \
+    --method "${methods:-$3}" --answers "$made/$1.jsonl" --resume --json "$results/$1.json" "${@:4}"
 }
 judge() {  # judge <name> <--data FILE>...
   python3 -m pip install --quiet --no-deps --target "$made/bfcl_eval" bfcl-eval==2026.3.23
@@ -114,6 +121,17 @@ for part in "${parts[@]}"; do
       bash examples/models.sh gemma3 > /dev/null
       evaluate gemma3_bfcl gemma3 greedy,tooldec,constrained,tool-decoding --keep-prefix --choice required \
         --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
+      ;;
+    coder | coder_1.5)
+      python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
+      model=qwen-coder-0.5b
+      sets=(three two)
+      [ "$part" = coder ] || { model=qwen-coder-1.5b; sets=(three); }
+      bash examples/models.sh "$model" > /dev/null
+      for set in "${sets[@]}"; do
+        evaluate "${model//-/_}_$set" "$model" greedy,constrained,tool-decoding --keep-prefix --choice required \
+          --format auto --shots 0 --data "$made/bfcl_$set.jsonl" --oc 1,4,6,12 --max-tokens 160 --context-size 16384
+      done
       ;;
     llama_cpp)
       build/release/benchmarks/benchmark_llama_cpp --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \
