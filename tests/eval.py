@@ -110,8 +110,9 @@ def test_shares():
         # The binomial law of 10 rows at 0.7 has its 2.5 % and 97.5 % points at 4 and 9.
         assert low in (0.4, 0.5) and high in (0.9, 1.0), result
     # A pair of equal methods: nothing is reduced, in any resample.
-    assert document["tool-decoding-oc2"]["value_error_reduction"] == {"share": 0, "ci95": [0, 0]}, document
-    assert "| 2 | 3 | 0.0 % | 0.0 to 0.0 % |" in text, text
+    assert document["tool-decoding-oc2"]["value_error_reduction"] == {
+        "share": 0, "ci95": [0, 0], "mended": 0, "added": 0, "p": 1}, document
+    assert "| 2 | 3 | 0.0 % | 0.0 to 0.0 % | 0 / 0 | 1.000 |" in text, text
     assert "| tool-decoding-oc1 | 10 | 70.0 % |" in text, text
 
 

@@ -108,11 +108,14 @@ std::string reduction_table(const Report& report) {
             std::to_string(method.count(tooldecode::ErrorClass::value)) + " | " +
             (reduction.share ? percent(*reduction.share) + " | " + percent(reduction.interval)
                              : "none to reduce |") +
-            " |\n";
+            " | " + std::to_string(reduction.mended) + " / " + std::to_string(reduction.added) +
+            " | " + rounded(reduction.p, "%.3f") + " |\n";
   }
   if (rows.empty()) return "";
-  return '\n' + table_head({"oc", "value errors", "reduction against oc = 1", "95 % interval"}) +
-         "| 1 | " + std::to_string(before->count(tooldecode::ErrorClass::value)) + " | | |\n" +
+  return '\n' +
+         table_head({"oc", "value errors", "reduction against oc = 1", "95 % interval",
+                     "rows mended / added", "p (McNemar)"}) +
+         "| 1 | " + std::to_string(before->count(tooldecode::ErrorClass::value)) + " | | | | |\n" +
          rows;
 }
 
@@ -152,7 +155,10 @@ Json to_json(const Report& report) {
     const auto reduction = value_error_reduction(*before, method, report.seed);
     if (!reduction.share) continue;
     entry["value_error_reduction"] = {{"share", *reduction.share},
-                                      {"ci95", {reduction.interval.low, reduction.interval.high}}};
+                                      {"ci95", {reduction.interval.low, reduction.interval.high}},
+                                      {"mended", reduction.mended},
+                                      {"added", reduction.added},
+                                      {"p", reduction.p}};
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
 #include <optional>
 #include <random>
 #include <span>
@@ -97,11 +98,27 @@ inline Interval accuracy_interval(const Scores& scores, std::uint64_t seed) {
   });
 }
 
+/// McNemar's exact test: the probability of counts at least as uneven if a row that only one of two
+/// methods gets wrong is as likely to be either's.
+inline double mcnemar(std::size_t first_only, std::size_t second_only) {
+  const std::size_t rows   = first_only + second_only;
+  const std::size_t fewer  = std::min(first_only, second_only);
+  const auto log_factorial = [](std::size_t n) { return std::lgamma(static_cast<double>(n) + 1); };
+  double tail              = 0;
+  for (std::size_t i = 0; i <= fewer; ++i) {
+    tail += std::exp(log_factorial(rows) - log_factorial(i) - log_factorial(rows - i) -
+                     static_cast<double>(rows) * std::numbers::ln2);
+  }
+  return std::min(1.0, 2 * tail);
+}
+
 /// The share by which value errors decrease compared with another method on the same rows; empty if
 /// that has none.
 struct Reduction {
   std::optional<double> share;
   Interval interval;
+  std::size_t mended = 0, added = 0;  ///< rows that only the other method, or only this, gets wrong
+  double p = 1;                       ///< of McNemar's exact test
 };
 
 /// The reduction of the value errors of `before`, with the interval over pairs.
@@ -118,7 +135,15 @@ inline Reduction value_error_reduction(const Scores& before, const Scores& after
   };
   std::vector<std::size_t> all(before.rows.size());
   for (std::size_t row = 0; row < all.size(); ++row) all[row] = row;
-  return {share(all), bootstrap(all.size(), seed, share)};
+  Reduction reduction{share(all), bootstrap(all.size(), seed, share)};
+  for (const std::size_t row : all) {
+    const bool was = before.rows[row].error == tooldecode::ErrorClass::value;
+    const bool is  = after.rows[row].error == tooldecode::ErrorClass::value;
+    reduction.mended += was && !is;
+    reduction.added += is && !was;
+  }
+  reduction.p = mcnemar(reduction.mended, reduction.added);
+  return reduction;
 }
 
 }  // namespace program
