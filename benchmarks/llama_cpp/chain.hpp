@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -30,6 +31,10 @@ struct Written {
   double choosing    = 0;  ///< seconds in samplers, which include a constraint
   std::size_t passes = 0;
 };
+
+/// Guesses what follows tokens and the one after them.
+using Draft = std::function<std::vector<llama_token>(const std::vector<llama_token>& tokens,
+                                                     llama_token last)>;
 
 class Chain {
  public:
@@ -64,37 +69,67 @@ class Chain {
   /// Continues it greedily among the tokens that a sampler leaves; null leaves all.
   /// \param token_first  shows the sampler only the best token, and the rest if that is refused, as
   ///         llama.cpp's own programs do with a grammar
-  [[nodiscard]] Written write(llama_sampler* constraint, bool token_first, std::size_t max_tokens) {
-    llama_memory_seq_rm(llama_get_memory(context_.get()), 0,
-                        static_cast<llama_pos>(prompt_.size()) - 1, -1);
+  /// \param draft  guesses what follows tokens and the one after them, which one pass then verifies
+  ///         as llama.cpp's server does: tokens are kept up to the first that is not chosen; empty
+  ///         for no drafts
+  [[nodiscard]] Written write(llama_sampler* constraint, bool token_first, std::size_t max_tokens,
+                              const Draft& draft = {}) {
+    std::vector<llama_token> history(prompt_.begin(), prompt_.end() - 1);
     Written written;
     llama_token token = prompt_.back();
+    std::vector<llama_token> batch;
     while (true) {
-      decode(&token, 1);
-      ++written.passes;
+      llama_memory_seq_rm(llama_get_memory(context_.get()), 0,
+                          static_cast<llama_pos>(history.size()), -1);
       const auto start = std::chrono::steady_clock::now();
-      token            = choose(constraint, token_first);
-      written.choosing +=
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (llama_vocab_is_eog(vocab_, token)) return written;
-      written.tokens.push_back(token);
-      if (written.tokens.size() == max_tokens) {
-        written.is_cut = true;
-        return written;
+      batch.assign(1, token);
+      if (draft) {
+        const auto drafted = draft(history, token);
+        batch.insert(batch.end(), drafted.begin(), drafted.end());
+      }
+      written.choosing += seconds_since(start);
+      decode_all(batch);
+      ++written.passes;
+      for (std::size_t at = 0; at < batch.size() && batch[at] == token; ++at) {
+        history.push_back(token);
+        const auto sampling = std::chrono::steady_clock::now();
+        token               = choose(constraint, token_first, static_cast<std::int32_t>(at));
+        written.choosing += seconds_since(sampling);
+        if (llama_vocab_is_eog(vocab_, token)) return written;
+        written.tokens.push_back(token);
+        if (written.tokens.size() == max_tokens) {
+          written.is_cut = true;
+          return written;
+        }
       }
     }
   }
 
  private:
+  [[nodiscard]] static double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
   void decode(llama_token* tokens, std::size_t count) {
     if (llama_decode(context_.get(),
                      llama_batch_get_one(tokens, static_cast<std::int32_t>(count))) != 0)
       throw std::runtime_error("llama.cpp does not decode");
   }
 
+  // Tokens of which each gets its logits.
+  void decode_all(std::vector<llama_token>& tokens) {
+    if (tokens.size() == 1) return decode(tokens.data(), 1);
+    llama_batch batch =
+        llama_batch_get_one(tokens.data(), static_cast<std::int32_t>(tokens.size()));
+    std::vector<std::int8_t> rows(tokens.size(), 1);
+    batch.logits = rows.data();
+    if (llama_decode(context_.get(), batch) != 0)
+      throw std::runtime_error("llama.cpp does not decode");
+  }
+
   // As llama_sampler_sample, except that the first try may be a single token.
-  [[nodiscard]] llama_token choose(llama_sampler* constraint, bool token_first) {
-    const float* logits = llama_get_logits_ith(context_.get(), -1);
+  [[nodiscard]] llama_token choose(llama_sampler* constraint, bool token_first, std::int32_t row) {
+    const float* logits = llama_get_logits_ith(context_.get(), row);
     const auto size     = static_cast<std::size_t>(llama_vocab_n_tokens(vocab_));
     if (token_first || constraint == nullptr) {
       const auto best = static_cast<llama_token>(std::max_element(logits, logits + size) - logits);

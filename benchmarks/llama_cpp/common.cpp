@@ -1,5 +1,5 @@
-// What json-schema-to-grammar.cpp needs of llama.cpp's common.cpp, which would require another
-// library.
+// What json-schema-to-grammar.cpp and log.cpp need of llama.cpp's common.cpp, which would require
+// another library.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -7,6 +7,9 @@
 std::string string_join(const std::vector<std::string>& values, const std::string& separator);
 std::vector<std::string> string_split(const std::string& text, const std::string& delimiter);
 std::string string_repeat(const std::string& text, std::size_t times);
+
+bool tty_can_use_colors();
+bool tty_can_use_colors() { return false; }
 
 std::string string_join(const std::vector<std::string>& values, const std::string& separator) {
   std::string all;

@@ -21,6 +21,7 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -28,7 +29,9 @@
 #include <CLI/CLI.hpp>
 #include <llama_cpp/chain.hpp>
 #include <llama_cpp/json_grammar.hpp>
+#include <ngram-map.h>
 #include <program/command_line.hpp>
+#include <program/drafts.hpp>
 #include <program/gguf_assistant.hpp>
 #include <program/models.hpp>
 #include <program/prefilled_model.hpp>
@@ -80,6 +83,13 @@ std::function<Written()> through_chain(const Task& task, Sampler sampler, bool t
   };
 }
 
+// llama.cpp's own prompt lookup, with the least n-gram and the longest draft.
+Draft ngram_draft(std::uint16_t least, std::uint16_t longest) {
+  return [least, longest](const std::vector<llama_token>& tokens, llama_token last) {
+    return common_ngram_simple_draft({least, longest}, tokens, last);
+  };
+}
+
 Sampler own_grammar(const Task& task) {
   Sampler sampler(
       llama_sampler_init_grammar(task.chain.vocab(), json_grammar(task.row.tools).c_str(), "root"));
@@ -90,6 +100,16 @@ Sampler own_grammar(const Task& task) {
 td::ToolCallFSM constrain(const Task& task) {
   return tooldecode::ToolCallFSM(task.assistant.masks, task.row.tools, task.row.format->format,
                                  task.choice);
+}
+
+Written written_by(const td::Output& output) {
+  const auto& times = output.times;
+  return {
+      .tokens = output.tokens,
+      .is_cut = output.finish != td::Finish::end,
+      .choosing =
+          std::chrono::duration<double>(times.constraint + times.sampling + times.drafting).count(),
+      .passes = output.passes};
 }
 
 std::function<Written()> through_decoder(const Task& task, const std::string& drafter,
@@ -105,17 +125,36 @@ std::function<Written()> through_decoder(const Task& task, const std::string& dr
     if (!program::TextDrafters(task.assistant).with(drafter, draft)) {
       output = td::Decoder{task.model, *calls}(task.prompt, options);
     }
-    const auto& times = output.times;
-    return Written{.tokens   = output.tokens,
-                   .is_cut   = output.finish != td::Finish::end,
-                   .choosing = std::chrono::duration<double>(times.constraint + times.sampling +
-                                                             times.drafting)
-                                   .count(),
-                   .passes = output.passes};
+    return written_by(output);
   };
 }
 
-std::vector<Contender> make_contenders() {
+// What answers of a run share: earlier ones, costs of passes, and how often guesses are right.
+struct Session {
+  program::Drafting drafting;
+  td::TreeCosts costs;
+  std::shared_ptr<td::draft::AcceptanceEstimate> learnt =
+      std::make_shared<td::draft::AcceptanceEstimate>();
+};
+
+std::function<Written()> through_session(const Task& task, std::shared_ptr<Session> session) {
+  const auto calls = std::make_shared<const td::ToolCallFSM>(constrain(task));
+  const auto drafter =
+      program::join_drafters<td::ToolCallFSM>(task.assistant, session->drafting, std::nullopt);
+  return [&task, calls, drafter, session] {
+    const td::Output output = program::decode_with(
+        task.model, *calls, td::SizedDrafter{*drafter, session->costs, session->learnt},
+        task.prompt, {.max_tokens = task.max_tokens});
+    session->drafting.add(task.assistant.tokenizer.vocabulary(), output.tokens);
+    return written_by(output);
+  };
+}
+
+std::vector<Contender> make_contenders(const Assistant& assistant) {
+  program::DraftOptions drafts;
+  drafts.settings.drafter = "forced+suffix";
+  const auto session      = std::make_shared<Session>(program::load_drafting(drafts, {}, assistant),
+                                                 assistant.measure_costs());
   return {
       {"no grammar",
        [](const Task& task) -> std::function<Written()> {
@@ -125,6 +164,19 @@ std::vector<Contender> make_contenders() {
        [](const Task& task) { return through_chain(task, own_grammar(task), false); }},
       {"llama.cpp, its grammar, best token first",
        [](const Task& task) { return through_chain(task, own_grammar(task), true); }},
+      {"no grammar, its n-gram drafts",
+       [](const Task& task) -> std::function<Written()> {
+         return [&task] {
+           return task.chain.write(nullptr, true, task.max_tokens, ngram_draft(3, 6));
+         };
+       }},
+      {"its grammar, best token first, its n-gram drafts",
+       [](const Task& task) -> std::function<Written()> {
+         auto shared = std::shared_ptr<llama_sampler>(own_grammar(task));
+         return [&task, shared] {
+           return task.chain.write(shared.get(), true, task.max_tokens, ngram_draft(3, 6));
+         };
+       }},
       {"llama.cpp, the same grammar by tooldecode",
        [](const Task& task) {
          td::Constraint grammar{task.assistant.masks,
@@ -142,6 +194,8 @@ std::vector<Contender> make_contenders() {
        [](const Task& task) { return through_decoder(task, "forced", false); }},
       {"tooldecode, forced text and lookup drafted",
        [](const Task& task) { return through_decoder(task, "forced+lookup", false); }},
+      {"tooldecode, forced text and suffixes drafted, sized",
+       [session](const Task& task) { return through_session(task, session); }},
       {"the same, answers always end",
        [](const Task& task) { return through_decoder(task, "forced+lookup", true); }},
   };
@@ -190,6 +244,11 @@ struct Options {
   std::size_t max_tokens = 96;
 };
 
+// Without the time in which a constraint is built.
+double ms_per_token(const Contender& c) {
+  return 1000 * (c.seconds - c.build) / static_cast<double>(std::max<std::size_t>(1, c.tokens));
+}
+
 Json report_json(const std::vector<Contender>& contenders, double reading) {
   const Contender& plain = contenders[0];
   const double choice    = plain.choosing / static_cast<double>(plain.passes);
@@ -211,6 +270,8 @@ Json report_json(const std::vector<Contender>& contenders, double reading) {
          {"constraint_share", constraint / c.seconds},
          {"constraint_share_with_prompt", constraint / (c.seconds + reading)},
          {"ms_per_call", c.per_call(c.seconds)},
+         {"ms_per_token", ms_per_token(c)},
+         {"tokens_per_second_to_plain", ms_per_token(plain) / ms_per_token(c)},
          {"ms_per_call_with_prompt", c.per_call(c.seconds + reading)},
          {"time_to_grammar", c.seconds / contenders[1].seconds},
          {"time_to_token_first", c.seconds / contenders[2].seconds}});
@@ -221,9 +282,9 @@ Json report_json(const std::vector<Contender>& contenders, double reading) {
 void print(const Json& list) {
   std::cout
       << "| contender | calls | cut | conform | right | tokens | passes | build ms | constraint us/pass | "
-         "its share of a call | with the prompt | ms/call | time / grammar | time / best token first |\n"
+         "its share of a call | with the prompt | ms/call | ms/token | speed / no grammar | time / grammar | time / best token first |\n"
          "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
-         "---: |\n";
+         "---: | ---: | ---: |\n";
   const auto number = [](const Json& value, int digits) {
     return fixed(value.get<double>(), digits);
   };
@@ -235,8 +296,10 @@ void print(const Json& list) {
               << " | " << number(c["build_ms"], 2) << " | "
               << number(c["constraint_us_per_pass"], 1) << " | " << percent(c["constraint_share"])
               << " | " << percent(c["constraint_share_with_prompt"]) << " | "
-              << number(c["ms_per_call"], 1) << " | " << number(c["time_to_grammar"], 3) << " | "
-              << number(c["time_to_token_first"], 3) << " |\n";
+              << number(c["ms_per_call"], 1) << " | " << number(c["ms_per_token"], 1) << " | "
+              << number(c["tokens_per_second_to_plain"], 2) << " | "
+              << number(c["time_to_grammar"], 3) << " | " << number(c["time_to_token_first"], 3)
+              << " |\n";
   }
 }
 
@@ -255,7 +318,7 @@ void run_all(const Options& options, const Assistant& assistant) {
   if (!model) throw std::runtime_error("llama.cpp does not load " + assistant.place.string());
   Chain chain(model.get(), settings);
 
-  auto contenders = make_contenders();
+  auto contenders = make_contenders(assistant);
   double reading  = 0;
   program::Progress progress(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
