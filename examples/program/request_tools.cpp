@@ -82,6 +82,12 @@ RequestTools read_tools(const Fields& request) {
     for (const Fields& tool : request.objects("tools")) {
       const std::string& type = tool.text("type");
       if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
+      if (detail::is_flat(tool, type)) {
+        static_cast<void>(tool.text("name"));
+        type == "function" ? tool.allow({"type", "name", "description", "parameters", "strict"})
+                           : tool.allow({"type", "name", "description", "format"});
+        continue;
+      }
       tool.allow({"type", type});
       static_cast<void>(tool.object(type).text("name"));
     }
