@@ -69,7 +69,7 @@ def test_names(server):
     """What is not supported is refused by its name, and so is what is not known, with the name that is meant."""
     for name, instead in (("functions", "tools"), ("function_call", "tool_choice"), ("audio", ""),
                           ("web_search_options", ""), ("best_of", "n,"), ("min_tokens", ""), ("echo", ""),
-                          ("guided_json", "response_format"), ("chat_template_kwargs", "reasoning_effort"),
+                          ("guided_whitespace_pattern", "--whitespace"), ("chat_template_kwargs", "reasoning_effort"),
                           ("continue_final_message", ""), ("use_beam_search", ""), ("prompt_logprobs", "")):
         error = server.refused(400, "unsupported_parameter", name, request(WEATHER, **{name: 1}))
         assert name in error["message"] and instead in error["message"], error

@@ -158,6 +158,25 @@ std::optional<std::size_t> read_max_orders(const Fields& request) {
 
 namespace program {
 
+void read_text_rules(const Fields& request, ChatRequest& chat) {
+  TextRules rules = read_text_rules(request);
+  if (rules.any()) return;
+  if (!chat.text.any()) {
+    throw ApiError(400, "invalid_value", rules.place(),
+                   rules.place() + " excludes " + chat.text.place());
+  }
+  using tooldecode::ToolChoice;
+  if (rules.grammar && !chat.tools.callable.empty() &&
+      chat.tools.choice.choice != ToolChoice::none) {
+    throw ApiError(
+        400, "invalid_value", rules.place(),
+        rules.place() +
+            " excludes tools that may be called: give tool_choice none, or a JSON Schema, "
+            "beside which calls are told apart");
+  }
+  chat.text = std::move(rules);
+}
+
 Json parse_exact_body(std::string_view body) {
   try {
     return tooldecode::text::parse_exact_json(body);
@@ -174,7 +193,11 @@ Json parse_body(std::string_view body) {
   }
   // Only schemas may have numbers of any size.
   for (auto& [key, value] : object.items()) {
-    const bool has_schemas = key == "tools" || key == "response_format" || key == "text";
+    constexpr std::string_view with_schemas[] = {
+        "tools",       "response_format", "text",          "structured_outputs",
+        "guided_json", "json_schema",     "structural_tag"};
+    const bool has_schemas =
+        std::find(std::begin(with_schemas), std::end(with_schemas), key) != std::end(with_schemas);
     if (!has_schemas) value = tooldecode::text::ExactNumber::rounded(std::move(value));
   }
   return object;
@@ -206,13 +229,11 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   chat.log_probabilities      = request.flag("logprobs");
   const std::size_t likeliest = detail::read_top_log_probabilities(request);
   chat.reasoning_effort       = detail::read_reasoning_effort(request, reasoning_effort_key);
-  if (request.find("response_format") != nullptr) {
-    chat.schema = read_text_format(request.object("response_format"), true);
-  }
-  chat.stops     = read_stop(request);
-  chat.tool_wait = request.find_number("tool_wait", 0, 3600).value_or(0);
+  chat.stops                  = read_stop(request);
+  chat.tool_wait              = request.find_number("tool_wait", 0, 3600).value_or(0);
   detail::read_stream(request, chat);
-  chat.tools      = read_tools(request);
+  chat.tools = read_tools(request);
+  read_text_rules(request, chat);
   chat.max_orders = detail::read_max_orders(request);
   if (chat.max_orders && chat.tools.callable.empty()) {
     request.fail("consistency", "needs tools that may be called");

@@ -27,6 +27,7 @@
 #include <program/prompt.hpp>
 #include <program/request_tools.hpp>
 #include <program/response_format.hpp>
+#include <program/structured_outputs.hpp>
 
 namespace program {
 
@@ -50,9 +51,9 @@ struct ChatRequest {
   tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's
   std::optional<std::size_t> max_tokens;
   std::optional<std::uint64_t> seed;
-  std::optional<TextSchema> schema;  ///< of the answer's text
-  std::vector<std::string> stops;    ///< texts that end the answer, and are not part of it
-  std::size_t choices    = 1;        ///< answers, each with its own seed
+  TextRules text;                  ///< what the answer's text may be
+  std::vector<std::string> stops;  ///< texts that end the answer, and are not part of it
+  std::size_t choices    = 1;      ///< answers, each with its own seed
   bool log_probabilities = false;
   bool stream            = false;
   bool include_usage     = false;         ///< in the last chunk of a stream
@@ -99,6 +100,9 @@ std::optional<std::size_t> read_max_orders(const Fields& request);
 tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size);
 
 }  // namespace detail
+
+/// Reads what the text of an answer may be into a request that has its tools.
+void read_text_rules(const Fields& request, ChatRequest& chat);
 
 /// Parses a body as JSON and keeps every number as written; ApiError if it is not JSON.
 Json parse_exact_body(std::string_view body);

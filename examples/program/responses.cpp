@@ -158,7 +158,8 @@ void read_text(const Fields& request, ChatRequest& chat) {
   const Fields text = request.object("text");
   text.allow({"format", "verbosity"});
   if (text.find("verbosity") != nullptr) chat.ignored.emplace_back("text.verbosity");
-  if (text.find("format") != nullptr) chat.schema = read_text_format(text.object("format"), false);
+  if (text.find("format") == nullptr) return;
+  chat.text.schema = read_text_format(text.object("format"), false);
 }
 
 void read_reasoning(const Fields& request, ChatRequest& chat) {
@@ -206,7 +207,8 @@ ChatRequest parse_response(const Json& body, const Format& format, std::size_t v
   read_reasoning(request, chat);
   chat.stops = read_stop(request);
   detail::read_stream(request, chat);
-  chat.tools  = read_tools(request);
+  chat.tools = read_tools(request);
+  read_text_rules(request, chat);
   chat.decode = detail::read_decode(request, vocabulary_size);
   chat.seed   = detail::read_seed(request);
   if (const auto most = request.find_integer("max_output_tokens", 1)) {
