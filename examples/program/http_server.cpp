@@ -154,6 +154,7 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
                        const std::filesystem::path& model)
     : service_(&service),
       options_(options),
+      origins_(options.origins),
       model_(name_of(model)),
       http_({.request     = {.body_bytes = options.body_bytes},
              .connections = options.connections,
@@ -165,7 +166,11 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
   http_.set_keep_alive_max_count(1 << 20);
   http_.set_pre_routing_handler([this](const auto& request, auto& response) {
     const Connection& connection = ConnectionServer::connection();
-    const bool ok                = answer(response, [&] {
+    for (const auto& [name, value] : origins_.headers(connection.request())) {
+      response.set_header(name, value);
+    }
+    if (answer_preflight(request, response)) return httplib::Server::HandlerResponse::Handled;
+    const bool ok = answer(response, [&] {
       if (connection.is_late()) throw_server_stopping();
       check(request.path, connection.request());
     });
@@ -264,6 +269,18 @@ std::string HttpServer::refuse(int status, const char* problem) {
   return json_text(ApiError(status, code, "", problem).json());
 }
 
+bool HttpServer::answer_preflight(const httplib::Request& request,
+                                  httplib::Response& response) const {
+  const RequestReader& asked = ConnectionServer::connection().request();
+  const Route* const route   = find_route(request.path);
+  if (route == nullptr || !origins_.is_preflight(asked)) return false;
+  for (const auto& [name, value] : CrossOrigin::preflight_headers(asked, route->method)) {
+    response.set_header(name, value);
+  }
+  response.status = 204;
+  return true;
+}
+
 // Checks a request before its body is read.
 void HttpServer::check(std::string_view path, const RequestReader& request) const {
   const Route* route = find_route(path);
@@ -282,7 +299,7 @@ void HttpServer::check(std::string_view path, const RequestReader& request) cons
   }
   if (reads) return;
   const std::string type = lower(std::string(request.value("Content-Type")));
-  // A browser asks permission before it sends this type to another site, and is refused.
+  // A browser asks permission before it sends this type to another site, see CrossOrigin.
   if (type.substr(0, type.find_first_of("; ")) != "application/json") {
     throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
   }

@@ -10,9 +10,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <program/chat_answer.hpp>
 #include <program/connection.hpp>
+#include <program/cross_origin.hpp>
 #include <program/fields.hpp>
 #include <program/http_framing.hpp>
 #include <program/metrics.hpp>
@@ -30,6 +32,7 @@ struct HttpOptions {
   double drain_seconds    = 10;                    ///< for answers in progress once it stops
   std::size_t body_bytes  = std::size_t{1} << 20;  ///< of a request
   std::size_t connections = 256;
+  std::vector<std::string> origins;  ///< whose pages may use the server, see CrossOrigin
 };
 
 /// The signals that stop the server; block them before any thread is made.
@@ -55,6 +58,9 @@ class HttpServer {
 
   void add_routes();
   void chat(Parse parse, const std::string& text, httplib::Response& response);
+  // Answers a browser that asks whether a request may be sent; false for any other request.
+  [[nodiscard]] bool answer_preflight(const httplib::Request& request,
+                                      httplib::Response& response) const;
   void check(std::string_view path, const RequestReader& request) const;
   [[nodiscard]] bool wants_body(const RequestReader& request) const;
   [[nodiscard]] std::string refuse(int status, const char* problem);
@@ -69,6 +75,7 @@ class HttpServer {
 
   ChatService* service_;
   HttpOptions options_;
+  CrossOrigin origins_;
   std::string model_;
   std::int64_t started_ = std::time(nullptr);
   HttpMetrics metrics_;

@@ -14,6 +14,7 @@
 #include <program/chat_engine.hpp>
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
+#include <program/cross_origin.hpp>
 #include <program/drafts.hpp>
 #include <program/formats.hpp>
 #include <program/http_server.hpp>
@@ -58,6 +59,7 @@ void run_serve(const ServeOptions& options) {
               << " may use this server: it has no API key\n";
   }
   check_format(options.format);
+  const CrossOrigin checked(options.http.origins);  // before a model is loaded
   ModelOptions model      = options.model;
   model.sequences         = options.service.max_batch + prefix_sequences;
   const auto assistant    = load_assistant(model);
@@ -86,6 +88,10 @@ void add_serve(CommandLine& line) {
       .within(0, 65535);
   sub.option("--api-key", options->http.api_key, "key that clients must send")
       .environment("TOOLDECODE_API_KEY");
+  sub.option("--cors", options->http.origins,
+             "origin whose pages may use the server from a browser, such as https://example.org; "
+             "repeat it for several; * for all")
+      .one_at_a_time();
   sub.option("--timeout", options->http.timeout, "most seconds for one request")
       .shows_default()
       .within(0.0, 86400.0);
