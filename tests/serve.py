@@ -778,7 +778,7 @@ def test_refusals(server):
     for body in (b"", b"{", b"{\"a\": 1,}", b"\xff", b"{\"model\": \"tiny\", \"model\": \"tiny\"}", b"[" * 5000):
         server.refused(400, "invalid_json", None, body)
     server.refused(400, "invalid_type", None, b"[]")
-    server.refused(404, "unknown_url", None, {}, path="/v1/completions")
+    server.refused(404, "unknown_url", None, {}, path="/v1/embeddings")
     server.refused(404, "unknown_url", None, {}, path="/cache-tool-output/")
     server.refused(404, "unknown_url", None, {}, path="/cache-tool-output/a%20b")
     server.refused(404, "model_not_found", "model", None, path="/v1/models/gpt-4o", method="GET")

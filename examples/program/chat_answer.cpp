@@ -13,6 +13,7 @@
 
 #include <program/chat_answer.hpp>
 #include <program/chat_writer.hpp>
+#include <program/completion_writer.hpp>
 #include <program/readings.hpp>
 #include <program/response_writer.hpp>
 
@@ -39,6 +40,9 @@ std::unique_ptr<ReplyWriter> make_writer(const ChatRequest& request, const ChatS
                  .notes   = relaxed_json(request, session)};
   if (request.api == Api::responses) {
     return std::make_unique<ResponseWriter>(std::move(head), request.echo);
+  }
+  if (request.api == Api::completions) {
+    return std::make_unique<CompletionWriter>(std::move(head), request.include_usage);
   }
   return std::make_unique<ChatWriter>(std::move(head), request.include_usage);
 }
@@ -235,7 +239,7 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
       if (delta) chunk(i, {{"tool_calls", *delta}});
     }
   };
-  send(writer_->begin(choices_.size()));
+  if (const std::string events = writer_->begin(choices_.size()); !events.empty()) send(events);
   for (std::size_t left = choices_.size(); left > 0;) {
     const Exchange::Event event = next();
     const std::size_t i         = event.choice;

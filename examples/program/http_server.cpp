@@ -21,6 +21,7 @@
 #include <tooldecode/core/error.hpp>
 
 #include <program/chat_answer.hpp>
+#include <program/completions.hpp>
 #include <program/http_server.hpp>
 #include <program/openai.hpp>
 #include <program/responses.hpp>
@@ -39,6 +40,7 @@ constexpr Route routes[] = {{"GET", "/health"},
                             {"GET", "/v1/models/"},
                             {"POST", "/v1/chat/completions"},
                             {"POST", "/v1/responses"},
+                            {"POST", "/v1/completions"},
                             {"POST", "/cache-tool-output/"}};
 
 const Route* find_route(std::string_view path) {
@@ -213,6 +215,10 @@ void HttpServer::add_routes() {
   post("/v1/responses",
        [this](const std::string&, const std::string& body, httplib::Response& response) {
          chat(parse_response, body, response);
+       });
+  post("/v1/completions",
+       [this](const std::string&, const std::string& body, httplib::Response& response) {
+         chat(parse_completion, body, response);
        });
   post("/cache-tool-output/(.+)", [this](const std::string& id, const std::string& body,
                                          httplib::Response& response) {

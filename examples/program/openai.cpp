@@ -25,15 +25,20 @@ TemplateVariables ChatRequest::template_variables() const {
 }
 
 std::string_view id_prefix(Api api) {
-  return api == Api::responses ? "resp_" : "chatcmpl-";
+  constexpr std::string_view prefixes[] = {"chatcmpl-", "resp_", "cmpl-"};
+  return prefixes[static_cast<std::size_t>(api)];
 }
 
 std::string_view dialogue_key(Api api) {
-  return api == Api::responses ? "input" : "messages";
+  constexpr std::string_view keys[] = {"messages", "input", "prompt"};
+  return keys[static_cast<std::size_t>(api)];
 }
 
 bool is_server_id(std::string_view id) {
-  return id.starts_with(id_prefix(Api::chat)) || id.starts_with(id_prefix(Api::responses));
+  for (const Api api : {Api::chat, Api::responses, Api::completions}) {
+    if (id.starts_with(id_prefix(api))) return true;
+  }
+  return false;
 }
 
 bool is_response_id(std::string_view id) {
@@ -105,6 +110,12 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
     throw ApiError(400, "invalid_value", error.where(), error.what());
   }
   return options;
+}
+
+std::size_t read_choices(const Fields& request) {
+  const std::int64_t choices = request.find_integer("n", 1).value_or(1);
+  if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));
+  return static_cast<std::size_t>(choices);
 }
 
 std::size_t read_top_log_probabilities(const Fields& request) {
@@ -220,9 +231,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
       request.fail("response_id", "must not begin as the server's own ids do");
     }
   }
-  const std::int64_t choices = request.find_integer("n", 1).value_or(1);
-  if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));
-  chat.choices = static_cast<std::size_t>(choices);
+  chat.choices = detail::read_choices(request);
   if (chat.choices > 1 && !chat.response_id.empty()) {
     request.fail("n", "must be 1 where response_id names the one response");
   }

@@ -32,12 +32,18 @@
 namespace program {
 
 /// The API of a request, in which its answer is written.
-enum class Api { chat, responses };
+enum class Api { chat, responses, completions };
 
 /// Prefix of the ids of an API's answers that the server chooses.
 std::string_view id_prefix(Api api);
 /// The member of a request that has the dialogue.
 std::string_view dialogue_key(Api api);
+
+/// A prompt without a chat template: a text, or tokens.
+struct RawPrompt {
+  std::string text{};
+  std::vector<tooldecode::TokenId> tokens{};  ///< if any, in place of the text
+};
 
 /// What one of the APIs asks.
 struct ChatRequest {
@@ -45,6 +51,7 @@ struct ChatRequest {
   std::string model;
   std::string response_id;  ///< empty: the server chooses one
   std::vector<Message> messages;
+  std::optional<RawPrompt> prompt;  ///< in place of messages
   RequestTools tools;
   std::vector<std::string> ignored;             ///< parameters without effect here
   std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
@@ -86,6 +93,8 @@ std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& reque
 
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size);
+
+std::size_t read_choices(const Fields& request);
 
 std::size_t read_top_log_probabilities(const Fields& request);
 

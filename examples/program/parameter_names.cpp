@@ -174,6 +174,60 @@ constexpr UnsupportedParameter response_unsupported[] = {
     {"consistency", ask_chat},
 };
 
+constexpr std::string_view completion_read[] = {"model",
+                                                "prompt",
+                                                "temperature",
+                                                "top_p",
+                                                "top_k",
+                                                "min_p",
+                                                "repetition_penalty",
+                                                "presence_penalty",
+                                                "frequency_penalty",
+                                                "logit_bias",
+                                                "seed",
+                                                "stop",
+                                                "stop_token_ids",
+                                                "max_tokens",
+                                                "stream",
+                                                "stream_options",
+                                                "n",
+                                                "logprobs",
+                                                "echo",
+                                                "best_of",
+                                                "suffix",
+                                                "ignore_eos",
+                                                "include_stop_str_in_output",
+                                                "response_format",
+                                                "structured_outputs",
+                                                "guided_json",
+                                                "guided_regex",
+                                                "guided_choice",
+                                                "guided_grammar",
+                                                "grammar",
+                                                "json_schema",
+                                                "regex",
+                                                "ebnf",
+                                                "structural_tag"};
+
+constexpr std::string_view completion_ignored[] = {"user", "priority", "prompt_cache_key",
+                                                   "guided_decoding_backend"};
+
+constexpr UnsupportedParameter completion_unsupported[] = {
+    {"messages", ask_chat},
+    {"tools", ask_chat},
+    {"tool_choice", ask_chat},
+    {"response_id", ask_chat},
+    {"tool_wait", ask_chat},
+    {"consistency", ask_chat},
+    {"top_logprobs", "give logprobs, a number"},
+    {"max_completion_tokens", "give max_tokens"},
+    {"min_tokens"},
+    {"use_beam_search"},
+    {"prompt_logprobs"},
+    {"truncate_prompt_tokens"},
+    {"guided_whitespace_pattern", "start the server with --whitespace"},
+};
+
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -187,6 +241,12 @@ const ParameterNames& chat_parameters() {
 
 const ParameterNames& response_parameters() {
   static constexpr ParameterNames names{response_read, response_ignored, response_unsupported};
+  return names;
+}
+
+const ParameterNames& completion_parameters() {
+  static constexpr ParameterNames names{completion_read, completion_ignored,
+                                        completion_unsupported};
   return names;
 }
 

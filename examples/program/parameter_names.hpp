@@ -27,6 +27,7 @@ struct ParameterNames {
 
 const ParameterNames& chat_parameters();
 const ParameterNames& response_parameters();
+const ParameterNames& completion_parameters();
 
 /// Refuses parameters that are unknown or unsupported; returns those without effect.
 std::vector<std::string> read_names(const Json& body, const Fields& request,

@@ -75,7 +75,7 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     if (chat.text.schema) choice.text_schema = chat.text.schema->schema;
     choice.whitespace = static_cast<std::uint32_t>(whitespace);
     choice.limits     = {.cancelled = &cancelled_};
-    if (chat.text.grammar) require_plain_text(format, chat.text.grammar->place);
+    if (chat.text.grammar && !chat.prompt) require_plain_text(format, chat.text.grammar->place);
     const auto limit = static_cast<std::uint32_t>(whitespace);
     const tooldecode::ToolCallFSM calls =
         chat.text.grammar
@@ -198,8 +198,9 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
   session.tools = enforced_tools(chat.tools, calls.tools());
   session.id    = chat.response_id.empty() ? std::string(id_prefix(chat.api)) + session.unique
                                            : chat.response_id;
-  auto prompt =
-      assistant_->prompt(session.tools, *format_, chat.messages, chat.template_variables());
+  auto prompt   = chat.prompt ? assistant_->raw_prompt(chat.prompt->text, chat.prompt->tokens)
+                              : assistant_->prompt(session.tools, *format_, chat.messages,
+                                                   chat.template_variables());
   session.prompt_tokens = prompt.size();
   if (prompt.size() > context_) {
     throw ApiError(400, "context_length_exceeded", std::string(dialogue_key(chat.api)),
@@ -320,7 +321,7 @@ ChatService::Clock::duration ChatService::duration(double seconds) {
 bool ChatService::must_end(const ChatRequest& chat) {
   using tooldecode::ToolChoice;
   const ToolChoice choice = chat.tools.choice.choice;
-  return choice == ToolChoice::required || choice == ToolChoice::named || !chat.text.any();
+  return choice == ToolChoice::required || choice == ToolChoice::named || chat.text.must_end();
 }
 
 void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,

@@ -9,6 +9,7 @@
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
 #include <tooldecode/formats/call_marks.hpp>
+#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
 
 #include <program/structured_outputs.hpp>
@@ -179,6 +180,10 @@ tooldecode::Grammar GrammarText::build() const {
     case Kind::lark:
       return Grammar::lark(grammar_.value.string(),
                            {.vocabulary = &vocabulary_, .whitespace = whitespace_});
+    case Kind::any: {
+      Grammar grammar;
+      return grammar.rooted(grammar.lexeme(tooldecode::formats::any_text()));
+    }
     case Kind::structural_tag:
       break;
   }

@@ -32,9 +32,10 @@ struct TextGrammar {
     ebnf,            ///< llama.cpp's GBNF or XGrammar's EBNF
     lark,            ///< llguidance's Lark
     structural_tag,  ///< XGrammar's document
+    any,             ///< any text without control tokens; what looks like a call is text
   };
   Kind kind;
-  Json value;         ///< a text; for `choice` a list; for `structural_tag` a document
+  Json value;  ///< a text; for `choice` a list; for `structural_tag` a document; for `any` null
   std::string place;  ///< the member of the request that has it: `structured_outputs.regex`
 
   /// Different for different grammars.
@@ -47,6 +48,10 @@ struct TextRules {
   std::optional<TextGrammar> grammar;
 
   [[nodiscard]] bool any() const noexcept { return !schema && !grammar; }  ///< any text
+  /// Whether a part of a text is useless.
+  [[nodiscard]] bool must_end() const noexcept {
+    return schema || (grammar && grammar->kind != TextGrammar::Kind::any);
+  }
   [[nodiscard]] const std::string& place() const { return schema ? schema->place : grammar->place; }
 };
 

@@ -162,6 +162,14 @@ def test_responses():
         raise AssertionError("a response that is not kept")
 
 
+def test_completions():
+    ask = {"model": common.MODEL, "temperature": 0, "max_tokens": 20, "prompt": "<|begin|><|user|>Thank you!<|assistant|>"}
+    answer = CLIENT.completions.create(**ask, logprobs=1)
+    choice, = answer.choices
+    assert choice.text and "".join(choice.logprobs.tokens) == choice.text and choice.finish_reason in ("stop", "length")
+    assert "".join(chunk.choices[0].text for chunk in CLIENT.completions.create(**ask, stream=True)) == choice.text
+
+
 def test_errors():
     for kind, param, change in ((openai.BadRequestError, "n", {"n": 99}),
                                 (openai.NotFoundError, "model", {"model": "gpt-9"}),
