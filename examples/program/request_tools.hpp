@@ -129,7 +129,8 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
 }  // namespace detail
 
 /// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the
-/// first mistake. Tools are functions, perhaps with `strict`, and custom tools.
+/// first mistake. Tools are functions, perhaps with `strict`, and custom tools; without a `type` also
+/// documents of other APIs, see ToolSet.
 RequestTools read_tools(const Fields& request);
 
 }  // namespace program
