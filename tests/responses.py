@@ -327,7 +327,7 @@ def test_refusals(server):
 
 def test_failures():
     """A stream that fails ends with an event that says why, and what is abandoned is cancelled."""
-    with Server("--timeout", "0.5") as server:
+    with Server("--timeout", "0.05") as server:
         events = events_of(server, asking(WEATHER, [], temperature=2, seed=1, max_output_tokens=900, logit_bias={
             str(token): -100 for token in range(8)}))
         last = events[-1]
