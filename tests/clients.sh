@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Clients of OpenAI's API against `tooldecode serve`: openai, Pydantic AI, LangChain, Instructor, LiteLLM, smolagents.
+# Clients of OpenAI's API against `tooldecode serve`: openai, openai-agents, Pydantic AI, LangChain, Instructor, LiteLLM,
+# smolagents.
 #
 #   bash tests/clients.sh PROGRAM [NAME...]
 #

@@ -5,6 +5,7 @@ enforced, arguments, histories.
 """
 import json
 import math
+import re
 
 import serve
 from serve import GOODBYE, JSON_TYPE, TABLE, TOOLS, WEATHER, Server, joined, request, without_ids
@@ -69,7 +70,7 @@ def test_names(server):
     """What is not supported is refused by its name, and so is what is not known, with the name that is meant."""
     for name, instead in (("functions", "tools"), ("function_call", "tool_choice"), ("audio", ""),
                           ("web_search_options", ""), ("best_of", "n,"), ("min_tokens", ""), ("echo", ""),
-                          ("guided_json", "response_format"), ("chat_template_kwargs", "reasoning_effort"),
+                          ("guided_whitespace_pattern", "--whitespace"), ("chat_template_kwargs", "reasoning_effort"),
                           ("continue_final_message", ""), ("use_beam_search", ""), ("prompt_logprobs", "")):
         error = server.refused(400, "unsupported_parameter", name, request(WEATHER, **{name: 1}))
         assert name in error["message"] and instead in error["message"], error
@@ -147,6 +148,58 @@ def function_tool(name, parameters, **more):
 def lark_tool(name):
     return {"type": "custom", "custom": {"name": name, "format": {
         "type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /a/"}}}}
+
+
+def forms_of(function):
+    """A tool's document as the APIs have it."""
+    name, description, schema = function["name"], function.get("description", ""), function["parameters"]
+    gemini = json.loads(re.sub(r'("type": )"(\w+)"', lambda kind: kind[1] + json.dumps(kind[2].upper()), json.dumps(schema)))
+    plain = {"name": name, "description": description}
+    return {"openai": {"type": "function", "function": function}, "responses": {"type": "function", **function},
+            "bare": function, "mcp": {**plain, "inputSchema": schema}, "anthropic": {**plain, "input_schema": schema},
+            "anthropic-typed": {"type": "custom", **plain, "input_schema": schema},
+            "bedrock": {"toolSpec": {**plain, "inputSchema": {"json": schema}}},
+            "gemini": {"functionDeclarations": [{**plain, "parameters": gemini}]},
+            "gemini-json": {"functionDeclarations": [{**plain, "parametersJsonSchema": schema}]}}
+
+
+def test_documents(server):
+    """Tools as other APIs document them are the same tools: enforced, named, and refused where they are wrong."""
+    narrow = {"type": "object", "properties": {"city": {"type": "string", "enum": ["Rome", "Lima"]},
+                                               "days": {"type": "integer", "minimum": 40, "maximum": 49}},
+              "required": ["city", "days"]}
+    function = {"name": "get_weather", "description": "Weather forecast for a city.", "parameters": narrow}
+    table = TOOLS[1]["function"]
+    def once(tools, **more):
+        body = request(WEATHER, tools, parallel_tool_calls=False, temperature=1, seed=1, max_tokens=100, **more)
+        answer = server.chat({"tool_choice": "required", **body})
+        streamed = joined(server.events({"tool_choice": "required", **body}))[0]
+        message = answer["choices"][0]["message"]
+        assert without_ids(streamed) == without_ids(message), (streamed, message)
+        call, = message["tool_calls"]
+        assert call["type"] == "function", call
+        return call["function"]["name"], json.loads(call["function"]["arguments"]), answer["usage"]["prompt_tokens"]
+    for name, form in forms_of(function).items():
+        called, arguments, _ = once([form])
+        assert called == "get_weather" and arguments["city"] in ("Rome", "Lima") and 40 <= arguments["days"] <= 49, (
+            name, arguments)
+        both = [form, forms_of(table)[name]]
+        named, arguments, tokens = once(both, tool_choice={"type": "function", "function": {"name": "book_table"}})
+        assert named == "book_table" and "restaurant" in arguments, (name, named)
+        assert tokens == once([forms_of(function)["openai"], forms_of(table)["openai"]])[2] or "gemini" in name, name
+    gemini = forms_of(function)["gemini"]["functionDeclarations"] + forms_of(table)["gemini"]["functionDeclarations"]
+    assert once([{"functionDeclarations": gemini}], tool_choice={"type": "function", "name": "book_table"})[0] == "book_table"
+    wrong = {**function, "parameters": REGEX}
+    for name, place in (("openai", "function.parameters"), ("responses", "parameters"), ("mcp", "inputSchema"),
+                        ("bedrock", "toolSpec.inputSchema.json"), ("gemini", "functionDeclarations[0].parameters")):
+        server.refused(400, "invalid_tool", f"tools[1].{place}.properties.a.format", request(WEATHER, [TOOLS[1], forms_of(wrong)[name]]))
+    for tool, code, place in (({}, "invalid_tool", "tools[0]"), ({"googleSearch": {}}, "invalid_tool", "tools[0]"),
+                              ({"cachePoint": {"type": "default"}}, "invalid_tool", "tools[0]"),
+                              ({"type": "function", **function, "king": 1}, "unsupported_parameter", "tools[0].king"),
+                              ({"functionDeclarations": [{}]}, "invalid_tool", "tools[0].functionDeclarations[0]")):
+        status, answer = server.ask("POST", "/v1/chat/completions", request(WEATHER, [tool]))
+        error = answer["error"]
+        assert status == 400 and error["code"] == code and error["param"].startswith(place), (tool, error)
 
 
 REGEX = {"type": "object", "properties": {"a": {"type": "string", "format": "regex"}}, "required": ["a"]}

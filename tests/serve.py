@@ -778,7 +778,7 @@ def test_refusals(server):
     for body in (b"", b"{", b"{\"a\": 1,}", b"\xff", b"{\"model\": \"tiny\", \"model\": \"tiny\"}", b"[" * 5000):
         server.refused(400, "invalid_json", None, body)
     server.refused(400, "invalid_type", None, b"[]")
-    server.refused(404, "unknown_url", None, {}, path="/v1/completions")
+    server.refused(404, "unknown_url", None, {}, path="/v1/embeddings")
     server.refused(404, "unknown_url", None, {}, path="/cache-tool-output/")
     server.refused(404, "unknown_url", None, {}, path="/cache-tool-output/a%20b")
     server.refused(404, "model_not_found", "model", None, path="/v1/models/gpt-4o", method="GET")
@@ -1272,6 +1272,60 @@ def test_key():
     with Server(TOOLDECODE_API_KEY="secret") as server:
         server.refused(401, "invalid_api_key", None, None, path="/v1/models", method="GET")
         assert server.ask("GET", "/v1/models", headers=headers)[0] == 200
+
+
+PAGE = "https://example.org:8443"
+
+
+def test_cors(server):
+    """Pages of origins that are allowed get the headers that browsers look for, others and all without the option none."""
+    ask = {"Access-Control-Request-Method": "POST",
+           "Access-Control-Request-Headers": "authorization,content-type,x-stainless-lang"}
+
+    def of(one, method, path, origin, body=None, **headers):
+        headers = {**headers, **({"Origin": origin} if origin else {})}
+        with one.open(method, path, body, headers) as response:
+            text = response.read()
+            return response.status, {key.lower(): value for key, value in response.headers.items()
+                                     if key.lower().startswith("access-control") or key == "Vary"}, text
+    path, body = "/v1/chat/completions", request("Hi", None, max_tokens=2)
+    with Server("--cors", PAGE, "--cors", "http://localhost:3000", "--api-key", "secret") as allowing:
+        for origin in (PAGE, "http://localhost:3000"):
+            for url, method in ((path, "POST"), ("/v1/responses", "POST"), ("/v1/models", "GET"), ("/health", "GET")):
+                # A browser sends no key with its question.
+                status, headers, text = of(allowing, "OPTIONS", url, origin, **ask)
+                assert status == 204 and text == b"", (status, text)
+                assert headers["access-control-allow-origin"] == origin and headers["vary"] == "Origin", headers
+                assert headers["access-control-allow-methods"] == method, headers
+                assert headers["access-control-allow-headers"] == ask["Access-Control-Request-Headers"], headers
+            key = {"Authorization": "Bearer secret", **JSON_TYPE}
+            for more, expected in ((key, 200), (JSON_TYPE, 401), ({**key, "Content-Type": "text/plain"}, 415)):
+                status, headers, _ = of(allowing, "POST", path, origin, body, **more)
+                assert status == expected and headers["access-control-allow-origin"] == origin, (status, headers)
+                assert "X-Tooldecode-Ignored" in headers["access-control-expose-headers"], headers
+            status, headers, text = of(allowing, "POST", path, origin, {**body, "stream": True}, **key)
+            assert status == 200 and b"[DONE]" in text and headers["access-control-allow-origin"] == origin, headers
+        for origin in ("https://example.org", PAGE + "0", "http://example.org:8443", "null", None):
+            status, headers, _ = of(allowing, "OPTIONS", path, origin, **ask)
+            assert status == 405 and headers == {"vary": "Origin"}, (status, headers)
+            status, headers, _ = of(allowing, "POST", path, origin, body, **key)
+            assert status == 200 and headers == {"vary": "Origin"}, (origin, status, headers)
+        assert of(allowing, "OPTIONS", path, PAGE)[0] == 405  # which is no browser's question
+        assert of(allowing, "OPTIONS", "/v1/nothing", PAGE, **ask)[0] == 404
+        _, headers, _ = of(allowing, "OPTIONS", path, PAGE, **{**ask, "Access-Control-Request-Headers": "a\tb:"})
+        assert headers["access-control-allow-headers"] == "Authorization, Content-Type", headers
+    with Server("--cors", "*") as allowing:
+        for origin in (PAGE, "null"):
+            assert of(allowing, "OPTIONS", path, origin, **ask)[0] == 204
+            status, headers, _ = of(allowing, "POST", path, origin, body, **JSON_TYPE)
+            assert status == 200 and headers["access-control-allow-origin"] == "*" and "vary" not in headers, headers
+        assert of(allowing, "POST", path, None, body, **JSON_TYPE)[1] == {}
+    assert of(server, "OPTIONS", path, PAGE, **ask)[:2] == (405, {})
+    assert of(server, "POST", path, PAGE, body, **JSON_TYPE)[:2] == (200, {})
+    for wrong in ("example.org", "https://example.org/", "https://Example.org", "https://", "a, b", "https://*.example.org"):
+        failed = subprocess.run([ARGUMENTS.program, "serve", "--port", "0", "--cors", wrong], capture_output=True, text=True,
+                                timeout=60)
+        assert failed.returncode != 0 and "--cors" in failed.stderr and wrong in failed.stderr, failed
 
 
 def test_stop():

@@ -22,6 +22,15 @@ std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& to
   return prompter_.dialogue(tokenizer, tools, format, messages, variables);
 }
 
+std::vector<tooldecode::TokenId> Assistant::raw_prompt(
+    const std::string& text, const std::vector<tooldecode::TokenId>& tokens) const {
+  if (!tokens.empty()) return tokens;
+  auto read        = tokenizer.encode(text, {.parse_special = true});
+  const auto first = tokenizer.vocabulary().begin_token();
+  if (first && (read.empty() || read.front() != *first)) read.insert(read.begin(), *first);
+  return read;
+}
+
 bool Assistant::takes(const std::string& variable) const {
   return prompter_.takes && prompter_.takes(variable);
 }

@@ -64,6 +64,10 @@ class Assistant {
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,
       const TemplateVariables& variables = {}) const;
+  /// A prompt without a template: tokens, or a text, whose names of control tokens are these tokens
+  /// and which the model's first token precedes.
+  [[nodiscard]] std::vector<tooldecode::TokenId> raw_prompt(
+      const std::string& text, const std::vector<tooldecode::TokenId>& tokens) const;
   [[nodiscard]] bool takes(const std::string& variable) const;
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
       std::span<const tooldecode::ToolCall> calls,

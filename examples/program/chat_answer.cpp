@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <ctime>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +12,10 @@
 #include <tooldecode/core/error.hpp>
 
 #include <program/chat_answer.hpp>
+#include <program/chat_writer.hpp>
+#include <program/completion_writer.hpp>
 #include <program/readings.hpp>
+#include <program/response_writer.hpp>
 
 namespace program {
 
@@ -25,6 +29,22 @@ Json relaxed_json(const ChatRequest& request, const ChatSession& session) {
     list.push_back({{"name", name}, {"param", place}, {"reason", why}, {"outcome", outcome}});
   }
   return list.empty() ? Json::object() : Json{{"relaxed_tools", std::move(list)}};
+}
+
+std::unique_ptr<ReplyWriter> make_writer(const ChatRequest& request, const ChatSession& session) {
+  ReplyHead head{.id      = session.id,
+                 .unique  = session.unique,
+                 .model   = request.model,
+                 .created = std::time(nullptr),
+                 .tools   = session.tools,
+                 .notes   = relaxed_json(request, session)};
+  if (request.api == Api::responses) {
+    return std::make_unique<ResponseWriter>(std::move(head), request.echo);
+  }
+  if (request.api == Api::completions) {
+    return std::make_unique<CompletionWriter>(std::move(head), request.include_usage);
+  }
+  return std::make_unique<ChatWriter>(std::move(head), request.include_usage);
 }
 
 }  // namespace
@@ -53,8 +73,7 @@ ChatAnswer::ChatAnswer(ChatService& service, ChatRequest request, const std::str
       deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(timeout))),
       session_(start(client)),
-      writer_(session_.id, session_.unique, request_.model, std::time(nullptr), session_.tools,
-              relaxed_json(request_, session_)),
+      writer_(make_writer(request_, session_)),
       choices_(request_.choices, Choice{.text = session_.text}) {}
 
 ChatAnswer::~ChatAnswer() {
@@ -64,12 +83,14 @@ ChatAnswer::~ChatAnswer() {
 ChatSession ChatAnswer::start(const std::string& client) {
   if (request_.reasoning_effort && !service_->assistant().takes(reasoning_effort_key)) {
     request_.reasoning_effort.reset();
-    request_.ignored.emplace_back(reasoning_effort_key);
+    request_.ignored.emplace_back(request_.api == Api::responses ? "reasoning.effort"
+                                                                 : reasoning_effort_key);
   }
   try {
     return service_->start(request_, client, [this] { watch(); });
   } catch (const tooldecode::Error& error) {
-    throw ApiError(400, "invalid_value", "messages", "messages: " + std::string(error.what()));
+    const std::string key(dialogue_key(request_.api));
+    throw ApiError(400, "invalid_value", key, key + ": " + error.what());
   }
 }
 
@@ -113,7 +134,7 @@ std::string ChatAnswer::whole() {
     choices.push_back(choice_json(i, replies[i]));
     add_usage(replies[i], used);
   }
-  return writer_.response(std::move(choices), used);
+  return writer_->response(std::move(choices), used);
 }
 
 Exchange::Event ChatAnswer::next() {
@@ -169,7 +190,7 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
       tokens.push_back(token_json(vocabulary, out.tokens[t], out.log_probabilities[t], likeliest));
     }
     if (turn.results.empty()) continue;
-    for (const Json& call : writer_.cached_calls(index, i, turn, written.of(turn.calls))) {
+    for (const Json& call : writer_->cached_calls(index, i, turn, written.of(turn.calls))) {
       cached.push_back(call);
     }
   }
@@ -177,14 +198,14 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
   Json message{{"role", "assistant"}, {"content", is_silent ? Json(nullptr) : Json(content)}};
   if (!last.calls.empty()) {
     message["tool_calls"] =
-        writer_.calls(index, reply.turns.size() - 1, last.calls, written.of(last.calls));
+        writer_->calls(index, reply.turns.size() - 1, last.calls, written.of(last.calls));
   }
   if (!reasoning.empty()) message["reasoning_content"] = std::move(reasoning);
   if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
   const AnswerEnd end(reply, text, request_.decode.end_tokens);
   Json choice{{"index", index},
               {"message", std::move(message)},
-              {"logprobs", ReplyWriter::log_probabilities(tokens)},
+              {"logprobs", log_probabilities_json(tokens)},
               {"finish_reason", end.reason},
               {"stop_reason", end.stop}};
   if (!end.votes.empty()) choice["consistency"] = end.votes;
@@ -201,12 +222,12 @@ void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) c
 
 void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
   const bool streams_calls = request_.streams_calls();
-  const bool with_usage    = request_.include_usage;
   const auto& vocabulary   = service_->assistant().tokenizer.vocabulary();
   Usage used{.prompt = session_.prompt_tokens};
   const auto chunk = [&](std::size_t i, const Json& delta, const AnswerEnd* end = nullptr) {
-    send(
-        writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), end, with_usage));
+    const std::string events =
+        writer_->chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), end);
+    if (!events.empty()) send(events);
   };
   const auto show = [&](std::size_t i, const AnswerText::Events& events) {
     choices_[i].written.add(events);
@@ -214,11 +235,11 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
       if (event.kind == Kind::text) chunk(i, {{"content", event.text}});
       if (event.kind == Kind::reasoning) chunk(i, {{"reasoning_content", event.text}});
       if (!streams_calls) continue;
-      const auto delta = writer_.calls_delta(i, choices_[i].turn, event, choices_[i].inputs);
+      const auto delta = writer_->calls_delta(i, choices_[i].turn, event, choices_[i].inputs);
       if (delta) chunk(i, {{"tool_calls", *delta}});
     }
   };
-  for (std::size_t i = 0; i < choices_.size(); ++i) send(writer_.first_chunk(i, with_usage));
+  if (const std::string events = writer_->begin(choices_.size()); !events.empty()) send(events);
   for (std::size_t left = choices_.size(); left > 0;) {
     const Exchange::Event event = next();
     const std::size_t i         = event.choice;
@@ -233,18 +254,19 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
       AnswerText whole         = choice.text;
       WrittenArguments written = choice.written;
       written.add(whole.finish());
-      chunk(i, {{"pending_tool_calls", writer_.calls(i, choice.turn, *calls, written.of(*calls))}});
+      chunk(i,
+            {{"pending_tool_calls", writer_->calls(i, choice.turn, *calls, written.of(*calls))}});
     } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event.what)) {
       show(i, choice.text.finish());
-      chunk(i, {{"cached_tool_calls", writer_.cached_calls(i, choice.turn++, *cached,
-                                                           choice.written.of(cached->calls))}});
+      chunk(i, {{"cached_tool_calls", writer_->cached_calls(i, choice.turn++, *cached,
+                                                            choice.written.of(cached->calls))}});
       choice.text    = session_.text;
       choice.written = {};
     } else {
       show(i, choice.text.finish());
       const auto& reply = std::get<tooldecode::EngineReply>(event.what);
       const auto& last  = reply.turns.back();
-      const Json list   = writer_.calls(i, choice.turn, last.calls, choice.written.of(last.calls));
+      const Json list   = writer_->calls(i, choice.turn, last.calls, choice.written.of(last.calls));
       for (std::size_t c = 0; !streams_calls && c < list.size(); ++c) {
         Json entry{{"index", c}};
         entry.update(list[c]);
@@ -256,8 +278,7 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
       --left;
     }
   }
-  if (with_usage) send(writer_.usage_chunk(used));
-  send("data: [DONE]\n\n");
+  send(writer_->end(used));
 }
 
 }  // namespace program

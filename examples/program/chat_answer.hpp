@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <ctime>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -56,6 +57,8 @@ class ChatAnswer {
 
   /// The response as server-sent events, each as soon as possible.
   void stream(const std::function<void(const std::string&)>& send);
+  /// The event that ends a stream which failed.
+  [[nodiscard]] std::string failed(const ApiError& error) const { return writer_->failed(error); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -86,7 +89,7 @@ class ChatAnswer {
   std::function<void()> watch_;
   Clock::time_point deadline_;
   ChatSession session_;
-  ReplyWriter writer_;
+  std::unique_ptr<ReplyWriter> writer_;
   std::vector<Choice> choices_;
 };
 

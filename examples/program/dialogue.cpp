@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,19 +12,41 @@
 
 namespace program::detail {
 
-std::string content_text(const Fields& message) {
-  const Json& content = message.at("content");
+std::string content_text(const Fields& message, std::string_view key,
+                         std::initializer_list<std::string_view> types) {
+  const Json& content = message.at(key);
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
-    message.fail("content", "must be a string or an array of text parts", "invalid_type");
+    message.fail(key, "must be a string or an array of text parts", "invalid_type");
   }
   std::string text;
-  for (const Fields& part : message.objects("content")) {
-    if (part.text("type") != "text") part.fail("type", "is supported as text only");
-    part.allow({"type", "text", "cache_control", "annotations"});
+  for (const Fields& part : message.objects(key)) {
+    if (std::find(types.begin(), types.end(), part.text("type")) == types.end()) {
+      std::string names;
+      for (const std::string_view type : types) (names += names.empty() ? "" : " or ") += type;
+      part.fail("type", "is supported as " + names + " only");
+    }
+    if (part.text("type") == "refusal") {
+      part.allow({"type", "refusal"});
+      text += part.text("refusal");
+      continue;
+    }
+    part.allow({"type", "text", "cache_control", "annotations", "logprobs"});
     text += part.text("text");
   }
   return text;
+}
+
+Json read_arguments(const Fields& call) {
+  const std::string& text = call.text("arguments");
+  Json arguments;
+  try {
+    arguments = tooldecode::text::parse_json(text.empty() ? "{}" : text);
+  } catch (const tooldecode::Error& error) {
+    call.fail("arguments", "must be JSON: " + std::string(error.what()));
+  }
+  if (!arguments.is_object()) call.fail("arguments", "must be an object, as text");
+  return arguments;
 }
 
 tooldecode::ToolCall read_call(const Fields& entry) {
@@ -37,46 +60,88 @@ tooldecode::ToolCall read_call(const Fields& entry) {
   if (type != nullptr && *type != "function") entry.fail("type", "must be function or custom");
   const Fields function = entry.object("function");
   function.allow({"name", "arguments", "parsed_arguments"});  // clients add parsed_arguments
-  tooldecode::ToolCall call{.name = function.text("name")};
-  const std::string& arguments = function.text("arguments");
-  try {
-    call.arguments = tooldecode::text::parse_json(arguments.empty() ? "{}" : arguments);
-  } catch (const tooldecode::Error& error) {
-    function.fail("arguments", "must be JSON: " + std::string(error.what()));
-  }
-  if (!call.arguments.is_object()) function.fail("arguments", "must be an object, as text");
-  return call;
+  return {.name = function.text("name"), .arguments = read_arguments(function)};
 }
 
 }  // namespace program::detail
 
 namespace program {
 
+namespace {
+
+EarlierCall earlier_call(const Fields& entry) {
+  const bool is_custom = entry.find("custom") != nullptr;
+  return {entry, "id", detail::read_call(entry), entry.object(is_custom ? "custom" : "function"),
+          is_custom ? "input" : "arguments"};
+}
+
+}  // namespace
+
 void Dialogue::add(const Fields& message) {
   const std::string& role = message.text("role");
-  if (role != "tool") require_results(message);
+  if (role != "tool" && awaits_result()) {
+    message.fail("role", "must be tool: a call before has no result yet");
+  }
   if (role == "system" || role == "developer") {
     message.allow({"role", "content", "name", "cache_control"});
-    if (!system_.empty()) system_ += '\n';
-    system_ += detail::content_text(message);
+    add_system(detail::content_text(message));
   } else if (role == "user") {
     message.allow({"role", "content", "name", "cache_control"});
-    if (messages_.empty() || messages_.back().role != "user") messages_.push_back({role, ""});
-    std::string& text = messages_.back().content;
-    if (!text.empty()) text += '\n';
-    text += detail::content_text(message);
+    add_user(detail::content_text(message));
   } else if (role == "assistant") {
     add_assistant(message);
   } else if (role == "tool") {
-    add_result(message);
+    message.allow({"role", "content", "tool_call_id", "name", "cache_control"});
+    add_result(detail::content_text(message), message, "tool_call_id");
   } else {
     message.fail("role", "must be system, developer, user, assistant or tool");
   }
 }
 
-std::vector<Message> Dialogue::finish(const Fields& request) {
-  if (!calls_.empty()) request.fail("messages", "end without the results of all calls");
-  if (system_.empty() && messages_.empty()) request.fail("messages", "must not be empty");
+void Dialogue::add_system(const std::string& text) {
+  if (!system_.empty()) system_ += '\n';
+  system_ += text;
+}
+
+void Dialogue::add_user(const std::string& text) {
+  if (messages_.empty() || messages_.back().role != "user") messages_.push_back({"user", ""});
+  std::string& whole = messages_.back().content;
+  if (!whole.empty()) whole += '\n';
+  whole += text;
+}
+
+void Dialogue::add_turn(std::string text, std::span<const EarlierCall> calls, const Fields& place,
+                        std::string_view key) {
+  for (const EarlierCall& one : calls) {
+    calls_.push_back({one.entry.text(one.id_key), one.call, {}});
+    for (std::size_t i = 0; i + 1 < calls_.size(); ++i) {
+      if (calls_[i].id == calls_.back().id) one.entry.fail(one.id_key, "is that of another call");
+    }
+  }
+  if (!calls.empty()) text += write(calls, place, key);
+  messages_.push_back({"assistant", std::move(text)});
+}
+
+void Dialogue::add_result(const std::string& output, const Fields& place, std::string_view key) {
+  const std::string& id = place.text(key);
+  const auto pending    = std::find_if(calls_.begin(), calls_.end(),
+                                       [&](const PendingCall& call) { return call.id == id; });
+  if (pending == calls_.end() || pending->output) {
+    place.fail(key, "is not that of a call that awaits its result");
+  }
+  pending->output = output;
+  if (std::any_of(calls_.begin(), calls_.end(), [](const auto& call) { return !call.output; })) {
+    return;
+  }
+  for (PendingCall& call : calls_) {
+    messages_.push_back({"tool", std::move(*call.output), call.call.name});
+  }
+  calls_.clear();
+}
+
+std::vector<Message> Dialogue::finish(const Fields& request, std::string_view key) {
+  if (awaits_result()) request.fail(key, "end without the results of all calls");
+  if (system_.empty() && messages_.empty()) request.fail(key, "must not be empty");
   if (system_.empty()) return std::move(messages_);
   const auto first = std::find_if(messages_.begin(), messages_.end(),
                                   [](const Message& m) { return m.role == "user"; });
@@ -99,89 +164,58 @@ void Dialogue::add_assistant(const Fields& message) {
   std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
   // A refusal is the message's text; earlier reasoning is not shown again.
   if (text.empty() && message.find("refusal") != nullptr) text = message.text("refusal");
-  std::vector<Fields> entries;
+  std::vector<EarlierCall> calls;
   if (message.find("tool_calls") != nullptr) {
-    entries = message.objects("tool_calls");
-    for (const Fields& entry : entries) {
+    for (const Fields& entry : message.objects("tool_calls")) {
       entry.allow({"id", "type", "function", "custom", "index"});
-      calls_.push_back({entry.text("id"), detail::read_call(entry), {}});
-      for (std::size_t i = 0; i + 1 < calls_.size(); ++i) {
-        if (calls_[i].id == calls_.back().id) entry.fail("id", "is that of another call");
-      }
+      calls.push_back(earlier_call(entry));
     }
   } else if (message.find("content") == nullptr && message.find("refusal") == nullptr &&
              message.find("cached_tool_calls") == nullptr) {
     message.fail("content", "or tool_calls is required", "missing_required_parameter");
   }
-  std::vector<tooldecode::ToolCall> calls;
-  for (const PendingCall& pending : calls_) calls.push_back(pending.call);
-  if (!calls.empty()) text += write(calls, message, "tool_calls", entries);
-  messages_.push_back({"assistant", std::move(text)});
+  add_turn(std::move(text), calls, message, "tool_calls");
 }
 
 void Dialogue::add_cached(const Fields& message) {
   if (message.find("cached_tool_calls") == nullptr) return;
   const std::vector<Fields> entries = message.objects("cached_tool_calls");
-  const std::span<const Fields> all(entries);
-  for (std::size_t i = 0, end = 0; i < entries.size(); i = end) {
-    std::vector<tooldecode::ToolCall> calls;
+  for (std::size_t i = 0; i < entries.size();) {
+    std::vector<EarlierCall> calls;
     std::vector<Message> results;
     const auto turn = entries[i].find_integer("turn", 0);
-    for (; end < entries.size() && entries[end].find_integer("turn", 0) == turn; ++end) {
-      entries[end].allow({"id", "type", "function", "custom", "output", "turn"});
-      calls.push_back(detail::read_call(entries[end]));
-      results.push_back({"tool", entries[end].text("output"), calls.back().name});
+    for (; i < entries.size() && entries[i].find_integer("turn", 0) == turn; ++i) {
+      entries[i].allow({"id", "type", "function", "custom", "output", "turn"});
+      calls.push_back(earlier_call(entries[i]));
+      results.push_back({"tool", entries[i].text("output"), calls.back().call.name});
     }
-    messages_.push_back(
-        {"assistant", write(calls, message, "cached_tool_calls", all.subspan(i, end - i))});
+    messages_.push_back({"assistant", write(calls, message, "cached_tool_calls")});
     messages_.insert(messages_.end(), results.begin(), results.end());
   }
 }
 
-void Dialogue::add_result(const Fields& message) {
-  message.allow({"role", "content", "tool_call_id", "name", "cache_control"});
-  const std::string& id = message.text("tool_call_id");
-  const auto pending    = std::find_if(calls_.begin(), calls_.end(),
-                                       [&](const PendingCall& call) { return call.id == id; });
-  if (pending == calls_.end() || pending->output) {
-    message.fail("tool_call_id", "is not that of a call that awaits its result");
-  }
-  pending->output = detail::content_text(message);
-  if (std::any_of(calls_.begin(), calls_.end(), [](const auto& call) { return !call.output; })) {
-    return;
-  }
-  for (PendingCall& call : calls_) {
-    messages_.push_back({"tool", std::move(*call.output), call.call.name});
-  }
-  calls_.clear();
-}
-
-std::string Dialogue::write(const std::vector<tooldecode::ToolCall>& calls, const Fields& message,
-                            std::string_view key, std::span<const Fields> entries) const {
+std::string Dialogue::write(std::span<const EarlierCall> calls, const Fields& place,
+                            std::string_view key) const {
   const auto refuse = [&](const Fields& fields, std::string_view member,
                           const tooldecode::Error& error) {
     fields.fail(member, "cannot be written in the format " + format_->name + ": " + error.what(),
                 "unsupported_value");
   };
+  std::vector<tooldecode::ToolCall> all;
+  for (const EarlierCall& one : calls) all.push_back(one.call);
   try {
-    return format_->write(calls, tools_);
+    return format_->write(all, tools_);
   } catch (const tooldecode::Error& whole) {
-    for (std::size_t i = 0; i < calls.size(); ++i) {
+    for (const EarlierCall& one : calls) {
       try {
-        static_cast<void>(format_->write({&calls[i], 1}, tools_));
+        static_cast<void>(format_->write({&one.call, 1}, tools_));
       } catch (const tooldecode::Error& error) {
-        const bool is_custom = entries[i].find("custom") != nullptr;
-        refuse(entries[i].object(is_custom ? "custom" : "function"),
-               is_custom ? "input" : "arguments", error);
+        refuse(one.body, one.arguments_key, error);
       }
     }
-    refuse(message, key, whole);  // each single call can be written, but not all together
+    refuse(place, key, whole);  // each single call can be written, but not all together
     throw;
   }
-}
-
-void Dialogue::require_results(const Fields& message) const {
-  if (!calls_.empty()) message.fail("role", "must be tool: a call before has no result yet");
 }
 
 }  // namespace program

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,12 +26,25 @@ namespace program {
 
 namespace detail {
 
-// A message's text: a string, or an array of text parts.
-std::string content_text(const Fields& message);
+// The text of a member: a string, or an array of parts of these types.
+std::string content_text(const Fields& message, std::string_view key = "content",
+                         std::initializer_list<std::string_view> types = {"text"});
+
+// The arguments of a call, which are an object's JSON in a text; no text is no arguments.
+Json read_arguments(const Fields& call);
 
 tooldecode::ToolCall read_call(const Fields& entry);
 
 }  // namespace detail
+
+/// A call of an earlier turn, and where the request has it.
+struct EarlierCall {
+  Fields entry;             ///< has the id
+  std::string_view id_key;  ///< of the id
+  tooldecode::ToolCall call;
+  Fields body;                     ///< has the arguments
+  std::string_view arguments_key;  ///< of the arguments
+};
 
 /// The messages of a dialogue for the embedded model's prompt: calls are text, the system's text
 /// begins the user's, and results are in the order of their calls. ApiError names a call that the
@@ -41,9 +55,22 @@ class Dialogue {
   explicit Dialogue(const Format& format, tooldecode::ToolSet tools = {})
       : format_(&format), tools_(std::move(tools)) {}
 
+  /// Adds a message of the chat API.
   void add(const Fields& message);
 
-  [[nodiscard]] std::vector<Message> finish(const Fields& request);
+  void add_system(const std::string& text);
+  void add_user(const std::string& text);
+  /// Adds a turn of the model: a text, calls or both.
+  void add_turn(std::string text, std::span<const EarlierCall> calls, const Fields& place,
+                std::string_view key);
+  /// Adds the result of a call that awaits one; `key` is the member of `place` with the call's id.
+  void add_result(const std::string& output, const Fields& place, std::string_view key);
+  /// Whether a call has no result yet.
+  [[nodiscard]] bool awaits_result() const noexcept { return !calls_.empty(); }
+
+  /// \param key  the member with the dialogue
+  [[nodiscard]] std::vector<Message> finish(const Fields& request,
+                                            std::string_view key = "messages");
 
  private:
   struct PendingCall {
@@ -57,14 +84,9 @@ class Dialogue {
   // Turns that the server itself answered precede the message that reports them.
   void add_cached(const Fields& message);
 
-  void add_result(const Fields& message);
-
-  // The text of a turn's calls; `entries` are their places in the member `key`.
-  [[nodiscard]] std::string write(const std::vector<tooldecode::ToolCall>& calls,
-                                  const Fields& message, std::string_view key,
-                                  std::span<const Fields> entries) const;
-
-  void require_results(const Fields& message) const;
+  // The text of a turn's calls, which are the member `key`.
+  [[nodiscard]] std::string write(std::span<const EarlierCall> calls, const Fields& place,
+                                  std::string_view key) const;
 
   const Format* format_;
   tooldecode::ToolSet tools_;

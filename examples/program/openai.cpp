@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <program/openai.hpp>
+#include <program/parameter_names.hpp>
 
 namespace program {
 
@@ -21,6 +22,23 @@ TemplateVariables ChatRequest::template_variables() const {
   TemplateVariables variables;
   if (reasoning_effort) variables.emplace(reasoning_effort_key, *reasoning_effort);
   return variables;
+}
+
+std::string_view id_prefix(Api api) {
+  constexpr std::string_view prefixes[] = {"chatcmpl-", "resp_", "cmpl-"};
+  return prefixes[static_cast<std::size_t>(api)];
+}
+
+std::string_view dialogue_key(Api api) {
+  constexpr std::string_view keys[] = {"messages", "input", "prompt"};
+  return keys[static_cast<std::size_t>(api)];
+}
+
+bool is_server_id(std::string_view id) {
+  for (const Api api : {Api::chat, Api::responses, Api::completions}) {
+    if (id.starts_with(id_prefix(api))) return true;
+  }
+  return false;
 }
 
 bool is_response_id(std::string_view id) {
@@ -94,134 +112,10 @@ tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabul
   return options;
 }
 
-namespace {
-
-constexpr std::string_view read_parameters[] = {"model",
-                                                "messages",
-                                                "tools",
-                                                "tool_choice",
-                                                "parallel_tool_calls",
-                                                "tool_enforcement",
-                                                "temperature",
-                                                "top_p",
-                                                "top_k",
-                                                "min_p",
-                                                "repetition_penalty",
-                                                "seed",
-                                                "max_tokens",
-                                                "max_completion_tokens",
-                                                "presence_penalty",
-                                                "frequency_penalty",
-                                                "logit_bias",
-                                                "stream",
-                                                "stream_options",
-                                                "response_id",
-                                                "tool_wait",
-                                                "consistency",
-                                                "n",
-                                                "logprobs",
-                                                "top_logprobs",
-                                                "reasoning_effort",
-                                                "response_format",
-                                                "modalities",
-                                                "stop",
-                                                "stop_token_ids",
-                                                "ignore_eos",
-                                                "include_stop_str_in_output"};
-
-// Parameters without effect here.
-constexpr std::string_view ignored_parameters[] = {"store",
-                                                   "metadata",
-                                                   "user",
-                                                   "service_tier",
-                                                   "safety_identifier",
-                                                   "prompt_cache_key",
-                                                   "verbosity",
-                                                   "prediction",
-                                                   "priority",
-                                                   "prompt_cache_retention"};
-
-// Unsupported parameters that would change an answer, of OpenAI's API and similar ones, and what to
-// use instead.
-struct UnsupportedParameter {
-  std::string_view name;
-  std::string_view instead = "";
-};
-constexpr UnsupportedParameter unsupported_parameters[] = {
-    {"functions", "give tools"},
-    {"function_call", "give tool_choice"},
-    {"audio", "answers are text"},
-    {"web_search_options", "the server runs no tools of its own"},
-    {"moderation", "the server has no moderation"},
-    {"best_of", "give n, and choose among the answers by their logprobs"},
-    {"use_beam_search"},
-    {"length_penalty"},
-    {"min_tokens"},
-    {"echo"},
-    {"suffix"},
-    {"typical_p"},
-    {"bad_words", "give logit_bias"},
-    {"allowed_token_ids", "give logit_bias"},
-    {"prompt_logprobs"},
-    {"return_tokens_as_token_ids"},
-    {"return_token_ids"},
-    {"skip_special_tokens"},
-    {"spaces_between_special_tokens"},
-    {"truncate_prompt_tokens"},
-    {"add_generation_prompt"},
-    {"continue_final_message"},
-    {"add_special_tokens"},
-    {"documents", "tell them in a message"},
-    {"chat_template"},
-    {"chat_template_kwargs", "of a template's variables reasoning_effort alone can be given"},
-    {"thinking", "give reasoning_effort"},
-    {"enable_thinking", "give reasoning_effort"},
-    {"reasoning", "give reasoning_effort"},
-    {"mm_processor_kwargs"},
-    {"logits_processors"},
-    {"cache_salt"},
-    {"grammar", "give response_format, or a custom tool"},
-    {"json_schema", "give response_format"},
-    {"guided_json", "give response_format"},
-    {"guided_regex", "give a custom tool"},
-    {"guided_choice", "give response_format, with an enum"},
-    {"guided_grammar", "give a custom tool"},
-    {"guided_decoding_backend"},
-    {"structured_outputs", "give response_format"},
-};
-
-template <class Range>
-bool contains(const Range& range, std::string_view name) {
-  return std::find(std::begin(range), std::end(range), name) != std::end(range);
-}
-
-}  // namespace
-
-std::vector<std::string> read_names(const Json& body, const Fields& request) {
-  std::vector<std::string> ignored;
-  for (const auto& [name, value] : body.items()) {
-    if (value.is_null() || contains(read_parameters, name)) continue;
-    if (contains(ignored_parameters, name)) {
-      if (name == "store" && value == false) continue;  // the same as here
-      ignored.push_back(name);
-      continue;
-    }
-    for (const auto& [known, instead] : unsupported_parameters) {
-      if (name != known) continue;
-      const std::string why = instead.empty() ? "" : ": " + std::string(instead);
-      request.fail(name, "is not supported" + why, "unsupported_parameter");
-    }
-    std::vector<std::string_view> names(std::begin(read_parameters), std::end(read_parameters));
-    names.insert(names.end(), std::begin(ignored_parameters), std::end(ignored_parameters));
-    request.fail(name, "is no parameter that is known" + nearest_hint(name, names),
-                 "unknown_parameter");
-  }
-  // Without tools, parallel_tool_calls has no effect.
-  const bool has_tools = request.find("tools") != nullptr && !request.at("tools").empty();
-  if (!has_tools && request.find("parallel_tool_calls") != nullptr) {
-    ignored.push_back("parallel_tool_calls");
-  }
-  return ignored;
+std::size_t read_choices(const Fields& request) {
+  const std::int64_t choices = request.find_integer("n", 1).value_or(1);
+  if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));
+  return static_cast<std::size_t>(choices);
 }
 
 std::size_t read_top_log_probabilities(const Fields& request) {
@@ -233,14 +127,31 @@ std::size_t read_top_log_probabilities(const Fields& request) {
   return static_cast<std::size_t>(count);
 }
 
-std::optional<std::string> read_reasoning_effort(const Fields& request) {
-  if (request.find(reasoning_effort_key) == nullptr) return std::nullopt;
-  const std::string& effort            = request.text(reasoning_effort_key);
+std::optional<std::string> read_reasoning_effort(const Fields& object, const char* key) {
+  if (object.find(key) == nullptr) return std::nullopt;
+  const std::string& effort            = object.text(key);
   constexpr std::string_view efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
-  if (!contains(efforts, effort)) {
-    request.fail(reasoning_effort_key, "must be none, minimal, low, medium, high or xhigh");
+  if (std::find(std::begin(efforts), std::end(efforts), effort) == std::end(efforts)) {
+    object.fail(key, "must be none, minimal, low, medium, high or xhigh");
   }
   return effort;
+}
+
+std::optional<std::uint64_t> read_seed(const Fields& request) {
+  const auto seed = request.find_integer("seed", std::numeric_limits<std::int64_t>::min());
+  if (!seed) return std::nullopt;
+  return static_cast<std::uint64_t>(*seed);
+}
+
+void read_stream(const Fields& request, ChatRequest& chat) {
+  chat.stream = request.flag("stream");
+  if (request.find("stream_options") == nullptr) return;
+  if (!chat.stream) request.fail("stream_options", "needs stream");
+  const Fields options = request.object("stream_options");
+  options.allow_only("include_obfuscation", false);
+  if (chat.api == Api::responses) return options.allow({"include_obfuscation"});
+  options.allow({"include_usage", "include_obfuscation"});
+  chat.include_usage = options.flag("include_usage");
 }
 
 std::optional<std::size_t> read_max_orders(const Fields& request) {
@@ -258,6 +169,25 @@ std::optional<std::size_t> read_max_orders(const Fields& request) {
 
 namespace program {
 
+void read_text_rules(const Fields& request, ChatRequest& chat) {
+  TextRules rules = read_text_rules(request);
+  if (rules.any()) return;
+  if (!chat.text.any()) {
+    throw ApiError(400, "invalid_value", rules.place(),
+                   rules.place() + " excludes " + chat.text.place());
+  }
+  using tooldecode::ToolChoice;
+  if (rules.grammar && !chat.tools.callable.empty() &&
+      chat.tools.choice.choice != ToolChoice::none) {
+    throw ApiError(
+        400, "invalid_value", rules.place(),
+        rules.place() +
+            " excludes tools that may be called: give tool_choice none, or a JSON Schema, "
+            "beside which calls are told apart");
+  }
+  chat.text = std::move(rules);
+}
+
 Json parse_exact_body(std::string_view body) {
   try {
     return tooldecode::text::parse_exact_json(body);
@@ -274,7 +204,11 @@ Json parse_body(std::string_view body) {
   }
   // Only schemas may have numbers of any size.
   for (auto& [key, value] : object.items()) {
-    const bool has_schemas = key == "tools" || key == "response_format";
+    constexpr std::string_view with_schemas[] = {
+        "tools",       "response_format", "text",          "structured_outputs",
+        "guided_json", "json_schema",     "structural_tag"};
+    const bool has_schemas =
+        std::find(std::begin(with_schemas), std::end(with_schemas), key) != std::end(with_schemas);
     if (!has_schemas) value = tooldecode::text::ExactNumber::rounded(std::move(value));
   }
   return object;
@@ -283,7 +217,7 @@ Json parse_body(std::string_view body) {
 ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size) {
   const Fields request(body, "");
   ChatRequest chat;
-  chat.ignored = detail::read_names(body, request);
+  chat.ignored = read_names(body, request, chat_parameters());
   request.allow_only("modalities", Json::array({"text"}));
   request.allow_only("ignore_eos", false);
   request.allow_only("include_stop_str_in_output", false);
@@ -293,32 +227,22 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
     if (!is_response_id(chat.response_id)) {
       request.fail("response_id", "must be 1 to 128 letters, digits, '-', '_' and '.'");
     }
-    if (chat.response_id.starts_with(server_id_prefix)) {
-      request.fail("response_id",
-                   "must not begin as the server's own ids do: " + std::string(server_id_prefix));
+    if (is_server_id(chat.response_id)) {
+      request.fail("response_id", "must not begin as the server's own ids do");
     }
   }
-  const std::int64_t choices = request.find_integer("n", 1).value_or(1);
-  if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));
-  chat.choices = static_cast<std::size_t>(choices);
+  chat.choices = detail::read_choices(request);
   if (chat.choices > 1 && !chat.response_id.empty()) {
     request.fail("n", "must be 1 where response_id names the one response");
   }
   chat.log_probabilities      = request.flag("logprobs");
   const std::size_t likeliest = detail::read_top_log_probabilities(request);
-  chat.reasoning_effort       = detail::read_reasoning_effort(request);
-  chat.schema                 = read_response_format(request);
+  chat.reasoning_effort       = detail::read_reasoning_effort(request, reasoning_effort_key);
   chat.stops                  = read_stop(request);
   chat.tool_wait              = request.find_number("tool_wait", 0, 3600).value_or(0);
-  chat.stream                 = request.flag("stream");
-  if (request.find("stream_options") != nullptr) {
-    if (!chat.stream) request.fail("stream_options", "needs stream");
-    const Fields options = request.object("stream_options");
-    options.allow_only("include_obfuscation", false);
-    options.allow({"include_usage", "include_obfuscation"});
-    chat.include_usage = options.flag("include_usage");
-  }
-  chat.tools      = read_tools(request);
+  detail::read_stream(request, chat);
+  chat.tools = read_tools(request);
+  read_text_rules(request, chat);
   chat.max_orders = detail::read_max_orders(request);
   if (chat.max_orders && chat.tools.callable.empty()) {
     request.fail("consistency", "needs tools that may be called");
@@ -331,9 +255,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   if (const auto max = max_all ? max_all : max_tokens) {
     chat.max_tokens = static_cast<std::size_t>(*max);
   }
-  if (const auto seed = request.find_integer("seed", std::numeric_limits<std::int64_t>::min())) {
-    chat.seed = static_cast<std::uint64_t>(*seed);
-  }
+  chat.seed = detail::read_seed(request);
   Dialogue dialogue(format, chat.tools.all);
   for (const Fields& message : request.objects("messages")) dialogue.add(message);
   chat.messages = dialogue.finish(request);

@@ -27,20 +27,38 @@
 #include <program/prompt.hpp>
 #include <program/request_tools.hpp>
 #include <program/response_format.hpp>
+#include <program/structured_outputs.hpp>
 
 namespace program {
 
+/// The API of a request, in which its answer is written.
+enum class Api { chat, responses, completions };
+
+/// Prefix of the ids of an API's answers that the server chooses.
+std::string_view id_prefix(Api api);
+/// The member of a request that has the dialogue.
+std::string_view dialogue_key(Api api);
+
+/// A prompt without a chat template: a text, or tokens.
+struct RawPrompt {
+  std::string text{};
+  std::vector<tooldecode::TokenId> tokens{};  ///< if any, in place of the text
+};
+
+/// What one of the APIs asks.
 struct ChatRequest {
+  Api api = Api::chat;
   std::string model;
   std::string response_id;  ///< empty: the server chooses one
   std::vector<Message> messages;
+  std::optional<RawPrompt> prompt;  ///< in place of messages
   RequestTools tools;
   std::vector<std::string> ignored;             ///< parameters without effect here
   std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
   tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's
   std::optional<std::size_t> max_tokens;
   std::optional<std::uint64_t> seed;
-  std::optional<Json> schema;      ///< schema of the answer's text
+  TextRules text;                  ///< what the answer's text may be
   std::vector<std::string> stops;  ///< texts that end the answer, and are not part of it
   std::size_t choices    = 1;      ///< answers, each with its own seed
   bool log_probabilities = false;
@@ -48,6 +66,7 @@ struct ChatRequest {
   bool include_usage     = false;         ///< in the last chunk of a stream
   double tool_wait       = 0;             ///< seconds to wait for outputs of its calls
   std::optional<std::size_t> max_orders;  ///< of each call's parameters; empty: no votes
+  Json echo = Json::object();             ///< members that a response of the Responses API repeats
 
   /// Whether calls are streamed while they are written. Not if the cache may hold their outputs,
   /// because then the client does not need the calls.
@@ -64,8 +83,8 @@ inline constexpr std::int64_t most_orders = 24;  ///< each may need a cache
 /// Whether a client may use this response id.
 bool is_response_id(std::string_view id);
 
-/// Prefix of the ids that the server chooses; clients must not use it.
-inline constexpr std::string_view server_id_prefix = "chatcmpl-";
+/// Whether an id begins as those that the server chooses; clients must not choose such ids.
+bool is_server_id(std::string_view id);
 
 namespace detail {
 
@@ -75,18 +94,24 @@ std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& reque
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size);
 
-// Refuses parameters that are unknown or unsupported; returns those without effect.
-std::vector<std::string> read_names(const Json& body, const Fields& request);
+std::size_t read_choices(const Fields& request);
 
 std::size_t read_top_log_probabilities(const Fields& request);
 
-std::optional<std::string> read_reasoning_effort(const Fields& request);
+std::optional<std::string> read_reasoning_effort(const Fields& object, const char* key);
+
+std::optional<std::uint64_t> read_seed(const Fields& request);
+
+void read_stream(const Fields& request, ChatRequest& chat);
 
 std::optional<std::size_t> read_max_orders(const Fields& request);
 
 tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size);
 
 }  // namespace detail
+
+/// Reads what the text of an answer may be into a request that has its tools.
+void read_text_rules(const Fields& request, ChatRequest& chat);
 
 /// Parses a body as JSON and keeps every number as written; ApiError if it is not JSON.
 Json parse_exact_body(std::string_view body);

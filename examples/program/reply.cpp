@@ -112,15 +112,6 @@ Json token_json(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId to
   return json;
 }
 
-ReplyWriter::ReplyWriter(std::string id, std::string unique, std::string model,
-                         std::int64_t created, tooldecode::ToolSet tools, Json notes)
-    : id_(std::move(id)),
-      unique_(std::move(unique)),
-      model_(std::move(model)),
-      created_(created),
-      tools_(std::move(tools)),
-      notes_(std::move(notes)) {}
-
 Json ReplyWriter::calls(std::size_t choice, std::size_t turn,
                         std::span<const tooldecode::ToolCall> calls,
                         std::span<const std::string> written) const {
@@ -166,61 +157,18 @@ Json ReplyWriter::cached_calls(std::size_t choice, std::size_t turn,
   return list;
 }
 
-std::string ReplyWriter::response(Json choices, const Usage& usage) const {
-  Json object       = head("chat.completion");
-  object["choices"] = std::move(choices);
-  object["usage"]   = usage.json();
-  object.update(notes_);
-  return json_text(object);
-}
-
-std::string ReplyWriter::first_chunk(std::size_t choice, bool with_usage) const {
-  const Json delta{{"role", "assistant"}, {"content", ""}};
-  Json object = chunk_json(choice, delta, Json::array(), nullptr, with_usage);
-  object.update(notes_);
-  return sse_event(object);
-}
-
-std::string ReplyWriter::chunk(std::size_t choice, const Json& delta, const Json& tokens,
-                               const AnswerEnd* end, bool with_usage) const {
-  return sse_event(chunk_json(choice, delta, tokens, end, with_usage));
-}
-
-Json ReplyWriter::chunk_json(std::size_t choice, const Json& delta, const Json& tokens,
-                             const AnswerEnd* end, bool with_usage) const {
-  Json object = head("chat.completion.chunk");
-  Json part{{"index", choice},
-            {"delta", delta},
-            {"logprobs", log_probabilities(tokens)},
-            {"finish_reason", end == nullptr ? Json(nullptr) : Json(end->reason)}};
-  if (end != nullptr) {
-    part["stop_reason"] = end->stop;
-    if (!end->votes.empty()) part["consistency"] = end->votes;
-  }
-  object["choices"] = Json::array({std::move(part)});
-  if (with_usage) object["usage"] = nullptr;
-  return object;
-}
-
-Json ReplyWriter::log_probabilities(const Json& tokens) {
+Json log_probabilities_json(const Json& tokens) {
   return tokens.empty() ? Json(nullptr) : Json{{"content", tokens}};
 }
 
-std::string ReplyWriter::usage_chunk(const Usage& usage) const {
-  Json object       = head("chat.completion.chunk");
-  object["choices"] = Json::array();
-  object["usage"]   = usage.json();
-  return sse_event(object);
-}
-
 bool ReplyWriter::is_custom(const std::string& name) const {
-  const auto tool = tools_.find(name);
-  return tool && tools_[*tool].form == tooldecode::DocumentForm::custom;
+  const auto tool = head_.tools.find(name);
+  return tool && head_.tools[*tool].form == tooldecode::DocumentForm::custom;
 }
 
 Json ReplyWriter::call(std::size_t choice, std::size_t turn, std::size_t index,
                        const std::string& name, const Json& arguments) const {
-  const std::string id = "call_" + unique_ + '_' +
+  const std::string id = "call_" + head_.unique + '_' +
                          (choice == 0 ? "" : std::to_string(choice) + '.') + std::to_string(turn) +
                          '_' + std::to_string(index);
   const bool custom = is_custom(name);
@@ -228,10 +176,6 @@ Json ReplyWriter::call(std::size_t choice, std::size_t turn, std::size_t index,
   return {{"id", id},
           {"type", type},
           {type, {{"name", name}, {custom ? "input" : "arguments", arguments}}}};
-}
-
-Json ReplyWriter::head(const char* kind) const {
-  return {{"id", id_}, {"object", kind}, {"created", created_}, {"model", model_}};
 }
 
 }  // namespace program

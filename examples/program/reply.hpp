@@ -92,14 +92,24 @@ std::string sse_event(const Json& data);
 Json token_json(const tooldecode::Vocabulary& vocabulary, tooldecode::TokenId token,
                 double log_probability, std::span<const tooldecode::LikelyToken> likeliest);
 
-/// Writes one response, as an object or as chunks of a stream.
+/// What a response says about itself.
+struct ReplyHead {
+  std::string id;
+  std::string unique;  ///< prefix of the ids of its parts: a client may reuse a response id
+  std::string model;
+  std::int64_t created      = 0;               ///< seconds since 1970
+  tooldecode::ToolSet tools = {};              ///< of the request
+  Json notes                = Json::object();  ///< additional members of the response
+};
+
+/// Writes one response, as an object or as a stream, in the form of one of the APIs. Its parts come
+/// as those of chat completions: messages, deltas.
 class ReplyWriter {
  public:
-  /// \param unique  prefix of the ids of its calls: a client may reuse a response id
-  /// \param tools   of the request
-  /// \param notes   additional members of the response and of a stream's first chunks
-  ReplyWriter(std::string id, std::string unique, std::string model, std::int64_t created,
-              tooldecode::ToolSet tools, Json notes);
+  explicit ReplyWriter(ReplyHead head) : head_(std::move(head)) {}
+  ReplyWriter(const ReplyWriter&)            = delete;
+  ReplyWriter& operator=(const ReplyWriter&) = delete;
+  virtual ~ReplyWriter()                     = default;
 
   /// The calls of a choice's turn that the client must run.
   ///
@@ -116,30 +126,36 @@ class ReplyWriter {
                                   const tooldecode::EngineTurn& done,
                                   std::span<const std::string> written) const;
 
-  [[nodiscard]] std::string response(Json choices, const Usage& usage) const;
-  [[nodiscard]] std::string first_chunk(std::size_t choice, bool with_usage) const;
-  /// One chunk; the choice's last if `end` is set. If usage is requested, all chunks but the last
-  /// have it as null.
-  [[nodiscard]] std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,
-                                  const AnswerEnd* end, bool with_usage) const;
-  /// The value of `logprobs`: null if there are no tokens.
-  [[nodiscard]] static Json log_probabilities(const Json& tokens);
-  [[nodiscard]] std::string usage_chunk(const Usage& usage) const;
+  /// The whole response.
+  ///
+  /// \param choices  each with `message`, `logprobs`, `finish_reason` and `stop_reason`
+  [[nodiscard]] virtual std::string response(Json choices, const Usage& usage) = 0;
+  /// The events that begin a stream of so many choices.
+  [[nodiscard]] virtual std::string begin(std::size_t choices) = 0;
+  /// The events for what a choice has more; its last if `end` is set.
+  ///
+  /// \param tokens  with log-probabilities, if the request asks for them
+  [[nodiscard]] virtual std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,
+                                          const AnswerEnd* end) = 0;
+  /// The events that end a stream.
+  [[nodiscard]] virtual std::string end(const Usage& usage) = 0;
+  /// The event that ends a stream which failed.
+  [[nodiscard]] virtual std::string failed(const ApiError& error) {
+    return sse_event(error.json());
+  }
+
+ protected:
+  [[nodiscard]] const ReplyHead& head() const noexcept { return head_; }
 
  private:
   [[nodiscard]] bool is_custom(const std::string& name) const;
   [[nodiscard]] Json call(std::size_t choice, std::size_t turn, std::size_t index,
                           const std::string& name, const Json& arguments) const;
-  [[nodiscard]] Json head(const char* kind) const;
-  [[nodiscard]] Json chunk_json(std::size_t choice, const Json& delta, const Json& tokens,
-                                const AnswerEnd* end, bool with_usage) const;
 
-  std::string id_;
-  std::string unique_;
-  std::string model_;
-  std::int64_t created_;
-  tooldecode::ToolSet tools_;
-  Json notes_;
+  ReplyHead head_;
 };
+
+/// The value of `logprobs`: null if there are no tokens.
+Json log_probabilities_json(const Json& tokens);
 
 }  // namespace program

@@ -54,6 +54,25 @@ td::ToolEnforcement read_enforcement(const Fields& request) {
   return td::ToolEnforcement::strict;
 }
 
+// Refuses what OpenAI's tools do not have. Documents of other APIs, which have no type or another
+// key for their schema, are read as ToolSet reads them.
+void check_members(const Fields& tool) {
+  if (tool.find("type") == nullptr) return;
+  const std::string& type = tool.text("type");
+  if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
+  if (!detail::is_flat(tool, type)) {
+    tool.allow({"type", type});
+    static_cast<void>(tool.object(type).text("name"));
+    return;
+  }
+  static_cast<void>(tool.text("name"));
+  for (const char* key : {"input_schema", "inputSchema"}) {
+    if (tool.find(key) != nullptr) return;
+  }
+  type == "function" ? tool.allow({"type", "name", "description", "parameters", "strict"})
+                     : tool.allow({"type", "name", "description", "format"});
+}
+
 }  // namespace
 
 ToolError::ToolError(const Json& documents, const td::Error& error)
@@ -79,12 +98,7 @@ RequestTools read_tools(const Fields& request) {
   RequestTools tools;
   tools.choice.enforcement = read_enforcement(request);
   if (request.find("tools") != nullptr) {
-    for (const Fields& tool : request.objects("tools")) {
-      const std::string& type = tool.text("type");
-      if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
-      tool.allow({"type", type});
-      static_cast<void>(tool.object(type).text("name"));
-    }
+    for (const Fields& tool : request.objects("tools")) check_members(tool);
     const Json& given = request.at("tools");
     try {
       tools.all = td::ToolSet::from_json(given, {}, {}, tools.choice.enforcement);

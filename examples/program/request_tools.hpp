@@ -51,10 +51,20 @@ std::vector<UnenforcedPlace> unenforced_places(const Json& documents,
 
 namespace detail {
 
-// The name in `{"type": "function", "function": {"name"}}`; likewise for a custom tool.
+// Whether a tool has its members beside the type, as the Responses API has them.
+inline bool is_flat(const Fields& tool, const std::string& type) {
+  return tool.find("name") != nullptr && tool.find(type) == nullptr;
+}
+
+// The name in `{"type": "function", "function": {"name"}}`, or beside the type; likewise for a
+// custom tool.
 inline const std::string& read_tool_name(const Fields& tool) {
   const std::string& type = tool.text("type");
   if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
+  if (is_flat(tool, type)) {
+    tool.allow({"type", "name"});
+    return tool.text("name");
+  }
   tool.allow({"type", type});
   tool.object(type).allow({"name"});
   return tool.object(type).text("name");
@@ -66,7 +76,8 @@ inline std::size_t find_tool(const Fields& tool, const tooldecode::ToolSet& tool
   const std::string& type = tool.text("type");
   const auto found        = tools.find(name);
   if (!found || (tools[*found].form == DocumentForm::custom) != (type == "custom")) {
-    tool.fail(type + ".name", "names a " + type + " that is not among the tools");
+    tool.fail(is_flat(tool, type) ? "name" : type + ".name",
+              "names a " + type + " that is not among the tools");
   }
   return *found;
 }
@@ -118,8 +129,8 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
 }  // namespace detail
 
 /// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the
-/// first mistake. Tools are functions, perhaps with `strict`, and custom tools.
-///
+/// first mistake. Tools are functions, perhaps with `strict`, and custom tools; without a `type` also
+/// documents of other APIs, see ToolSet.
 RequestTools read_tools(const Fields& request);
 
 }  // namespace program

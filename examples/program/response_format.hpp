@@ -16,17 +16,25 @@
 
 namespace program {
 
-/// The schema of an answer's text; empty if any text is allowed. The schema is not checked yet.
+/// A schema that an answer's text conforms to, not checked yet, and the place of the request that
+/// has it.
+struct TextSchema {
+  Json schema;
+  std::string place;
+};
+
+/// Reads `response_format`, or `text.format` of the Responses API, which has the members of
+/// `json_schema` beside the type. Empty if any text is allowed.
 ///
 /// `json_schema` is enforced with or without `strict`; `json_object` is any object.
-inline std::optional<Json> read_response_format(const Fields& request) {
-  if (request.find("response_format") == nullptr) return std::nullopt;
-  const Fields format     = request.object("response_format");
+inline std::optional<TextSchema> read_text_format(const Fields& format, bool is_nested) {
   const std::string& type = format.text("type");
+  const std::string place = format.place(is_nested ? "json_schema.schema" : "schema");
   if (type == "json_schema") {
-    format.allow({"type", "json_schema"});
-    const Fields given = format.object("json_schema");
-    given.allow({"name", "description", "schema", "strict"});
+    if (is_nested) format.allow({"type", "json_schema"});
+    const Fields given = is_nested ? format.object("json_schema") : format;
+    is_nested ? given.allow({"name", "description", "schema", "strict"})
+              : given.allow({"type", "name", "description", "schema", "strict"});
     const std::string& name = given.text("name");
     const bool is_name      = !name.empty() && name.size() <= 64 &&
                          std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -36,10 +44,10 @@ inline std::optional<Json> read_response_format(const Fields& request) {
     if (given.find("description") != nullptr) static_cast<void>(given.text("description"));
     static_cast<void>(given.flag("strict"));
     static_cast<void>(given.object("schema"));
-    return given.at("schema");
+    return TextSchema{given.at("schema"), place};
   }
   format.allow({"type"});
-  if (type == "json_object") return Json{{"type", "object"}};
+  if (type == "json_object") return TextSchema{Json{{"type", "object"}}, place};
   if (type != "text") format.fail("type", "must be text, json_object or json_schema");
   return std::nullopt;
 }

@@ -1,24 +1,9 @@
 // tooldecode serve: serves a model through OpenAI's chat completions.
-#include <algorithm>
-#include <atomic>
-#include <cctype>
-#include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
-#include <ctime>
-#include <exception>
-#include <filesystem>
+#include <cstddef>
 #include <iostream>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <stop_token>
 #include <string>
-#include <string_view>
-#include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,17 +11,14 @@
 #include <malloc.h>
 #endif
 
-#include <program/chat_answer.hpp>
 #include <program/chat_engine.hpp>
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
-#include <program/connection.hpp>
+#include <program/cross_origin.hpp>
 #include <program/drafts.hpp>
 #include <program/formats.hpp>
-#include <program/http_framing.hpp>
-#include <program/metrics.hpp>
+#include <program/http_server.hpp>
 #include <program/models.hpp>
-#include <program/openai.hpp>
 #include <program/reply_traces.hpp>
 #include <program/server.hpp>
 #include <program/trace_file.hpp>
@@ -49,14 +31,7 @@ namespace td = tooldecode;
 struct ServeOptions {
   ModelOptions model{.context = 16'384};
   std::string format;
-  std::string host = "127.0.0.1";
-  int port         = 8080;
-  std::string api_key;
-  double timeout          = 60;
-  double read_timeout     = 10;
-  double drain_seconds    = 10;
-  std::size_t body_bytes  = std::size_t{1} << 20;
-  std::size_t connections = 256;
+  HttpOptions http;
   ServiceOptions service;
   DraftOptions drafts;
   std::vector<std::string> trace;
@@ -64,357 +39,6 @@ struct ServeOptions {
 
 // For a GGUF file's model: sequences for the prefix cache and for drafts.
 constexpr std::size_t prefix_sequences = 96;
-
-struct Route {
-  const char* method;
-  const char* path;  // a path that ends in / is followed by an id
-};
-constexpr Route routes[] = {{"GET", "/health"},
-                            {"GET", "/metrics"},
-                            {"GET", "/v1/models"},
-                            {"GET", "/v1/models/"},
-                            {"POST", "/v1/chat/completions"},
-                            {"POST", "/cache-tool-output/"}};
-
-const Route* find_route(std::string_view path) {
-  for (const Route& route : routes) {
-    const std::string_view known = route.path;
-    const bool takes_id          = known.ends_with('/');
-    if (takes_id ? path.starts_with(known) && is_response_id(path.substr(known.size()))
-                 : path == known) {
-      return &route;
-    }
-  }
-  return nullptr;
-}
-
-// Compares in constant time, which does not reveal how much of a key is right.
-bool is_same(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i] ^ b[b.empty() ? 0 : i % b.size()]);
-  }
-  return difference == 0;
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-// The key in "Bearer KEY"; the scheme is not case-sensitive.
-std::string_view key_of(std::string_view authorization) {
-  constexpr std::string_view scheme = "bearer ";
-  if (lower(std::string(authorization.substr(0, scheme.size()))) != scheme) return {};
-  authorization.remove_prefix(scheme.size());
-  return authorization.substr(std::min(authorization.find_first_not_of(' '), authorization.size()));
-}
-
-sigset_t stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  return signals;
-}
-
-class HttpServer {
- public:
-  HttpServer(ChatService& service, const ServeOptions& options)
-      : service_(&service),
-        options_(options),
-        model_(name_of(options.model.name)),
-        http_(
-            {.request     = {.body_bytes = options.body_bytes},
-             .connections = options.connections,
-             .read =
-                 std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.read_timeout))},
-            {.wants_body = [this](const RequestReader& request) { return wants_body(request); },
-             .refuse  = [this](int status, const char* problem) { return refuse(status, problem); },
-             .is_busy = [this] { return service_->is_busy(); }}) {
-    http_.set_keep_alive_max_count(1 << 20);
-    http_.set_pre_routing_handler([this](const auto& request, auto& response) {
-      const Connection& connection = ConnectionServer::connection();
-      const bool ok                = answer(response, [&] {
-        if (connection.is_late()) throw_stopping();
-        check(request.path, connection.request());
-      });
-      return ok ? httplib::Server::HandlerResponse::Unhandled
-                : httplib::Server::HandlerResponse::Handled;
-    });
-    http_.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.body.empty()) explain(response);
-    });
-    http_.set_exception_handler(
-        [](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
-          set_error(response, ApiError(500, "internal_error", "", "the server failed"));
-        });
-    http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
-      const Route* route = find_route(request.path);
-      metrics_.count(route == nullptr ? "other" : route->path, response.status);
-    });
-    get("/health", [this](const std::string&) {
-      return Json{{"status", "ok"}, {"model", model_}};
-    });
-    get("/v1/models", [this](const std::string&) {
-      return Json{{"object", "list"}, {"data", Json::array({model_json()})}};
-    });
-    get("/v1/models/(.+)", [this](const std::string& id) {
-      require_model(id);
-      return model_json();
-    });
-    http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      MetricsText page;
-      service_->write(page);
-      metrics_.write(page);
-      response.set_content(page.text(), "text/plain; version=0.0.4; charset=utf-8");
-    });
-    post("/v1/chat/completions",
-         [this](const std::string&, const std::string& body, httplib::Response& response) {
-           chat(parse_body(body), response);
-         });
-    post("/cache-tool-output/(.+)", [this](const std::string& id, const std::string& body,
-                                           httplib::Response& response) {
-      const std::size_t cached = service_->cache(id, parse_cached_outputs(parse_exact_body(body)));
-      set_json(response, {{"cached", cached}});
-    });
-  }
-
-  void run() {
-    const sigset_t signals = stop_signals();
-    const auto port        = http_.bind(options_.host, options_.port);
-    if (!port) {
-      throw td::Error(td::Errc::invalid_option, options_.host + ':' + std::to_string(options_.port),
-                      "cannot be listened at");
-    }
-    {
-      std::atomic<bool> ended = false;
-      const std::jthread listener([&] {
-        http_.serve();
-        ended = true;
-        kill(getpid(), SIGTERM);  // if serving ended by itself, this ends the wait below
-      });
-      const bool is_ipv6 = options_.host.find(':') != std::string::npos;
-      std::cout << "listening on http://" << (is_ipv6 ? '[' + options_.host + ']' : options_.host)
-                << ':' << *port << std::endl;
-      int signal = 0;
-      sigwait(&signals, &signal);
-      http_.drain();
-      {
-        // A second signal ends the wait for answers in progress, and so does a timeout.
-        const std::jthread timer([&](const std::stop_token& stop) {
-          std::mutex mutex;
-          std::unique_lock lock(mutex);
-          std::condition_variable_any wake;
-          const std::chrono::duration<double> time(options_.drain_seconds);
-          wake.wait_for(lock, stop, time, [] { return false; });
-          if (!stop.stop_requested()) kill(getpid(), SIGTERM);
-        });
-        if (!ended) sigwait(&signals, &signal);
-      }
-      stopping_ = true;
-      end_soon();
-      service_->cancel_building();
-      http_.stop_waiting();
-    }
-    say_stopped();
-  }
-
- private:
-  static void set_json(httplib::Response& response, const Json& body) {
-    response.set_content(json_text(body), "application/json");
-  }
-  static void set_error(httplib::Response& response, const ApiError& error) {
-    response.status = error.status();
-    if (error.status() == 401) response.set_header("WWW-Authenticate", "Bearer");
-    if (error.status() == 429) response.set_header("Retry-After", "1");
-    set_json(response, error.json());
-  }
-  // Runs a function that answers a request. Returns false if it fails; the error is then the
-  // answer.
-  template <class Answer>
-  static bool answer(httplib::Response& response, Answer run) {
-    try {
-      run();
-      return true;
-    } catch (const ApiError& error) {
-      set_error(response, error);
-    } catch (const td::Error& error) {
-      set_error(response, ApiError(400, "invalid_value", "", error.what()));
-    }
-    return false;
-  }
-  static void say_stopped() {
-    static std::atomic<bool> said = false;
-    if (!said.exchange(true)) std::cout << "stopped" << std::endl;
-  }
-  // Tells answers in progress to end. What does not end, such as a pass of a large model, ends with
-  // the process.
-  static void end_soon() {
-    constexpr std::chrono::seconds most{2};
-    std::thread([most] {
-      std::this_thread::sleep_for(most);
-      say_stopped();
-      std::_Exit(0);
-    }).detach();
-  }
-  [[noreturn]] static void throw_stopping() {
-    throw ApiError(503, "stopping", "", "the server is being stopped");
-  }
-
-  // Explains what the HTTP library refused.
-  static void explain(httplib::Response& response) {
-    ConnectionServer::connection().close_after_reply();
-    const int status       = response.status;
-    const char* const what = status == 414   ? "the request's URL is too long"
-                             : status == 404 ? "there is nothing at this URL"
-                                             : "the request is not HTTP as required";
-    set_error(response, ApiError(status, "invalid_http", "", what));
-  }
-
-  // Explains a malformed request, which the HTTP library does not see.
-  std::string refuse(int status, const char* problem) {
-    metrics_.count("other", status);
-    const char* const code = status == 503 ? "too_many_connections" : "invalid_http";
-    return json_text(ApiError(status, code, "", problem).json());
-  }
-
-  // Checks a request before its body is read.
-  void check(std::string_view path, const RequestReader& request) const {
-    const Route* route = find_route(path);
-    if (route == nullptr) {
-      throw ApiError(404, "unknown_url", "", "there is nothing at this URL");
-    }
-    const std::string_view method = route->method;
-    const bool reads              = request.method() == "GET" || request.method() == "HEAD";
-    if (method == "GET" ? !reads : request.method() != method) {
-      throw ApiError(405, "method_not_allowed", "",
-                     "this URL takes " + std::string(method) + ", not " + request.method());
-    }
-    if (!options_.api_key.empty() && std::string_view(route->path) != "/health" &&
-        !is_same(key_of(request.value("Authorization")), options_.api_key)) {
-      throw ApiError(401, "invalid_api_key", "", "the API key is missing or wrong");
-    }
-    if (reads) return;
-    const std::string type = lower(std::string(request.value("Content-Type")));
-    // A browser asks permission before it sends this type to another site, and is refused.
-    if (type.substr(0, type.find_first_of("; ")) != "application/json") {
-      throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
-    }
-    if (request.length() > options_.body_bytes) throw_too_large();
-  }
-  // Whether to read a body: a request that is refused needs none.
-  bool wants_body(const RequestReader& request) const {
-    if (request.method() == "GET" || request.method() == "HEAD") return false;
-    const std::string_view target = request.target();
-    if (target.find('%') != target.npos) return true;  // the path is not decoded yet
-    try {
-      check(target.substr(0, target.find_first_of("?#")), request);
-      return true;
-    } catch (const ApiError&) {
-      return false;
-    }
-  }
-  [[noreturn]] void throw_too_large() const {
-    throw ApiError(413, "request_too_large", "",
-                   "the body has more than " + std::to_string(options_.body_bytes) + " bytes");
-  }
-
-  static std::string id_of(const httplib::Request& request) {
-    return request.matches.size() > 1 ? request.matches[1].str() : std::string();
-  }
-  template <class Answer>
-  void get(const char* pattern, Answer make) {
-    http_.Get(pattern, [make](const httplib::Request& request, httplib::Response& response) {
-      answer(response, [&] { set_json(response, make(id_of(request))); });
-    });
-  }
-  template <class Answer>
-  void post(const char* pattern, Answer make) {
-    http_.Post(pattern, [this, make](const httplib::Request& request, httplib::Response& response,
-                                     const httplib::ContentReader& read) {
-      answer(response, [&] {
-        std::string body;
-        const bool whole = read([&](const char* part, std::size_t size) {
-          body.append(part, size);
-          return body.size() <= options_.body_bytes;  // it may have been compressed
-        });
-        if (body.size() > options_.body_bytes) throw_too_large();
-        if (!whole) return explain(response);
-        make(id_of(request), body, response);
-      });
-    });
-  }
-
-  static std::string name_of(const std::filesystem::path& model) {
-    const auto path = std::filesystem::weakly_canonical(model);
-    return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
-  }
-  [[nodiscard]] Json model_json() const {
-    return {{"id", model_}, {"object", "model"}, {"created", started_}, {"owned_by", "tooldecode"}};
-  }
-  void require_model(const std::string& name) const {
-    if (name != model_) {
-      throw ApiError(404, "model_not_found", "model",
-                     "the model here is " + model_ + ", not " + name);
-    }
-  }
-
-  void chat(const Json& body, httplib::Response& response) {
-    ChatRequest request =
-        parse_chat(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
-    require_model(request.model);
-    std::shared_ptr<ChatAnswer> state;
-    try {
-      state = std::make_shared<ChatAnswer>(
-          *service_, request, ConnectionServer::connection().client(),
-          [this] { require_listener(); }, options_.timeout);
-      for (const auto& [name, value] : state->headers()) response.set_header(name, value);
-      if (!request.stream) return response.set_content(state->whole(), "application/json");
-    } catch (const ClientGone&) {
-      ConnectionServer::connection().close_after_reply();
-      response.status = 499;
-      return;
-    }
-    response.set_header("Cache-Control", "no-cache");
-    response.set_chunked_content_provider(
-        "text/event-stream", [state](std::size_t, httplib::DataSink& sink) {
-          const auto send = [&sink](const std::string& event) {
-            if (!sink.write(event.data(), event.size())) throw ClientGone();
-          };
-          try {
-            try {
-              state->stream(send);
-            } catch (const ApiError& error) {
-              state->abandon();  // before the client may use the id again
-              send(sse_event(error.json()));
-            } catch (const std::exception&) {
-              state->abandon();
-              send(sse_event(ApiError(500, "internal_error", "", "the server failed").json()));
-            }
-            sink.done();
-            return true;
-          } catch (...) {
-            return false;  // the client is gone
-          }
-        });
-  }
-
-  struct ClientGone {};
-
-  void require_listener() const {
-    if (stopping_) throw_stopping();
-    if (!ConnectionServer::connection().is_open()) throw ClientGone();
-  }
-
-  ChatService* service_;
-  ServeOptions options_;
-  std::string model_;
-  std::int64_t started_ = std::time(nullptr);
-  HttpMetrics metrics_;
-  std::atomic<bool> stopping_ = false;
-  ConnectionServer http_;
-};
 
 // Limits the arenas: each thread would have one, and the allocator never returns its free memory.
 void bound_arenas() {
@@ -428,13 +52,14 @@ void run_serve(const ServeOptions& options) {
   // Before any thread is made, so that the signals go to the thread that waits for them.
   const sigset_t signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const bool is_local =
-      options.host == "localhost" || options.host == "::1" || options.host.starts_with("127.");
-  if (!is_local && options.api_key.empty()) {
-    std::cerr << "tooldecode: anyone who reaches " << options.host
+  const bool is_local = options.http.host == "localhost" || options.http.host == "::1" ||
+                        options.http.host.starts_with("127.");
+  if (!is_local && options.http.api_key.empty()) {
+    std::cerr << "tooldecode: anyone who reaches " << options.http.host
               << " may use this server: it has no API key\n";
   }
   check_format(options.format);
+  const CrossOrigin checked(options.http.origins);  // before a model is loaded
   ModelOptions model      = options.model;
   model.sequences         = options.service.max_batch + prefix_sequences;
   const auto assistant    = load_assistant(model);
@@ -445,7 +70,7 @@ void run_serve(const ServeOptions& options) {
     given.costs          = assistant->measure_costs();
     ReplyTraces traces(options.trace, *assistant, model.name);
     ChatService service(*assistant, format, given, make_engine, traces.is_on() ? &traces : nullptr);
-    HttpServer(service, options).run();
+    HttpServer(service, options.http, options.model.name).run();
   });
 }
 
@@ -457,19 +82,24 @@ void add_serve(CommandLine& line) {
   add_model_options(sub, options->model);
   sub.option("--format", options->format, "call format: " + format_values() + "; default: auto");
   add_whitespace_option(sub, options->service.whitespace);
-  sub.option("--host", options->host, "address to listen at").shows_default();
-  sub.option("--port", options->port, "port to listen at; 0 picks one")
+  sub.option("--host", options->http.host, "address to listen at").shows_default();
+  sub.option("--port", options->http.port, "port to listen at; 0 picks one")
       .shows_default()
       .within(0, 65535);
-  sub.option("--api-key", options->api_key, "key that clients must send")
+  sub.option("--api-key", options->http.api_key, "key that clients must send")
       .environment("TOOLDECODE_API_KEY");
-  sub.option("--timeout", options->timeout, "most seconds for one request")
+  sub.option("--cors", options->http.origins,
+             "origin whose pages may use the server from a browser, such as https://example.org; "
+             "repeat it for several; * for all")
+      .one_at_a_time();
+  sub.option("--timeout", options->http.timeout, "most seconds for one request")
       .shows_default()
       .within(0.0, 86400.0);
-  sub.option("--read-timeout", options->read_timeout, "most seconds for a request to arrive whole")
+  sub.option("--read-timeout", options->http.read_timeout,
+             "most seconds for a request to arrive whole")
       .shows_default()
       .within(0.001, 86400.0);
-  sub.option("--drain-seconds", options->drain_seconds,
+  sub.option("--drain-seconds", options->http.drain_seconds,
              "most seconds for answers under way once the server is told to stop")
       .shows_default()
       .within(0.0, 86400.0);
@@ -480,10 +110,10 @@ void add_serve(CommandLine& line) {
              "most requests that wait for a place; others get status 429")
       .shows_default()
       .within(0, 65536);
-  sub.option("--max-body", options->body_bytes, "most bytes of a request's body")
+  sub.option("--max-body", options->http.body_bytes, "most bytes of a request's body")
       .shows_default()
       .within(1, 1 << 30);
-  sub.option("--connections", options->connections, "most connections at once")
+  sub.option("--connections", options->http.connections, "most connections at once")
       .shows_default()
       .within(1, 4096);
   sub.option("--prefix-cache", options->service.prefix_cache,

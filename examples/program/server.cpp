@@ -47,6 +47,18 @@ std::optional<Exchange::Event> Exchange::take(std::chrono::milliseconds time) {
   return event;
 }
 
+namespace {
+
+void require_plain_text(const Format& format, const std::string& place) {
+  tooldecode::Grammar unused;
+  if (!format.format.parts(unused, {}, {}, {.choice = tooldecode::ToolChoice::none}).texts) return;
+  throw ApiError(400, "invalid_value", place,
+                 place + " cannot be enforced in the format " + format.name +
+                     ": its texts have messages around them");
+}
+
+}  // namespace
+
 tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const Format& format,
                                              const ChatRequest& chat, std::size_t whitespace) {
   const std::string key = key_of(chat);
@@ -59,12 +71,18 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
     }
   }
   try {
-    auto choice        = chat.tools.choice;
-    choice.text_schema = chat.schema;
-    choice.whitespace  = static_cast<std::uint32_t>(whitespace);
-    choice.limits      = {.cancelled = &cancelled_};
-    const tooldecode::ToolCallFSM calls(assistant.masks, chat.tools.callable, format.format,
-                                        choice);
+    auto choice = chat.tools.choice;
+    if (chat.text.schema) choice.text_schema = chat.text.schema->schema;
+    choice.whitespace = static_cast<std::uint32_t>(whitespace);
+    choice.limits     = {.cancelled = &cancelled_};
+    if (chat.text.grammar && !chat.prompt) require_plain_text(format, chat.text.grammar->place);
+    const auto limit = static_cast<std::uint32_t>(whitespace);
+    const tooldecode::ToolCallFSM calls =
+        chat.text.grammar
+            ? tooldecode::ToolCallFSM(
+                  assistant.masks, chat.tools.callable,
+                  GrammarText(*chat.text.grammar, assistant.tokenizer.vocabulary(), limit), choice)
+            : tooldecode::ToolCallFSM(assistant.masks, chat.tools.callable, format.format, choice);
     const std::lock_guard lock(mutex_);
     // When the index has begun new states, constraints of the old states would keep their memory.
     const auto memory = calls.initial().memory;
@@ -120,7 +138,8 @@ std::string ConstraintCache::key_of(const ChatRequest& chat) {
   std::string key =
       std::to_string(static_cast<int>(choice.choice)) + ' ' + std::to_string(choice.parallel) +
       ' ' + std::to_string(static_cast<int>(choice.enforcement)) + ' ' + choice.name + '\n' +
-      (chat.schema ? json_text(*chat.schema) : "") + '\n' + json_text(documents);
+      (chat.text.schema ? json_text(chat.text.schema->schema) : "") + '\n' +
+      (chat.text.grammar ? chat.text.grammar->key() : "") + '\n' + json_text(documents);
   if (callable.size() == all.size()) return key;
   for (const tooldecode::Tool& tool : callable) (key += '\n') += tool.name;
   return key;
@@ -130,15 +149,16 @@ void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& e
   if (error.code() == tooldecode::Errc::cancelled) throw_stopping();
   constexpr std::string_view place = tooldecode::detail::text_schema_place;
   const std::string what           = error.what();
-  if (chat.schema && error.where() == place) {  // the schema beside the tools, or the format
-    throw ApiError(400, "invalid_value", "response_format",
-                   "response_format: " + what.substr(place.size() + 2));
+  const std::string format         = chat.text.any() ? "" : chat.text.place();
+  if (chat.text.grammar) throw ApiError(400, "invalid_grammar", format, format + ": " + what);
+  if (chat.text.schema && error.where() == place) {  // the schema beside the tools, or the format
+    const std::string key = format.substr(0, format.find('.'));
+    throw ApiError(400, "invalid_value", key, key + ": " + what.substr(place.size() + 2));
   }
   const bool is_in_schema = error.where().starts_with(place);
-  if (chat.schema && (is_in_schema || chat.tools.all.empty())) {
-    throw ApiError(400, "invalid_schema", "response_format.json_schema.schema",
-                   "response_format.json_schema.schema: " +
-                       (is_in_schema ? '#' + what.substr(place.size()) : what));
+  if (chat.text.schema && (is_in_schema || chat.tools.all.empty())) {
+    throw ApiError(400, "invalid_schema", format,
+                   format + ": " + (is_in_schema ? '#' + what.substr(place.size()) : what));
   }
   throw ToolError(chat.tools.documents, error);
 }
@@ -176,13 +196,14 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                       .text   = AnswerText(calls, chat.stops),
                       .events = std::make_shared<Exchange>()};
   session.tools = enforced_tools(chat.tools, calls.tools());
-  session.id =
-      chat.response_id.empty() ? std::string(server_id_prefix) + session.unique : chat.response_id;
-  auto prompt =
-      assistant_->prompt(session.tools, *format_, chat.messages, chat.template_variables());
+  session.id    = chat.response_id.empty() ? std::string(id_prefix(chat.api)) + session.unique
+                                           : chat.response_id;
+  auto prompt   = chat.prompt ? assistant_->raw_prompt(chat.prompt->text, chat.prompt->tokens)
+                              : assistant_->prompt(session.tools, *format_, chat.messages,
+                                                   chat.template_variables());
   session.prompt_tokens = prompt.size();
   if (prompt.size() > context_) {
-    throw ApiError(400, "context_length_exceeded", "messages",
+    throw ApiError(400, "context_length_exceeded", std::string(dialogue_key(chat.api)),
                    "the prompt has " + std::to_string(prompt.size()) +
                        " tokens, the model's context holds " + std::to_string(context_));
   }
@@ -226,7 +247,7 @@ std::size_t ChatService::cache(const std::string& response_id, std::vector<Cache
   const std::lock_guard lock(mutex_);
   const auto known = responses_.find(response_id);
   if (known == responses_.end()) {
-    if (response_id.starts_with(server_id_prefix)) {
+    if (is_server_id(response_id)) {
       throw ApiError(
           404, "unknown_response", "response_id",
           "there is no such response: outputs that come before their request are kept for "
@@ -300,7 +321,7 @@ ChatService::Clock::duration ChatService::duration(double seconds) {
 bool ChatService::must_end(const ChatRequest& chat) {
   using tooldecode::ToolChoice;
   const ToolChoice choice = chat.tools.choice.choice;
-  return choice == ToolChoice::required || choice == ToolChoice::named || chat.schema.has_value();
+  return choice == ToolChoice::required || choice == ToolChoice::named || chat.text.must_end();
 }
 
 void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,

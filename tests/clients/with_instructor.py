@@ -46,5 +46,12 @@ def test_streams():
     assert all(isinstance(city, City) for city in cities), cities
 
 
+def test_responses():
+    client = instructor.from_openai(CLIENT, mode=instructor.Mode.RESPONSES_TOOLS)
+    report = client.responses.create(model=common.MODEL, temperature=0, max_output_tokens=200, max_retries=0,
+                                     input=common.WEATHER, response_model=Report)
+    assert isinstance(report, Report), report
+
+
 if __name__ == "__main__":
     common.run(globals())

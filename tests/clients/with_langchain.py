@@ -72,5 +72,23 @@ def test_schemas():
     assert isinstance(last, Report), last
 
 
+def test_responses():
+    """The Responses API: the same texts and calls, histories, streams and schemas."""
+    model = MODEL.model_copy(update={"use_responses_api": True})
+    answer = model.invoke([SystemMessage("Be brief."), HumanMessage(common.GOODBYE)])
+    assert answer.text == MODEL.invoke([SystemMessage("Be brief."), HumanMessage(common.GOODBYE)]).text, answer
+    assert answer.usage_metadata["total_tokens"] > 0 and answer.response_metadata["status"] == "completed", answer
+    bound, asked = model.bind_tools([get_weather]), HumanMessage(common.WEATHER)
+    said, whole = bound.invoke([asked]), None
+    for piece in bound.stream([asked]):
+        whole = piece if whole is None else whole + piece
+    assert said.tool_calls[0]["args"] == whole.tool_calls[0]["args"] == MODEL.bind_tools([get_weather]).invoke(
+        [asked]).tool_calls[0]["args"], (said, whole)
+    for turn in (said, whole):
+        assert bound.invoke([asked, turn, ToolMessage(common.GOODBYE, tool_call_id=turn.tool_calls[0]["id"])]).text, turn
+    for method in ("json_schema", "function_calling"):
+        assert isinstance(model.with_structured_output(Report, method=method).invoke(common.WEATHER), Report), method
+
+
 if __name__ == "__main__":
     common.run(globals())

@@ -70,5 +70,21 @@ def test_errors():
             raise AssertionError(change)
 
 
+def test_responses():
+    ask = {key: value for key, value in ASK.items() if key not in ("max_tokens", "num_retries")}
+    answer = litellm.responses(**ask, input=common.GOODBYE, max_output_tokens=100)
+    text = litellm.completion(**ASK, messages=user(common.GOODBYE)).choices[0].message.content
+    assert answer.output[0].content[0].text == text, answer
+    events = list(litellm.responses(**ask, input=common.GOODBYE, max_output_tokens=100, stream=True))
+    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == text, events
+    assert events[-1].type == "response.completed", events[-1]
+
+
+def test_completions():
+    ask = {**ASK, "model": f"text-completion-openai/{common.MODEL}"}
+    answer = litellm.text_completion(**ask, prompt=f"<|user|>{common.GOODBYE}<|assistant|>")
+    assert answer.choices[0].text and answer.usage.total_tokens > 0, answer
+
+
 if __name__ == "__main__":
     common.run(globals())

@@ -108,6 +108,68 @@ def test_schemas():
         assert isinstance(json.loads(text.choices[0].message.content), dict)
 
 
+def responses_tool(tool):
+    return {"type": "function", **tool["function"]}
+
+
+def test_responses():
+    """The Responses API: whole, streamed with the package's events, with what was called before as its items."""
+    ask = {"model": common.MODEL, "temperature": 0, "max_output_tokens": 100}
+    answer = CLIENT.responses.create(**ask, input=common.GOODBYE, instructions="Be brief.")
+    assert answer.status == "completed" and answer.output_text and answer.error is None, answer
+    assert answer.usage.total_tokens == answer.usage.input_tokens + answer.usage.output_tokens > 0, answer.usage
+    assert answer.usage.output_tokens_details.reasoning_tokens == 0 == answer.usage.input_tokens_details.cached_tokens
+    with CLIENT.responses.stream(**ask, input=common.GOODBYE, instructions="Be brief.") as stream:
+        deltas = [event for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+    assert final.output_text == answer.output_text == "".join(event.delta for event in deltas) == deltas[-1].snapshot
+    assert len(deltas) > 1 and final.usage == answer.usage, final
+    # Strict validation, where the package is lenient by default.
+    for one in (answer, final):
+        openai.types.responses.Response.model_validate(one.model_dump(warnings=False))
+    for event in CLIENT.responses.create(**ask, input=common.GOODBYE, stream=True):
+        pydantic.TypeAdapter(openai.types.responses.ResponseStreamEvent).validate_python(event.model_dump())
+
+    tool = responses_tool(openai.pydantic_function_tool(GetWeather, name="get_weather"))
+    items = [{"role": "user", "content": common.WEATHER}]
+    parsed = CLIENT.responses.parse(**ask, input=items, tools=[tool])
+    call, = parsed.output
+    assert call.type == "function_call" and json.loads(call.arguments)["city"] == "Oslo", call
+    openai.types.responses.Response.model_validate(parsed.model_dump(warnings=False))
+    with CLIENT.responses.stream(**ask, input=items, tools=[tool]) as stream:
+        kinds = {event.type for event in stream}
+        streamed, = stream.get_final_response().output
+    assert {"response.function_call_arguments.delta", "response.function_call_arguments.done"} <= kinds, kinds
+    assert streamed.arguments == call.arguments and streamed.call_id != call.call_id, (streamed, call)
+    texts = set()
+    for echo in (call, call.model_dump(), call.model_dump(exclude_none=True), streamed):
+        call_id = echo["call_id"] if isinstance(echo, dict) else echo.call_id
+        result = {"type": "function_call_output", "call_id": call_id, "output": common.GOODBYE}
+        told = CLIENT.responses.create(**ask, input=[*items, echo, result], tools=[tool])
+        texts.add(told.output_text)
+    assert len(texts) == 1 and texts != {""}, texts
+
+    report = CLIENT.responses.parse(**ask, input=common.GOODBYE, text_format=Report).output_parsed
+    assert isinstance(report, Report), report
+    with CLIENT.responses.stream(**ask, input=common.GOODBYE, text_format=Report) as stream:
+        stream.until_done()
+        assert stream.get_final_response().output_parsed == report
+    try:
+        CLIENT.responses.create(**ask, input="And?", previous_response_id=answer.id)
+    except openai.BadRequestError as error:
+        assert error.param == "previous_response_id" and "input" in error.message, error
+    else:
+        raise AssertionError("a response that is not kept")
+
+
+def test_completions():
+    ask = {"model": common.MODEL, "temperature": 0, "max_tokens": 20, "prompt": "<|begin|><|user|>Thank you!<|assistant|>"}
+    answer = CLIENT.completions.create(**ask, logprobs=1)
+    choice, = answer.choices
+    assert choice.text and "".join(choice.logprobs.tokens) == choice.text and choice.finish_reason in ("stop", "length")
+    assert "".join(chunk.choices[0].text for chunk in CLIENT.completions.create(**ask, stream=True)) == choice.text
+
+
 def test_errors():
     for kind, param, change in ((openai.BadRequestError, "n", {"n": 99}),
                                 (openai.NotFoundError, "model", {"model": "gpt-9"}),

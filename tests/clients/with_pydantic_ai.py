@@ -7,10 +7,11 @@ import common
 common.need("pydantic_ai")
 import pydantic  # noqa: E402
 from pydantic_ai import Agent, NativeOutput, ToolOutput  # noqa: E402
-from pydantic_ai.models.openai import OpenAIChatModel  # noqa: E402
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: E402
 from pydantic_ai.providers.openai import OpenAIProvider  # noqa: E402
 
 MODEL = OpenAIChatModel(common.MODEL, provider=OpenAIProvider(base_url=common.URL, api_key=common.KEY))
+RESPONSES = OpenAIResponsesModel(common.MODEL, provider=OpenAIProvider(base_url=common.URL, api_key=common.KEY))
 SETTINGS = {"temperature": 0, "max_tokens": 100}
 
 
@@ -20,8 +21,8 @@ class Report(pydantic.BaseModel):
     degrees: int = pydantic.Field(ge=-30, le=40)
 
 
-def weather_agent(**more):
-    agent = Agent(MODEL, model_settings=SETTINGS, **more)
+def weather_agent(model=MODEL, **more):
+    agent = Agent(model, model_settings=SETTINGS, **more)
     asked = []
 
     @agent.tool_plain
@@ -69,6 +70,23 @@ def test_schemas():
                 common.WEATHER) as result:
             return [part async for part in result.stream_output()][-1]
     assert isinstance(asyncio.run(stream()), Report)
+
+
+def test_responses():
+    """The Responses API, which the package's `openai:` names mean: tools, histories, streams, typed answers."""
+    agent, asked = weather_agent(model=RESPONSES)
+    first = agent.run_sync(common.WEATHER)
+    plain, told = weather_agent()
+    assert first.output == plain.run_sync(common.WEATHER).output and asked == told, (first, asked, told)
+    assert agent.run_sync(common.GOODBYE, message_history=first.all_messages()).output
+    for output in (NativeOutput(Report), ToolOutput(Report)):
+        result = Agent(RESPONSES, output_type=output, model_settings=SETTINGS).run_sync(common.WEATHER)
+        assert isinstance(result.output, Report), (output, result)
+
+    async def stream():
+        async with Agent(RESPONSES, model_settings=SETTINGS).run_stream(common.GOODBYE) as result:
+            return "".join([piece async for piece in result.stream_text(delta=True)])
+    assert asyncio.run(stream()) == Agent(MODEL, model_settings=SETTINGS).run_sync(common.GOODBYE).output
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@
 #include <tooldecode/core/error.hpp>
 
 #include <fuzz/fuzz.hpp>
+#include <program/completions.hpp>
 #include <program/formats.hpp>
 #include <program/openai.hpp>
+#include <program/responses.hpp>
 
 namespace {
 
@@ -51,6 +53,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     });
   }
+  read(text, [&](const program::Json&) {
+    const auto chat =
+        program::parse_response(program::parse_body(text), program::format_named("hermes"), 1000);
+    fuzz::demand(!chat.messages.empty(), "nothing to answer", text);
+    fuzz::demand(chat.choices == 1 && chat.response_id.empty(), "several responses", text);
+  });
+  read(text, [&](const program::Json&) {
+    const auto chat =
+        program::parse_completion(program::parse_body(text), program::format_named("hermes"), 1000);
+    fuzz::demand(chat.prompt && chat.messages.empty(), "nothing to continue", text);
+    for (const TokenId token : chat.prompt->tokens) {
+      fuzz::demand(token >= 0 && token < 1000, "a prompt of no token", text);
+    }
+  });
   read(text, [&](const program::Json& body) {
     const auto all = program::parse_cached_outputs(body);
     fuzz::demand(all.size() == (body.is_array() ? body.size() : 1), "some are lost", text);

@@ -1,0 +1,413 @@
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <tooldecode/core/error.hpp>
+
+#include <program/chat_answer.hpp>
+#include <program/completions.hpp>
+#include <program/http_server.hpp>
+#include <program/openai.hpp>
+#include <program/responses.hpp>
+#include <unistd.h>
+
+namespace program {
+namespace {
+
+struct Route {
+  const char* method;
+  const char* path;  // a path that ends in / is followed by an id
+};
+constexpr Route routes[] = {{"GET", "/health"},
+                            {"GET", "/metrics"},
+                            {"GET", "/v1/models"},
+                            {"GET", "/v1/models/"},
+                            {"POST", "/v1/chat/completions"},
+                            {"POST", "/v1/responses"},
+                            {"POST", "/v1/completions"},
+                            {"POST", "/cache-tool-output/"}};
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : routes) {
+    const std::string_view known = route.path;
+    const bool takes_id          = known.ends_with('/');
+    if (takes_id ? path.starts_with(known) && is_response_id(path.substr(known.size()))
+                 : path == known) {
+      return &route;
+    }
+  }
+  return nullptr;
+}
+
+// Compares in constant time, which does not reveal how much of a key is right.
+bool is_same_key(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i] ^ b[b.empty() ? 0 : i % b.size()]);
+  }
+  return difference == 0;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// The key in "Bearer KEY"; the scheme is not case-sensitive.
+std::string_view key_of(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  if (lower(std::string(authorization.substr(0, scheme.size()))) != scheme) return {};
+  authorization.remove_prefix(scheme.size());
+  return authorization.substr(std::min(authorization.find_first_not_of(' '), authorization.size()));
+}
+
+void set_json(httplib::Response& response, const Json& body) {
+  response.set_content(json_text(body), "application/json");
+}
+
+void set_error(httplib::Response& response, const ApiError& error) {
+  response.status = error.status();
+  if (error.status() == 401) response.set_header("WWW-Authenticate", "Bearer");
+  if (error.status() == 429) response.set_header("Retry-After", "1");
+  set_json(response, error.json());
+}
+
+// Runs a function that answers a request. Returns false if it fails; the error is then the
+// answer.
+template <class Answer>
+bool answer(httplib::Response& response, Answer run) {
+  try {
+    run();
+    return true;
+  } catch (const ApiError& error) {
+    set_error(response, error);
+  } catch (const tooldecode::Error& error) {
+    set_error(response, ApiError(400, "invalid_value", "", error.what()));
+  }
+  return false;
+}
+
+void say_stopped() {
+  static std::atomic<bool> said = false;
+  if (!said.exchange(true)) std::cout << "stopped" << std::endl;
+}
+
+// Tells answers in progress to end. What does not end, such as a pass of a large model, ends with
+// the process.
+void end_soon() {
+  constexpr std::chrono::seconds most{2};
+  std::thread([most] {
+    std::this_thread::sleep_for(most);
+    say_stopped();
+    std::_Exit(0);
+  }).detach();
+}
+
+[[noreturn]] void throw_server_stopping() {
+  throw ApiError(503, "stopping", "", "the server is being stopped");
+}
+
+// Explains what the HTTP library refused.
+void explain(httplib::Response& response) {
+  ConnectionServer::connection().close_after_reply();
+  const int status       = response.status;
+  const char* const what = status == 414   ? "the request's URL is too long"
+                           : status == 404 ? "there is nothing at this URL"
+                                           : "the request is not HTTP as required";
+  set_error(response, ApiError(status, "invalid_http", "", what));
+}
+
+std::string name_of(const std::filesystem::path& model) {
+  const auto path = std::filesystem::weakly_canonical(model);
+  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+}
+
+std::string id_of(const httplib::Request& request) {
+  return request.matches.size() > 1 ? request.matches[1].str() : std::string();
+}
+
+}  // namespace
+
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
+                       const std::filesystem::path& model)
+    : service_(&service),
+      options_(options),
+      origins_(options.origins),
+      model_(name_of(model)),
+      http_({.request     = {.body_bytes = options.body_bytes},
+             .connections = options.connections,
+             .read =
+                 std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.read_timeout))},
+            {.wants_body = [this](const RequestReader& request) { return wants_body(request); },
+             .refuse  = [this](int status, const char* problem) { return refuse(status, problem); },
+             .is_busy = [this] { return service_->is_busy(); }}) {
+  http_.set_keep_alive_max_count(1 << 20);
+  http_.set_pre_routing_handler([this](const auto& request, auto& response) {
+    const Connection& connection = ConnectionServer::connection();
+    for (const auto& [name, value] : origins_.headers(connection.request())) {
+      response.set_header(name, value);
+    }
+    if (answer_preflight(request, response)) return httplib::Server::HandlerResponse::Handled;
+    const bool ok = answer(response, [&] {
+      if (connection.is_late()) throw_server_stopping();
+      check(request.path, connection.request());
+    });
+    return ok ? httplib::Server::HandlerResponse::Unhandled
+              : httplib::Server::HandlerResponse::Handled;
+  });
+  http_.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (response.body.empty()) explain(response);
+  });
+  http_.set_exception_handler(
+      [](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
+        set_error(response, ApiError(500, "internal_error", "", "the server failed"));
+      });
+  http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+    const Route* route = find_route(request.path);
+    metrics_.count(route == nullptr ? "other" : route->path, response.status);
+  });
+  add_routes();
+}
+
+void HttpServer::add_routes() {
+  get("/health", [this](const std::string&) { return Json{{"status", "ok"}, {"model", model_}}; });
+  get("/v1/models", [this](const std::string&) {
+    return Json{{"object", "list"}, {"data", Json::array({model_json()})}};
+  });
+  get("/v1/models/(.+)", [this](const std::string& id) {
+    require_model(id);
+    return model_json();
+  });
+  http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+    MetricsText page;
+    service_->write(page);
+    metrics_.write(page);
+    response.set_content(page.text(), "text/plain; version=0.0.4; charset=utf-8");
+  });
+  post("/v1/chat/completions",
+       [this](const std::string&, const std::string& body, httplib::Response& response) {
+         chat(parse_chat, body, response);
+       });
+  post("/v1/responses",
+       [this](const std::string&, const std::string& body, httplib::Response& response) {
+         chat(parse_response, body, response);
+       });
+  post("/v1/completions",
+       [this](const std::string&, const std::string& body, httplib::Response& response) {
+         chat(parse_completion, body, response);
+       });
+  post("/cache-tool-output/(.+)", [this](const std::string& id, const std::string& body,
+                                         httplib::Response& response) {
+    const std::size_t cached = service_->cache(id, parse_cached_outputs(parse_exact_body(body)));
+    set_json(response, {{"cached", cached}});
+  });
+}
+
+void HttpServer::run() {
+  const sigset_t signals = stop_signals();
+  const auto port        = http_.bind(options_.host, options_.port);
+  if (!port) {
+    throw tooldecode::Error(tooldecode::Errc::invalid_option,
+                            options_.host + ':' + std::to_string(options_.port),
+                            "cannot be listened at");
+  }
+  {
+    std::atomic<bool> ended = false;
+    const std::jthread listener([&] {
+      http_.serve();
+      ended = true;
+      kill(getpid(), SIGTERM);  // if serving ended by itself, this ends the wait below
+    });
+    const bool is_ipv6 = options_.host.find(':') != std::string::npos;
+    std::cout << "listening on http://" << (is_ipv6 ? '[' + options_.host + ']' : options_.host)
+              << ':' << *port << std::endl;
+    int signal = 0;
+    sigwait(&signals, &signal);
+    http_.drain();
+    {
+      // A second signal ends the wait for answers in progress, and so does a timeout.
+      const std::jthread timer([&](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::unique_lock lock(mutex);
+        std::condition_variable_any wake;
+        const std::chrono::duration<double> time(options_.drain_seconds);
+        wake.wait_for(lock, stop, time, [] { return false; });
+        if (!stop.stop_requested()) kill(getpid(), SIGTERM);
+      });
+      if (!ended) sigwait(&signals, &signal);
+    }
+    stopping_ = true;
+    end_soon();
+    service_->cancel_building();
+    http_.stop_waiting();
+  }
+  say_stopped();
+}
+
+// Explains a malformed request, which the HTTP library does not see.
+std::string HttpServer::refuse(int status, const char* problem) {
+  metrics_.count("other", status);
+  const char* const code = status == 503 ? "too_many_connections" : "invalid_http";
+  return json_text(ApiError(status, code, "", problem).json());
+}
+
+bool HttpServer::answer_preflight(const httplib::Request& request,
+                                  httplib::Response& response) const {
+  const RequestReader& asked = ConnectionServer::connection().request();
+  const Route* const route   = find_route(request.path);
+  if (route == nullptr || !origins_.is_preflight(asked)) return false;
+  for (const auto& [name, value] : CrossOrigin::preflight_headers(asked, route->method)) {
+    response.set_header(name, value);
+  }
+  response.status = 204;
+  return true;
+}
+
+// Checks a request before its body is read.
+void HttpServer::check(std::string_view path, const RequestReader& request) const {
+  const Route* route = find_route(path);
+  if (route == nullptr) {
+    throw ApiError(404, "unknown_url", "", "there is nothing at this URL");
+  }
+  const std::string_view method = route->method;
+  const bool reads              = request.method() == "GET" || request.method() == "HEAD";
+  if (method == "GET" ? !reads : request.method() != method) {
+    throw ApiError(405, "method_not_allowed", "",
+                   "this URL takes " + std::string(method) + ", not " + request.method());
+  }
+  if (!options_.api_key.empty() && std::string_view(route->path) != "/health" &&
+      !is_same_key(key_of(request.value("Authorization")), options_.api_key)) {
+    throw ApiError(401, "invalid_api_key", "", "the API key is missing or wrong");
+  }
+  if (reads) return;
+  const std::string type = lower(std::string(request.value("Content-Type")));
+  // A browser asks permission before it sends this type to another site, see CrossOrigin.
+  if (type.substr(0, type.find_first_of("; ")) != "application/json") {
+    throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
+  }
+  if (request.length() > options_.body_bytes) throw_too_large();
+}
+
+// Whether to read a body: a request that is refused needs none.
+bool HttpServer::wants_body(const RequestReader& request) const {
+  if (request.method() == "GET" || request.method() == "HEAD") return false;
+  const std::string_view target = request.target();
+  if (target.find('%') != target.npos) return true;  // the path is not decoded yet
+  try {
+    check(target.substr(0, target.find_first_of("?#")), request);
+    return true;
+  } catch (const ApiError&) {
+    return false;
+  }
+}
+
+void HttpServer::throw_too_large() const {
+  throw ApiError(413, "request_too_large", "",
+                 "the body has more than " + std::to_string(options_.body_bytes) + " bytes");
+}
+
+template <class Answer>
+void HttpServer::get(const char* pattern, Answer make) {
+  http_.Get(pattern, [make](const httplib::Request& request, httplib::Response& response) {
+    answer(response, [&] { set_json(response, make(id_of(request))); });
+  });
+}
+
+template <class Answer>
+void HttpServer::post(const char* pattern, Answer make) {
+  http_.Post(pattern, [this, make](const httplib::Request& request, httplib::Response& response,
+                                   const httplib::ContentReader& read) {
+    answer(response, [&] {
+      std::string body;
+      const bool whole = read([&](const char* part, std::size_t size) {
+        body.append(part, size);
+        return body.size() <= options_.body_bytes;  // it may have been compressed
+      });
+      if (body.size() > options_.body_bytes) throw_too_large();
+      if (!whole) return explain(response);
+      make(id_of(request), body, response);
+    });
+  });
+}
+
+Json HttpServer::model_json() const {
+  return {{"id", model_}, {"object", "model"}, {"created", started_}, {"owned_by", "tooldecode"}};
+}
+
+void HttpServer::require_model(const std::string& name) const {
+  if (name != model_) {
+    throw ApiError(404, "model_not_found", "model",
+                   "the model here is " + model_ + ", not " + name);
+  }
+}
+
+void HttpServer::chat(Parse parse, const std::string& text, httplib::Response& response) {
+  ChatRequest request = parse(parse_body(text), service_->format(),
+                              service_->assistant().tokenizer.vocabulary().size());
+  require_model(request.model);
+  std::shared_ptr<ChatAnswer> state;
+  try {
+    state = std::make_shared<ChatAnswer>(
+        *service_, request, ConnectionServer::connection().client(), [this] { require_listener(); },
+        options_.timeout);
+    for (const auto& [name, value] : state->headers()) response.set_header(name, value);
+    if (!request.stream) return response.set_content(state->whole(), "application/json");
+  } catch (const ClientGone&) {
+    ConnectionServer::connection().close_after_reply();
+    response.status = 499;
+    return;
+  }
+  response.set_header("Cache-Control", "no-cache");
+  response.set_chunked_content_provider(
+      "text/event-stream", [state](std::size_t, httplib::DataSink& sink) {
+        const auto send = [&sink](const std::string& event) {
+          if (!sink.write(event.data(), event.size())) throw ClientGone();
+        };
+        try {
+          try {
+            state->stream(send);
+          } catch (const ApiError& error) {
+            state->abandon();  // before the client may use the id again
+            send(state->failed(error));
+          } catch (const std::exception&) {
+            state->abandon();
+            send(state->failed(ApiError(500, "internal_error", "", "the server failed")));
+          }
+          sink.done();
+          return true;
+        } catch (...) {
+          return false;  // the client is gone
+        }
+      });
+}
+
+void HttpServer::require_listener() const {
+  if (stopping_) throw_server_stopping();
+  if (!ConnectionServer::connection().is_open()) throw ClientGone();
+}
+
+}  // namespace program

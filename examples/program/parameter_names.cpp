@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <program/parameter_names.hpp>
+
+namespace program {
+
+namespace {
+
+constexpr std::string_view chat_read[] = {"model",
+                                          "messages",
+                                          "tools",
+                                          "tool_choice",
+                                          "parallel_tool_calls",
+                                          "tool_enforcement",
+                                          "temperature",
+                                          "top_p",
+                                          "top_k",
+                                          "min_p",
+                                          "repetition_penalty",
+                                          "seed",
+                                          "max_tokens",
+                                          "max_completion_tokens",
+                                          "presence_penalty",
+                                          "frequency_penalty",
+                                          "logit_bias",
+                                          "stream",
+                                          "stream_options",
+                                          "response_id",
+                                          "tool_wait",
+                                          "consistency",
+                                          "n",
+                                          "logprobs",
+                                          "top_logprobs",
+                                          "reasoning_effort",
+                                          "response_format",
+                                          "structured_outputs",
+                                          "guided_json",
+                                          "guided_regex",
+                                          "guided_choice",
+                                          "guided_grammar",
+                                          "grammar",
+                                          "json_schema",
+                                          "regex",
+                                          "ebnf",
+                                          "structural_tag",
+                                          "modalities",
+                                          "stop",
+                                          "stop_token_ids",
+                                          "ignore_eos",
+                                          "include_stop_str_in_output"};
+
+// Parameters without effect here.
+constexpr std::string_view chat_ignored[] = {"store",
+                                             "metadata",
+                                             "user",
+                                             "service_tier",
+                                             "safety_identifier",
+                                             "prompt_cache_key",
+                                             "verbosity",
+                                             "prediction",
+                                             "guided_decoding_backend",
+                                             "priority",
+                                             "prompt_cache_retention"};
+
+constexpr UnsupportedParameter chat_unsupported[] = {
+    {"functions", "give tools"},
+    {"function_call", "give tool_choice"},
+    {"audio", "answers are text"},
+    {"web_search_options", "the server runs no tools of its own"},
+    {"moderation", "the server has no moderation"},
+    {"best_of", "give n, and choose among the answers by their logprobs"},
+    {"use_beam_search"},
+    {"length_penalty"},
+    {"min_tokens"},
+    {"echo"},
+    {"suffix"},
+    {"typical_p"},
+    {"bad_words", "give logit_bias"},
+    {"allowed_token_ids", "give logit_bias"},
+    {"prompt_logprobs"},
+    {"return_tokens_as_token_ids"},
+    {"return_token_ids"},
+    {"skip_special_tokens"},
+    {"spaces_between_special_tokens"},
+    {"truncate_prompt_tokens"},
+    {"add_generation_prompt"},
+    {"continue_final_message"},
+    {"add_special_tokens"},
+    {"documents", "tell them in a message"},
+    {"chat_template"},
+    {"chat_template_kwargs", "of a template's variables reasoning_effort alone can be given"},
+    {"thinking", "give reasoning_effort"},
+    {"enable_thinking", "give reasoning_effort"},
+    {"reasoning", "give reasoning_effort"},
+    {"mm_processor_kwargs"},
+    {"logits_processors"},
+    {"guided_whitespace_pattern", "start the server with --whitespace"},
+    {"cache_salt"},
+};
+
+constexpr std::string_view response_read[] = {"model",
+                                              "input",
+                                              "instructions",
+                                              "tools",
+                                              "tool_choice",
+                                              "parallel_tool_calls",
+                                              "tool_enforcement",
+                                              "temperature",
+                                              "top_p",
+                                              "top_k",
+                                              "min_p",
+                                              "repetition_penalty",
+                                              "presence_penalty",
+                                              "frequency_penalty",
+                                              "logit_bias",
+                                              "seed",
+                                              "stop",
+                                              "stop_token_ids",
+                                              "max_output_tokens",
+                                              "stream",
+                                              "stream_options",
+                                              "structured_outputs",
+                                              "guided_json",
+                                              "guided_regex",
+                                              "guided_choice",
+                                              "guided_grammar",
+                                              "grammar",
+                                              "json_schema",
+                                              "regex",
+                                              "ebnf",
+                                              "structural_tag",
+                                              "text",
+                                              "reasoning",
+                                              "include",
+                                              "background",
+                                              "truncation"};
+
+constexpr std::string_view response_ignored[] = {"store",
+                                                 "metadata",
+                                                 "user",
+                                                 "service_tier",
+                                                 "safety_identifier",
+                                                 "prompt_cache_key",
+                                                 "prompt_cache_retention",
+                                                 "prompt_cache_options",
+                                                 "max_tool_calls",
+                                                 "guided_decoding_backend",
+                                                 "priority"};
+
+constexpr std::string_view keeps_nothing =
+    "the server keeps no responses: send the earlier items in input";
+constexpr std::string_view ask_chat                   = "ask /v1/chat/completions";
+constexpr UnsupportedParameter response_unsupported[] = {
+    {"previous_response_id", keeps_nothing},
+    {"conversation", keeps_nothing},
+    {"context_management", keeps_nothing},
+    {"prompt", "give instructions and input"},
+    {"moderation", "the server has no moderation"},
+    {"messages", "give input"},
+    {"response_format", "give text.format"},
+    {"reasoning_effort", "give reasoning.effort"},
+    {"max_tokens", "give max_output_tokens"},
+    {"max_completion_tokens", "give max_output_tokens"},
+    {"logprobs", ask_chat},
+    {"top_logprobs", ask_chat},
+    {"guided_whitespace_pattern", "start the server with --whitespace"},
+    {"n", ask_chat},
+    {"response_id", ask_chat},
+    {"tool_wait", ask_chat},
+    {"consistency", ask_chat},
+};
+
+constexpr std::string_view completion_read[] = {"model",
+                                                "prompt",
+                                                "temperature",
+                                                "top_p",
+                                                "top_k",
+                                                "min_p",
+                                                "repetition_penalty",
+                                                "presence_penalty",
+                                                "frequency_penalty",
+                                                "logit_bias",
+                                                "seed",
+                                                "stop",
+                                                "stop_token_ids",
+                                                "max_tokens",
+                                                "stream",
+                                                "stream_options",
+                                                "n",
+                                                "logprobs",
+                                                "echo",
+                                                "best_of",
+                                                "suffix",
+                                                "ignore_eos",
+                                                "include_stop_str_in_output",
+                                                "response_format",
+                                                "structured_outputs",
+                                                "guided_json",
+                                                "guided_regex",
+                                                "guided_choice",
+                                                "guided_grammar",
+                                                "grammar",
+                                                "json_schema",
+                                                "regex",
+                                                "ebnf",
+                                                "structural_tag"};
+
+constexpr std::string_view completion_ignored[] = {"user", "priority", "prompt_cache_key",
+                                                   "guided_decoding_backend"};
+
+constexpr UnsupportedParameter completion_unsupported[] = {
+    {"messages", ask_chat},
+    {"tools", ask_chat},
+    {"tool_choice", ask_chat},
+    {"response_id", ask_chat},
+    {"tool_wait", ask_chat},
+    {"consistency", ask_chat},
+    {"top_logprobs", "give logprobs, a number"},
+    {"max_completion_tokens", "give max_tokens"},
+    {"min_tokens"},
+    {"use_beam_search"},
+    {"prompt_logprobs"},
+    {"truncate_prompt_tokens"},
+    {"guided_whitespace_pattern", "start the server with --whitespace"},
+};
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+const ParameterNames& chat_parameters() {
+  static constexpr ParameterNames names{chat_read, chat_ignored, chat_unsupported};
+  return names;
+}
+
+const ParameterNames& response_parameters() {
+  static constexpr ParameterNames names{response_read, response_ignored, response_unsupported};
+  return names;
+}
+
+const ParameterNames& completion_parameters() {
+  static constexpr ParameterNames names{completion_read, completion_ignored,
+                                        completion_unsupported};
+  return names;
+}
+
+std::vector<std::string> read_names(const Json& body, const Fields& request,
+                                    const ParameterNames& names) {
+  std::vector<std::string> ignored;
+  for (const auto& [name, value] : body.items()) {
+    if (value.is_null() || contains(names.read, name)) continue;
+    if (contains(names.ignored, name)) {
+      if (name == "store" && value == false) continue;  // the same as here
+      ignored.push_back(name);
+      continue;
+    }
+    for (const auto& [known, instead] : names.unsupported) {
+      if (name != known) continue;
+      const std::string why = instead.empty() ? "" : ": " + std::string(instead);
+      request.fail(name, "is not supported" + why, "unsupported_parameter");
+    }
+    std::vector<std::string_view> known(names.read.begin(), names.read.end());
+    known.insert(known.end(), names.ignored.begin(), names.ignored.end());
+    request.fail(name, "is no parameter that is known" + nearest_hint(name, known),
+                 "unknown_parameter");
+  }
+  // Without tools, parallel_tool_calls has no effect.
+  const bool has_tools = request.find("tools") != nullptr && !request.at("tools").empty();
+  if (!has_tools && request.find("parallel_tool_calls") != nullptr) {
+    ignored.push_back("parallel_tool_calls");
+  }
+  return ignored;
+}
+
+}  // namespace program

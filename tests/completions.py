@@ -1,0 +1,163 @@
+"""`tooldecode serve` by OpenAI's older completions, which continue a text.
+
+    python tests/completions.py PROGRAM [--only NAME]
+"""
+import json
+import math
+import re
+
+import serve
+from serve import GOODBYE, WEATHER, Server, request
+
+PATH = "/v1/completions"
+
+
+def prompt_of(*turns):
+    """What the prompt of a chat without tools is as a text."""
+    text = "<|begin|><|tools|>format: python\n"
+    for i, turn in enumerate(turns):
+        text += f"<|user|>{turn}<|assistant|>" if i % 2 == 0 else f"{turn}<|end|>"
+    return text
+
+
+def asking(prompt, **more):
+    return {"model": "tiny", "prompt": prompt, "temperature": 0, "max_tokens": 60, **more}
+
+
+def complete(server, body):
+    status, answer = server.ask("POST", PATH, body)
+    assert status == 200, answer
+    assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-"), answer
+    return answer
+
+
+def streamed(server, body):
+    """What a stream says in all of each choice, and the usage."""
+    with server.open("POST", PATH, {**body, "stream": True}) as response:
+        assert response.status == 200 and response.headers["Content-Type"] == "text/event-stream", response.read()
+        text = response.read().decode()
+    *blocks, last, rest = text.split("\n\n")
+    assert last == "data: [DONE]" and rest == "", text
+    choices, usage = {}, None
+    for block in blocks:
+        chunk = json.loads(block.removeprefix("data: "))
+        assert chunk["object"] == "text_completion", chunk
+        usage = chunk.get("usage") or usage
+        for part in chunk["choices"]:
+            whole = choices.setdefault(part["index"], {"index": part["index"], "text": "", "logprobs": None,
+                                                       "finish_reason": None})
+            assert whole["finish_reason"] is None, part
+            whole["text"] += part["text"]
+            for key, value in (part["logprobs"] or {}).items():
+                whole["logprobs"] = whole["logprobs"] or {key: [] for key in part["logprobs"]}
+                whole["logprobs"][key] += value
+            whole.update({key: value for key, value in part.items() if key in ("finish_reason", "stop_reason")})
+    return [choices[index] for index in sorted(choices)], usage, len(blocks)
+
+
+def test_prompts(server):
+    """The text of a chat's prompt is continued as the chat is, and so are its tokens."""
+    for turns in ((GOODBYE,), (GOODBYE, "You are welcome!", GOODBYE), (WEATHER,)):
+        messages = [{"role": ("user", "assistant")[i % 2], "content": turn} for i, turn in enumerate(turns)]
+        chat = server.chat(request(messages, None, max_tokens=60))
+        for prompt in (prompt_of(*turns), [prompt_of(*turns)]):
+            answer = complete(server, asking(prompt))
+            choice, = answer["choices"]
+            # A text that a chat's answer does not begin with, since it would be a call, may be written here.
+            if not choice["text"].startswith("["):
+                assert choice["text"] == chat["choices"][0]["message"]["content"], (choice, chat)
+                assert choice["finish_reason"] == chat["choices"][0]["finish_reason"], (choice, chat)
+            assert answer["usage"]["prompt_tokens"] == chat["usage"]["prompt_tokens"], (answer, chat)
+    # Every digit is a token, and the begin token comes first where the prompt lacks it.
+    digits = json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    tokens = [digits[digit] for digit in "12345"]
+    begin = complete(server, asking("12345", max_tokens=5))["usage"]["prompt_tokens"] - len(tokens)
+    assert begin in (0, 1), begin
+    same = complete(server, asking([0] * begin + tokens, max_tokens=5))
+    assert same["choices"] == complete(server, asking("12345", max_tokens=5))["choices"], same
+    assert same["usage"]["prompt_tokens"] == begin + 5, same
+    assert complete(server, {"model": "tiny", "prompt": "1", "temperature": 2, "seed": 1, "logit_bias": {
+        str(token): -100 for token in range(8)}})["usage"]["completion_tokens"] == 16  # the default
+
+
+def test_texts():
+    """A text that looks like a call is a text, whatever the format."""
+    prompt = prompt_of(WEATHER).replace("python\n", "python\nget_weather(city: string, days?: integer): Weather forecast.\n")
+    texts = set()
+    for form in ("python", "harmony"):
+        with Server("--format", form) as server:
+            texts.add(complete(server, asking(prompt))["choices"][0]["text"])
+    text, = texts
+    assert text.startswith("[get_weather("), text
+
+
+def test_streams(server):
+    for more in ({}, {"n": 3, "temperature": 1.5, "seed": 4, "max_tokens": 20}, {"stop": ["w"]}, {"max_tokens": 3},
+                 {"logprobs": 2}, {"logprobs": 0, "n": 2, "temperature": 1, "seed": 1}):
+        body = asking(prompt_of(GOODBYE), **more)
+        whole = complete(server, body)
+        choices, usage, count = streamed(server, {**body, "stream_options": {"include_usage": True}})
+        assert choices == whole["choices"] and usage == whole["usage"], (choices, whole)
+        assert count > len(choices) + 1 or "stop" in more, count
+    assert streamed(server, asking("1"))[1] is None, "usage that was not asked for"
+    stopped = complete(server, asking(prompt_of(GOODBYE), stop=["w"]))["choices"][0]
+    assert "w" not in stopped["text"] and stopped["finish_reason"] == "stop" and stopped["stop_reason"] == "w", stopped
+    assert complete(server, asking(prompt_of(GOODBYE), max_tokens=3))["choices"][0]["finish_reason"] == "length"
+
+
+def test_log_probabilities(server):
+    answer = complete(server, asking(prompt_of(GOODBYE), logprobs=3))["choices"][0]
+    listed = answer["logprobs"]
+    assert "".join(listed["tokens"]) == answer["text"], answer
+    assert set(map(len, listed.values())) == {len(listed["tokens"])} and len(listed["tokens"]) > 2, listed
+    for i, (token, value, top, offset) in enumerate(zip(listed["tokens"], listed["token_logprobs"], listed["top_logprobs"],
+                                                        listed["text_offset"])):
+        assert offset == len("".join(listed["tokens"][:i])) and answer["text"][offset:].startswith(token), (i, listed)
+        assert value <= 0 and 1 <= len(top) <= 3 and math.isclose(top[token], value, abs_tol=1e-6), (value, top)
+    chat = server.chat(request(GOODBYE, None, max_tokens=60, logprobs=True))["choices"][0]["logprobs"]["content"]
+    for one, other in zip(listed["token_logprobs"], chat):
+        assert math.isclose(one, other["logprob"], abs_tol=1e-3), (one, other)
+    assert complete(server, asking("1", logprobs=0))["choices"][0]["logprobs"]["top_logprobs"][0] is None
+    assert complete(server, asking("1"))["choices"][0]["logprobs"] is None
+
+
+def test_rules():
+    """Texts under a rule, in any format: no messages are around them here."""
+    for form in ("python", "harmony"):
+        with Server("--format", form) as server:
+            for more in ({"guided_regex": "[ab]{3}-[0-9]{2}"}, {"grammar": 'root ::= [ab]{3} "-" [0-9]{2}'}):
+                text = complete(server, asking("So: ", **more, temperature=2, seed=3))["choices"][0]["text"]
+                assert re.fullmatch("[ab]{3}-[0-9]{2}", text), text
+    with Server() as server:
+        text = complete(server, asking("", json_schema={"enum": [[1, 2], [3]]}))["choices"][0]["text"]
+        assert json.loads(text) in ([1, 2], [3]), text
+
+
+def test_refusals(server):
+    for code, param, change in (
+            ("missing_required_parameter", "prompt", {"prompt": None}), ("invalid_type", "prompt", {"prompt": 3}),
+            ("invalid_value", "prompt", {"prompt": []}), ("unsupported_value", "prompt", {"prompt": ["a", "b"]}),
+            ("unsupported_value", "prompt", {"prompt": [[1], [2]]}), ("invalid_value", "prompt[1]", {"prompt": [1, 8192]}),
+            ("invalid_value", "prompt[0]", {"prompt": [-1]}), ("invalid_type", "prompt[0]", {"prompt": [1.5]}),
+            ("unsupported_value", "echo", {"echo": True}), ("unsupported_value", "best_of", {"best_of": 2}),
+            ("unsupported_value", "suffix", {"suffix": "."}), ("invalid_value", "logprobs", {"logprobs": 21}),
+            ("invalid_type", "logprobs", {"logprobs": True}), ("invalid_value", "n", {"n": 17}),
+            ("unsupported_parameter", "messages", {"messages": []}), ("unsupported_parameter", "tools", {"tools": []}),
+            ("unknown_parameter", "promt", {"promt": "a"}), ("invalid_value", "max_tokens", {"max_tokens": 0}),
+            ("invalid_grammar", "regex", {"regex": "a("}),
+            ("context_length_exceeded", "prompt", {"prompt": "1" * 1024})):
+        server.refused(400, code, param, {**asking("Hello"), **change}, path=PATH)
+    server.refused(404, "model_not_found", "model", {**asking("Hello"), "model": "gpt-9"}, path=PATH)
+    server.refused(400, "invalid_value", "response_id", request(GOODBYE, response_id="cmpl-mine"))
+    plain = asking("Hello", echo=False, best_of=1, suffix=None, user="Ann", seed=1)
+    with server.open("POST", PATH, plain) as response:
+        assert response.status == 200 and response.headers["X-Tooldecode-Ignored"] == "user", response.headers.items()
+
+
+def main():
+    serve.arguments().parse_args(namespace=serve.ARGUMENTS)
+    serve.run_tests(globals(), "--timeout", "600")
+
+
+if __name__ == "__main__":
+    main()
