@@ -58,6 +58,7 @@ BUGS = [
         "(1U << (left < pack ? left : pack)) - 1;", "(1U << pack) - 1;"),
     Bug("one ancestor instead of all", "tree_verifier",
         "(correct & ancestors[half]) == ancestors[half]", "(correct & ancestors[half]) != 0"),
+    Bug("+infinity in a log-sum-exp", "top_k", "    x = fminf(x, FLT_MAX);\n", ""),
     # ties, splits and counters
     Bug("the order of ties", "masked_softmax",
         "return b.token < a.token ? b : a;", "return a.token < b.token ? b : a;"),
