@@ -89,6 +89,8 @@ BUGS = [
 """, "  const std::size_t maximum = bytes;\n"),
     Bug("clusters where the device has them, not the code", "softmax_cluster",
         "code_capability(softmax_cluster_kernel<T, is_log, false>) < 90", "device_traits().compute_capability < 90"),
+    Bug("clusters where a process has no place for one", "masked_softmax",
+        "can_run_softmax_cluster<T, is_log>(plan)", "plan.blocks > 0"),
     Bug("tensor cores where the device has them, not the code", "head_products",
         "head_policy(code_capability(detail::multiply_tiles<T, 8>))", "head_policy(device.compute_capability)"),
     # races that no schedule shows

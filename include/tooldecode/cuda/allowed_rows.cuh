@@ -182,15 +182,13 @@ HeadList<T> fill_allowed_rows(const HeadRows<T>& rows, const std::uint32_t* mask
   const GivenMasks given{.words = masks, .stride = mask_words, .token_count = to.token_count};
   check(cudaMemsetAsync(to.ranked_rows, 0xFF,
                         sizeof(std::int32_t) * static_cast<std::size_t>(to.token_count), stream));
-  const auto blocks = [](std::int64_t items, int size) {
-    return static_cast<unsigned>(divide_up(items, size));
-  };
   launch(note_ranked_rows<T>,
-         {.grid         = static_cast<unsigned>(to.states) + blocks(rows.rows, allowed_threads),
+         {.grid         = grid_size(to.states + divide_up(rows.rows, allowed_threads)),
           .block        = allowed_threads,
           .shared_bytes = sizeof(typename BlockFold<int, allowed_threads>::Storage)},
          stream, list, given, to);
-  const LaunchShape by_parts{.grid = blocks(to.parts, allowed_warps), .block = allowed_threads};
+  const LaunchShape by_parts{.grid  = grid_size(divide_up(to.parts, allowed_warps)),
+                             .block = allowed_threads};
   launch(unite_allowed<allowed_threads>, by_parts, stream, given, to, is_copy);
   launch(list_allowed<allowed_threads>, by_parts, stream, to, is_copy);
   list.rows   = to.most_rows;

@@ -353,11 +353,10 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
       .row_tiles = plan.row_tiles,
       .stages    = plan.stages};
   task.parts.place(workspace, "tree_attention");
-  const LaunchShape shape{
-      .grid         = static_cast<unsigned>(std::int64_t{trees.sequences} * options.key_heads *
-                                    plan.splits * plan.row_tiles),
-      .block        = static_cast<unsigned>(plan.warps * warp_size),
-      .shared_bytes = plan.shared_bytes};
+  const LaunchShape shape{.grid  = grid_size(std::int64_t{trees.sequences} * options.key_heads *
+                                             plan.splits * plan.row_tiles),
+                          .block = static_cast<unsigned>(plan.warps * warp_size),
+                          .shared_bytes = plan.shared_bytes};
   switch (options.head_size) {
     case 64:
       launch(detail::attend_tree<T, 64>, shape, stream, task);

@@ -311,11 +311,10 @@ void launch_warpgroup_attention(const TreeQueries<T>& trees, const KeyValues<T>&
                     .head_size = options.head_size},
       .row_tiles = plan.row_tiles};
   task.parts.place(workspace, "tree_attention");
-  const LaunchShape shape{
-      .grid         = static_cast<unsigned>(std::int64_t{trees.sequences} * options.key_heads *
-                                    plan.splits * plan.row_tiles),
-      .block        = WarpgroupAttentionShape::threads,
-      .shared_bytes = WarpgroupAttentionShape::shared_bytes(options.head_size)};
+  const LaunchShape shape{.grid  = grid_size(std::int64_t{trees.sequences} * options.key_heads *
+                                             plan.splits * plan.row_tiles),
+                          .block = WarpgroupAttentionShape::threads,
+                          .shared_bytes = WarpgroupAttentionShape::shared_bytes(options.head_size)};
   launch(options.head_size == 64 ? attend_tree_by_warpgroups<T, 64>
                                  : attend_tree_by_warpgroups<T, 128>,
          shape, stream, task);
