@@ -5,6 +5,7 @@
 
 #include <tooldecode/cuda/allowed_rows.cuh>
 #include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/attention_block.cuh>
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/block.cuh>

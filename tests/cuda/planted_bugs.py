@@ -43,8 +43,12 @@ BUGS = [
     Bug("a tile multiplied before it has come", "tree_attention", "wait_for_copies<1>();", "wait_for_copies<2>();"),
     Bug("a tile multiplied before it has come", "warpgroup_attention",
         "wait_for_copies<Shape::stages - 4>();", "wait_for_copies<Shape::stages - 3>();"),
-    Bug("a tree that begins one slot late", "warpgroup_attention",
-        "length - tile * Shape::slots;", "length + 1 - tile * Shape::slots;"),
+    Bug("a tree that begins one slot late", "attention_block",
+        "const int before = length - first;", "const int before = length + 1 - first;"),
+    Bug("slots past the tree that are seen", "attention_block",
+        "seen &= (std::uint64_t{1} << task.trees.slots) - 1;", "seen += 0;"),
+    Bug("slots read though no node sees them", "attention_block",
+        "is_seen = (seen >> at % 32 & 1) != 0;", "is_seen = true;"),
     Bug("weights of sums that have not been rescaled", "warpgroup_attention", "    state.rescale(growth);\n", ""),
     Bug("packs in registers left out", "softmax_cluster",
         "from.template for_each_of_few<is_plain>(others, kept_end, end, add);", ""),
@@ -104,8 +108,8 @@ BUGS = [
         "    __syncthreads();  // the sums of the last tile have been read\n", "", True),
     Bug("a tile overwritten while it is multiplied", "tree_attention",
         """    __syncthreads();  // the tile has arrived, and no warp reads the previous one
-    start_tile(tile + task.stages - 1, upcoming);
-""", """    start_tile(tile + task.stages - 1, upcoming);
+    start_tile(tile + stages - 1, upcoming);
+""", """    start_tile(tile + stages - 1, upcoming);
     __syncthreads();
 """, True),
 ]
