@@ -68,7 +68,7 @@ class Task {
         tokens_(size(states) * k),
         best_(size(states) * k),
         log_sum_exp_(size(states)),
-        workspace_(cuda::pruned_head_workspace_bytes(states, rows, k)) {}
+        workspace_(cuda::pruned_head_workspace_bytes(states, rows, k, heads.mask_words())) {}
 
   [[nodiscard]] int sets(Layout layout) const {
     return std::max(1, (layout == Layout::gathered ? 2 : 1) * heads_.vocabulary / rows_);
@@ -81,7 +81,7 @@ class Task {
             .rows        = rows_,
             .hidden_size = heads_.width,
             .tokens      = heads_.tokens.data() + token,
-            .gathered    = gathered};
+            .vocabulary  = gathered ? 0 : heads_.vocabulary};
   }
   [[nodiscard]] const T* hidden() const { return hidden_.data(); }
   [[nodiscard]] float* logits() const { return logits_.data(); }
@@ -116,7 +116,7 @@ class Task {
     const auto tokens = download(view.tokens, size(rows_));
     for (int r = 0; r < rows_;
          r     = r == rows_ - 1 ? rows_ : std::min(r + rows_ / 60 + 1, rows_ - 1)) {
-      const int place = view.gathered ? r : tokens[size(r)];
+      const int place = view.vocabulary == 0 ? r : tokens[size(r)];
       const auto row  = download(view.weights + static_cast<std::int64_t>(place) * heads_.width,
                                  size(heads_.width));
       for (int s = 0; s < states_; ++s) {

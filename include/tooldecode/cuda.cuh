@@ -3,7 +3,9 @@
 /// Thrust and with it seconds of compile time, are <tooldecode/cuda/frequency_ranks.cuh>.
 #pragma once
 
+#include <tooldecode/cuda/allowed_rows.cuh>
 #include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/attention_block.cuh>
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/block.cuh>
@@ -13,6 +15,7 @@
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>
 #include <tooldecode/cuda/head_products.cuh>
+#include <tooldecode/cuda/head_rows.cuh>
 #include <tooldecode/cuda/key_values.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/masked_softmax.cuh>

@@ -158,6 +158,15 @@ TEST_CASE("device_traits returns plausible values") {
   });
 }
 
+TEST_CASE("grid_size throws for more blocks than a grid can have") {
+  CHECK(grid_size(0) == 0);
+  CHECK(grid_size(0x7FFFFFFF) == 0x7FFFFFFF);
+  CHECK_THROWS_WITH(
+      grid_size(std::int64_t{1} << 32),
+      "grid 4294967296: must be at most 2147483647 blocks: pass fewer rows at a time");
+  CHECK_THROWS_AS(grid_size(-1), Error);
+}
+
 TEST_CASE("divide_up rounds up") {
   CHECK(divide_up(0, 8) == 0);
   CHECK(divide_up(1, 8) == 1);

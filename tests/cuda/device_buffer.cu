@@ -39,6 +39,19 @@ TEST_CASE("DeviceBuffer downloads what was uploaded") {
   });
 }
 
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("DeviceBuffer frees its memory when a constructor's copy fails") {
+  const int before  = simt::allocated;
+  simt::copies_fail = true;
+  CHECK_THROWS_AS(DeviceBuffer<int>(3), Error);
+  CHECK_THROWS_AS(DeviceBuffer<int>(std::vector<int>{1, 2}), Error);
+  simt::copies_fail = false;
+  CHECK(simt::allocated == before);
+  const DeviceBuffer<int> buffer(3);
+  CHECK(simt::allocated == before + 1);
+}
+#endif
+
 TEST_CASE("WorkspaceLayout takes the same parts from null and from a workspace") {
   test::on_device([] {
     const auto lay_out = [](WorkspaceLayout& layout) {
@@ -56,6 +69,12 @@ TEST_CASE("WorkspaceLayout takes the same parts from null and from a workspace")
     CHECK(static_cast<void*>(doubles) == buffer.data() + 256);
 
     CHECK_NOTHROW(require_workspace(workspace, 768, "kernel"));
+    CHECK_NOTHROW(require_workspace({}, 0, "kernel"));
+    CHECK_THROWS_WITH(require_workspace({nullptr, 768}, 700, "kernel"),
+                      "kernel: workspace: 768 bytes at a null pointer: must be memory");
+    CHECK_THROWS_WITH(
+        require_workspace({buffer.data() + 16, 752}, 700, "kernel"),
+        "kernel: workspace: 16 bytes past a multiple of 256: must be aligned to 256 bytes");
     try {
       require_workspace(workspace, 769, "kernel");
       FAIL("a byte was missing");

@@ -50,9 +50,9 @@ TEST_CASE("fill_logits on CUDA cores equals a float64 product") {
 TEST_CASE("fill_logits on tensor cores equals a float64 product") {
   on_device([] {
     unsigned seed = 1;
-    for (const Sizes& sizes :
-         {Sizes{1, 8, 5}, Sizes{17, 24, 8}, Sizes{33, 72, 9}, Sizes{15, 128, 16},
-          Sizes{16, 1032, 6}, Sizes{35, 64, 33}, Sizes{18, 72, 64}}) {
+    for (const Sizes& sizes : {Sizes{1, 8, 5}, Sizes{17, 24, 8}, Sizes{33, 72, 9},
+                               Sizes{15, 128, 16}, Sizes{16, 1032, 6}, Sizes{35, 64, 33},
+                               Sizes{18, 72, 64}, Sizes{20, 40, 70}, Sizes{17, 16, 129}}) {
       if (seed % 2 == 0) check_sizes<__half>(sizes, seed);
       if (seed % 2 != 0) check_sizes<__nv_bfloat16>(sizes, seed);
       ++seed;
@@ -137,7 +137,7 @@ TEST_CASE("fill_logits multiplies all states on CUDA cores if the code has no te
     const DeviceBuffer<__half> hidden(std::size_t{9} * 40);
     const DeviceBuffer<float> logits(std::size_t{9} * 33);
     HeadOutput out{.logits = logits.data()};
-    multiply_head(head.copied(), hidden.data(), 9, out, device_traits(), nullptr);
+    multiply_head(HeadList<__half>(head.copied()), hidden.data(), 9, out, device_traits(), nullptr);
     CHECK(out.lists == 1);  // of 64 rows; tensor cores would give three, of 16
   });
 }
@@ -174,8 +174,11 @@ TEST_CASE("fill_logits throws an error that names the argument it does not suppo
       change(rows);
       return text_of(rows, 2);
     };
-    CHECK(text_of(good, 65) == "head: states 65: must be from 0 to 64");
-    CHECK(text_of(good, -1) == "head: states -1: must be from 0 to 64");
+    CHECK(text_of(good, 65'536) == "head: states 65536: must be from 0 to 65535");
+    CHECK(text_of(good, -1) == "head: states -1: must be from 0 to 65535");
+    CHECK(
+        text_with([](auto& rows) { rows.vocabulary = 3; }) ==
+        "head: vocabulary 3: must be 0 for a copy of rows, or at least the 4 rows of the whole head");
     CHECK(text_with([](auto& rows) { rows.rows = -1; }) == "head: rows -1: must be 0 or more");
     CHECK(text_with([](auto& rows) { rows.hidden_size = 12; }) ==
           "head: hidden_size 12: must be a positive multiple of 8");
@@ -184,7 +187,7 @@ TEST_CASE("fill_logits throws an error that names the argument it does not suppo
     CHECK(text_with([](auto& rows) { rows.weights = nullptr; }) ==
           "head: weights: must be aligned to 16 bytes, and not null");
     CHECK(!code_of(good, hidden.data(), 2, logits.data()));
-    CHECK(code_of(good, hidden.data(), 65, logits.data()) == Errc::invalid_option);
+    CHECK(code_of(good, hidden.data(), 65'536, logits.data()) == Errc::invalid_option);
     CHECK(code_of(good, hidden.data(), -1, logits.data()) == Errc::invalid_option);
     CHECK(code_of(good, hidden.data() + 1, 2, logits.data()) == Errc::shape_mismatch);
     CHECK(code_of(good, nullptr, 2, logits.data()) == Errc::shape_mismatch);
@@ -195,6 +198,6 @@ TEST_CASE("fill_logits throws an error that names the argument it does not suppo
     CHECK(with([](auto& rows) { rows.stride = 12; }) == Errc::shape_mismatch);
     CHECK(with([](auto& rows) { rows.weights += 4; }) == Errc::shape_mismatch);
     CHECK(with([](auto& rows) { rows.weights = nullptr; }) == Errc::shape_mismatch);
-    CHECK(with([](auto& rows) { rows.gathered = false; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.vocabulary = -1; }) == Errc::shape_mismatch);
   });
 }

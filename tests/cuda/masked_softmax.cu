@@ -10,6 +10,7 @@
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
+#include <support/device_head.hpp>
 #include <support/device_scratch.hpp>
 
 using namespace tooldecode;
@@ -196,6 +197,19 @@ TEST_CASE("fill_masked_softmax and fill_masked_log_softmax equal float64") {
     softmax_equals_float64(Batch<__nv_bfloat16>(2, 520, 0.5, random), {.top_p = 0.8F});
   });
 }
+
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("fill_masked_softmax does without clusters where the process has no place for one") {
+  test::on_device([] {
+    std::mt19937 random(12);
+    const Batch<float> one(1, 6000, 0.7, random);  // a cluster of two where there is a place
+    REQUIRE(cuda::detail::plan_softmax_cluster<float, false>(1, 6000).blocks > 1);
+    const test::Setting none(simt::active_clusters, 0);
+    softmax_equals_float64(one, {});
+    softmax_equals_float64(Batch<__half>(1, 6000, 0.7, random), {});
+  });
+}
+#endif
 
 TEST_CASE("find_tokens chooses the tokens that the host chooses") {
   test::on_device([] {
@@ -385,6 +399,13 @@ TEST_CASE("fill_masked_softmax and find_tokens throw errors that name the bad ar
           "fill_masked_softmax: out");
     CHECK(place_of([&] { fill_masked_log_softmax(rows, {}, &out, nullptr, {}, nullptr); }) ==
           "fill_masked_log_softmax: workspace");
+    const LogitsRows<float> many{.logits = &x, .rows = 1 << 30, .vocabulary = 1 << 20};
+    const Workspace everywhere(reinterpret_cast<void*>(256), ~std::size_t{0});
+    CHECK(place_of([&] { fill_masked_softmax(many, {}, &out, nullptr, everywhere, nullptr); }) ==
+          "grid");
+    CHECK(place_of([&] {
+            find_tokens(many, {.temperature = 0}, {}, &token, everywhere, nullptr);
+          }) == "grid");
     CHECK(place_of([&] { fill_masked_softmax(rows, {.top_k = -1}, &out, nullptr, {}, nullptr); }) ==
           "top_k");
   });

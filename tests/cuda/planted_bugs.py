@@ -43,8 +43,12 @@ BUGS = [
     Bug("a tile multiplied before it has come", "tree_attention", "wait_for_copies<1>();", "wait_for_copies<2>();"),
     Bug("a tile multiplied before it has come", "warpgroup_attention",
         "wait_for_copies<Shape::stages - 4>();", "wait_for_copies<Shape::stages - 3>();"),
-    Bug("a tree that begins one slot late", "warpgroup_attention",
-        "length - tile * Shape::slots;", "length + 1 - tile * Shape::slots;"),
+    Bug("a tree that begins one slot late", "attention_block",
+        "const int before = length - first;", "const int before = length + 1 - first;"),
+    Bug("slots past the tree that are seen", "attention_block",
+        "seen &= (std::uint64_t{1} << task.trees.slots) - 1;", "seen += 0;"),
+    Bug("slots read though no node sees them", "attention_block",
+        "is_seen = (seen >> at % 32 & 1) != 0;", "is_seen = true;"),
     Bug("weights of sums that have not been rescaled", "warpgroup_attention", "    state.rescale(growth);\n", ""),
     Bug("packs in registers left out", "softmax_cluster",
         "from.template for_each_of_few<is_plain>(others, kept_end, end, add);", ""),
@@ -58,6 +62,15 @@ BUGS = [
         "(1U << (left < pack ? left : pack)) - 1;", "(1U << pack) - 1;"),
     Bug("one ancestor instead of all", "tree_verifier",
         "(correct & ancestors[half]) == ancestors[half]", "(correct & ancestors[half]) != 0"),
+    Bug("a narrow mask answered with ranked rows only", "allowed_rows",
+        "count < rows.rows ? 1 : 0;", "0;"),
+    Bug("a wide mask answered with rows that are not ranked", "allowed_rows",
+        "if (is_copy || to.is_narrow[state] == 0) word &= ranked;", "if (is_copy) word &= ranked;"),
+    Bug("a mask's bits past the vocabulary", "allowed_rows",
+        "return left < 32 ? bits & ((1U << left) - 1) : bits;", "return bits;"),
+    Bug("rows multiplied past the list's count", "head_rows",
+        "return rows.count == nullptr ? rows.rows : __ldcg(rows.count);", "return rows.rows;"),
+    Bug("+infinity in a log-sum-exp", "top_k", "    x = fminf(x, FLT_MAX);\n", ""),
     # ties, splits and counters
     Bug("the order of ties", "masked_softmax",
         "return b.token < a.token ? b : a;", "return a.token < b.token ? b : a;"),
@@ -80,6 +93,8 @@ BUGS = [
 """, "  const std::size_t maximum = bytes;\n"),
     Bug("clusters where the device has them, not the code", "softmax_cluster",
         "code_capability(softmax_cluster_kernel<T, is_log, false>) < 90", "device_traits().compute_capability < 90"),
+    Bug("clusters where a process has no place for one", "masked_softmax",
+        "can_run_softmax_cluster<T, is_log>(plan)", "plan.blocks > 0"),
     Bug("tensor cores where the device has them, not the code", "head_products",
         "head_policy(code_capability(detail::multiply_tiles<T, 8>))", "head_policy(device.compute_capability)"),
     # races that no schedule shows
@@ -93,8 +108,8 @@ BUGS = [
         "    __syncthreads();  // the sums of the last tile have been read\n", "", True),
     Bug("a tile overwritten while it is multiplied", "tree_attention",
         """    __syncthreads();  // the tile has arrived, and no warp reads the previous one
-    start_tile(tile + task.stages - 1, upcoming);
-""", """    start_tile(tile + task.stages - 1, upcoming);
+    start_tile(tile + stages - 1, upcoming);
+""", """    start_tile(tile + stages - 1, upcoming);
     __syncthreads();
 """, True),
 ]

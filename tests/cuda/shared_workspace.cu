@@ -47,11 +47,12 @@ DeviceBuffer<T> unwritten(std::size_t count) {
 
 /// Small inputs of the kernels, each with as many blocks as need a merge.
 struct Calls {
-  static constexpr int states = 5, ranked = 700, hidden_size = 16, k = 4;
+  static constexpr int states = 5, ranked = 700, hidden_size = 16, k = 4, mask_words = 22;
   static constexpr int rows = 3, vocabulary = 5000;
   static constexpr int nodes = 4, length = 150, head_size = 64;
 
   std::mt19937 random{31};
+  DeviceBuffer<std::uint32_t> masks{std::vector<std::uint32_t>(states * mask_words, 0xF0F0F00FU)};
   DeviceBuffer<__half> weights{test::normal_numbers<__half>(ranked * hidden_size, random)};
   DeviceBuffer<__half> hidden{test::normal_numbers<__half>(states * hidden_size, random)};
   std::vector<float> numbers = test::normal_numbers<float>(rows * vocabulary, random);
@@ -67,7 +68,7 @@ struct Calls {
   [[nodiscard]] static constexpr std::size_t count() { return 6; }
 
   [[nodiscard]] std::size_t workspace_bytes() const {
-    return std::max({pruned_head_workspace_bytes(states, ranked, k),
+    return std::max({pruned_head_workspace_bytes(states, ranked, k, mask_words),
                      masked_softmax_workspace_bytes(rows, vocabulary),
                      tree_attention_workspace_bytes(1, nodes, length, heads)});
   }
@@ -82,7 +83,8 @@ struct Calls {
         const auto sums   = unwritten<float>(states);
         project_topk<__half>(
             {.weights = weights.data(), .rows = ranked, .hidden_size = hidden_size}, hidden.data(),
-            states, nullptr, 0, k, {tokens.data(), tops.data(), sums.data()}, workspace, nullptr);
+            states, masks.data(), mask_words, k, {tokens.data(), tops.data(), sums.data()},
+            workspace, nullptr);
         return bytes_of(tokens, tops, sums);
       }
       case 1:
@@ -218,6 +220,8 @@ TEST_CASE("The workspace bytes for given sizes are enough for all smaller sizes"
       }
     }
     CHECK(pruned_head_workspace_bytes(4, 700, 3) <= pruned_head_workspace_bytes(5, 700, 4));
+    CHECK(pruned_head_workspace_bytes(5, 700, 4, 22) <= pruned_head_workspace_bytes(5, 700, 4, 23));
+    CHECK(pruned_head_workspace_bytes(4, 700, 4, 23) <= pruned_head_workspace_bytes(5, 700, 4, 23));
     CHECK(pruned_head_workspace_bytes(5, 16, 4) <= pruned_head_workspace_bytes(5, 700, 4));
   });
 }

@@ -171,8 +171,10 @@ struct Round {
     std::vector<TokenId> ids;
     for (int row = 0; row < ranked; ++row) {
       ids.push_back(static_cast<TokenId>((row * 137 + 11) % words));
+    }
+    for (TokenId token = 0; token < words; ++token) {
       for (int i = 0; i < hidden_size; ++i) {
-        numbers.push_back(from_float<__half>(weight_of(ids.back(), i)));
+        numbers.push_back(from_float<__half>(weight_of(token, i)));
       }
     }
     std::vector<std::uint32_t> hashes;
@@ -218,7 +220,7 @@ struct Round {
     growth_memory    = DeviceBuffer<std::byte>(draft_growth_bytes(growth));
     // One for all calls, as in an engine, with arbitrary contents.
     workspace = DeviceBuffer<std::byte>(std::vector<std::byte>(
-        std::max(pruned_head_workspace_bytes(rows, ranked, options.children),
+        std::max(pruned_head_workspace_bytes(rows, ranked, options.children, mask_words),
                  masked_softmax_workspace_bytes(static_cast<int>(nodes), words)),
         std::byte{0xCC}));
     for (auto& part : draft_contexts) part = DeviceBuffer<std::uint32_t>(frontier);
@@ -243,7 +245,8 @@ struct Round {
     const HeadRows<__half> head{.weights     = weights.data(),
                                 .rows        = ranked,
                                 .hidden_size = hidden_size,
-                                .tokens      = ranked_tokens.data()};
+                                .tokens      = ranked_tokens.data(),
+                                .vocabulary  = words};
     const TopTokensView tops{top_tokens.data(), top_logits.data(), top_sums.data()};
     //! [round]
     for (int level = 0; level < options.depth; ++level) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -88,6 +89,27 @@ TEST_CASE("BlockTopK and LogSumExp return the k greatest keys and the log-sum-ex
                   1e-5 * (1 + std::abs(std::log(sum))));
           }
         }
+      }
+    }
+  });
+}
+
+TEST_CASE("LogSumExp counts +infinity as the greatest finite number, in any lane") {
+  test::on_device([] {
+    constexpr float greatest = std::numeric_limits<float>::max();
+    for (const std::size_t at : {0U, 3U, 40U, 127U, 130U}) {
+      for (const std::size_t other : {at, std::size_t{5}}) {
+        INFO("at " << at << " and " << other);
+        std::vector<float> numbers(200, 2);
+        numbers[at] = numbers[other] = INFINITY;
+        const DeviceBuffer<float> terms(numbers), total(1);
+        const DeviceBuffer<std::uint64_t> keys(numbers.size()), best(1);
+        launch(rank,
+               {.grid         = 1,
+                .block        = warps * warp_size,
+                .shared_bytes = sizeof(BlockTopK<warps>::Storage)},
+               nullptr, keys.data(), terms.data(), 200, 1, best.data(), total.data());
+        CHECK(total.download()[0] == greatest);
       }
     }
   });

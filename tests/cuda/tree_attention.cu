@@ -26,6 +26,7 @@ struct Sizes {
   std::vector<int> lengths;
   std::vector<int> trees = {};  // nodes of each tree that are not padding; empty: all
   int nodes              = 1;
+  int slots              = 0;  // after the prefix; 0: nodes
   int key_heads          = 1;
   int group              = 1;
   int head_size          = 64;
@@ -42,6 +43,7 @@ struct Sizes {
   [[nodiscard]] int length(int sequence) const {
     return lengths[static_cast<std::size_t>(sequence)];
   }
+  [[nodiscard]] int tree_slots() const { return slots > 0 ? slots : nodes; }
   [[nodiscard]] int greatest() const { return *std::max_element(lengths.begin(), lengths.end()); }
   [[nodiscard]] TreeAttentionOptions options() const {
     return {.query_heads = key_heads * group,
@@ -68,7 +70,7 @@ struct Problem {
 
   Problem(const Sizes& s, std::uint32_t seed) : sizes(s) {
     std::mt19937 random(seed);
-    const int slots    = s.greatest() + s.nodes + 3;
+    const int slots    = s.greatest() + s.tree_slots() + 3;
     const int width    = s.key_heads * s.head_size;
     layout.slot_stride = width;
     layout.head_stride = s.head_size;
@@ -86,7 +88,7 @@ struct Problem {
       std::shuffle(pages.begin(), pages.end(), random);
       for (int b = 0; b < s.sequences(); ++b) {
         for (int page = 0; page < layout.max_pages; ++page) {
-          if (page * s.page_size >= s.length(b) + s.nodes) {
+          if (page * s.page_size >= s.length(b) + s.tree_slots()) {
             pages[static_cast<std::size_t>(b * layout.max_pages + page)] = 0;
           }
         }
@@ -100,7 +102,7 @@ struct Problem {
     std::mt19937 numbers(seed + 1);
     std::normal_distribution<float> normal;
     for (int b = 0; b < s.sequences(); ++b) {
-      for (int slot = 0; slot < s.length(b) + s.tree(b); ++slot) {
+      for (int slot = 0; slot < s.length(b) + (s.slots > 0 ? s.slots : s.tree(b)); ++slot) {
         for (int head = 0; head < s.key_heads; ++head) {
           const auto at = static_cast<std::size_t>(host_layout().offset(b, slot, head));
           for (std::size_t d = 0; d < static_cast<std::size_t>(s.head_size); ++d) {
@@ -156,7 +158,7 @@ struct Problem {
               static_cast<std::ptrdiff_t>((b * sizes.nodes + i) * options.query_heads + h) * D;
           std::vector<std::pair<double, std::int64_t>> scores;
           double maximum = -INFINITY, sum = 0;
-          for (int slot = 0; mask != 0 && slot < sizes.length(b) + sizes.nodes; ++slot) {
+          for (int slot = 0; mask != 0 && slot < sizes.length(b) + sizes.tree_slots(); ++slot) {
             if (slot >= sizes.length(b) && (mask >> (slot - sizes.length(b)) & 1) == 0) continue;
             const std::int64_t at = view.offset(b, slot, h / sizes.group);
             double score          = 0;
@@ -210,7 +212,8 @@ struct OnDevice {
                                     .lengths    = lengths.data(),
                                     .sequences  = s.sequences(),
                                     .nodes      = s.nodes,
-                                    .max_length = s.max_length < 0 ? s.greatest() : s.max_length};
+                                    .max_length = s.max_length < 0 ? s.greatest() : s.max_length,
+                                    .slots      = s.slots};
     cache.keys     = keys.data();
     cache.values   = values.data();
     cache.pages    = pages.data();
@@ -316,6 +319,64 @@ TEST_CASE("tree_attention attends with heads of each supported size") {
   });
 }
 
+TEST_CASE("tree_attention of a draft layer's level sees the slots of all levels before") {
+  on_both_kernels([] {
+    std::uint32_t seed = 60;
+    for (const Sizes& sizes : {Sizes{.lengths = {40}, .nodes = 3, .slots = 9, .group = 2},
+                               {.lengths = {64, 0, 5}, .nodes = 10, .slots = 60, .key_heads = 2},
+                               {.lengths = {127}, .nodes = 2, .slots = 64, .page_size = 5},
+                               {.lengths = {30}, .nodes = 12, .slots = 4},
+                               {.lengths = {30, 31}, .nodes = 6, .slots = 40, .max_length = 400}}) {
+      INFO("seed " << seed);
+      Problem<__half> problem(sizes, seed++);
+      // Each node sees some slots, the last is padding, and bits past the slots are ignored.
+      std::mt19937_64 random(seed);
+      const std::uint64_t there =
+          sizes.slots == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << sizes.slots) - 1;
+      std::vector<std::uint64_t> seen(sizes.lengths.size());
+      for (std::size_t i = 0; i < problem.ancestors.size(); ++i) {
+        const std::size_t b  = i / static_cast<std::size_t>(sizes.nodes);
+        const bool is_last   = (i + 1) % static_cast<std::size_t>(sizes.nodes) == 0;
+        problem.ancestors[i] = is_last ? 0 : random() & random() & there;
+        if (!is_last) problem.ancestors[i] |= 1;
+        seen[b] |= problem.ancestors[i];
+      }
+      // What no node sees is not read.
+      const auto layout = problem.host_layout();
+      for (int b = 0; b < sizes.sequences(); ++b) {
+        for (int slot = 0; slot < sizes.slots; ++slot) {
+          if ((seen[static_cast<std::size_t>(b)] >> slot & 1) != 0) continue;
+          for (int head = 0; head < sizes.key_heads; ++head) {
+            const auto at =
+                static_cast<std::ptrdiff_t>(layout.offset(b, sizes.length(b) + slot, head));
+            std::fill_n(problem.keys.begin() + at, sizes.head_size, not_a_number<__half>());
+            std::fill_n(problem.values.begin() + at, sizes.head_size, not_a_number<__half>());
+          }
+        }
+      }
+      const std::size_t row =
+          static_cast<std::size_t>(sizes.key_heads * sizes.group * sizes.head_size);
+      for (std::size_t i = 0; i < problem.ancestors.size(); ++i) {
+        for (std::size_t d = 0; problem.ancestors[i] != 0 && d < row; ++d) {
+          problem.queries[i * row + d] = from_float<__half>(static_cast<float>(random() % 7) - 3);
+        }
+      }
+      const std::vector<double> expected = problem.expected();
+      for (std::uint64_t& mask : problem.ancestors) {
+        if (mask != 0) mask |= ~there;
+      }
+      OnDevice<__half> device(problem);
+      const std::vector<__half> got = device.result();
+      double error                  = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const double off = std::abs(static_cast<double>(to_float(got[i])) - expected[i]);
+        error            = off <= error || std::isnan(error) ? error : off;
+      }
+      CHECK(error < 4 * test::tolerance<__half>());
+    }
+  });
+}
+
 TEST_CASE("tree_attention gives the same bits for pages and for contiguous memory") {
   on_both_kernels([] {
     Sizes sizes{.lengths = {20, 0, 37}, .trees = {6, 2, 5}, .nodes = 6, .key_heads = 2};
@@ -347,7 +408,7 @@ TEST_CASE("tree_attention over any number of splits, filled or empty, equals the
         simt::multiprocessors = multiprocessors;
 #endif
         INFO("multiprocessors " << multiprocessors);
-        CHECK(tooldecode::cuda::detail::plan_tree_attention(2, 3, 400, sizes.options()).splits > 2);
+        CHECK(tooldecode::cuda::detail::plan_tree_attention(2, 3, 403, sizes.options()).splits > 2);
         const std::vector<__half> got = OnDevice<__half>(split).result();
         check_close(split, got);
         double error = 0;
@@ -470,6 +531,8 @@ TEST_CASE("tree_attention throws for unsupported arguments and does nothing for 
     CHECK(said == "tree_attention: key_heads 0: must be 1 or more");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.key_heads = 2; }));
     CHECK(said == "tree_attention: query_heads 1: must be a positive multiple of key_heads 2");
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.slots = 65; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.slots = -1; }));
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.nodes = 65; }));
     CHECK(said == "tree_attention: nodes 65: must be from 0 to 64");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.sequences = -1; }));
@@ -518,8 +581,8 @@ TEST_CASE("tree_attention_workspace_bytes holds the parts of any plan") {
               const std::size_t bytes =
                   tree_attention_workspace_bytes(sequences, nodes, length, options);
               for (const int parts :
-                   {plan_tree_attention(sequences, nodes, length, options).splits,
-                    plan_warpgroup_attention(sequences, nodes, length, options).splits}) {
+                   {plan_tree_attention(sequences, nodes, length + 64, options).splits,
+                    plan_warpgroup_attention(sequences, nodes, length + 64, options).splits}) {
                 AttentionParts placed = make_parts(sequences, nodes, options, parts);
                 WorkspaceLayout layout;
                 if (parts > 1) placed.place(layout);

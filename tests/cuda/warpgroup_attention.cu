@@ -130,7 +130,7 @@ TEST_CASE("warpgroup attention equals float64 over more tiles than are in flight
 TEST_CASE("plan_warpgroup_attention fills the device and merges parts only where it must") {
   const auto plan = [](int sequences, int length, int key_heads) {
     return plan_warpgroup_attention(
-        sequences, 60, length,
+        sequences, 60, length + 60,
         {.query_heads = 4 * key_heads, .key_heads = key_heads, .head_size = 128});
   };
   simt::multiprocessors = 132;

@@ -56,7 +56,7 @@ struct RandomHead {
   [[nodiscard]] cuda::HeadRows<T> in_place() const {
     cuda::HeadRows<T> rows = copied();
     rows.weights           = whole.data();
-    rows.gathered          = false;
+    rows.vocabulary        = vocabulary;
     return rows;
   }
 };

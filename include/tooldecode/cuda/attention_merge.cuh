@@ -110,7 +110,7 @@ void merge_attention(const AttentionParts& parts, T* out, cudaStream_t stream,
   if (parts.rows == 0) return;
   const std::int64_t threads = parts.rows * detail::merge_warps(parts.head_size) * warp_size;
   launch(detail::merge_parts<T>,
-         {.grid         = static_cast<unsigned>(divide_up(threads, detail::merge_threads)),
+         {.grid         = grid_size(divide_up(threads, detail::merge_threads)),
           .block        = detail::merge_threads,
           .starts_early = starts_early},
          stream, parts, out);

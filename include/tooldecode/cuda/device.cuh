@@ -103,6 +103,65 @@ __device__ inline void let_next_launch_start() {
 #endif
 }
 
+namespace detail {
+
+/// A launch as the runtime takes it. It points to itself.
+struct LaunchConfig {
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config         = {};
+
+  LaunchConfig(const LaunchShape& shape, cudaStream_t stream) {
+    config.gridDim          = shape.grid;
+    config.blockDim         = shape.block;
+    config.dynamicSmemBytes = shape.shared_bytes;
+    config.stream           = stream;
+    config.attrs            = attributes;
+    if (shape.cluster > 1) {
+      cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+      cluster.id                   = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim.x     = shape.cluster;
+      cluster.val.clusterDim.y     = 1;
+      cluster.val.clusterDim.z     = 1;
+    }
+    if (shape.starts_early) {
+      cudaLaunchAttribute& early = attributes[config.numAttrs++];
+      early.id                   = cudaLaunchAttributeProgrammaticStreamSerialization;
+      early.val.programmaticStreamSerializationAllowed = 1;
+    }
+  }
+  LaunchConfig(const LaunchConfig&)            = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+};
+
+}  // namespace detail
+
+/// The number of blocks of a grid along x.
+///
+/// \par Errors      Error{shape_mismatch} for more than a grid can have
+[[nodiscard]] inline unsigned grid_size(std::int64_t blocks) {
+  constexpr std::int64_t most = 0x7FFFFFFF;
+  if (blocks < 0 || blocks > most) {
+    throw Error(Errc::shape_mismatch, "grid", blocks,
+                "must be at most " + std::to_string(most) + " blocks: pass fewer rows at a time");
+  }
+  return static_cast<unsigned>(blocks);
+}
+
+/// Whether a cluster of a launch can run on what the process has of the device: a MIG slice or a
+/// limit may leave no place for the blocks of one.
+///
+/// \par Complexity  a few driver calls, none of which waits for the device
+/// \par Threads     may run concurrently
+/// \par Errors      Error{device_failure}
+template <class... P>
+[[nodiscard]] bool can_run_cluster(void (*kernel)(P...), const LaunchShape& shape) {
+  detail::allow_shared_memory(kernel, shape.shared_bytes);
+  const detail::LaunchConfig launch(shape, nullptr);
+  int clusters = 0;
+  check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config));
+  return clusters > 0;
+}
+
 /// Starts a kernel on a stream; does not wait for it.
 ///
 /// \par Complexity  one launch; may be captured into a graph
@@ -111,26 +170,8 @@ __device__ inline void let_next_launch_start() {
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, cudaStream_t stream, A&&... arguments) {
   detail::allow_shared_memory(kernel, shape.shared_bytes);
-  cudaLaunchConfig_t config{};
-  config.gridDim                    = shape.grid;
-  config.blockDim                   = shape.block;
-  config.dynamicSmemBytes           = shape.shared_bytes;
-  config.stream                     = stream;
-  cudaLaunchAttribute attributes[2] = {};
-  config.attrs                      = attributes;
-  if (shape.cluster > 1) {
-    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
-    cluster.id                   = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x     = shape.cluster;
-    cluster.val.clusterDim.y     = 1;
-    cluster.val.clusterDim.z     = 1;
-  }
-  if (shape.starts_early) {
-    cudaLaunchAttribute& early = attributes[config.numAttrs++];
-    early.id                   = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-  }
-  check(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...));
+  const detail::LaunchConfig launch(shape, stream);
+  check(cudaLaunchKernelEx(&launch.config, kernel, std::forward<A>(arguments)...));
 }
 
 /// The quotient, rounded up.

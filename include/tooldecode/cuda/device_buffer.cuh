@@ -32,13 +32,15 @@ class DeviceBuffer {
  public:
   DeviceBuffer() = default;
   /// Filled with zeros.
-  explicit DeviceBuffer(std::size_t size) : size_(size) {
+  explicit DeviceBuffer(std::size_t size) : DeviceBuffer() {
+    size_ = size;
     if (size == 0) return;
     check(cudaMalloc(&data_, bytes()));
     check(cudaMemsetAsync(data_, 0, bytes(), nullptr));
     check(cudaStreamSynchronize(nullptr));
   }
-  explicit DeviceBuffer(const std::vector<T>& values) : size_(values.size()) {
+  explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer() {
+    size_ = values.size();
     if (size_ == 0) return;
     check(cudaMalloc(&data_, bytes()));
     upload(values);
@@ -115,12 +117,19 @@ class WorkspaceLayout {
   std::size_t bytes_ = 0;
 };
 
-/// Throws Error{shape_mismatch} if a workspace is smaller than a kernel needs.
+/// Throws Error{shape_mismatch} if a workspace is smaller than a kernel needs, null or not aligned.
 inline void require_workspace(const Workspace& workspace, std::size_t bytes, const char* kernel) {
-  if (workspace.bytes >= bytes) return;
-  throw Error(
-      Errc::shape_mismatch, std::string(kernel) + ": workspace",
-      std::to_string(workspace.bytes) + " bytes: must be " + std::to_string(bytes) + " or more");
+  const auto require = [kernel](bool met, std::size_t value, const std::string& what) {
+    if (met) return;
+    throw Error(Errc::shape_mismatch, std::string(kernel) + ": workspace",
+                std::to_string(value) + what);
+  };
+  require(workspace.bytes >= bytes, workspace.bytes,
+          " bytes: must be " + std::to_string(bytes) + " or more");
+  if (bytes == 0) return;
+  require(workspace.data != nullptr, workspace.bytes, " bytes at a null pointer: must be memory");
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(workspace.data) % 256;
+  require(past == 0, past, " bytes past a multiple of 256: must be aligned to 256 bytes");
 }
 
 }  // namespace tooldecode::cuda

@@ -14,6 +14,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/key_values.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/pruned_head.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
@@ -21,9 +22,6 @@
 
 namespace tooldecode::cuda {
 
-/// Nodes of a tree at most: the bits of an ancestor mask, and the rows of a sequence in a
-/// DraftTreeView.
-inline constexpr int max_nodes = 64;
 /// Candidates for one tree at most, the root included.
 inline constexpr int max_candidates = 4096;
 

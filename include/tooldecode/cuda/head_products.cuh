@@ -1,18 +1,16 @@
 /// \file
-/// HeadRows and fill_logits: rows of an LM head times hidden states, with the weights read once.
+/// multiply_head and fill_logits: rows of an LM head times hidden states, with the weights read once.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include <cuda_runtime.h>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/cuda/async_copy.cuh>
 #include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/head_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
@@ -20,28 +18,6 @@
 #include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
-
-/// The rows of a head that are multiplied: a gathered copy, or some rows of the whole head.
-template <HalfNumber T>
-struct HeadRows {
-  const T* weights      = nullptr;  ///< [K, H], or [V, H] if not gathered; aligned to 16 bytes
-  std::int64_t stride   = 0;        ///< numbers from one row to the next, a multiple of 8; 0: H
-  int rows              = 0;        ///< K
-  int hidden_size       = 0;        ///< H, a multiple of 8
-  const TokenId* tokens = nullptr;  ///< [K] the token of each row; null: row i is token i
-  bool gathered         = true;     ///< row i is row i of the weights; else row tokens[i]
-};
-
-/// Where logits go: they are written, or each block ranks and sums its own.
-struct HeadOutput {
-  float* logits              = nullptr;  ///< [n, K]; null: they are ranked
-  const std::uint32_t* masks = nullptr;  ///< [n, mask_words] or null
-  int mask_words             = 0;        ///< tokens past them are forbidden
-  int k                      = 0;        ///< keys that a block keeps per state, at most 32
-  int lists                  = 0;        ///< blocks; set by `multiply_head`
-  std::uint64_t* keys        = nullptr;  ///< [n, lists, k] greatest first, 0 past the last
-  LogSumExp* sums            = nullptr;  ///< [n, lists]
-};
 
 /// How the kernel is chosen.
 struct HeadPolicy {
@@ -62,71 +38,10 @@ inline constexpr int head_blocks_per_multiprocessor = 2;
 
 namespace detail {
 
-inline constexpr int head_threads    = 512;
-inline constexpr int head_warps      = head_threads / warp_size;
-inline constexpr int max_head_states = 64;
-inline constexpr int most_head_lists = 1024;  // per state, one per block
-
-/// What a warp knows of one state's logits.
-struct HeadTop {
-  WarpTopK top;
-  LogSumExp sum;
-
-  /// The token of a row.
-  template <class T>
-  static __device__ std::uint32_t token_of(const HeadRows<T>& rows, int row) {
-    return static_cast<std::uint32_t>(rows.tokens == nullptr ? row : rows.tokens[row]);
-  }
-  /// The mask's word with a token's bit.
-  static __device__ std::uint32_t mask_word(const HeadOutput& out, int state, std::uint32_t token) {
-    if (out.masks == nullptr) return ~0U;
-    if (token / 32 >= static_cast<std::uint32_t>(out.mask_words)) return 0;
-    return out.masks[static_cast<std::int64_t>(state) * out.mask_words + token / 32];
-  }
-  /// Called by all lanes, each with the logit of a row or without one.
-  template <class T>
-  __device__ void show(const HeadOutput& out, const HeadRows<T>& rows, int state, int row,
-                       bool is_there, float logit) {
-    if (out.logits != nullptr) {
-      if (is_there) out.logits[static_cast<std::int64_t>(state) * rows.rows + row] = logit;
-      return;
-    }
-    is_there                  = is_there && logit > -INFINITY;  // nor NaN
-    const std::uint32_t token = is_there ? token_of(rows, row) : 0;
-    show(out, token, is_there ? mask_word(out, state, token) : 0, logit);
-  }
-  /// The same with a token and its mask's word, of which the bit is not set without a logit.
-  __device__ void show(const HeadOutput& out, std::uint32_t token, std::uint32_t word,
-                       float logit) {
-    std::uint64_t key = 0;
-    if ((word >> token % 32 & 1U) != 0) {
-      key = rank_key(logit, token);
-      sum.add(logit);
-    }
-    top.add(key, out.k);
-  }
-  /// Called by one warp per state, with its merged sum.
-  __device__ void write(const HeadOutput& out, int state) const {
-    const std::int64_t list = static_cast<std::int64_t>(state) * out.lists + blockIdx.x;
-    if (lane_index() < out.k) out.keys[list * out.k + lane_index()] = top.key();
-    if (lane_index() == 0) out.sums[list] = sum;
-  }
-};
-
-/// Where a row begins, in packs: half the registers of a pointer. Rows past the last return the
-/// last row; their logits are ignored.
-template <class T>
-__device__ inline std::uint32_t head_row(const HeadRows<T>& rows, int row) {
-  if (row >= rows.rows) row = rows.rows - 1;
-  const std::int64_t at = (rows.gathered ? row : rows.tokens[row]) * rows.stride;
-  return static_cast<std::uint32_t>(at / pack_size<T>);
-}
-
-/// Loads 16 bytes that are read once, so that they do not displace data that is read again.
-template <class T>
-__device__ inline uint4 load_once(const HeadRows<T>& rows, std::uint32_t row, int column) {
-  return __ldcs(reinterpret_cast<const uint4*>(rows.weights) + row + column / pack_size<T>);
-}
+inline constexpr int head_threads     = 512;
+inline constexpr int head_warps       = head_threads / warp_size;
+inline constexpr int most_tile_states = 64;    // per pass, on tensor cores
+inline constexpr int most_head_lists  = 1024;  // per state, one per block
 
 /// The sums over all lanes of four values. Lanes 8 i, ..., 8 i + 7 get the sum of the i-th; all are
 /// added in the same order.
@@ -153,16 +68,17 @@ __device__ inline void for_each_of(std::integer_sequence<int, i...>, Body body) 
 /// 16 bytes per lane in flight. States are read through L1, where they stay.
 template <class T, int width>
 __global__ void __launch_bounds__(head_threads, width == 1 ? 2 : 1)
-    multiply_rows(HeadRows<T> rows, const T* hidden, int states, HeadOutput out) {
+    multiply_rows(HeadList<T> rows, const T* hidden, int states, HeadOutput out) {
   const int lane  = lane_index();
   const int first = static_cast<int>(blockIdx.y) * width;
+  const int total = count_rows(rows);
   HeadTop found[width];
 
   const int step = static_cast<int>(gridDim.x) * head_warps;
-  for (int quad = static_cast<int>(blockIdx.x) * head_warps + warp_index(); 4 * quad < rows.rows;
+  for (int quad = static_cast<int>(blockIdx.x) * head_warps + warp_index(); 4 * quad < total;
        quad += step) {
     std::uint32_t weights[4];
-    for (int r = 0; r < 4; ++r) weights[r] = head_row(rows, 4 * quad + r);
+    for (int r = 0; r < 4; ++r) weights[r] = head_row(rows, total, 4 * quad + r);
 
     float sums[width][4] = {};
     for (int column = pack_size<T> * lane; column < rows.hidden_size;
@@ -191,7 +107,7 @@ __global__ void __launch_bounds__(head_threads, width == 1 ? 2 : 1)
       }
     }
     const int row       = 4 * quad + lane / 8;
-    const bool is_there = lane % 8 == 0 && row < rows.rows;
+    const bool is_there = lane % 8 == 0 && row < total;
     for_each_of(std::make_integer_sequence<int, width>(), [&](int s) {
       const float logit = sum_four(sums[s]);
       if (first + s < states) found[s].show(out, rows, first + s, row, is_there, logit);
@@ -252,7 +168,7 @@ struct HeadUnit {
 /// Up to 8 max_tiles states per pass on tensor cores, with the states as columns.
 template <class T, int max_tiles>
 __global__ void __launch_bounds__(head_threads, 1)
-    multiply_tiles(HeadRows<T> rows, const T* hidden, int states, HeadOutput out,
+    multiply_tiles(HeadList<T> rows, const T* hidden, int states, HeadOutput out,
                    HeadTiling tiling) {
   constexpr int depth  = max_tiles > 2 ? 2 : 3;  // units in flight, as registers allow
   constexpr int shares = (8 * max_tiles + head_warps - 1) / head_warps;
@@ -300,35 +216,36 @@ __global__ void __launch_bounds__(head_threads, 1)
   };
 
   HeadTop found[shares];
-  const int step      = static_cast<int>(gridDim.x) * height;
-  int row             = static_cast<int>(blockIdx.x) * height;  // the first row of the tile
-  std::uint32_t upper = head_row(rows, row + 16 * group + g);
-  std::uint32_t lower = head_row(rows, row + 16 * group + g + 8);
+  const int total = count_rows(rows);
+  const int step  = static_cast<int>(gridDim.x) * height;
+  int row         = static_cast<int>(blockIdx.x) * height;  // the first row of the tile
+  // Without a tile a block loads the last row, if there is one: to return here spills registers.
+  std::uint32_t upper = total == 0 ? 0 : head_row(rows, total, row + 16 * group + g);
+  std::uint32_t lower = total == 0 ? 0 : head_row(rows, total, row + 16 * group + g + 8);
   HeadUnit ring[depth];
   for (int d = 0; d < depth; ++d) ring[d] = load(upper, lower, 0, d);
-  stage(0, 0);
+  if (row < total) stage(0, 0);
   // A lane of a tile of few rows loads the tokens of the next tile and the mask words of this one
   // before it needs them, if registers allow.
   const bool is_early = max_tiles <= 2 && out.logits == nullptr && height <= warp_size;
   const auto token_at = [&](int at) {
-    return is_early && lane < height && at + lane < rows.rows ? HeadTop::token_of(rows, at + lane)
-                                                              : 0;
+    return is_early && lane < height && at + lane < total ? HeadTop::token_of(rows, at + lane) : 0;
   };
   std::uint32_t token = token_at(row);
   int buffer          = 0;
   bool is_waiting     = true;  // for copies
-  for (; row < rows.rows; row += step) {
+  for (; row < total; row += step) {
     const std::uint32_t next_token = token_at(row + step);
     std::uint32_t words[shares]    = {};
     for (int share = 0; share < shares; ++share) {
       const int state = warp + head_warps * share;
-      if (is_early && state < count && lane < height && row + lane < rows.rows) {
+      if (is_early && state < count && lane < height && row + lane < total) {
         words[share] = HeadTop::mask_word(out, first + state, token);
       }
     }
-    const bool is_last             = row + step >= rows.rows;
-    const std::uint32_t next_upper = head_row(rows, row + step + 16 * group + g);
-    const std::uint32_t next_lower = head_row(rows, row + step + 16 * group + g + 8);
+    const bool is_last             = row + step >= total;
+    const std::uint32_t next_upper = head_row(rows, total, row + step + 16 * group + g);
+    const std::uint32_t next_lower = head_row(rows, total, row + step + 16 * group + g + 8);
     float products[max_tiles][4]   = {};
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const bool is_end = chunk + 1 == chunks;
@@ -344,7 +261,7 @@ __global__ void __launch_bounds__(head_threads, 1)
         for (int d = 0; d < depth; ++d) {
           if (unit + d >= units) break;
           const int column = column_of(chunk, unit + d);
-          if (column < rows.hidden_size && row + 16 * group < rows.rows) {
+          if (column < rows.hidden_size && row + 16 * group < total) {
             for (int half = 0; half < 2; ++half) {
               const uint4 above = ring[d].upper[half], below = ring[d].lower[half];
               for (int tile = 0; tile < max_tiles; ++tile) {
@@ -376,11 +293,13 @@ __global__ void __launch_bounds__(head_threads, 1)
       to[head_sum_rows + 8] = products[tile][3];
     }
     __syncthreads();
+    const int end =
+        max_tiles > 2 ? count_rows(rows) : total;  // `total` in a register spills others
     for (int share = 0; share < shares; ++share) {
       const int state = warp + head_warps * share;
       if (state >= count) break;
       for (int at = lane; at < height + lane; at += warp_size) {
-        const bool is_there = at < height && row + at < rows.rows;
+        const bool is_there = at < height && row + at < end;
         float logit         = 0;
         if (is_there) {
           const float* from =
@@ -409,39 +328,7 @@ __global__ void __launch_bounds__(head_threads, 1)
   }
 }
 
-inline void require_head(bool met, const char* argument, const char* what) {
-  if (!met) throw Error(Errc::shape_mismatch, std::string("head: ") + argument, what);
-}
-inline void require_head(bool met, const char* argument, std::int64_t value,
-                         const std::string& what, Errc code = Errc::shape_mismatch) {
-  if (!met) throw Error(code, std::string("head: ") + argument, value, what);
-}
-
 }  // namespace detail
-
-/// Throws for arguments that the kernels do not support.
-///
-/// \par Errors      Error{shape_mismatch} for pointers that are null or not aligned to 16 bytes,
-///                  and for sizes; {invalid_option} for more than 64 states
-template <HalfNumber T>
-void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
-  using detail::require_head;
-  require_head(states >= 0 && states <= detail::max_head_states, "states", states,
-               "must be from 0 to 64", Errc::invalid_option);
-  require_head(rows.rows >= 0, "rows", rows.rows, "must be 0 or more");
-  require_head(rows.hidden_size > 0 && rows.hidden_size % 8 == 0, "hidden_size", rows.hidden_size,
-               "must be a positive multiple of 8");
-  require_head(
-      (rows.stride == 0 || rows.stride >= rows.hidden_size) && rows.stride % 8 == 0, "stride",
-      rows.stride,
-      "must be 0, or a multiple of 8 from hidden_size " + std::to_string(rows.hidden_size) + " on");
-  if (states == 0 || rows.rows == 0) return;
-  require_head(is_pack_aligned(rows.weights), "weights",
-               "must be aligned to 16 bytes, and not null");
-  require_head(is_pack_aligned(hidden), "hidden", "must be aligned to 16 bytes, and not null");
-  require_head(rows.gathered || rows.tokens != nullptr, "tokens",
-               "must not be null where the rows are not gathered");
-}
 
 /// The maximum number of lists per state that `multiply_head` writes.
 [[nodiscard]] inline int max_head_lists(int rows, const DeviceTraits& device) {
@@ -451,20 +338,21 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   return tiles < most ? tiles : most;
 }
 
-/// Multiplies n > 0 states by K > 0 rows and stores the logits as `out` says.
+/// Multiplies n > 0 states by the rows of a list, which has room for K > 0, and stores the logits as
+/// `out` says.
 ///
 /// The bits of a logit depend on its row, its state, H and the kernel, which n and the device
 /// select. K, the order of rows, the kind of output, gathering and the number of multiprocessors do
 /// not change them.
 ///
-/// \par Shapes      hidden [n, H], n <= 64
-/// \par Complexity  reads K H weights; n > 4 on tensor cores; one launch
+/// \par Shapes      hidden [n, H], n <= 65,535
+/// \par Complexity  reads the rows' weights, again for each 64 states; n > 4 on tensor cores; one
+///                  launch
 /// \par Threads     does not wait; may be captured into a graph
 /// \par Errors      Error{device_failure}
 template <HalfNumber T>
-void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& out,
+void multiply_head(const HeadList<T>& rows, const T* hidden, int states, HeadOutput& out,
                    const DeviceTraits& device, cudaStream_t stream) {
-  if (rows.stride == 0) rows.stride = rows.hidden_size;
   const HeadPolicy policy = head_policy(code_capability(detail::multiply_tiles<T, 8>));
   const auto start        = [&](auto kernel, std::int64_t tiles, int blocks, std::int64_t passes,
                          std::size_t shared_bytes, auto... more) {
@@ -488,17 +376,18 @@ void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& ou
     }
     return;
   }
-  const detail::HeadTiling tiling =
-      detail::head_tiling(states, rows.hidden_size, device.shared_bytes);
-  const std::int64_t tiles  = divide_up(rows.rows, 16 * (detail::head_warps / tiling.slices));
-  const std::int64_t passes = divide_up(states, tiling.states);
+  const auto alike                = static_cast<int>(divide_up(states, detail::most_tile_states));
+  const detail::HeadTiling tiling = detail::head_tiling(static_cast<int>(divide_up(states, alike)),
+                                                        rows.hidden_size, device.shared_bytes);
+  const std::int64_t tiles        = divide_up(rows.rows, 16 * (detail::head_warps / tiling.slices));
+  const std::int64_t passes       = divide_up(states, tiling.states);
   start(tiling.states <= 16 ? detail::multiply_tiles<T, 2> : detail::multiply_tiles<T, 8>, tiles,
         device.multiprocessors, passes, tiling.shared_bytes, tiling);
 }
 
 /// Writes the logits of all rows.
 ///
-/// \par Shapes      hidden [n, H], n <= 64; logits [n, K]
+/// \par Shapes      hidden [n, H], n <= 65,535; logits [n, K]
 /// \par Complexity  as `multiply_head`
 /// \par Threads     does not wait; may be captured into a graph
 /// \par Errors      as `require_head`; Error{shape_mismatch} for a null pointer; {device_failure}
@@ -509,7 +398,7 @@ void fill_logits(const HeadRows<T>& rows, const T* hidden, int states, float* lo
   if (states == 0 || rows.rows == 0) return;
   detail::require_head(logits != nullptr, "logits", "is null");
   HeadOutput out{.logits = logits};
-  multiply_head(rows, hidden, states, out, device_traits(), stream);
+  multiply_head(HeadList<T>(rows), hidden, states, out, device_traits(), stream);
 }
 
 }  // namespace tooldecode::cuda

@@ -10,6 +10,10 @@
 
 namespace tooldecode::cuda {
 
+/// Nodes of a tree at most: the bits of an ancestor mask, and the rows of a sequence in a
+/// DraftTreeView.
+inline constexpr int max_nodes = 64;
+
 /// A view of one layer's keys and values; the engine owns the memory.
 ///
 /// Slot s of a sequence holds its s-th token; draft node i of a sequence of length L is in slot L +
@@ -48,6 +52,10 @@ struct TreeAttentionOptions {
 };
 
 /// Queries of one tree per sequence. What changes from round to round is in device memory.
+///
+/// A bit of `ancestors` is a slot after the prefix. The target's pass has all nodes of a tree, node
+/// i in slot L + i. A draft layer's pass has the nodes of one level, which see slots of all levels:
+/// `nodes` are a DraftFrontierView's width, and `slots` that of all levels so far.
 template <HalfNumber T>
 struct TreeQueries {
   const T* queries               = nullptr;  ///< [B, N, Hq, D] aligned to 16 bytes
@@ -56,6 +64,14 @@ struct TreeQueries {
   int sequences                  = 0;        ///< B
   int nodes                      = 0;        ///< N, at most 64
   int max_length                 = 0;  ///< expected maximum; work is split for it, L may be greater
+  int slots = 0;  ///< S after the prefix, at most 64; bits past these are ignored; 0: N
+
+  /// With the slots as a number in any case.
+  [[nodiscard]] TreeQueries with_slots() const {
+    TreeQueries trees = *this;
+    if (trees.slots == 0) trees.slots = nodes;
+    return trees;
+  }
 };
 
 }  // namespace tooldecode::cuda

@@ -358,11 +358,11 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
   if (const auto plan = plan_softmax_cluster<T, is_log>(rows.rows, rows.vocabulary);
-      plan.blocks > 0) {
+      can_run_softmax_cluster<T, is_log>(plan)) {
     launch_softmax_cluster<is_log>(rows, options.temperature, parts.cuts, plan, out, kept, stream);
     return;
   }
-  const LaunchShape shape{.grid         = static_cast<unsigned>(rows.rows * parts.splits),
+  const LaunchShape shape{.grid         = grid_size(std::int64_t{rows.rows} * parts.splits),
                           .block        = softmax_threads,
                           .shared_bytes = sizeof(SoftmaxShared)};
   launch(sum_exps_kernel<T>, shape, stream, rows, options.temperature, parts.cuts, parts);
@@ -452,7 +452,7 @@ void find_tokens(const LogitsRows<T>& rows, const SamplingOptions& options, cons
       detail::prepare_rows(rows, is_greedy ? SamplingOptions{.temperature = 0} : options, workspace,
                            "find_tokens", stream);
   launch(is_greedy ? detail::find_tokens_kernel<T, true> : detail::find_tokens_kernel<T, false>,
-         {.grid         = static_cast<unsigned>(rows.rows * parts.splits),
+         {.grid         = grid_size(std::int64_t{rows.rows} * parts.splits),
           .block        = detail::softmax_threads,
           .shared_bytes = sizeof(detail::ChoiceShared)},
          stream, rows, options.temperature, parts.cuts, noise, parts, tokens);

@@ -11,9 +11,11 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/allowed_rows.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/head_products.cuh>
+#include <tooldecode/cuda/head_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/top_k.cuh>
@@ -47,9 +49,12 @@ struct MergeListsShared {
 /// The number of keys first, ..., last - 1 that are greater than a key.
 __device__ inline int count_greater(const std::uint64_t* keys, int first, int last,
                                     std::uint64_t than) {
-  int count = 0;
-#pragma unroll 8
-  for (int i = first; i < last; ++i) count += static_cast<int>(keys[i] > than);
+  constexpr int at_once = 8;
+  int count = 0, at = first;
+  for (; at + at_once <= last; at += at_once) {
+    for (int i = 0; i < at_once; ++i) count += static_cast<int>(keys[at + i] > than);
+  }
+  for (; at < last; ++at) count += static_cast<int>(keys[at] > than);
   return count;
 }
 
@@ -124,32 +129,67 @@ __global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopT
   }
 }
 
+/// The parts of a workspace.
+struct PrunedHeadMemory {
+  AllowedRows allowed;  // if there are masks
+  std::uint64_t* keys;  // [n, lists, k]
+  LogSumExp* sums;      // [n, lists]
+  std::size_t bytes = 0;
+
+  PrunedHeadMemory(void* data, const AllowedRows& rows, int most_rows, int k,
+                   const DeviceTraits& device)
+      : allowed(rows) {
+    const auto lists = static_cast<std::size_t>(rows.states) *
+                       static_cast<std::size_t>(max_head_lists(most_rows, device));
+    WorkspaceLayout layout(data);
+    keys = layout.take<std::uint64_t>(lists * static_cast<std::size_t>(k));
+    sums = layout.take<LogSumExp>(lists);
+    allowed.place(layout);
+    bytes = layout.bytes();
+  }
+};
+
+inline void require_top(int k, int mask_words) {
+  if (k < 1 || k > WarpTopK::capacity) {
+    throw Error(Errc::invalid_option, "k = " + std::to_string(k), "must be from 1 to 32");
+  }
+  if (mask_words < 0)
+    throw Error(Errc::shape_mismatch, "mask_words", mask_words, "must be 0 or more");
+}
+
 }  // namespace detail
 
-/// Bytes of workspace for `project_topk`, enough on the current device for that many states, rows
-/// and tokens or fewer.
+/// Bytes of workspace for `project_topk`, enough on the current device for that many states, rows,
+/// tokens and mask words or fewer.
 ///
-/// \par Errors      Error{device_failure}
-[[nodiscard]] inline std::size_t pruned_head_workspace_bytes(int states, int rows, int k) {
-  const auto lists = static_cast<std::size_t>(states) *
-                     static_cast<std::size_t>(max_head_lists(rows, device_traits()));
-  WorkspaceLayout layout;
-  layout.take<std::uint64_t>(lists * static_cast<std::size_t>(k));
-  layout.take<LogSumExp>(lists);
-  return layout.bytes();
+/// \param mask_words  of a state; 0 if there are no masks
+///
+/// \par Errors      Error{invalid_option} or {shape_mismatch}, naming the argument; {device_failure}
+[[nodiscard]] inline std::size_t pruned_head_workspace_bytes(int states, int rows, int k,
+                                                             int mask_words = 0) {
+  detail::require_states(states);
+  detail::require_head(rows >= 0, "rows", rows, "must be 0 or more");
+  detail::require_top(k, mask_words);
+  // A whole head needs more than a copy.
+  const AllowedRows allowed(states, rows, AllowedRows::most_tokens, mask_words);
+  const int most_rows = allowed.most_rows > rows ? allowed.most_rows : rows;
+  return detail::PrunedHeadMemory(nullptr, allowed, most_rows, k, device_traits()).bytes;
 }
 
 /// The k most likely tokens of each of n states, and the log-sum-exp, both over the rows that the
-/// state's mask allows. NaN logits count as -infinity, which is never kept.
+/// state may use: the K of the head that its mask allows, or, if it allows fewer than K tokens and
+/// the head is whole, exactly those that it allows. NaN logits count as -infinity, which is never
+/// kept, and +infinity as the greatest finite number in the log-sum-exp.
 ///
-/// The weights are read once and no logits are written: each block keeps the k greatest of its
-/// rows, and a second kernel merges the blocks' lists. The ranking uses the same bits that
-/// `fill_logits` writes; masks, k and other rows do not change them. The log-sum-exp has the same
-/// bits for the same arguments on one device.
+/// Rows that no state may use are not read. The weights are read once for up to 64 states and no
+/// logits are written: each block keeps the k greatest of its rows, and a last kernel merges the
+/// blocks' lists. The ranking uses the same bits that `fill_logits` writes; masks, k and other rows
+/// do not change them. The log-sum-exp has the same bits for the same arguments on one device.
 ///
-/// \par Shapes      hidden [n, H], n <= 64; masks [n, mask_words] or null, tokens past them are
+/// \par Shapes      hidden [n, H], n <= 65,535; masks [n, mask_words] or null, tokens past them are
 ///                  forbidden; 1 <= k <= 32
-/// \par Complexity  reads K H weights; n > 4 on tensor cores; two launches
+/// \par Complexity  reads the H weights of each row that a state may use; n > 4 on tensor cores; two
+///                  launches, five with masks
 /// \par Threads     does not wait; may be captured into a graph; one workspace per overlapping call
 /// \par Errors      as `require_head`; Error{invalid_option} for another k; {shape_mismatch} for a
 ///                  workspace too small; {device_failure}
@@ -159,25 +199,28 @@ void project_topk(const HeadRows<T>& rows, const T* hidden, int states, const st
                   int mask_words, int k, const TopTokensView& to, const Workspace& workspace,
                   cudaStream_t stream) {
   require_head(rows, hidden, states);
-  if (k < 1 || k > WarpTopK::capacity) {
-    throw Error(Errc::invalid_option, "k = " + std::to_string(k), "must be from 1 to 32");
-  }
-  if (mask_words < 0)
-    throw Error(Errc::shape_mismatch, "mask_words", mask_words, "must be 0 or more");
+  detail::require_top(k, mask_words);
   if (states == 0) return;
   if (to.tokens == nullptr || to.logits == nullptr || to.log_sum_exp == nullptr) {
     throw Error(Errc::shape_mismatch, "to", "must have no null pointer");
   }
-  require_workspace(workspace, pruned_head_workspace_bytes(states, rows.rows, k), "project_topk");
-
   const DeviceTraits device = device_traits();
-  const auto lists          = static_cast<std::size_t>(states) *
-                     static_cast<std::size_t>(max_head_lists(rows.rows, device));
-  WorkspaceLayout layout(workspace.data);
-  HeadOutput out{.masks = masks, .mask_words = mask_words, .k = k};
-  out.keys = layout.take<std::uint64_t>(lists * static_cast<std::size_t>(k));
-  out.sums = layout.take<LogSumExp>(lists);
-  if (rows.rows > 0) multiply_head(rows, hidden, states, out, device, stream);
+  const AllowedRows allowed(states, rows.rows, rows.vocabulary, masks == nullptr ? 0 : mask_words);
+  const int most_rows = masks == nullptr ? rows.rows : allowed.most_rows;
+  const detail::PrunedHeadMemory needed(nullptr, allowed, most_rows, k, device);
+  require_workspace(workspace, needed.bytes, "project_topk");
+
+  const detail::PrunedHeadMemory memory(workspace.data, allowed, most_rows, k, device);
+  HeadOutput out{.k = k, .keys = memory.keys, .sums = memory.sums};
+  if (most_rows > 0) {
+    HeadList<T> list(rows);
+    if (masks != nullptr) {
+      list           = fill_allowed_rows(rows, masks, mask_words, memory.allowed, stream);
+      out.masks      = memory.allowed.masks;
+      out.mask_words = memory.allowed.words;
+    }
+    multiply_head(list, hidden, states, out, device, stream);
+  }
   launch(detail::merge_head_lists<detail::merge_lists_threads>,
          {.grid         = static_cast<unsigned>(states),
           .block        = detail::merge_lists_threads,

@@ -236,26 +236,44 @@ SoftmaxClusterPlan plan_softmax_cluster(int rows, int vocabulary) {
   return {};
 }
 
+/// How the kernel of a plan is launched.
+template <Number T, bool is_wide>
+LaunchShape softmax_cluster_shape(int rows, const SoftmaxClusterPlan& plan) {
+  return {.grid         = grid_size(std::int64_t{rows} * plan.blocks),
+          .block        = static_cast<unsigned>(SoftmaxClusterShape<is_wide>::threads),
+          .shared_bytes = plan.template shared_bytes<T>(),
+          .cluster      = static_cast<unsigned>(plan.blocks)};
+}
+
+/// Whether the blocks of a plan can run at once; the plan assumes a whole device.
+template <Number T, bool is_log>
+bool can_run_softmax_cluster(const SoftmaxClusterPlan& plan) {
+  if (plan.blocks <= 1) return plan.blocks == 1;
+  if constexpr (sizeof(T) == 4) {
+    if (plan.is_wide) {
+      return can_run_cluster(softmax_cluster_kernel<T, is_log, true>,
+                             softmax_cluster_shape<T, true>(1, plan));
+    }
+  }
+  return can_run_cluster(softmax_cluster_kernel<T, is_log, false>,
+                         softmax_cluster_shape<T, false>(1, plan));
+}
+
 /// Launches the kernel for a plan of at least one block.
 template <bool is_log, Number T>
 void launch_softmax_cluster(const LogitsRows<T>& rows, float temperature, const std::uint64_t* cuts,
                             const SoftmaxClusterPlan& plan, float* out, std::int32_t* kept,
                             cudaStream_t stream) {
-  const auto start = [&](auto kernel, int threads) {
-    launch(kernel,
-           {.grid         = static_cast<unsigned>(rows.rows * plan.blocks),
-            .block        = static_cast<unsigned>(threads),
-            .shared_bytes = plan.template shared_bytes<T>(),
-            .cluster      = static_cast<unsigned>(plan.blocks)},
-           stream, rows, temperature, cuts, plan, out, kept);
-  };
   if constexpr (sizeof(T) == 4) {
     if (plan.is_wide) {
-      start(softmax_cluster_kernel<T, is_log, true>, SoftmaxClusterShape<true>::threads);
+      launch(softmax_cluster_kernel<T, is_log, true>,
+             softmax_cluster_shape<T, true>(rows.rows, plan), stream, rows, temperature, cuts, plan,
+             out, kept);
       return;
     }
   }
-  start(softmax_cluster_kernel<T, is_log, false>, SoftmaxClusterShape<false>::threads);
+  launch(softmax_cluster_kernel<T, is_log, false>, softmax_cluster_shape<T, false>(rows.rows, plan),
+         stream, rows, temperature, cuts, plan, out, kept);
 }
 
 }  // namespace detail

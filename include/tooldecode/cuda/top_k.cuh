@@ -9,6 +9,7 @@
 /// | `BlockTopK::merge` | all threads | the first warp |
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
 
@@ -18,7 +19,8 @@
 
 namespace tooldecode::cuda {
 
-/// log(sum(exp(x))) of a stream of numbers, none of them NaN or -infinity.
+/// log(sum(exp(x))) of a stream of numbers, none of them NaN or -infinity. +infinity counts as the
+/// greatest finite number, so that no difference of infinities makes the sum NaN.
 ///
 /// \par Shapes      one number per call
 /// \par Complexity  O(1) per call, one exponential
@@ -29,6 +31,7 @@ struct LogSumExp {
   float sum      = 0;  ///< of exp(x - greatest)
 
   __device__ void add(float x) {
+    x = fminf(x, FLT_MAX);
     if (x > greatest) {
       sum      = sum * expf(greatest - x) + 1.0F;
       greatest = x;

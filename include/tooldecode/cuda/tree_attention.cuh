@@ -11,6 +11,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/attention_block.cuh>
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/device.cuh>
@@ -41,18 +42,6 @@ struct TreeAttentionPlan {
   std::size_t shared_bytes = 0;
 };
 
-/// The arguments of the kernel.
-template <class T>
-struct TreeAttentionTask {
-  TreeQueries<T> trees;
-  KeyValues<T> cache;
-  TreeAttentionOptions options;
-  T* out;                // [B, N, Hq, D]
-  AttentionParts parts;  // if there is more than one split
-  int row_tiles;
-  int stages;
-};
-
 /// Rows of a warp, and slots of a tile.
 constexpr int tree_attention_tile(int head_size) {
   return head_size > 128 ? 16 : 32;
@@ -66,52 +55,31 @@ constexpr std::size_t tree_attention_bytes(int head_size, int warps, int stages)
 /// A block multiplies some of a KV head's rows, `node * G + query head`, with one split of the
 /// slots. Tiles of keys and values pass through a ring in shared memory, one barrier per tile.
 template <class T, int head_size>
-__global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task) {
-  using Tile                        = AttentionTile<head_size>;
-  const TreeQueries<T>& trees       = task.trees;
-  const TreeAttentionOptions& heads = task.options;
+__global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task, int stages) {
+  using Tile     = AttentionTile<head_size>;
   const int lane = lane_index(), warp = warp_index(), g = lane / 4, t = lane % 4;
 
-  // Blocks that read the same slots are neighbours.
-  int block          = static_cast<int>(blockIdx.x);
-  const int row_tile = block % task.row_tiles;
-  block /= task.row_tiles;
-  const int split = block % task.parts.splits;
-  block /= task.parts.splits;
-  const int head = block % heads.key_heads, sequence = block / heads.key_heads;
+  const AttentionBlock<T> block(task);
+  const int block_rows = static_cast<int>(blockDim.x) / warp_size * Tile::rows;
+  const int first_row  = block.row_tile * block_rows;
 
-  const int group       = heads.query_heads / heads.key_heads;
-  const int rows        = trees.nodes * group;
-  const int block_rows  = static_cast<int>(blockDim.x) / warp_size * Tile::rows;
-  const int first_row   = row_tile * block_rows;
-  const auto output_row = [&](int row) {
-    return (static_cast<std::int64_t>(sequence) * trees.nodes + row / group) * heads.query_heads +
-           head * group + row % group;
-  };
-  const std::uint64_t* const ancestors =
-      trees.ancestors + static_cast<std::int64_t>(sequence) * trees.nodes;
-  const auto ancestors_of = [&](int row) {
-    return row < rows ? ancestors[row / group] : std::uint64_t{0};
-  };
-
-  const int length = trees.lengths[sequence];
-  const int tiles  = static_cast<int>(divide_up(length + trees.nodes, Tile::slots));
-  const int each   = static_cast<int>(divide_up(tiles, task.parts.splits));
-  const int begin  = each * split < tiles ? each * split : tiles;
-  const int end    = begin + each < tiles ? begin + each : tiles;
+  const int tiles = static_cast<int>(divide_up(block.slots(), Tile::slots));
+  const int each  = static_cast<int>(divide_up(tiles, task.parts.splits));
+  const int begin = each * block.split < tiles ? each * block.split : tiles;
+  const int end   = begin + each < tiles ? begin + each : tiles;
 
   constexpr int stage_size = 2 * Tile::slots * head_size;
-  T* const ring            = &shared<T>();  // [stages, keys and values, slots, D]
-  T* const queries         = ring + task.stages * stage_size;  // [block_rows, D]
+  T* const ring            = &shared<T>();                // [stages, keys and values, slots, D]
+  T* const queries         = ring + stages * stage_size;  // [block_rows, D]
 
   // A lane knows where the slot of its index begins, or -1 for padding, which is not read.
   const auto find_slot = [&](int tile) -> std::int64_t {
-    const int slot = tile * Tile::slots + lane, node = slot - length;
-    if (tile >= end || lane >= Tile::slots) return -1;
-    if (node >= 0 && (node >= trees.nodes || ancestors[node] == 0)) return -1;
-    return task.cache.offset(sequence, slot, head);
+    const int slot = tile * Tile::slots + lane;
+    if (tile >= end) return -1;
+    if (!block.is_read(slot, (tile + 1) * Tile::slots) || lane >= Tile::slots) return -1;
+    return task.cache.offset(block.sequence, slot, block.head);
   };
-  const auto after      = [&](int stage) { return stage + 1 == task.stages ? 0 : stage + 1; };
+  const auto after      = [&](int stage) { return stage + 1 == stages ? 0 : stage + 1; };
   int filled            = 0;  // the next stage to fill
   const auto start_tile = [&](int tile, std::int64_t slot_offset) {
     if (tile < end) {
@@ -133,48 +101,48 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
 
   if (begin < end) {
     // A lane knows where the row of its index begins, or -1 for padding, which is not read.
-    const int mine = first_row + warp * Tile::rows + lane;
-    const std::int64_t row_offset =
-        lane < Tile::rows && ancestors_of(mine) != 0 ? output_row(mine) * head_size : -1;
+    const int mine                = first_row + warp * Tile::rows + lane;
+    const std::int64_t row_offset = lane < Tile::rows && block.ancestors_of(mine) != 0
+                                        ? block.output_row(mine) * head_size
+                                        : -1;
     for (int i = lane; i < Tile::rows * Tile::packs; i += warp_size) {
       const int row = i / Tile::packs, pack = i % Tile::packs;
       const std::int64_t offset = __shfl_sync(whole_warp, row_offset, row);
       const std::int64_t from   = offset < 0 ? 0 : offset + 8 * pack;
-      copy_async(queries + Tile::place(warp * Tile::rows + row, pack), trees.queries + from,
+      copy_async(queries + Tile::place(warp * Tile::rows + row, pack), task.trees.queries + from,
                  offset >= 0);
     }
   }
-  for (int tile = begin; tile < begin + task.stages - 1; ++tile) {
+  for (int tile = begin; tile < begin + stages - 1; ++tile) {
     start_tile(tile, find_slot(tile));
   }
-  std::int64_t upcoming = find_slot(begin + task.stages - 1);
+  std::int64_t upcoming = find_slot(begin + stages - 1);
 
-  AttentionRows<T, head_size> state(heads.scale *
+  AttentionRows<T, head_size> state(task.options.scale *
                                     1.44269504F);  // log2(e): weights are powers of two
   for (int tile = begin; tile < end; ++tile) {
-    if (task.stages > 2) {
+    if (stages > 2) {
       wait_for_copies<1>();
     } else {
       wait_for_copies<0>();
     }
     __syncthreads();  // the tile has arrived, and no warp reads the previous one
-    start_tile(tile + task.stages - 1, upcoming);
-    upcoming = find_slot(tile + task.stages);
+    start_tile(tile + stages - 1, upcoming);
+    upcoming = find_slot(tile + stages);
 
     const T* const keys = ring + filled * stage_size;  // the next stage, and the oldest
     typename AttentionRows<T, head_size>::Scores scores = {};
     state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys);
-    if ((tile + 1) * Tile::slots > length) {
+    if ((tile + 1) * Tile::slots > block.length) {
       for (int b = 0; b < Tile::blocks; ++b) {
         for (int half = 0; half < 2; ++half) {
-          const std::uint64_t allowed =
-              ancestors_of(first_row + warp * Tile::rows + 16 * b + 8 * half + g);
+          const int row = first_row + warp * Tile::rows + 16 * b + 8 * half + g;
+          const auto allowed =
+              static_cast<std::uint32_t>(block.seen_from(row, tile * Tile::slots) >> 2 * t);
           for (int n = 0; n < Tile::slots / 8; ++n) {
             for (int i = 0; i < 2; ++i) {
-              const int node = tile * Tile::slots + 8 * n + 2 * t + i - length;
-              if (node >= 0 && (node >= trees.nodes || (allowed >> node & 1) == 0)) {
-                scores[b][n][2 * half + i] = -INFINITY;
-              }
+              float& score = scores[b][n][2 * half + i];
+              score        = (allowed >> (8 * n + i) & 1) != 0 ? score : -INFINITY;
             }
           }
         }
@@ -188,13 +156,13 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   const auto finish = [&](int b, int half) {
     state.sum_weights(b, half);
     const int row = first_row + warp * Tile::rows + 16 * b + 8 * half + g;
-    if (row >= rows) return;
-    const bool is_node    = ancestors_of(row) != 0;
-    const std::int64_t at = output_row(row);
+    if (row >= block.rows()) return;
+    const bool is_node    = block.ancestors_of(row) != 0;
+    const std::int64_t at = block.output_row(row);
     if (task.parts.splits == 1) {
       state.write(b, half, is_node, task.out + at * head_size);
     } else {
-      const std::int64_t part = at * task.parts.splits + split;
+      const std::int64_t part = at * task.parts.splits + block.split;
       state.write_part(b, half, is_node, task.parts.outputs + part * head_size,
                        task.parts.log_sums + part);
     }
@@ -209,7 +177,9 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
 
 /// Rows are spread over as few blocks as possible, because each reads all slots. Slots are split
 /// such that the last block ends as early as possible.
-inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_length,
+///
+/// \param slots  of the prefix and the tree
+inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, std::int64_t slots,
                                              const TreeAttentionOptions& options,
                                              const TreeAttentionPolicy& policy = {}) {
   const DeviceTraits device = device_traits();
@@ -234,7 +204,7 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_l
   const int resident         = by_shared < by_warps ? by_shared : by_warps;
   const std::int64_t places  = std::int64_t{device.multiprocessors} * (resident > 1 ? resident : 1);
   const std::int64_t unsplit = std::int64_t{sequences} * options.key_heads * plan.row_tiles;
-  const std::int64_t tiles   = divide_up(std::int64_t{max_length} + nodes, tile);
+  const std::int64_t tiles   = divide_up(slots, tile);
   const std::int64_t max_useful = places / unsplit + 1 < tiles ? places / unsplit + 1 : tiles;
   std::int64_t minimum          = divide_up(unsplit, places) * tiles;
   for (std::int64_t splits = 2; splits <= max_useful; ++splits) {
@@ -247,7 +217,7 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_l
   return plan;
 }
 
-inline void require_tree_attention(int sequences, int nodes, int max_length,
+inline void require_tree_attention(int sequences, int nodes, int slots, int max_length,
                                    const TreeAttentionOptions& options) {
   const auto require = [](bool met, const char* argument, int value, const std::string& what) {
     const std::string place = std::string("tree_attention: ") + argument;
@@ -260,7 +230,8 @@ inline void require_tree_attention(int sequences, int nodes, int max_length,
   require(options.query_heads > 0 && options.query_heads % options.key_heads == 0, "query_heads",
           options.query_heads,
           "must be a positive multiple of key_heads " + std::to_string(options.key_heads));
-  require(nodes >= 0 && nodes <= 64, "nodes", nodes, "must be from 0 to 64");
+  require(nodes >= 0 && nodes <= max_nodes, "nodes", nodes, "must be from 0 to 64");
+  require(slots >= 0 && slots <= max_nodes, "slots", slots, "must be from 0 to 64");
   require(sequences >= 0, "sequences", sequences, "must be 0 or more");
   require(max_length >= 0, "max_length", max_length, "must be 0 or more");
 }
@@ -280,7 +251,7 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 /// \par Errors      as `tree_attention`
 [[nodiscard]] inline std::size_t tree_attention_workspace_bytes(
     int sequences, int nodes, int max_length, const TreeAttentionOptions& options) {
-  detail::require_tree_attention(sequences, nodes, max_length, options);
+  detail::require_tree_attention(sequences, nodes, nodes, max_length, options);
   if (sequences == 0 || nodes == 0) return 0;
   // Rows are split only if their blocks leave multiprocessors free, into at most one part more than
   // would fill all. So there are at most twice as many parts as rows that all can hold.
@@ -288,7 +259,7 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
   const int tile            = detail::tree_attention_tile(options.head_size);
   const std::int64_t held =
       std::int64_t{device_traits().multiprocessors} * TreeAttentionPolicy{}.max_warps * tile;
-  const std::int64_t tiles  = divide_up(std::int64_t{max_length} + nodes, tile);
+  const std::int64_t tiles  = divide_up(std::int64_t{max_length} + max_nodes, tile);
   const std::int64_t filled = (rows.rows < held ? rows.rows : held) + held;
   const std::int64_t finest = rows.rows * tiles;
   AttentionParts parts      = rows;
@@ -299,17 +270,17 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 }
 
 /// Softmax attention of each node of a tree to the slots 0, ..., L - 1 of its sequence, and to slot
-/// L + j if bit j of its ancestors is set. Padding gets zeros.
+/// L + j if bit j of its ancestors is set, j < S. Padding gets zeros.
 ///
 /// The query heads of a KV head are rows of one product, so its keys and values are read once for
 /// up to 256 rows (128 for head size 256; fewer if a block has less than 96 KB of shared memory).
 /// Long prefixes are split among blocks; a split that the actual length leaves empty adds nothing.
-/// Slots past the tree and those of padding are not read. Results depend only on the inputs and on
+/// Slots after the prefix that no node sees are not read. Results depend only on the inputs and on
 /// the number of splits, which follows from the arguments. Below compute capability 8.0 it is
 /// correct but slow. Code for 9.0a multiplies heads of 64 and 128 by warpgroups, 128 rows at once.
 ///
 /// \par Shapes      queries [B, N, Hq, D], slots as `cache` has them -> out [B, N, Hq, D]
-/// \par Complexity  reads 4 (L + N) Hkv D bytes per sequence, 4 N Hq (L + N) D operations; one
+/// \par Complexity  reads 4 (L + S) Hkv D bytes per sequence, 4 N Hq (L + S) D operations; one
 ///                  launch, two if split
 /// \par Threads     does not wait for the device; may be captured into a graph, which then follows
 ///                  the lengths and ancestors in device memory; one workspace per call in flight
@@ -319,7 +290,8 @@ template <HalfNumber T>
 void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
                     const TreeAttentionOptions& options, T* out /* [B, N, Hq, D] */,
                     const Workspace& workspace, cudaStream_t stream) {
-  detail::require_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);
+  detail::require_tree_attention(trees.sequences, trees.nodes, trees.slots, trees.max_length,
+                                 options);
   if (trees.sequences == 0 || trees.nodes == 0) return;
   const auto require = [](bool met, const char* argument, const char* what) {
     const std::string place = std::string("tree_attention: ") + argument;
@@ -336,40 +308,39 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
   require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
           "must be 1 or more where there are pages, as must max_pages");
 
+  const std::int64_t slots = std::int64_t{trees.max_length} + trees.with_slots().slots;
   if (detail::can_attend_by_warpgroups<T>(options.head_size)) {
     const detail::WarpgroupAttentionPlan plan =
-        detail::plan_warpgroup_attention(trees.sequences, trees.nodes, trees.max_length, options);
+        detail::plan_warpgroup_attention(trees.sequences, trees.nodes, slots, options);
     detail::launch_warpgroup_attention(trees, cache, options, plan, out, workspace, stream);
     return;
   }
   const detail::TreeAttentionPlan plan =
-      detail::plan_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);
+      detail::plan_tree_attention(trees.sequences, trees.nodes, slots, options);
   detail::TreeAttentionTask<T> task{
-      .trees     = trees,
+      .trees     = trees.with_slots(),
       .cache     = cache,
       .options   = options,
       .out       = out,
       .parts     = detail::make_parts(trees.sequences, trees.nodes, options, plan.splits),
-      .row_tiles = plan.row_tiles,
-      .stages    = plan.stages};
+      .row_tiles = plan.row_tiles};
   task.parts.place(workspace, "tree_attention");
-  const LaunchShape shape{
-      .grid         = static_cast<unsigned>(std::int64_t{trees.sequences} * options.key_heads *
-                                    plan.splits * plan.row_tiles),
-      .block        = static_cast<unsigned>(plan.warps * warp_size),
-      .shared_bytes = plan.shared_bytes};
+  const LaunchShape shape{.grid  = grid_size(std::int64_t{trees.sequences} * options.key_heads *
+                                             plan.splits * plan.row_tiles),
+                          .block = static_cast<unsigned>(plan.warps * warp_size),
+                          .shared_bytes = plan.shared_bytes};
   switch (options.head_size) {
     case 64:
-      launch(detail::attend_tree<T, 64>, shape, stream, task);
+      launch(detail::attend_tree<T, 64>, shape, stream, task, plan.stages);
       break;
     case 96:
-      launch(detail::attend_tree<T, 96>, shape, stream, task);
+      launch(detail::attend_tree<T, 96>, shape, stream, task, plan.stages);
       break;
     case 128:
-      launch(detail::attend_tree<T, 128>, shape, stream, task);
+      launch(detail::attend_tree<T, 128>, shape, stream, task, plan.stages);
       break;
     default:
-      launch(detail::attend_tree<T, 256>, shape, stream, task);
+      launch(detail::attend_tree<T, 256>, shape, stream, task, plan.stages);
       break;
   }
   if (plan.splits > 1) merge_attention(task.parts, out, stream);

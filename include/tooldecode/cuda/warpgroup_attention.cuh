@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/attention_block.cuh>
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/device.cuh>
@@ -52,55 +53,23 @@ struct WarpgroupAttentionPlan {
   int splits    = 1;  ///< of the slots
 };
 
-/// The arguments of the kernel.
-template <class T>
-struct WarpgroupAttentionTask {
-  TreeQueries<T> trees;
-  KeyValues<T> cache;
-  TreeAttentionOptions options;
-  T* out;                // [B, N, Hq, D]
-  AttentionParts parts;  // if there is more than one
-  int row_tiles;
-};
-
 template <class T, int head_size>
-__device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& task) {
-  using Shape                       = WarpgroupAttentionShape;
-  using Tile                        = WarpgroupTile<Shape::slots>;
-  using Rows                        = AttentionRows<T, head_size, WarpgroupAttentionTile>;
-  constexpr int packs               = head_size / 8;
-  constexpr int slots_at_once       = warp_size / packs;  // that a warp copies
-  constexpr int slots_of_warp       = Shape::slots / (Shape::threads / warp_size);
-  const TreeQueries<T>& trees       = task.trees;
-  const TreeAttentionOptions& heads = task.options;
+__device__ inline void attend_by_warpgroups(const TreeAttentionTask<T>& task) {
+  using Shape                 = WarpgroupAttentionShape;
+  using Tile                  = WarpgroupTile<Shape::slots>;
+  using Rows                  = AttentionRows<T, head_size, WarpgroupAttentionTile>;
+  constexpr int packs         = head_size / 8;
+  constexpr int slots_at_once = warp_size / packs;  // that a warp copies
+  constexpr int slots_of_warp = Shape::slots / (Shape::threads / warp_size);
   const int lane = lane_index(), warp = warp_index(), g = lane / 4, t = lane % 4;
 
-  // Blocks that read the same slots are neighbours.
-  int block          = static_cast<int>(blockIdx.x);
-  const int row_tile = block % task.row_tiles;
-  block /= task.row_tiles;
-  const int split = block % task.parts.splits;
-  block /= task.parts.splits;
-  const int head = block % heads.key_heads, sequence = block / heads.key_heads;
+  const AttentionBlock<T> block(task);
+  const int first_row = block.row_tile * Shape::rows;
+  const auto row_of   = [&](int half) { return first_row + 16 * warp + 8 * half + g; };
 
-  const int group       = heads.query_heads / heads.key_heads;
-  const int rows        = trees.nodes * group;
-  const int first_row   = row_tile * Shape::rows;
-  const auto output_row = [&](int row) {
-    return (static_cast<std::int64_t>(sequence) * trees.nodes + row / group) * heads.query_heads +
-           head * group + row % group;
-  };
-  const std::uint64_t* const ancestors =
-      trees.ancestors + static_cast<std::int64_t>(sequence) * trees.nodes;
-  const auto ancestors_of = [&](int row) {
-    return row < rows ? ancestors[row / group] : std::uint64_t{0};
-  };
-  const auto row_of = [&](int half) { return first_row + 16 * warp + 8 * half + g; };
-
-  const int length = trees.lengths[sequence];
-  const auto tiles = divide_up(length + trees.nodes, Shape::slots);
-  const int begin  = static_cast<int>(tiles * split / task.parts.splits);
-  const int end    = static_cast<int>(tiles * (split + 1) / task.parts.splits);
+  const auto tiles = divide_up(block.slots(), Shape::slots);
+  const int begin  = static_cast<int>(tiles * block.split / task.parts.splits);
+  const int end    = static_cast<int>(tiles * (block.split + 1) / task.parts.splits);
 
   constexpr int matrix_size = Shape::slots * head_size;
   T* ring                   = &shared<T>();  // [stages, keys and values, slots, D]
@@ -113,14 +82,13 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
   };
   const auto find_slot = [&](int tile) -> Place {
     const int slot = tile * Shape::slots + slots_of_warp * warp + lane % slots_of_warp;
-    const int node = slot - length;
-    if (tile >= end) return {-1, 0};
-    if (node >= 0 && (node >= trees.nodes || ancestors[node] == 0)) return {-1, 0};
-    if (task.cache.pages == nullptr) return {sequence, slot};
+    if (tile >= end || !block.is_read(slot, (tile + 1) * Shape::slots)) return {-1, 0};
+    if (task.cache.pages == nullptr) return {block.sequence, slot};
     const auto size     = static_cast<unsigned>(task.cache.page_size);
     const unsigned page = static_cast<unsigned>(slot) / size;
-    return {task.cache.pages[static_cast<std::int64_t>(sequence) * task.cache.max_pages + page],
-            static_cast<int>(static_cast<unsigned>(slot) - page * size)};
+    return {
+        task.cache.pages[static_cast<std::int64_t>(block.sequence) * task.cache.max_pages + page],
+        static_cast<int>(static_cast<unsigned>(slot) - page * size)};
   };
   // A thread copies one pack of every slots_at_once-th slot; its columns differ by XOR. All in bytes.
   const int pack          = lane % packs;
@@ -133,11 +101,11 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
   int filled              = 0;  // the next stage to fill
   const auto start_tile   = [&](int tile, const Place& mine) {
     if (tile < end) {
-      const unsigned are_there = __ballot_sync(whole_warp, mine.page >= 0) >> first_slot;
-      const std::int64_t offset =
-          mine.page < 0 ? 0
-                          : 2 * (mine.page * task.cache.page_stride +
-                               mine.slot * task.cache.slot_stride + head * task.cache.head_stride);
+      const unsigned are_there  = __ballot_sync(whole_warp, mine.page >= 0) >> first_slot;
+      const std::int64_t offset = mine.page < 0 ? 0
+                                                  : 2 * (mine.page * task.cache.page_stride +
+                                                       mine.slot * task.cache.slot_stride +
+                                                       block.head * task.cache.head_stride);
       auto* const to =
           reinterpret_cast<unsigned char*>(ring + filled * 2 * matrix_size) + first_place;
       for (int turn = 0; turn < slots_of_warp / slots_at_once; ++turn) {
@@ -154,9 +122,9 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
   };
   std::uint32_t queries[head_size / 16][4];  // in the layout of multiply_add
   for (int half = 0; half < 2; ++half) {
-    const bool is_there    = row_of(half) < rows;
+    const bool is_there    = row_of(half) < block.rows();
     const auto* const from = reinterpret_cast<const std::uint32_t*>(
-        trees.queries + (is_there ? output_row(row_of(half)) * head_size : 0));
+        task.trees.queries + (is_there ? block.output_row(row_of(half)) * head_size : 0));
     for (int k = 0; k < head_size / 16; ++k) {
       queries[k][half]     = is_there ? from[8 * k + t] : 0;
       queries[k][2 + half] = is_there ? from[8 * k + 4 + t] : 0;
@@ -167,7 +135,7 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
   }
   Place upcoming = find_slot(begin + Shape::stages - 2);
 
-  Rows state(heads.scale * 1.44269504F);  // log2(e): weights are powers of two
+  Rows state(task.options.scale * 1.44269504F);  // log2(e): weights are powers of two
   std::uint32_t weights[Shape::slots / 16][4];
   int stage                = 0;
   const auto multiply_keys = [&](typename Rows::Scores& scores, int at) {
@@ -188,15 +156,9 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
     multiply_keys(next, after(stage));
 
     state.scale_by_sign(scores);
-    if ((tile + 1) * Shape::slots > length) {
-      const int before =
-          length - tile * Shape::slots;  // slots of the tile that are before the tree
+    if ((tile + 1) * Shape::slots > block.length) {
       for (int half = 0; half < 2; ++half) {
-        std::uint64_t allowed = ancestors_of(row_of(half));
-        if (trees.nodes < 64) allowed &= (std::uint64_t{1} << trees.nodes) - 1;
-        allowed = before > 0 ? allowed << before | ((std::uint64_t{1} << before) - 1)
-                             : allowed >> -before;  // bit i: slot i of the tile
-        allowed >>= 2 * t;
+        const std::uint64_t allowed = block.seen_from(row_of(half), tile * Shape::slots) >> 2 * t;
         for (int n = 0; n < Shape::slots / 8; ++n) {
           for (int i = 0; i < 2; ++i) {
             float& score = scores[0][n][2 * half + i];
@@ -243,13 +205,13 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
 
   for (int half = 0; half < 2; ++half) {
     const int row = row_of(half);
-    if (row >= rows) continue;
-    const bool is_node    = ancestors_of(row) != 0;
-    const std::int64_t at = output_row(row);
+    if (row >= block.rows()) continue;
+    const bool is_node    = block.ancestors_of(row) != 0;
+    const std::int64_t at = block.output_row(row);
     if (task.parts.splits == 1) {
       state.write(0, half, is_node, task.out + at * head_size);
     } else {
-      const std::int64_t to = at * task.parts.splits + split;
+      const std::int64_t to = at * task.parts.splits + block.split;
       state.write_part(0, half, is_node, task.parts.outputs + to * head_size,
                        task.parts.log_sums + to);
     }
@@ -259,19 +221,19 @@ __device__ inline void attend_by_warpgroups(const WarpgroupAttentionTask<T>& tas
 template <class T, int head_size>
 __global__ void __launch_bounds__(code_has_warpgroups ? WarpgroupAttentionShape::threads
                                                       : warp_size,
-                                  1) attend_tree_by_warpgroups(WarpgroupAttentionTask<T> task) {
+                                  1) attend_tree_by_warpgroups(TreeAttentionTask<T> task) {
   if constexpr (code_has_warpgroups) attend_by_warpgroups<T, head_size>(task);
 }
 
-/// Slots are split such that the last block ends as early as possible.
-inline WarpgroupAttentionPlan plan_warpgroup_attention(int sequences, int nodes, int max_length,
+/// Slots, of the prefix and the tree, are split such that the last block ends as early as possible.
+inline WarpgroupAttentionPlan plan_warpgroup_attention(int sequences, int nodes, std::int64_t slots,
                                                        const TreeAttentionOptions& options) {
   using Shape = WarpgroupAttentionShape;
   // In tiles: a split's start and its results; the launch that merges them.
   constexpr int tiles_per_split = 4, tiles_per_merge = 6;
   const std::int64_t places = device_traits().multiprocessors;
   const std::int64_t group  = options.query_heads / options.key_heads;
-  const std::int64_t tiles  = divide_up(std::int64_t{max_length} + nodes, Shape::slots);
+  const std::int64_t tiles  = divide_up(slots, Shape::slots);
   WarpgroupAttentionPlan plan{.row_tiles = static_cast<int>(divide_up(nodes * group, Shape::rows))};
   const std::int64_t unsplit = std::int64_t{sequences} * options.key_heads * plan.row_tiles;
   // More splits do not end sooner, and the workspace is measured for these.
@@ -301,8 +263,8 @@ void launch_warpgroup_attention(const TreeQueries<T>& trees, const KeyValues<T>&
                                 const TreeAttentionOptions& options,
                                 const WarpgroupAttentionPlan& plan, T* out,
                                 const Workspace& workspace, cudaStream_t stream) {
-  WarpgroupAttentionTask<T> task{
-      .trees     = trees,
+  TreeAttentionTask<T> task{
+      .trees     = trees.with_slots(),
       .cache     = cache,
       .options   = options,
       .out       = out,
@@ -311,11 +273,10 @@ void launch_warpgroup_attention(const TreeQueries<T>& trees, const KeyValues<T>&
                     .head_size = options.head_size},
       .row_tiles = plan.row_tiles};
   task.parts.place(workspace, "tree_attention");
-  const LaunchShape shape{
-      .grid         = static_cast<unsigned>(std::int64_t{trees.sequences} * options.key_heads *
-                                    plan.splits * plan.row_tiles),
-      .block        = WarpgroupAttentionShape::threads,
-      .shared_bytes = WarpgroupAttentionShape::shared_bytes(options.head_size)};
+  const LaunchShape shape{.grid  = grid_size(std::int64_t{trees.sequences} * options.key_heads *
+                                             plan.splits * plan.row_tiles),
+                          .block = WarpgroupAttentionShape::threads,
+                          .shared_bytes = WarpgroupAttentionShape::shared_bytes(options.head_size)};
   launch(options.head_size == 64 ? attend_tree_by_warpgroups<T, 64>
                                  : attend_tree_by_warpgroups<T, 128>,
          shape, stream, task);

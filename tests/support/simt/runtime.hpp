@@ -22,6 +22,7 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration     = 9,
   cudaErrorNoDevice                 = 100,
   cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorInvalidClusterSize       = 912,
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
@@ -66,6 +67,9 @@ inline int code_capability    = 90;  ///< that kernels were compiled for; at mos
 /// What other host threads do just before a launch.
 inline std::function<void()> before_launch;
 inline int shared_limit_calls = 0;
+inline int active_clusters    = 1;  ///< that can run at once; 0: no cluster of several blocks can
+inline int allocated          = 0;  ///< blocks of device memory
+inline bool copies_fail       = false;  ///< copies and fills return an error
 
 /// A device with another amount of shared memory is another device.
 inline int device_number() {
@@ -132,6 +136,8 @@ inline const char* cudaGetErrorString(cudaError_t status) {
       return "no CUDA-capable device is detected";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
+    case cudaErrorInvalidClusterSize:
+      return "cluster misconfiguration";
   }
   return "unknown error";
 }
@@ -175,11 +181,13 @@ cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   __asan_poison_memory_region(static_cast<char*>(block) + bytes, (bytes + 255) / 256 * 256 - bytes);
 #endif
   simt::races.watch(block, bytes);
+  ++simt::allocated;
   *memory = static_cast<T*>(block);
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* memory) {
   simt::races.forget(memory);
+  if (memory != nullptr) --simt::allocated;
   std::free(memory);
   return cudaSuccess;
 }
@@ -195,6 +203,7 @@ inline cudaError_t cudaFreeHost(void* memory) {
 }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                                    cudaStream_t stream) {
+  if (simt::copies_fail) return cudaErrorInvalidValue;
   return simt::enqueue(stream, [=] { std::memmove(to, from, bytes); });
 }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
@@ -202,6 +211,7 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cud
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 inline cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream) {
+  if (simt::copies_fail) return cudaErrorInvalidValue;
   return simt::enqueue(stream, [=] { std::memset(memory, byte, bytes); });
 }
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
@@ -271,6 +281,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)
                      std::min(simt::code_capability, simt::compute_capability) == 90 ? 1024 : 32};
   return cudaSuccess;
 }
+template <class... P>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(P...),
+                                           const cudaLaunchConfig_t* launch) {
+  if (simt::compute_capability < 90) return cudaErrorInvalidConfiguration;
+  const std::size_t limit = simt::shared_limit_of(reinterpret_cast<const void*>(kernel));
+  *clusters               = launch->dynamicSmemBytes > limit ? 0 : simt::active_clusters;
+  return cudaSuccess;
+}
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(P...),
                                A&&... arguments) {
@@ -291,6 +309,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(
     }
     const uint3 blocks = launch->attrs[i].val.clusterDim;
     cluster            = blocks.x;
+    if (cluster > 1 && simt::active_clusters == 0) return cudaErrorInvalidClusterSize;
     if (simt::compute_capability < 90 || cluster == 0 || cluster > simt::max_cluster_blocks ||
         grid.x % cluster != 0 || blocks.y != 1 || blocks.z != 1) {
       return cudaErrorInvalidConfiguration;
