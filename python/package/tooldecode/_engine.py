@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from . import Constraint, Error, State, Vocabulary, choice, ebnf, json_schema, lark, regex, structural_tag
+from ._tools import ToolRequest
 
 __all__ = ["Answer", "array_of", "build", "vocabulary_of"]
 
@@ -41,6 +42,8 @@ def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory
 
 
 def _grammar(vocabulary: Vocabulary, text: str) -> Constraint:
+    if ToolRequest.is_text(text):  # of a tool parser of this package
+        return ToolRequest.of_text(text).constraint(vocabulary)
     # vLLM distinguishes the two languages in the same way.
     return ebnf(vocabulary, text) if "::=" in text else lark(vocabulary, text)
 

@@ -22,8 +22,9 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from . import Constraint, ThreadPool
+from . import Constraint, ThreadPool, formats
 from ._engine import Answer, array_of, build, vocabulary_of
+from ._tools import ToolRequest
 
 if TYPE_CHECKING:
     import torch
@@ -169,6 +170,22 @@ def _accept_name() -> None:
     rebuild_dataclass(VllmConfig, force=True)
 
 
+_warned: list[str] = []
+
+
+def _without_backend(params: Any, tools: ToolRequest) -> None:
+    """Takes the tool parser's constraint out of a request where the engine has another backend."""
+    from vllm.exceptions import VLLMValidationError
+
+    if tools.choice != "auto" or tools.text_schema:
+        raise VLLMValidationError("tool_choice that requires a call, and tools beside a response_format, need "
+                                  f"--structured-outputs-config.backend {NAME} with this tool parser", parameter="tool_choice")
+    if not _warned:
+        _warned.append(NAME)
+        logger.warning("Strict tools are read and not enforced: that needs --structured-outputs-config.backend %s", NAME)
+    params.structured_outputs = None
+
+
 def _hook_requests() -> None:
     """Makes a front end assign the backend to its requests, after the checks that vLLM makes for every backend."""
     from vllm.exceptions import VLLMValidationError
@@ -178,6 +195,8 @@ def _hook_requests() -> None:
     def validate(before, self, model_config, structured_outputs_config, tokenizer):
         asked = self.structured_outputs
         if structured_outputs_config is None or asked is None or structured_outputs_config.backend != NAME:
+            if asked is not None and ToolRequest.is_text(asked.grammar):
+                _without_backend(self, ToolRequest.of_text(asked.grammar))
             return before(self, model_config, structured_outputs_config, tokenizer)
 
         def refuse(why: str):
@@ -226,6 +245,15 @@ def _hook_engine() -> None:
         return backend, get_structured_output_key(structured_outputs), backend.allocate_token_bitmask(1)
 
 
+def _register_tool_parsers() -> None:
+    """`tooldecode`, and one for each format; imported when a server asks for it."""
+    from vllm.tool_parsers import ToolParserManager
+
+    ToolParserManager.register_lazy_module(NAME, "tooldecode.vllm_parser", "ToolDecodeToolParser")
+    for name in formats():
+        ToolParserManager.register_lazy_module(f"{NAME}-{name}", "tooldecode.vllm_parser", f"{NAME}-{name}")
+
+
 def register() -> None:
     """Registers the backend with vLLM in this process; further calls have no effect.
 
@@ -240,3 +268,4 @@ def register() -> None:
     _accept_name()
     _hook_requests()
     _hook_engine()
+    _register_tool_parsers()
