@@ -87,6 +87,26 @@ def test_reads_what_the_format_writes(name, documents, tools):
         assert [(one.name, json.loads(one.arguments)) for one in whole] == expected and content.strip() == before.strip()
 
 
+@pytest.mark.parametrize("name", td.formats())
+@pytest.mark.parametrize("is_constrained", [True, False])
+def test_arguments_are_streamed(name, is_constrained, documents, vocabulary):
+    """Token by token: the first argument comes in the step of its first token, and a string before it is complete."""
+    request = ToolRequest(documents, name)
+    text = request.reader().write([("get_weather", {"city": "Sevilla del Sur", "days": 2})])
+    pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
+    reader, given, begun, spoken = AnswerReader(request, is_constrained), "", 0, 0
+    for i, piece in enumerate(pieces):
+        so_far = "".join(pieces[: i + 1])
+        arguments = [event for event in reader.push(piece) if event.kind == "arguments"]
+        given += "".join(event.text for event in arguments)
+        if len(so_far) > text.index("Sevilla") and not begun:
+            assert given.replace(" ", "").startswith('{"city":'), (piece, given)
+            begun = i + 1
+        spoken += "Sev" in given and "Sur" not in given
+    assert begun and spoken >= 3
+    assert json.loads(given) == {"city": "Sevilla del Sur", "days": 2}
+
+
 @pytest.mark.parametrize("name", [name for name in td.formats() if name not in BY_PLACE])
 def test_free_calls(name, documents):
     """Where nothing constrains an answer, calls are read whatever their arguments are."""
