@@ -117,6 +117,21 @@ def test_free_calls(name, documents):
         assert [(one.name, json.loads(one.arguments)) for one in calls] == [("get_weather", arguments)] and not content
 
 
+@pytest.mark.parametrize("name", [name for name in td.formats() if name not in BY_PLACE])
+def test_free_calls_have_the_types_of_documents(name):
+    """A text that looks like a number is a string where the document has a string, however it says so."""
+    properties = {"a": {"enum": ["12", "b"]}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "c": {"$ref": "#/$defs/word"},
+                  "d": {"const": "true"}, "e": {"type": ["integer", "string"]}, "f": {"type": "array", "items": {"type": "string"}}}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties, "$defs": {"word": {"type": "string"}},
+                                          "additionalProperties": False}}]
+    request = ToolRequest(json.dumps(tools), name)
+    for arguments in ({"a": "12", "b": "7", "c": "null", "d": "true", "e": "34"}, {"b": None, "e": 34, "f": ["1"]}):
+        text = request.reader().write([("f", arguments)])
+        for is_constrained in (True, False):
+            _, calls = read_tool_answer(request, is_constrained, text)
+            assert [json.loads(one.arguments) for one in calls] == [arguments], text
+
+
 def test_what_is_no_call_is_text(documents):
     request = ToolRequest(documents, "hermes")
     good = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
@@ -196,3 +211,10 @@ def test_format_of_a_template():
     def fails(messages, tools):
         raise KeyError("tool_calls")
     assert format_of(fails) is None
+
+
+@pytest.mark.parametrize("name", td.formats())
+def test_openings(name, documents):
+    text = ToolRequest(documents, name).reader().write([("add", {"a": 1, "b": 2})])
+    assert any(opening in text for opening in td.openings(name)), (text, td.openings(name))
+    assert set(td.openings("hermes,json-fence")) >= set(td.openings("hermes"))

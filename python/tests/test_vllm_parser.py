@@ -9,6 +9,7 @@ vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 jsonschema = pytest.importorskip("jsonschema", reason="SKIPPED: jsonschema, which judges arguments, is not installed")
 
+from engine_scripts import PARAMETERS, tools_of  # noqa: E402
 from test_vllm import Engine, make_config  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest  # noqa: E402
@@ -23,22 +24,9 @@ from vllm.v1.request import Request  # noqa: E402
 import tooldecode as td  # noqa: E402
 from tooldecode._tools import ToolRequest  # noqa: E402
 
-PARAMETERS = {
-    "get_weather": {"type": "object", "additionalProperties": False, "required": ["city", "days"], "properties": {
-        "city": {"type": "string", "enum": ["Oslo", "Rome", "12 Elm St"]}, "days": {"type": "integer", "minimum": 1, "maximum": 14},
-        "exact": {"type": "boolean"}}},
-    "add": {"type": "object", "additionalProperties": False, "required": ["a"], "properties": {
-        "a": {"type": "integer", "minimum": 0, "maximum": 99}}},
-}
 HERMES = """{%- for turn in messages %}<|{{ turn.role }}|>{%- if turn.tool_calls %}{%- for call in turn.tool_calls %}<tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
 </tool_call>{%- endfor %}{%- else %}{{ turn.content }}{%- endif %}{%- endfor %}{%- if add_generation_prompt %}<|assistant|>{%- endif %}"""
-
-
-def tools_of(strict=None):
-    return [{"type": "function", "function": {"name": name, "description": "d", "parameters": parameters,
-                                              **({} if strict is None else {"strict": strict})}}
-            for name, parameters in PARAMETERS.items()]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,9 +92,9 @@ def test_names(tokenizer):
 
 def test_format_of_the_template(tokenizer, monkeypatch):
     monkeypatch.setattr(tokenizer, "chat_template", HERMES, raising=False)
-    from tooldecode import vllm_parser
+    from tooldecode import _tools
 
-    monkeypatch.setattr(vllm_parser, "_formats", {})
+    monkeypatch.setattr(_tools, "_formats", {})
     parser = parser_of("tooldecode", tokenizer)(tokenizer, chat().tools)
     assert parser.tool_parser._format == "auto:hermes"
     _, content, calls = parser.parse('```json\n{"name": "add", "arguments": {"a": 1}}\n```', chat(), enable_auto_tools=True)

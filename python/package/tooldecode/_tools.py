@@ -8,14 +8,16 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import CallStream, Error, StreamEvent, ToolCallFSM, Vocabulary, formats, tool_calls
 
-__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "find_format", "format_of", "read_tool_answer"]
+__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "read_tool_answer"]
 
 logger = logging.getLogger("tooldecode")
 
@@ -81,8 +83,10 @@ class ToolRequest:
         documents = []
         for tool in json.loads(self.tools):
             name, parameters = _of_document(tool)
+            properties = parameters.get("properties")
+            properties = properties if isinstance(properties, dict) else {}
             documents.append({"name": name, "parameters": {
-                "type": "object", "properties": {key: _only_type(value) for key, value in parameters.items()},
+                "type": "object", "properties": {key: _only_types(value, parameters) for key, value in properties.items()},
                 "additionalProperties": True}})
         return ToolRequest(json.dumps(documents), self.format, enforcement="drop", whitespace=16)
 
@@ -90,15 +94,44 @@ class ToolRequest:
 def _of_document(tool: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     function = tool.get("function", tool)
     parameters = function.get("parameters") or function.get("inputSchema") or function.get("input_schema") or {}
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    return function["name"], properties if isinstance(properties, dict) else {}
+    return function["name"], parameters if isinstance(parameters, dict) else {}
 
 
-def _only_type(schema: Any) -> dict[str, Any]:
-    named = schema.get("type") if isinstance(schema, dict) else None
-    types = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array", dict: "object"}
+
+
+def _types_of(schema: Any, root: dict[str, Any], depth: int = 0) -> set[str] | None:
+    """The types that a schema's values may have; None for any."""
+    if not isinstance(schema, dict) or depth > 16:
+        return None
+    named = schema.get("type")
+    known = {named} if isinstance(named, str) else set(named) if isinstance(named, list) else None
+    listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else None
+    rules = [] if listed is None else [{_TYPES[type(value)] for value in listed}]
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            parts = [_types_of(one, root, depth + 1) for one in schema[key]]
+            rules.append(None if None in parts else set().union(*parts))
+    if isinstance(schema.get("allOf"), list):
+        rules += [_types_of(one, root, depth + 1) for one in schema["allOf"]]
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: Any = root
+        for step in reference[2:].split("/"):
+            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        rules.append(_types_of(target, root, depth + 1))
+    for rule in rules:
+        if rule is not None:
+            known = rule if known is None else (known & rule) or known
+    if known is not None and schema.get("nullable") is True:
+        known = known | {"null"}
+    return known
+
+
+def _only_types(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+    types = _types_of(schema, root)
     # A text that is none of a number's is a string.
-    return {"type": sorted({*types, "string"})} if types else {}
+    return {} if types is None else {"type": sorted(types | {"string"})}
 
 
 class _Readers:
@@ -326,3 +359,39 @@ def format_of(render: Callable[[Sequence[dict[str, Any]], list[dict[str, Any]]],
                 # This family writes the same calls in other ways too.
                 return "auto:qwen-2.5" if name == "hermes" and "You are Qwen, created by Alibaba" in source else f"auto:{name}"
     return None
+
+
+_formats: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of the templates of tokenizers
+
+
+def format_for(tokenizer: Any, named: str = "") -> str:
+    """The format of a tool parser: the one that is named, else that of TOOLDECODE_FORMAT, else that of the tokenizer's chat
+    template. Error unknown_format, which says how to name one, if there is none of them."""
+    option = named or os.environ.get("TOOLDECODE_FORMAT", "")
+    if option:
+        return find_format(option)
+    known = _formats.get(tokenizer)
+    if known is None:
+        source = getattr(tokenizer, "chat_template", None)
+        source = source if isinstance(source, str) else json.dumps(source) if source else ""
+
+        def render(messages: Sequence[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
+            return tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=False)
+
+        known = format_of(render, source) if tokenizer is not None else None
+        if known is None:
+            raise Error("unknown_format", "chat_template", "the chat template writes calls in no known format; "
+                        "--tool-call-parser tooldecode-NAME or TOOLDECODE_FORMAT names one")
+        _formats[tokenizer] = known
+        logger.info("Tool calls are read in the format %s of the chat template", known)
+    return known
+
+
+def documents_of(tools: Sequence[Any]) -> list[dict[str, Any]]:
+    """The documents of an engine's tools."""
+    documents = []
+    for tool in tools:
+        function = getattr(tool, "function", tool)
+        fields = {name: getattr(function, name, None) for name in ("name", "description", "parameters", "strict")}
+        documents.append({"type": "function", "function": {name: value for name, value in fields.items() if value is not None}})
+    return documents

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,39 +30,11 @@ from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
 from . import Error
-from ._tools import AnswerReader, ToolRequest, find_format, format_of, read_tool_answer
+from ._tools import AnswerReader, ToolRequest, documents_of, format_for, read_tool_answer
 
 __all__ = ["ToolDecodeToolParser"]
 
 logger = logging.getLogger("vllm.tooldecode")
-
-_formats: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of the templates of tokenizers
-
-
-def _format_of_template(tokenizer: Any) -> str:
-    """Error unknown_format for a template that writes calls in no format, or none at all."""
-    known = _formats.get(tokenizer)
-    if known is None:
-        source = getattr(tokenizer, "chat_template", None)
-        source = source if isinstance(source, str) else json.dumps(source) if source else ""
-
-        def render(messages: Sequence[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
-            return tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=False)
-
-        known = format_of(render, source)
-        if known is None:
-            raise Error("unknown_format", "chat_template", "the chat template writes calls in no known format; "
-                        "--tool-call-parser tooldecode-NAME or TOOLDECODE_FORMAT names one")
-        _formats[tokenizer] = known
-        logger.info("Tool calls are read in the format %s of the chat template", known)
-    return known
-
-
-def _document(tool: Any) -> dict[str, Any]:
-    function = getattr(tool, "function", tool)
-    fields = {name: getattr(function, name, None) for name in ("name", "description", "parameters", "strict")}
-    return {"type": "function", "function": {name: value for name, value in fields.items() if value is not None}}
-
 
 def _choice_of(request: Any) -> tuple[str, str]:
     choice = request.tool_choice
@@ -84,13 +55,12 @@ class ToolDecodeToolParser(ToolParser):
 
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None) -> None:
         super().__init__(tokenizer, tools)
-        option = self.format or os.environ.get("TOOLDECODE_FORMAT", "")
-        self._format = find_format(option) if option else _format_of_template(tokenizer)
+        self._format = format_for(tokenizer, self.format)
         self._reader: AnswerReader | None = None
 
     def _tool_request(self, request: Any) -> ToolRequest:
         """What a request that was not constrained asks for."""
-        return ToolRequest(json.dumps([_document(tool) for tool in self.tools], ensure_ascii=False), self._format)
+        return ToolRequest(json.dumps(documents_of(self.tools), ensure_ascii=False), self._format)
 
     def _definition(self, request: Any) -> tuple[ToolRequest, bool]:
         """How the answer is read: by the constraint that the request carries, if it has one of this parser."""
@@ -106,7 +76,7 @@ class ToolDecodeToolParser(ToolParser):
         # Delimiters of many formats are special tokens.
         request.skip_special_tokens = False
         choice, name = _choice_of(request)
-        documents = [_document(tool) for tool in self.tools]
+        documents = documents_of(self.tools)
         is_strict = any(document["function"].get("strict") for document in documents)
         is_single = request.parallel_tool_calls is False
         if choice == "auto" and not (is_strict or is_single) and os.environ.get("TOOLDECODE_CONSTRAIN") != "always":
