@@ -22,7 +22,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from . import Constraint, ThreadPool, formats
+from . import Constraint, Error, ThreadPool, formats
 from ._engine import Answer, array_of, build, vocabulary_of
 from ._tools import ToolRequest
 
@@ -50,8 +50,9 @@ _KINDS = {
 class ToolDecodeGrammar(StructuredOutputGrammar):
     """The state of one request's answer."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, drafts: int = 0) -> None:
         self._answer = answer
+        self._drafts = drafts  # the longest draft, where the proposer of this package leaves forced text to the grammar
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advances by all tokens. If one is not allowed, the state does not change and the result is False. Tokens
@@ -65,6 +66,12 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
+        if self._drafts:
+            try:
+                return self._answer.draft(tokens, self._drafts)
+            except Error as error:
+                self._drafts = 0
+                logger.warning("Forced tokens are not drafted any more for a request: %s", error)
         return tokens[: self._answer.allowed(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
@@ -78,6 +85,18 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
 
     def reset(self) -> None:
         self._answer.reset()
+
+
+def _drafts_of(config: Any) -> int:
+    """The longest draft where the engine has this package's proposer and takes what a grammar makes of its drafts; else 0."""
+    speculation = getattr(config, "speculative_config", None)
+    if speculation is None or not str(getattr(speculation, "model", "")).startswith("tooldecode.vllm_proposer."):
+        return 0
+    # Otherwise places for drafts are scheduled before there are drafts.
+    if config.scheduler_config.async_scheduling or config.parallel_config.pipeline_parallel_size > 1:
+        logger.warning("Forced tokens are not drafted with asynchronous scheduling and pipeline parallelism")
+        return 0
+    return speculation.num_speculative_tokens or 0
 
 
 @dataclass
@@ -97,6 +116,7 @@ class ToolDecodeBackend(StructuredOutputBackend):
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
         self._known: collections.OrderedDict[tuple[str, str], Constraint] = collections.OrderedDict()
         self._lock = threading.Lock()  # several threads compile
+        self._drafts = _drafts_of(self.vllm_config)
 
     def _end_tokens(self) -> set[int]:
         # The same as SamplingParams.all_stop_token_ids of a request that adds none.
@@ -123,7 +143,7 @@ class ToolDecodeBackend(StructuredOutputBackend):
                 self._known[key] = constraint
                 if len(self._known) > _MOST_KNOWN:
                     self._known.popitem(last=False)
-        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids))
+        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids), self._drafts)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         import torch
