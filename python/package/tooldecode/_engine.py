@@ -93,6 +93,7 @@ class Answer:
                  "is_terminated", "state")
 
     most_kept = 1024
+    _most_forced = 4096
 
     def __init__(self, constraint: Constraint, vocabulary: Vocabulary, end_tokens: Collection[int] | None = None) -> None:
         usual = frozenset(vocabulary.end_tokens)
@@ -156,15 +157,23 @@ class Answer:
                 return i + 1
         return len(tokens)
 
-    def draft(self, tokens: Sequence[int], limit: int) -> list[int]:
+    def draft(self, tokens: Sequence[int], limit: int, known: dict[Any, list[int]]) -> list[int]:
         """A draft of at most `limit` tokens: the forced tokens of each state, and between them, as long as they are allowed,
-        the guessed `tokens`. A guess that differs from what is forced is dropped with what follows it."""
+        the guessed `tokens`. A guess that differs from what is forced is dropped with what follows it.
+
+        known: what was forced before, for requests of one constraint; bounded."""
         if self.is_terminated:
             return []
         state, guessed, drafted = self.state, list(tokens), []
-        before = self._vocabulary.decode(self._tokens[-64:])
+        written = self._tokens[-64:]
         while len(drafted) < limit:
-            more = self._constraint.forced_tokens(state, before)
+            # How the tokenizer goes on depends on what is written: on its end, as good as always, and it is a draft.
+            key = state, *written[-2:]
+            more = known.get(key)
+            if more is None:
+                if len(known) >= self._most_forced:
+                    known.clear()
+                more = known[key] = self._constraint.forced_tokens(state, self._vocabulary.decode(written))
             if more:
                 guessed = guessed[len(more):] if guessed[: len(more)] == more else []
             elif guessed:
@@ -177,9 +186,9 @@ class Answer:
                     return drafted
                 state = after
                 drafted.append(token)
+                written.append(token)
                 if token in self._ends:
                     return drafted
-            before += self._vocabulary.decode(more)
         return drafted
 
     def rollback(self, count: int) -> None:

@@ -50,8 +50,9 @@ _KINDS = {
 class ToolDecodeGrammar(StructuredOutputGrammar):
     """The state of one request's answer."""
 
-    def __init__(self, answer: Answer, drafts: int = 0) -> None:
+    def __init__(self, answer: Answer, drafts: int = 0, forced: dict[Any, list[int]] | None = None) -> None:
         self._answer = answer
+        self._forced = {} if forced is None else forced  # that requests of this constraint share
         self._drafts = drafts  # the longest draft, where the proposer of this package leaves forced text to the grammar
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
@@ -68,7 +69,7 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         if self._drafts:
             try:
-                return self._answer.draft(tokens, self._drafts)
+                return self._answer.draft(tokens, self._drafts, self._forced)
             except Error as error:
                 self._drafts = 0
                 logger.warning("Forced tokens are not drafted any more for a request: %s", error)
@@ -114,7 +115,7 @@ class ToolDecodeBackend(StructuredOutputBackend):
             raise ValueError(f"additional_config/{NAME}/{next(iter(options))}: unknown; "
                              "the options are whitespace, memory_bytes and prepare")
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
-        self._known: collections.OrderedDict[tuple[str, str], Constraint] = collections.OrderedDict()
+        self._known: collections.OrderedDict[tuple[str, str], tuple[Constraint, dict]] = collections.OrderedDict()
         self._lock = threading.Lock()  # several threads compile
         self._drafts = _drafts_of(self.vllm_config)
 
@@ -132,18 +133,19 @@ class ToolDecodeBackend(StructuredOutputBackend):
             grammar_spec = '{"type": "object"}'
         key = _KINDS[request_type], grammar_spec
         with self._lock:
-            constraint = self._known.get(key)
-            if constraint is not None:
+            known = self._known.get(key)
+            if known is not None:
                 self._known.move_to_end(key)
-        if constraint is None:
+        if known is None:
             constraint = build(self.vocabulary, *key, self._whitespace)
             if self._pool is not None:
                 constraint.prepare(pool=self._pool)
             with self._lock:
-                self._known[key] = constraint
+                known = self._known[key] = constraint, {}
                 if len(self._known) > _MOST_KNOWN:
                     self._known.popitem(last=False)
-        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids), self._drafts)
+        constraint, forced = known
+        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids), self._drafts, forced)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         import torch

@@ -1,4 +1,4 @@
-"""For vLLM 0.33: drafts of forced text and of a request's own history, without a draft model.
+"""For vLLM 0.33: drafts of fast-forward tokens and of a request's own history, without a draft model.
 
     vllm serve MODEL --structured-outputs-config.backend tooldecode \\
         --speculative-config '{"method": "custom_class", "model": "tooldecode.vllm_proposer.ToolDecodeProposer",
