@@ -155,6 +155,25 @@ def test_mask_stream_and_parser_agree(engine, tokenizer, name, choice):
     assert calls_made >= 3
 
 
+@pytest.mark.parametrize("name", td.formats())
+@pytest.mark.parametrize("strict", [None, True])
+def test_first_argument_comes_at_once(tokenizer, name, strict):
+    """In the step of the first argument's first token, by vLLM's own way from tokens to deltas."""
+    parser_class = parser_of(f"tooldecode-{name}", tokenizer)
+    request = chat(tools=tools_of(strict))
+    request = parser_class(tokenizer, request.tools).adjust_request(request)
+    arguments = {"city": "Oslo", "days": 3}
+    text = ToolRequest(json.dumps(tools_of()), name).reader().write([("get_weather", arguments)])
+    tokens = tokenizer.encode(text, add_special_tokens=False)
+    assert tokenizer.decode(tokens, skip_special_tokens=False) == text
+    first = next(i for i in range(len(tokens))
+                 if len(tokenizer.decode(tokens[: i + 1], skip_special_tokens=False)) > text.index("Oslo"))
+    steps = stream(parser_class(tokenizer, request.tools), tokenizer, tokens, request)
+    given = ["".join(delta.function.arguments or "" for delta in step.tool_calls) if step else "" for step in steps]
+    assert "".join(given[: first + 1]).replace(" ", "").startswith('{"city":'), given
+    assert json.loads("".join(given)) == arguments
+
+
 def test_what_is_constrained(tokenizer, monkeypatch):
     parser_class = parser_of("tooldecode-hermes", tokenizer)
 
