@@ -82,7 +82,8 @@ class Replay:
         self.manager = StructuredOutputManager(self.config)
         self.proposer = create_custom_proposer(self.config)
         self.tokenizer, self.count = self.manager.tokenizer, count
-        self.propose_us, self.judge_us = [], []
+        # "again": both, for a request whose constraint another request has been through.
+        self.propose_us, self.judge_us, self.again_us = [], [], []
 
     def request(self, name, prompt, grammar):
         from vllm.sampling_params import SamplingParams, StructuredOutputsParams
@@ -110,6 +111,8 @@ class Replay:
         grammar._drafts = self.count if kind != "history" else 0
         begin = time.perf_counter_ns()
         drafts = self.manager.validate_tokens(request, drafts)
+        if kind == "again":
+            self.again_us.append((time.perf_counter_ns() - begin) / 1e3)
         if kind == "both":
             self.judge_us.append((time.perf_counter_ns() - begin) / 1e3)
         assert len(drafts) <= self.count
@@ -158,9 +161,13 @@ def measure(options):
             prompt = tokenizer.encode(SYSTEM.format(tools="\n".join(map(json.dumps, tools)), question=question))
             script = tokenizer.encode(text, add_special_tokens=False) + [tokenizer.eos_token_id]
             try:
-                for kind in KINDS:
+                for kind in (*KINDS, "again"):
                     request = replay.request("r", prompt, asked.text())
+                    if kind == "both":
+                        request.structured_output_request.grammar._forced.clear()
                     found = replay.steps(kind, request, prompt, script)
+                    if kind == "again":
+                        continue
                     row = totals.setdefault((file, kind), [0, 0, 0, 0])
                     for i, value in enumerate((len(script), *found)):
                         row[i] += value
@@ -177,7 +184,10 @@ def measure(options):
                                                    "accepted": round(accepted / drafted, 3) if drafted else None}
         results["propose_us"] = round(statistics.median(replay.propose_us), 1)
         results["judge_us"] = round(statistics.median(replay.judge_us), 1)
+        results["judge_us_mean"] = round(statistics.fmean(replay.judge_us), 1)
         results["judge_us_p99"] = round(sorted(replay.judge_us)[len(replay.judge_us) * 99 // 100], 1)
+        results["judge_again_us"] = round(statistics.median(replay.again_us), 1)
+        results["judge_again_us_mean"] = round(statistics.fmean(replay.again_us), 1)
         assert replay.proposer.failures == 0
     return results
 
