@@ -77,6 +77,20 @@ def test_names(tokenizer):
         FunctionCallParser(chat().tools, "tooldecode", tokenizer=tokenizer)  # the tiny model's template has no calls
 
 
+def test_options():
+    """The command of docs/sglang.md, as SGLang's server reads it."""
+    import argparse
+
+    from sglang.srt.server_args import ServerArgs
+
+    parser = argparse.ArgumentParser()
+    ServerArgs.add_cli_args(parser)
+    options = parser.parse_args("--model-path m --tool-call-parser tooldecode --grammar-backend tooldecode".split())
+    assert options.tool_call_parser == options.grammar_backend == "tooldecode"
+    with pytest.raises(SystemExit):
+        parser.parse_args("--model-path m --tool-call-parser tooldecode-herms".split())
+
+
 def test_format_of_the_environment(tokenizer, monkeypatch):
     monkeypatch.setenv("TOOLDECODE_FORMAT", "hermes,json-fence,json")
     parser = FunctionCallParser(chat().tools, "tooldecode", tokenizer=tokenizer)

@@ -90,6 +90,25 @@ def test_names(tokenizer):
         parser_of("tooldecode", tokenizer)  # the tiny model's template has no calls
 
 
+def test_options(monkeypatch):
+    """The command of docs/vllm.md, as vLLM's server reads and checks it."""
+    import vllm.platforms
+    from vllm.entrypoints.common.cli_args import make_arg_parser, validate_api_server_args
+    from vllm.platforms.cpu import CpuPlatform
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    monkeypatch.setattr(vllm.platforms, "_current_platform", CpuPlatform())
+    command = ["--model", "m", "--enable-auto-tool-choice", "--tool-call-parser", "tooldecode",
+               "--structured-outputs-config.backend", "tooldecode", "--speculative-config",
+               '{"method": "custom_class", "model": "tooldecode.vllm_proposer.ToolDecodeProposer", "num_speculative_tokens": 8}']
+    options = make_arg_parser(FlexibleArgumentParser()).parse_args(command)
+    validate_api_server_args(options)
+    assert options.structured_outputs_config.backend == options.tool_call_parser == "tooldecode"
+    options.tool_call_parser = "tooldecode-herms"
+    with pytest.raises(KeyError, match="tooldecode-hermes"):
+        validate_api_server_args(options)
+
+
 def test_format_of_the_template(tokenizer, monkeypatch):
     monkeypatch.setattr(tokenizer, "chat_template", HERMES, raising=False)
     from tooldecode import _tools
