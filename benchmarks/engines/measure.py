@@ -399,6 +399,18 @@ def table(results):
     return "\n".join(lines)
 
 
+def record(program, packages, arguments):
+    """How a file of results was made."""
+    made_by = run_record([program, "--made-by"], packages, ["bash", "benchmarks/engines/run.sh", *arguments])
+    # What is measured is the wheel, not that program.
+    made_by["flags"] = "-O3 -DNDEBUG"
+    git = ["git", "-C", str(ROOT)]
+    commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout
+    changes = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "include", "python"], check=False).returncode
+    made_by["commit"] = commit.strip() + ("+changes" if changes else "")
+    return made_by
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=DATA)
@@ -418,14 +430,7 @@ def main():
     print(table(results))
     print(json.dumps({key: results[key] for key in ("overhead_us", "import_ms", "wheel_bytes") if key in results}))
     if options.json:
-        made_by = run_record([options.program, "--made-by"], PACKAGES,
-                             ["bash", "benchmarks/engines/run.sh", *sys.argv[1:]])
-        # What is measured is the wheel, not that program.
-        made_by["flags"] = "-O3 -DNDEBUG"
-        git = ["git", "-C", str(ROOT)]
-        commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout
-        changes = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "include", "python"], check=False).returncode
-        made_by["commit"] = commit.strip() + ("+changes" if changes else "")
+        made_by = record(options.program, PACKAGES, sys.argv[1:])
         pathlib.Path(options.json).write_text(json.dumps({"made_by": made_by, "results": results}, indent=1) + "\n")
 
 

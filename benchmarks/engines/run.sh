@@ -3,6 +3,9 @@
 # at every step and in turns, over the same schemas and tokens, and prints what they take.
 #
 #   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR]
+#   bash benchmarks/engines/run.sh drafts [--json OUT] [--rows N] [--drafts N] [--data DIR]
+#
+# The second: tokens per step of vLLM with this package's proposer, by replay of BFCL's calls without a model, see drafts.py.
 #
 # `first mask`: from a schema's text to its first mask, each schema new to the contender; `fill`: a row's share of the
 # masks of a batch of 1, 32 or 256 requests, along texts that all three accept; `accept`: one token; `draft of 4`: trying
@@ -17,4 +20,9 @@ if ! "$python" -c 'import importlib.util as u, sys; sys.exit(not all(map(u.find_
   echo "needs vLLM, SGLang and tooldecode in $python: TOOLDECODE_ENGINES=1 bash tests/python.sh" >&2
   exit 77
 fi
-exec "$python" "$root/benchmarks/engines/measure.py" "$@"
+script=measure
+if [ "${1:-}" = drafts ]; then
+  script=drafts
+  shift
+fi
+exec "$python" "$root/benchmarks/engines/$script.py" "$@"

@@ -107,6 +107,7 @@
 #include <tooldecode/formats/keyed_elements.ipp>
 #include <tooldecode/formats/listed_arguments.ipp>
 #include <tooldecode/formats/named_format.ipp>
+#include <tooldecode/formats/open_argument.ipp>
 #include <tooldecode/formats/plain_text.ipp>
 #include <tooldecode/formats/positional_call.ipp>
 #include <tooldecode/formats/python_call.ipp>

@@ -185,6 +185,20 @@ std::vector<std::string> formats() {
   return names;
 }
 
+// What an answer holds where it calls tools: one of these texts.
+std::vector<std::string> openings(nb::handle format_or_name) {
+  constexpr std::string_view any = "tooldecode_any";
+  const NamedFormat format       = formats::find_format(json_text(format_or_name));
+  const ToolSet tools            = ToolSet::parse(R"([{"name": "tooldecode_any"}])");
+  Grammar grammar;
+  const std::size_t chosen[] = {0};
+  std::vector<std::string> texts;
+  for (const CallOpening& opening : format.format.parts(grammar, tools, chosen, {}).openings) {
+    texts.push_back(opening.delimiter.substr(0, opening.delimiter.find(any)));
+  }
+  return texts;
+}
+
 constexpr const char* limits_text =
     "max_steps, max_bytes: what building may cost, counted and not timed (0: 50,000,000 and 256 MiB);\n"
     "past it Error limit_exceeded. Other threads run while it builds, so that an executor of\n"
@@ -199,6 +213,11 @@ void bind_factories(nb::module_& module) {
                (text + ends).c_str());
   };
   module.def("formats", &formats, "The names of the call formats.");
+  module.def(
+      "openings", &openings, "format"_a,
+      nb::sig("def openings(format: str | dict[str, typing.Any]) -> list[str]"),
+      "The texts that open calls in a format, see `tool_calls`: an answer that holds none of them calls\n"
+      "no tool.");
   add("tool_calls", &tool_calls,
       "The constraint of answers that may call tools.\n\n"
       "tools: documents as OpenAI, MCP or JSON Schema have them, a list or its JSON text.\n"

@@ -12,9 +12,23 @@ TAG = {"type": "structural_tag", "format": {
     "type": "tag", "begin": "<call>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</call>"}}
 OLD_TAG = {"type": "structural_tag", "triggers": ["<f="], "structures": [
     {"begin": "<f=a>", "schema": SCHEMA, "end": "</f>"}, {"begin": "<f=b>", "schema": None, "end": "</f>"}]}
+PARAMETERS = {
+    "get_weather": {"type": "object", "additionalProperties": False, "required": ["city", "days"], "properties": {
+        "city": {"type": "string", "enum": ["Oslo", "Rome", "12 Elm St"]}, "days": {"type": "integer", "minimum": 1, "maximum": 14},
+        "exact": {"type": "boolean"}, "unit": {"enum": ["12", "C", None]}}},
+    "add": {"type": "object", "additionalProperties": False, "required": ["a"], "properties": {
+        "a": {"type": "integer", "minimum": 0, "maximum": 99}}},
+}
 CHOICES = ["positive", "negative", 'with "quotes"\n']
 EBNF = 'root ::= "yes" | "no" ("," digits)\ndigits ::= [0-9]{1,3}'
 REGEX = "[a-f]{2,5}-[0-9]{3}"
+
+
+def tools_of(strict=None) -> list[dict]:
+    """Documents of chat requests."""
+    return [{"type": "function", "function": {"name": name, "description": "d", "parameters": parameters,
+                                              **({} if strict is None else {"strict": strict})}}
+            for name, parameters in PARAMETERS.items()]
 
 
 def conforms(text: str) -> bool:

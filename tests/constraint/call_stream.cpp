@@ -231,20 +231,48 @@ TEST_CASE(
   CHECK_FALSE(value.find_refusal("{}"));
 }
 
-TEST_CASE("CallStream over Python calls emits an argument as JSON once it is complete") {
+TEST_CASE(
+    "CallStream over Python calls emits keys and strings as they come, numbers once complete") {
   const ToolCallFSM python{test::byte_vocabulary(), documents(), PythonCall{}};
   CallStream stream(python);
+  const auto arguments = [](const std::string& text) {
+    return std::vector<StreamEvent>{{Kind::arguments, 0, text}};
+  };
   CHECK(stream.push("[get(") == std::vector<StreamEvent>{{Kind::call_begin, 0, "get"}});
-  CHECK(stream.push("days=1").empty());
-  CHECK(stream.push("2, city='O") ==
-        std::vector<StreamEvent>{{Kind::arguments, 0, "{\"days\": 12"}});
-  CHECK(stream.push("slo'") ==
-        std::vector<StreamEvent>{{Kind::arguments, 0, ", \"city\": \"Oslo\""}});
+  CHECK(stream.push("days=").empty());
+  CHECK(stream.push("1") == arguments("{\"days\": "));
+  CHECK(stream.push("2, city='O") == arguments("12, \"city\": \"O"));
+  CHECK(stream.push("s\\").size() == 1);
+  CHECK(stream.push("'l") == arguments("'l"));
+  CHECK_THROWS_AS(stream.push("o', nothing"), Error);  // and changes nothing
+  CHECK(stream.push("o'") == arguments("o\""));
   const std::vector<StreamEvent> end{{Kind::arguments, 0, "}"}, {Kind::call_end, 0, ""}};
   CHECK(stream.push(")") == end);
   const std::vector<StreamEvent> second{
       {Kind::call_begin, 1, "get_time"}, {Kind::arguments, 1, "{}"}, {Kind::call_end, 1, ""}};
   CHECK(stream.push(", get_time()]") == second);
+}
+
+TEST_CASE("CallStream over every format emits the first argument in the step of its first byte") {
+  for (const NamedFormat& format : named_formats()) {
+    INFO(format.name);
+    const ToolCallFSM calls{test::byte_vocabulary(), documents(), format.format};
+    const std::string text  = calls.write(std::vector<ToolCall>{
+        {"get", text::parse_json(R"({"days": 12, "city": "Oslo <b> \"x\""})")}});
+    const std::size_t first = text.find("12");
+    REQUIRE(first != std::string::npos);
+    CallStream stream(calls);
+    std::string given;
+    std::size_t string_bytes = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      for (const StreamEvent& event : stream.push(text.substr(i, 1))) {
+        if (event.kind == Kind::arguments) given += event.text;
+      }
+      if (i == first) CHECK(given.find("\"days\":") != std::string::npos);
+      if (given.ends_with("Oslo")) ++string_bytes;
+    }
+    CHECK(string_bytes > 0);  // the string is given before it is complete
+  }
 }
 
 TEST_CASE("CallStream over a truncated answer emits the text and arguments written so far") {

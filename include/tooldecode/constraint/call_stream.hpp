@@ -16,6 +16,10 @@
 
 namespace tooldecode {
 
+namespace formats {
+class OpenArgument;
+}  // namespace formats
+
 namespace grammar {
 class ByteLabels;
 }  // namespace grammar
@@ -41,7 +45,7 @@ struct StreamEvent {
 ///
 /// It follows the constraint's own states and the marks of its grammar, so it finds exactly the
 /// calls that the constraint allows; there is no separate parser. Arguments arrive as one JSON text
-/// in every format: byte by byte if the format writes JSON, else each argument when it is complete.
+/// in every format: keys, strings and JSON as they come, other values when they are complete.
 /// A byte that may begin a delimiter is held back until that is decided. How the answer is cut into
 /// pieces changes nothing, except that text of one kind within one piece is one event.
 ///
@@ -106,6 +110,7 @@ class CallStream {
 
   ToolCallFSM calls_;
   core::Boxed<grammar::ByteLabels> labels_;
+  core::Boxed<formats::OpenArgument> open_;
   std::size_t position_ = 0;  // bytes read
   Part part_            = Part::none;
   text::StopFinder delimiters_;  // that end part_

@@ -18,6 +18,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/formats/call_marks.hpp>
+#include <tooldecode/formats/open_argument.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>
 #include <tooldecode/text/stop_finder.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
@@ -27,7 +28,7 @@
 namespace tooldecode {
 
 TOOLDECODE_INLINE CallStream::CallStream(ToolCallFSM calls)
-    : calls_(std::move(calls)), labels_(labels_of(calls_)) {}
+    : calls_(std::move(calls)), labels_(labels_of(calls_)), open_(formats::OpenArgument()) {}
 
 TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const ToolCallFSM& calls) {
   const auto label_of = [calls](std::span<const std::uint32_t> marks) {
@@ -58,9 +59,9 @@ template <class Change>
 CallStream::Events CallStream::change(const Change& change) {
   // All members except the constraint; of the argument, which may be long, only the length.
   auto all = std::tie(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
-                      tool_, format_, call_, given_, before_);
+                      tool_, format_, call_, given_, before_, open_);
   std::tuple before(labels_, position_, part_, delimiters_, characters_, in_call_, has_ended_,
-                    tool_, format_, call_, given_, before_);
+                    tool_, format_, call_, given_, before_, open_);
   const std::size_t length = argument_.size();
   old_                     = length;
   ended_.clear();
@@ -118,6 +119,11 @@ TOOLDECODE_INLINE void CallStream::read(std::string_view bytes, Events& events) 
     }
     ++position_;
     settle(events);
+  }
+  if (part_ == Part::argument) {
+    const auto& format = calls_.shared_->format.member(format_);
+    add(Kind::arguments, open_->more(format, calls_.tools()[tool_], given_, before_, argument_),
+        events);
   }
 }
 
@@ -207,7 +213,8 @@ TOOLDECODE_INLINE void CallStream::end_argument(Events& events) {
   std::string text = given_++ == 0 ? "{" : ", ";
   text::append_json_string(text, key);
   text += ": " + text::write_json(value);
-  add(Kind::arguments, text, events);
+  add(Kind::arguments, std::string_view(text).substr(open_->size()), events);
+  *open_ = {};
   before_.clear();
   if (old_ > 0) ended_ = std::move(argument_);
   old_ = 0;

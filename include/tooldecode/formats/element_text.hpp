@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -29,6 +31,9 @@ class ElementText {
   void append(std::string& text, const Json& value) const { append(text, value, 0); }
   /// Reads the value at the cursor, up to what closes the element.
   [[nodiscard]] Json read(text::ValueReader& reader) const;
+  /// Where the string of a value begins that may still be written; past the text for another
+  /// value, and nothing where that is open.
+  [[nodiscard]] std::optional<std::size_t> find_string(std::string_view text) const;
 
  private:
   void append(std::string& text, const Json& value, std::size_t depth) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -96,6 +97,17 @@ TOOLDECODE_INLINE ElementText::Json ElementText::read(text::ValueReader& reader,
   Json value = reader.value();
   reader.skip_space();
   return value;
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> ElementText::find_string(std::string_view text) const {
+  std::string opening;
+  if (style_.has_kinds()) {
+    opening = style_.before_kind + kind(ElementKind::text) + style_.after_kind;
+  }
+  opening += style_.before_value + style_.before_text;
+  if (text.starts_with(opening)) return opening.size();
+  if (opening.starts_with(text)) return std::nullopt;
+  return text.size() + 1;
 }
 
 TOOLDECODE_INLINE std::string ElementText::string(text::ValueReader& reader) const {

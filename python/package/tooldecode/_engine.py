@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from . import Constraint, Error, State, Vocabulary, choice, ebnf, json_schema, lark, regex, structural_tag
+from ._tools import ToolRequest
 
 __all__ = ["Answer", "array_of", "build", "vocabulary_of"]
 
@@ -41,6 +42,8 @@ def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory
 
 
 def _grammar(vocabulary: Vocabulary, text: str) -> Constraint:
+    if ToolRequest.is_text(text):  # of a tool parser of this package
+        return ToolRequest.of_text(text).constraint(vocabulary)
     # vLLM distinguishes the two languages in the same way.
     return ebnf(vocabulary, text) if "::=" in text else lark(vocabulary, text)
 
@@ -86,9 +89,11 @@ class Answer:
     vocabulary. They are allowed exactly where the answer may end; other end tokens of the vocabulary are not allowed.
     """
 
-    __slots__ = ("_added", "_allow", "_constraint", "_dropped", "_end", "_ends", "_first", "_states", "is_terminated", "state")
+    __slots__ = ("_added", "_constraint", "_dropped", "_end", "_ends", "_first", "_states", "_tokens", "_vocabulary",
+                 "is_terminated", "state")
 
     most_kept = 1024
+    _most_forced = 4096
 
     def __init__(self, constraint: Constraint, vocabulary: Vocabulary, end_tokens: Collection[int] | None = None) -> None:
         usual = frozenset(vocabulary.end_tokens)
@@ -96,6 +101,7 @@ class Answer:
         if any(token < 0 or token >= vocabulary.size for token in ends):
             raise Error("unknown_token", "end_tokens", f"must be ids below {vocabulary.size}")
         self._constraint = constraint
+        self._vocabulary = vocabulary
         self._ends = ends
         self._added = sorted(ends - usual)
         self._dropped = sorted(usual - ends)
@@ -106,6 +112,7 @@ class Answer:
     def reset(self) -> None:
         self.state = self._first
         self._states: list[State] = []  # before each of the tokens
+        self._tokens: list[int] = []
         self.is_terminated = False
 
     def _next(self, state: State, token: int) -> State | None:
@@ -117,14 +124,16 @@ class Answer:
         """Advances by a token; False if it is not allowed. Tokens after the end are accepted and change nothing."""
         if self.is_terminated:
             self._states.append(self.state)
+            self._tokens.append(token)
             return True
         plain = not self._added and not self._dropped
         state = self._constraint.advance(self.state, token) if plain else self._next(self.state, token)
         if state is None:
             return False
         self._states.append(self.state)
+        self._tokens.append(token)
         if len(self._states) >= 2 * self.most_kept:
-            del self._states[: -self.most_kept]
+            del self._states[: -self.most_kept], self._tokens[: -self.most_kept]
         self.state = state
         self.is_terminated = token in self._ends
         return True
@@ -148,6 +157,40 @@ class Answer:
                 return i + 1
         return len(tokens)
 
+    def draft(self, tokens: Sequence[int], limit: int, known: dict[Any, list[int]]) -> list[int]:
+        """A draft of at most `limit` tokens: the forced tokens of each state, and between them, as long as they are allowed,
+        the guessed `tokens`. A guess that differs from what is forced is dropped with what follows it.
+
+        known: what was forced before, for requests of one constraint; bounded."""
+        if self.is_terminated:
+            return []
+        state, guessed, drafted = self.state, list(tokens), []
+        written = self._tokens[-64:]
+        while len(drafted) < limit:
+            # How the tokenizer goes on depends on what is written: on its end, as good as always, and it is a draft.
+            key = state, *written[-2:]
+            more = known.get(key)
+            if more is None:
+                if len(known) >= self._most_forced:
+                    known.clear()
+                more = known[key] = self._constraint.forced_tokens(state, self._vocabulary.decode(written))
+            if more:
+                guessed = guessed[len(more):] if guessed[: len(more)] == more else []
+            elif guessed:
+                more = [guessed.pop(0)]
+            else:
+                break
+            for token in more[: limit - len(drafted)]:
+                after = self._next(state, token)
+                if after is None:
+                    return drafted
+                state = after
+                drafted.append(token)
+                written.append(token)
+                if token in self._ends:
+                    return drafted
+        return drafted
+
     def rollback(self, count: int) -> None:
         """Undoes the last tokens; Error invalid_option for more tokens than are kept."""
         if count <= 0:
@@ -155,7 +198,7 @@ class Answer:
         if count > len(self._states):
             raise Error("invalid_option", "count", f"{count}: must be at most {len(self._states)}, the tokens that are kept")
         self.state = self._states[-count]
-        del self._states[-count:]
+        del self._states[-count:], self._tokens[-count:]
         self.is_terminated = self._constraint.is_finished(self.state)
 
     def fill(self, array: Any, row: int) -> None:

@@ -25,6 +25,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from . import Constraint, ThreadPool, Vocabulary, fill_masks
 from ._engine import Answer, array_of, build, vocabulary_of
+from ._tools import ToolRequest
 
 __all__ = ["NAME", "ToolDecodeBackend", "ToolDecodeGrammar", "create", "register"]
 
@@ -177,6 +178,8 @@ class ToolDecodeBackend(_Masks, BaseGrammarBackend):
         return self._dispatch("grammar", key_string, "ebnf")
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
+        if ToolRequest.is_text(key_string):  # of this package's tool-call parser
+            return self._dispatch("grammar", key_string, "structural_tag")
         try:
             text = json.dumps(_with_schemas(json.loads(key_string)), ensure_ascii=False)
         except (ValueError, RecursionError) as error:
@@ -227,3 +230,6 @@ def register() -> None:
     register_grammar_backend(NAME, create)
     if NAME not in GRAMMAR_BACKEND_CHOICES:
         add_grammar_backend_choices([NAME])
+    from .sglang_detector import register_detectors
+
+    register_detectors()

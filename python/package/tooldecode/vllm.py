@@ -22,8 +22,9 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from . import Constraint, ThreadPool
+from . import Constraint, Error, ThreadPool, formats
 from ._engine import Answer, array_of, build, vocabulary_of
+from ._tools import ToolRequest
 
 if TYPE_CHECKING:
     import torch
@@ -49,8 +50,10 @@ _KINDS = {
 class ToolDecodeGrammar(StructuredOutputGrammar):
     """The state of one request's answer."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, drafts: int = 0, forced: dict[Any, list[int]] | None = None) -> None:
         self._answer = answer
+        self._forced = {} if forced is None else forced  # that requests of this constraint share
+        self._drafts = drafts  # the longest draft, where the proposer of this package leaves forced text to the grammar
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advances by all tokens. If one is not allowed, the state does not change and the result is False. Tokens
@@ -64,6 +67,12 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
+        if self._drafts:
+            try:
+                return self._answer.draft(tokens, self._drafts, self._forced)
+            except Error as error:
+                self._drafts = 0
+                logger.warning("Forced tokens are not drafted any more for a request: %s", error)
         return tokens[: self._answer.allowed(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
@@ -77,6 +86,18 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
 
     def reset(self) -> None:
         self._answer.reset()
+
+
+def _drafts_of(config: Any) -> int:
+    """The longest draft where the engine has this package's proposer and takes what a grammar makes of its drafts; else 0."""
+    speculation = getattr(config, "speculative_config", None)
+    if speculation is None or not str(getattr(speculation, "model", "")).startswith("tooldecode.vllm_proposer."):
+        return 0
+    # Otherwise places for drafts are scheduled before there are drafts.
+    if config.scheduler_config.async_scheduling or config.parallel_config.pipeline_parallel_size > 1:
+        logger.warning("Forced tokens are not drafted with asynchronous scheduling and pipeline parallelism")
+        return 0
+    return speculation.num_speculative_tokens or 0
 
 
 @dataclass
@@ -94,8 +115,9 @@ class ToolDecodeBackend(StructuredOutputBackend):
             raise ValueError(f"additional_config/{NAME}/{next(iter(options))}: unknown; "
                              "the options are whitespace, memory_bytes and prepare")
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
-        self._known: collections.OrderedDict[tuple[str, str], Constraint] = collections.OrderedDict()
+        self._known: collections.OrderedDict[tuple[str, str], tuple[Constraint, dict]] = collections.OrderedDict()
         self._lock = threading.Lock()  # several threads compile
+        self._drafts = _drafts_of(self.vllm_config)
 
     def _end_tokens(self) -> set[int]:
         # The same as SamplingParams.all_stop_token_ids of a request that adds none.
@@ -111,18 +133,19 @@ class ToolDecodeBackend(StructuredOutputBackend):
             grammar_spec = '{"type": "object"}'
         key = _KINDS[request_type], grammar_spec
         with self._lock:
-            constraint = self._known.get(key)
-            if constraint is not None:
+            known = self._known.get(key)
+            if known is not None:
                 self._known.move_to_end(key)
-        if constraint is None:
+        if known is None:
             constraint = build(self.vocabulary, *key, self._whitespace)
             if self._pool is not None:
                 constraint.prepare(pool=self._pool)
             with self._lock:
-                self._known[key] = constraint
+                known = self._known[key] = constraint, {}
                 if len(self._known) > _MOST_KNOWN:
                     self._known.popitem(last=False)
-        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids))
+        constraint, forced = known
+        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids), self._drafts, forced)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         import torch
@@ -169,6 +192,22 @@ def _accept_name() -> None:
     rebuild_dataclass(VllmConfig, force=True)
 
 
+_warned: list[str] = []
+
+
+def _without_backend(params: Any, tools: ToolRequest) -> None:
+    """Takes the tool parser's constraint out of a request where the engine has another backend."""
+    from vllm.exceptions import VLLMValidationError
+
+    if tools.choice != "auto" or tools.text_schema:
+        raise VLLMValidationError("tool_choice that requires a call, and tools beside a response_format, need "
+                                  f"--structured-outputs-config.backend {NAME} with this tool parser", parameter="tool_choice")
+    if not _warned:
+        _warned.append(NAME)
+        logger.warning("Strict tools are read and not enforced: that needs --structured-outputs-config.backend %s", NAME)
+    params.structured_outputs = None
+
+
 def _hook_requests() -> None:
     """Makes a front end assign the backend to its requests, after the checks that vLLM makes for every backend."""
     from vllm.exceptions import VLLMValidationError
@@ -178,6 +217,8 @@ def _hook_requests() -> None:
     def validate(before, self, model_config, structured_outputs_config, tokenizer):
         asked = self.structured_outputs
         if structured_outputs_config is None or asked is None or structured_outputs_config.backend != NAME:
+            if asked is not None and ToolRequest.is_text(asked.grammar):
+                _without_backend(self, ToolRequest.of_text(asked.grammar))
             return before(self, model_config, structured_outputs_config, tokenizer)
 
         def refuse(why: str):
@@ -226,6 +267,15 @@ def _hook_engine() -> None:
         return backend, get_structured_output_key(structured_outputs), backend.allocate_token_bitmask(1)
 
 
+def _register_tool_parsers() -> None:
+    """`tooldecode`, and one for each format; imported when a server asks for it."""
+    from vllm.tool_parsers import ToolParserManager
+
+    ToolParserManager.register_lazy_module(NAME, "tooldecode.vllm_parser", "ToolDecodeToolParser")
+    for name in formats():
+        ToolParserManager.register_lazy_module(f"{NAME}-{name}", "tooldecode.vllm_parser", f"{NAME}-{name}")
+
+
 def register() -> None:
     """Registers the backend with vLLM in this process; further calls have no effect.
 
@@ -240,3 +290,4 @@ def register() -> None:
     _accept_name()
     _hook_requests()
     _hook_engine()
+    _register_tool_parsers()

@@ -1,0 +1,397 @@
+"""Shared by the tool parsers of engines: which calls a request may make, and how its answer is read.
+
+A `ToolRequest` is one definition for everything: the engine builds the mask from its text, and the front end reads the
+answer by the same constraint.
+"""
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import CallStream, Error, StreamEvent, ToolCallFSM, Vocabulary, formats, tool_calls
+
+__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "read_tool_answer"]
+
+logger = logging.getLogger("tooldecode")
+
+_KEY = "tooldecode_tools"
+_MOST_KNOWN = 256  # constraints of front ends; requests often repeat their tools
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """What one request says of its tools.
+
+    tools: documents as JSON text. format: as `format=` of `tool_calls`, names or a description's text. choice: auto, required or
+    named, with the tool's `name`. text_schema: a JSON Schema, as text, of answers without calls; empty: any text.
+    """
+
+    tools: str
+    format: str
+    choice: str = "auto"
+    name: str = ""
+    parallel: bool = True
+    text_schema: str = ""
+    enforcement: str = "strict"
+    whitespace: int = 0
+
+    def text(self) -> str:
+        """As one line that an engine takes for the text of a grammar."""
+        return json.dumps({_KEY: 1} | self.__dict__, ensure_ascii=False)
+
+    @staticmethod
+    def is_text(text: Any) -> bool:
+        """Whether a grammar's text is one of `text`. No grammar of another language begins with a brace."""
+        return isinstance(text, str) and text.startswith('{"' + _KEY + '":')
+
+    @classmethod
+    def of_text(cls, text: str) -> ToolRequest:
+        """Error malformed_json or invalid_option for what `text` does not write."""
+        try:
+            fields = json.loads(text)
+        except ValueError as error:
+            raise Error("malformed_json", "", f"a request's tools: {error}") from None
+        version = fields.pop(_KEY, None)
+        known = cls.__dataclass_fields__
+        for name, value in fields.items():
+            expected = {"parallel": bool, "whitespace": int}.get(name, str)
+            if name not in known or not isinstance(value, expected):
+                raise Error("invalid_option", f"/{name}", f"{name}: is no field of a request's tools, or of another type")
+        if version != 1 or not {"tools", "format"} <= fields.keys():
+            raise Error("invalid_option", f"/{_KEY}", f"{version}: must be 1, with the fields tools and format")
+        return cls(**fields)
+
+    def constraint(self, vocabulary: Vocabulary) -> ToolCallFSM:
+        """Error with the JSON pointer of what a tool's document gets wrong."""
+        return tool_calls(vocabulary, self.tools, self.format, choice=self.choice, name=self.name, parallel=self.parallel,
+                          text_schema=self.text_schema or None, enforcement=self.enforcement, whitespace=self.whitespace)
+
+    def reader(self) -> ToolCallFSM:
+        """The same constraint over bytes, which reads text; made once for equal requests."""
+        return _readers.get(self)
+
+    def without_schemas(self) -> ToolRequest:
+        """The request that reads what a model writes where nothing constrains it: calls to the same tools with any
+        arguments, in free text. Parameters keep their types, which formats without JSON are read by."""
+        documents = []
+        for tool in json.loads(self.tools):
+            name, parameters = _of_document(tool)
+            properties = parameters.get("properties")
+            properties = properties if isinstance(properties, dict) else {}
+            documents.append({"name": name, "parameters": {
+                "type": "object", "properties": {key: _only_types(value, parameters) for key, value in properties.items()},
+                "additionalProperties": True}})
+        return ToolRequest(json.dumps(documents), self.format, enforcement="drop", whitespace=16)
+
+
+def _of_document(tool: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    function = tool.get("function", tool)
+    parameters = function.get("parameters") or function.get("inputSchema") or function.get("input_schema") or {}
+    return function["name"], parameters if isinstance(parameters, dict) else {}
+
+
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array", dict: "object"}
+
+
+def _types_of(schema: Any, root: dict[str, Any], depth: int = 0) -> set[str] | None:
+    """The types that a schema's values may have; None for any."""
+    if not isinstance(schema, dict) or depth > 16:
+        return None
+    named = schema.get("type")
+    known = {named} if isinstance(named, str) else set(named) if isinstance(named, list) else None
+    listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else None
+    rules = [] if listed is None else [{_TYPES[type(value)] for value in listed}]
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            parts = [_types_of(one, root, depth + 1) for one in schema[key]]
+            rules.append(None if None in parts else set().union(*parts))
+    if isinstance(schema.get("allOf"), list):
+        rules += [_types_of(one, root, depth + 1) for one in schema["allOf"]]
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: Any = root
+        for step in reference[2:].split("/"):
+            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        rules.append(_types_of(target, root, depth + 1))
+    for rule in rules:
+        if rule is not None:
+            known = rule if known is None else (known & rule) or known
+    if known is not None and schema.get("nullable") is True:
+        known = known | {"null"}
+    return known
+
+
+def _only_types(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+    types = _types_of(schema, root)
+    # A text that is none of a number's is a string.
+    return {} if types is None else {"type": sorted(types | {"string"})}
+
+
+class _Readers:
+    """Constraints over single bytes: text needs no tokenizer of a model."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[ToolRequest, ToolCallFSM] = {}
+
+    @functools.cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"<end>"], [256])
+
+    def get(self, request: ToolRequest) -> ToolCallFSM:
+        with self._lock:
+            known = self._known.pop(request, None)
+        made = known if known is not None else request.constraint(self.vocabulary)
+        with self._lock:
+            self._known[request] = made  # the newest last
+            while len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+        return made.renew()
+
+
+_readers = _Readers()
+
+
+class AnswerReader:
+    """Reads an answer's text in pieces.
+
+    With `is_constrained`, the engine has masked the answer by this request. Otherwise calls to the request's tools are
+    read whatever their arguments are, and what breaks the format is text: it comes as it was written, and reading goes
+    on behind it. A call that breaks after its beginning was given stays cut; `broken` counts such places.
+    """
+
+    def __init__(self, request: ToolRequest, is_constrained: bool) -> None:
+        self._request = request
+        self.calls = 0
+        self.broken = 0
+        self._begin(request if is_constrained else request.without_schemas())
+
+    def _begin(self, request: ToolRequest) -> None:
+        self._constraint = request.reader()
+        self._stream = CallStream(self._constraint)
+        self._text = bytearray()  # what the stream has read
+        self._given = 0  # how much of that was given as text, or is a whole call
+        self._is_behind_call = False  # its closing delimiters come first
+        self._open = False
+        self._calls_before = self.calls
+
+    @property
+    def held(self) -> str:
+        """What has been read and not been given: a delimiter, or the text of a call that has not ended."""
+        at = self._given
+        if self._is_behind_call:  # the delimiters that close it end where the answer may end
+            state = self._constraint.advance_bytes(self._constraint.initial(), bytes(self._text[:at]))
+            for i in range(at, len(self._text)):
+                if state is None:
+                    break
+                state = self._constraint.advance_bytes(state, bytes(self._text[i : i + 1]))
+                if state is not None and self._constraint.is_accepting(state):
+                    at = i + 1
+        return self._text[at:].decode("utf-8", "replace")
+
+    def push(self, text: str) -> list[StreamEvent]:
+        """The events of the next piece; the end of the answer is `finish`."""
+        data = text.encode("utf-8", "replace")
+        try:
+            found = self._stream.push(data)
+        except Error as error:
+            if error.code != "malformed_call":
+                raise
+        else:
+            return _joined(self._take(data, found))
+        # A push that fails changes nothing: byte by byte up to where it does.
+        events: list[StreamEvent] = []
+        for character in text:
+            data = character.encode("utf-8", "replace")
+            for i in range(len(data)):
+                try:
+                    found = self._stream.push(data[i : i + 1])
+                except Error as error:
+                    if error.code != "malformed_call":
+                        raise
+                    del self._text[len(self._text) - i:]
+                    events += self._break()
+                    # It is text, so that reading goes on.
+                    events.append(StreamEvent("text", 0, character))
+                    break
+                events += self._take(data[i : i + 1], found)
+        return _joined(events)
+
+    def finish(self) -> list[StreamEvent]:
+        """The rest of the answer. Delimiters behind which no call came are text."""
+        events = self._take(b"", [event for event in self._stream.finish() if event.kind != "answer_end"])
+        if not self._open:
+            events += self._release()
+        return _joined(events)
+
+    def _take(self, data: bytes, events: list[StreamEvent]) -> list[StreamEvent]:
+        self._text += data
+        given = []
+        for event in events:
+            if event.kind in ("text", "reasoning"):
+                written = event.text.encode()
+                at = self._text.find(written, self._given)
+                if at >= 0:
+                    self._given = at + len(written)
+                    self._is_behind_call = False
+                given.append(StreamEvent("text", 0, event.text))
+                continue
+            index = self._calls_before + event.call
+            if event.kind == "call_begin":
+                self._open, self.calls = True, index + 1
+            elif event.kind == "call_end":
+                self._open, self._is_behind_call = False, True
+                self._given = max(self._given, len(self._text) - len(data))  # or a little later
+            given.append(event._replace(call=index))
+        return given
+
+    def _release(self) -> list[StreamEvent]:
+        held = self.held
+        self._given, self._is_behind_call = len(self._text), False
+        return [StreamEvent("text", 0, held)] if held else []
+
+    def _break(self) -> list[StreamEvent]:
+        self.broken += 1
+        events = []
+        if self._open:
+            logger.warning("Call %d of an answer breaks its format; what follows is text", self.calls - 1)
+        else:
+            events = self._release()
+        self._begin(self._request.without_schemas())
+        return events
+
+
+def _joined(events: list[StreamEvent]) -> list[StreamEvent]:
+    joined: list[StreamEvent] = []
+    for event in events:
+        last = joined[-1] if joined else None
+        if last is not None and event.kind in ("text", "arguments") and (last.kind, last.call) == (event.kind, event.call):
+            joined[-1] = last._replace(text=last.text + event.text)
+        else:
+            joined.append(event)
+    return joined
+
+
+@dataclass
+class ReadCall:
+    """A whole call. arguments: JSON text."""
+
+    name: str
+    arguments: str
+
+
+@dataclass
+class _Whole:
+    content: str = ""
+    calls: list[ReadCall] = field(default_factory=list)
+
+
+def read_tool_answer(request: ToolRequest, is_constrained: bool, text: str) -> tuple[str, list[ReadCall]]:
+    """The text and the whole calls of an answer. A call that is cut or broken is text, as it was written."""
+    reader, whole = AnswerReader(request, is_constrained), _Whole()
+    begun: list[ReadCall] = []
+    ends = set()
+    events = [event for at in range(0, len(text), 8) for event in reader.push(text[at : at + 8])]
+    for event in events + reader.finish():
+        if event.kind == "text":
+            whole.content += event.text
+        elif event.kind == "call_begin":
+            begun.append(ReadCall(event.text, ""))
+        elif event.kind == "arguments":
+            begun[event.call].arguments += event.text
+        elif event.kind == "call_end":
+            ends.add(event.call)
+    whole.calls = [call for i, call in enumerate(begun) if i in ends]
+    if len(ends) != len(begun) and not whole.calls:
+        return text, []
+    return whole.content + reader.held, whole.calls
+
+
+def find_format(text: str) -> str:
+    """The format that an option names: names as in `tool_calls`, a description's text, or the path of a .json file with
+    one. Error unknown_format or file_unreadable for anything else."""
+    if text.endswith(".json"):
+        try:
+            with open(text, encoding="utf-8") as file:
+                text = file.read()
+        except OSError as error:
+            raise Error("file_unreadable", text, f"{text}: {error.strerror}") from None
+    ToolRequest("[]", text).reader()
+    return text
+
+
+_ASKED = [{"type": "function", "function": {
+    "name": "get_weather", "description": "Tells the weather.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+
+
+def format_of(render: Callable[[Sequence[dict[str, Any]], list[dict[str, Any]]], str], source: str = "") -> str | None:
+    """The formats of a model: the one in which its chat template writes calls, and what such models fall back to.
+
+    render: the template, over messages and tools, without a prompt for an answer. source: its text. The format is the one whose
+    text, as a message, makes the same prompt as the call itself, up to white space. None if there is none.
+    """
+    arguments = {"city": "Oslo"}
+
+    def rendered(answer: dict[str, Any]) -> str | None:
+        try:
+            text = render([{"role": "user", "content": "How is it?"}, {"role": "assistant", **answer}], _ASKED)
+        except Exception:  # the template does not know such a message; what it raises is its own
+            return None
+        return "".join(text.split())
+
+    # Some templates expect arguments as an object, others as text.
+    for given in (arguments, json.dumps(arguments)):
+        call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": given}}
+        own = rendered({"content": "", "tool_calls": [call]})
+        if own is None or own == rendered({"content": ""}):
+            continue
+        for name in formats():
+            written = ToolRequest(json.dumps(_ASKED), name).reader().write([("get_weather", arguments)])
+            if own == rendered({"content": written}):
+                # This family writes the same calls in other ways too.
+                return "auto:qwen-2.5" if name == "hermes" and "You are Qwen, created by Alibaba" in source else f"auto:{name}"
+    return None
+
+
+_formats: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of the templates of tokenizers
+
+
+def format_for(tokenizer: Any, named: str = "") -> str:
+    """The format of a tool parser: the one that is named, else that of TOOLDECODE_FORMAT, else that of the tokenizer's chat
+    template. Error unknown_format, which says how to name one, if there is none of them."""
+    option = named or os.environ.get("TOOLDECODE_FORMAT", "")
+    if option:
+        return find_format(option)
+    known = _formats.get(tokenizer)
+    if known is None:
+        source = getattr(tokenizer, "chat_template", None)
+        source = source if isinstance(source, str) else json.dumps(source) if source else ""
+
+        def render(messages: Sequence[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
+            return tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=False)
+
+        known = format_of(render, source) if tokenizer is not None else None
+        if known is None:
+            raise Error("unknown_format", "chat_template", "the chat template writes calls in no known format; "
+                        "--tool-call-parser tooldecode-NAME or TOOLDECODE_FORMAT names one")
+        _formats[tokenizer] = known
+        logger.info("Tool calls are read in the format %s of the chat template", known)
+    return known
+
+
+def documents_of(tools: Sequence[Any]) -> list[dict[str, Any]]:
+    """The documents of an engine's tools."""
+    documents = []
+    for tool in tools:
+        function = getattr(tool, "function", tool)
+        fields = {name: getattr(function, name, None) for name in ("name", "description", "parameters", "strict")}
+        documents.append({"type": "function", "function": {name: value for name, value in fields.items() if value is not None}})
+    return documents

@@ -1,0 +1,167 @@
+"""For vLLM 0.33: the tool parser `tooldecode`, of every call format.
+
+    vllm serve MODEL --enable-auto-tool-choice --tool-call-parser tooldecode --structured-outputs-config.backend tooldecode
+
+The format is the one of the model's chat template and what such models fall back to. `--tool-call-parser tooldecode-hermes`
+names one, and the environment variable TOOLDECODE_FORMAT names several, `hermes,json`, or a .json file with a description.
+Where a tool is strict, or a call is required or named, the request gets a constraint of the same format. With
+TOOLDECODE_CONSTRAIN=always every request with tools gets one.
+"""
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from vllm.entrypoints.generate.base.protocol import (
+    DeltaFunctionCall,
+    DeltaMessage,
+    DeltaToolCall,
+    ExtractedToolCallInformation,
+    FunctionCall,
+    ToolCall,
+)
+from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+from vllm.exceptions import VLLMValidationError
+from vllm.renderers.chat_utils import make_tool_call_id
+from vllm.sampling_params import StructuredOutputsParams
+from vllm.tool_parsers.abstract_tool_parser import ToolParser
+
+from . import Error
+from ._tools import AnswerReader, ToolRequest, documents_of, format_for, read_tool_answer
+
+__all__ = ["ToolDecodeToolParser"]
+
+logger = logging.getLogger("vllm.tooldecode")
+
+def _choice_of(request: Any) -> tuple[str, str]:
+    choice = request.tool_choice
+    if choice is None or isinstance(choice, str):
+        return choice or "auto", ""
+    return "named", getattr(choice, "function", choice).name
+
+
+class ToolDecodeToolParser(ToolParser):
+    """Reads calls in a call format, and constrains answers to it."""
+
+    # Calls that are required are written in the model's own format too.
+    supports_required_and_named = False
+    # Nothing but the new piece is read, and the end of a stream is told.
+    engine_based_streaming = True
+
+    format = ""  # empty: the chat template's
+
+    def __init__(self, tokenizer: Any, tools: list[Any] | None = None) -> None:
+        super().__init__(tokenizer, tools)
+        self._format = format_for(tokenizer, self.format)
+        self._reader: AnswerReader | None = None
+
+    def _tool_request(self, request: Any) -> ToolRequest:
+        """What a request that was not constrained asks for."""
+        return ToolRequest(json.dumps(documents_of(self.tools), ensure_ascii=False), self._format)
+
+    def _definition(self, request: Any) -> tuple[ToolRequest, bool]:
+        """How the answer is read: by the constraint that the request carries, if it has one of this parser."""
+        asked = getattr(request, "_parser_structured_outputs", None) or getattr(request, "structured_outputs", None)
+        grammar = getattr(asked, "grammar", None)
+        if ToolRequest.is_text(grammar):
+            return ToolRequest.of_text(grammar), True
+        return self._tool_request(request), False
+
+    def adjust_request(self, request: Any) -> Any:
+        if not self.tools or request.tool_choice == "none":
+            return request
+        # Delimiters of many formats are special tokens.
+        request.skip_special_tokens = False
+        choice, name = _choice_of(request)
+        documents = documents_of(self.tools)
+        is_strict = any(document["function"].get("strict") for document in documents)
+        is_single = request.parallel_tool_calls is False
+        if choice == "auto" and not (is_strict or is_single) and os.environ.get("TOOLDECODE_CONSTRAIN") != "always":
+            return request
+        try:
+            text_schema = self._text_schema(request) if choice == "auto" else ""
+        except LookupError:
+            logger.warning("Tool calls are not constrained beside the structured outputs of the request, which are no JSON")
+            return request
+        asked = ToolRequest(json.dumps(documents, ensure_ascii=False), self._format, choice, name, not is_single, text_schema,
+                            "strict" if is_strict else "relax")
+        try:
+            asked.reader()
+        except Error as error:
+            raise VLLMValidationError(f"tools: {error}", parameter="tools") from error
+        params = StructuredOutputsParams(grammar=asked.text())
+        if isinstance(request, ResponsesRequest):
+            request._parser_structured_outputs = params
+        else:
+            request.structured_outputs = params
+            request.response_format = None
+        return request
+
+    @staticmethod
+    def _text_schema(request: Any) -> str:
+        """The schema of answers without calls, or empty; LookupError for a constraint that has none."""
+        asked = request.extract_structured_outputs()
+        if asked is None:
+            return ""
+        if asked.json_object:
+            return '{"type": "object"}'
+        if asked.json is None:
+            raise LookupError
+        return asked.json if isinstance(asked.json, str) else json.dumps(asked.json, ensure_ascii=False)
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        if not self.tools or request.tool_choice == "none":
+            return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+        content, calls = read_tool_answer(*self._definition(request), model_output)
+        return ExtractedToolCallInformation(
+            tools_called=bool(calls), content=content or None,
+            tool_calls=[ToolCall(function=FunctionCall(name=call.name, arguments=call.arguments)) for call in calls])
+
+    def extract_tool_calls_streaming(
+        self, previous_text: str, current_text: str, delta_text: str, previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int], delta_token_ids: Sequence[int], request: Any,
+    ) -> DeltaMessage | None:
+        if not self.tools or request.tool_choice == "none":
+            return DeltaMessage(content=delta_text) if delta_text else None
+        if self._reader is None:
+            self._reader = AnswerReader(*self._definition(request))
+        return self._message(self._reader.push(delta_text))
+
+    def finish_streaming(self) -> DeltaMessage | None:
+        """Called by vLLM behind the last piece of a stream."""
+        return self._message(self._reader.finish()) if self._reader is not None else None
+
+    def get_remaining_unstreamed_args(self) -> str:
+        return ""
+
+    def _message(self, events: Sequence[Any]) -> DeltaMessage | None:
+        content, deltas = "", []
+        for event in events:
+            if event.kind == "text":
+                content += event.text
+            elif event.kind == "call_begin":
+                self.current_tool_id = event.call
+                self.current_tool_name_sent = True
+                self.prev_tool_call_arr.append({"name": event.text, "arguments": ""})
+                self.streamed_args_for_tool.append("")
+                deltas.append(DeltaToolCall(index=event.call, type="function", id=make_tool_call_id(),
+                                            function=DeltaFunctionCall(name=event.text, arguments="")))
+            elif event.kind == "arguments":
+                self.streamed_args_for_tool[event.call] += event.text
+                self.prev_tool_call_arr[event.call]["arguments"] = self.streamed_args_for_tool[event.call]
+                last = deltas[-1] if deltas else None
+                if last is not None and last.index == event.call:
+                    last.function.arguments = (last.function.arguments or "") + event.text
+                else:
+                    deltas.append(DeltaToolCall(index=event.call, function=DeltaFunctionCall(arguments=event.text)))
+        return DeltaMessage(content=content or None, tool_calls=deltas) if content or deltas else None
+
+
+def __getattr__(name: str) -> type[ToolDecodeToolParser]:
+    """The parser of one format, `tooldecode-NAME`, as vLLM's registry asks for it."""
+    if name.startswith("tooldecode-"):
+        return type("ToolDecodeToolParser", (ToolDecodeToolParser,), {"format": name[len("tooldecode-"):]})
+    raise AttributeError(name)

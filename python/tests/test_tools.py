@@ -1,0 +1,220 @@
+"""What the engines' tool parsers share: one definition for mask and reader, readers of text, and formats of templates."""
+import json
+import random
+
+import pytest
+import tooldecode as td
+from tooldecode._tools import AnswerReader, ToolRequest, find_format, format_of, read_tool_answer
+
+# Formats that give arguments by their place cannot leave one out, nor take one that is not documented.
+BY_PLACE = ("toolken", "tooldec")
+# No text, or only in messages of its own, before a call.
+AT_START = ("python", "json", "json-list", "functionary-3.2", "harmony")
+
+
+@pytest.fixture
+def documents(tools):
+    return json.dumps(tools)
+
+
+def calls_of(events):
+    """Text, and the calls [name, arguments, is whole], of events; the order of events is checked."""
+    text, calls = "", []
+    for event in events:
+        if event.kind == "text":
+            text += event.text
+        elif event.kind == "call_begin":
+            assert event.call == len(calls)
+            calls.append([event.text, "", False])
+        elif event.kind == "arguments":
+            assert event.call == len(calls) - 1 and not calls[-1][2] and event.text
+            calls[-1][1] += event.text
+        else:
+            assert event.kind == "call_end" and event.call == len(calls) - 1
+            calls[-1][2] = True
+    return text, calls
+
+
+def read(reader, pieces):
+    return calls_of([event for piece in pieces for event in reader.push(piece)] + reader.finish())
+
+
+def pieces_of(text, dice):
+    at = 0
+    while at < len(text):
+        size = dice.randrange(1, 9)
+        yield text[at : at + size]
+        at += size
+
+
+def test_text_of_a_request(documents, vocabulary):
+    request = ToolRequest(documents, "hermes", "named", "add", parallel=False, whitespace=3)
+    assert ToolRequest.is_text(request.text()) and ToolRequest.of_text(request.text()) == request
+    for text in ("", "start: \"a\"", "root ::= \"a\"", "{}", None, 3):
+        assert not ToolRequest.is_text(text)
+    from tooldecode._engine import build
+
+    constraint = build(vocabulary, "grammar", request.text(), 0)
+    text = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+    state = constraint.advance_bytes(constraint.initial(), text.encode())
+    assert state is not None and constraint.is_accepting(state)
+    assert constraint.advance_bytes(constraint.initial(), b'<tool_call>\n{"name": "get') is None
+    for wrong, where in (('{"tooldecode_tools": 2}', "/tooldecode_tools"), ('{"tooldecode_tools": 1, "tools": "[]"}', "/tooldecode_tools"),
+                         ('{"tooldecode_tools": 1, "tools": "[]", "format": 3}', "/format"),
+                         ('{"tooldecode_tools": 1, "tools": "[]", "format": "json", "more": ""}', "/more"),
+                         ('{"tooldecode_tools": 1', "")):
+        with pytest.raises(td.Error) as error:
+            ToolRequest.of_text(wrong)
+        assert error.value.where == where
+
+
+@pytest.mark.parametrize("name", td.formats())
+def test_reads_what_the_format_writes(name, documents, tools):
+    """In any pieces, constrained and not, against parse, which is another reader."""
+    dice = random.Random(name)
+    request = ToolRequest(documents, name)
+    writer = request.reader()
+    calls = [td.ToolCall("get_weather", {"city": "Sevilla \u20ac '\"\\\n", "days": 2}), td.ToolCall("add", {"a": 1, "b": -20})]
+    text = writer.write(calls[:1] if name in ("react", *BY_PLACE) else calls)
+    expected = [(call.name, call.arguments) for call in writer.parse(text)]
+    before = "" if name in AT_START else "I look it up. "
+    for is_constrained in (True, False):
+        for _ in range(4):
+            got, found = read(AnswerReader(request, is_constrained), pieces_of(before + text, dice))
+            assert [(one, json.loads(arguments)) for one, arguments, is_whole in found if is_whole] == expected
+            assert got.strip() == before.strip()
+        content, whole = read_tool_answer(request, is_constrained, before + text)
+        assert [(one.name, json.loads(one.arguments)) for one in whole] == expected and content.strip() == before.strip()
+
+
+@pytest.mark.parametrize("name", td.formats())
+@pytest.mark.parametrize("is_constrained", [True, False])
+def test_arguments_are_streamed(name, is_constrained, documents, vocabulary):
+    """Token by token: the first argument comes in the step of its first token, and a string before it is complete."""
+    request = ToolRequest(documents, name)
+    text = request.reader().write([("get_weather", {"city": "Sevilla del Sur", "days": 2})])
+    pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
+    reader, given, begun, spoken = AnswerReader(request, is_constrained), "", 0, 0
+    for i, piece in enumerate(pieces):
+        so_far = "".join(pieces[: i + 1])
+        arguments = [event for event in reader.push(piece) if event.kind == "arguments"]
+        given += "".join(event.text for event in arguments)
+        if len(so_far) > text.index("Sevilla") and not begun:
+            assert given.replace(" ", "").startswith('{"city":'), (piece, given)
+            begun = i + 1
+        spoken += "Sev" in given and "Sur" not in given
+    assert begun and spoken >= 3
+    assert json.loads(given) == {"city": "Sevilla del Sur", "days": 2}
+
+
+@pytest.mark.parametrize("name", [name for name in td.formats() if name not in BY_PLACE])
+def test_free_calls(name, documents):
+    """Where nothing constrains an answer, calls are read whatever their arguments are."""
+    request = ToolRequest(documents, name)
+    writer = request.without_schemas().reader()
+    for arguments in ({"city": "Oslo", "days": 99}, {"days": 3}, {"city": "O", "more": 1}, {"days": "many"}, {}):
+        content, calls = read_tool_answer(request, False, writer.write([("get_weather", arguments)]))
+        assert [(one.name, json.loads(one.arguments)) for one in calls] == [("get_weather", arguments)] and not content
+
+
+@pytest.mark.parametrize("name", [name for name in td.formats() if name not in BY_PLACE])
+def test_free_calls_have_the_types_of_documents(name):
+    """A text that looks like a number is a string where the document has a string, however it says so."""
+    properties = {"a": {"enum": ["12", "b"]}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "c": {"$ref": "#/$defs/word"},
+                  "d": {"const": "true"}, "e": {"type": ["integer", "string"]}, "f": {"type": "array", "items": {"type": "string"}}}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties, "$defs": {"word": {"type": "string"}},
+                                          "additionalProperties": False}}]
+    request = ToolRequest(json.dumps(tools), name)
+    for arguments in ({"a": "12", "b": "7", "c": "null", "d": "true", "e": "34"}, {"b": None, "e": 34, "f": ["1"]}):
+        text = request.reader().write([("f", arguments)])
+        for is_constrained in (True, False):
+            _, calls = read_tool_answer(request, is_constrained, text)
+            assert [json.loads(one.arguments) for one in calls] == [arguments], text
+
+
+def test_what_is_no_call_is_text(documents):
+    request = ToolRequest(documents, "hermes")
+    good = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+    for bad in ("a < b and <tool", "<tool_call>", "<tool_call>{}</tool_call>", '<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call>',
+                "<tool_call>\n{\"nam\u20ace", "\u20ac<tool_call>\u20ac\U0001f600", "plain", ""):
+        dice = random.Random(bad)
+        for _ in range(4):
+            text, calls = read(AnswerReader(request, False), pieces_of(bad, dice))
+            assert (text, calls) == (bad, [])
+        assert read_tool_answer(request, False, bad) == (bad, [])
+        # And what comes behind it is read.
+        if bad.endswith(("_call>", "plain")) and bad != "<tool_call>":
+            text, calls = read(AnswerReader(request, False), pieces_of(bad + good, dice))
+            assert text == bad and [call[0] for call in calls] == ["add"] and calls[0][2]
+
+
+def test_call_that_is_cut_or_breaks(documents):
+    request = ToolRequest(documents, "hermes")
+    begun = '<tool_call>\n{"name": "add", "arguments": {"a": 1, '
+    reader = AnswerReader(request, True)
+    text, calls = read(reader, [begun])
+    assert text == "" and calls == [["add", '{"a": 1, ', False]] and reader.broken == 0
+    assert read_tool_answer(request, True, "So: " + begun) == ("So: " + begun, [])
+    reader = AnswerReader(request, False)
+    good = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+    text, calls = read(reader, [begun + "]] " + good])
+    assert reader.broken == 1 and text == "]] " and [(one, whole) for one, _, whole in calls] == [("add", False), ("add", True)]
+    # A whole call before one that is cut.
+    content, whole = read_tool_answer(request, True, good + "\n" + begun)
+    assert [one.name for one in whole] == ["add"] and content.strip() == begun.strip()
+
+
+def test_sets_and_descriptions(documents):
+    request = ToolRequest(documents, find_format("hermes,json-fence,json"))
+    for text in ('{"name": "add", "arguments": {"a": 1, "b": 2}}', '```json\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'):
+        content, calls = read_tool_answer(request, False, text)
+        assert [one.name for one in calls] == ["add"] and not content
+    with pytest.raises(td.Error) as error:
+        find_format("no-such-format")
+    assert error.value.code == "unknown_format" and "hermes" in str(error.value)
+    with pytest.raises(td.Error) as error:
+        find_format("/no/such/file.json")
+    assert error.value.code == "file_unreadable"
+
+
+def test_format_in_a_file(documents, tmp_path):
+    file = tmp_path / "mine.json"
+    file.write_text('{"type": "call_format", "name": "mine", "style": "json", "begin": "<call>", "end": "</call>", "name_key": "tool"}')
+    request = ToolRequest(documents, find_format(str(file)))
+    content, calls = read_tool_answer(request, False, 'Yes <call>{"tool": "add", "arguments": {"a": 1, "b": 2}}</call>')
+    assert content == "Yes " and [(one.name, one.arguments) for one in calls] == [("add", '{"a": 1, "b": 2}')]
+
+
+def template(write):
+    """What renders messages, as a chat template whose calls `write` writes."""
+    def render(messages, tools):
+        return json.dumps(tools) + "".join(
+            "<|" + turn["role"] + "|>" + ("".join(map(write, turn["tool_calls"])) if turn.get("tool_calls") else turn["content"])
+            for turn in messages)
+    return render
+
+
+def test_format_of_a_template():
+    def hermes(call):
+        function = call["function"]
+        return f'<tool_call>{{"name": "{function["name"]}", "arguments": {json.dumps(function["arguments"])}}}</tool_call>'
+
+    def as_text(call):
+        return f'<|python_tag|>{{"name": "{call["function"]["name"]}", "parameters": ' + call["function"]["arguments"] + "}"
+
+    assert format_of(template(hermes)) == "auto:hermes"
+    assert format_of(template(hermes), "You are Qwen, created by Alibaba Cloud.") == "auto:qwen-2.5"
+    assert format_of(template(as_text)) == "auto:llama"
+    assert format_of(template(lambda call: "<own>" + call["id"])) is None
+    assert format_of(lambda messages, tools: "".join(turn["content"] for turn in messages)) is None
+
+    def fails(messages, tools):
+        raise KeyError("tool_calls")
+    assert format_of(fails) is None
+
+
+@pytest.mark.parametrize("name", td.formats())
+def test_openings(name, documents):
+    text = ToolRequest(documents, name).reader().write([("add", {"a": 1, "b": 2})])
+    assert any(opening in text for opening in td.openings(name)), (text, td.openings(name))
+    assert set(td.openings("hermes,json-fence")) >= set(td.openings("hermes"))
