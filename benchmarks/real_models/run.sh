@@ -23,6 +23,7 @@ A call takes seconds, so a part takes an hour or more for all rows. A part that 
   coder     BFCL's calls that require three parameters or more, and those that require two, by Qwen2.5-Coder-0.5B, where
             a call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three parameters or more by Qwen2.5-Coder-1.5B
+  speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of the library
   llama_cpp llama.cpp's own grammar, the library's, and none: time of a call
   equality  which answers are the same, token for token: two engines, plain and speculative
   figures   draws what became of the answers of simple, many and apibank, as they stand in benchmarks/results
@@ -44,7 +45,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | llama_cpp | equality | \
+    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | speed | llama_cpp | equality | \
       figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -131,6 +132,14 @@ for part in "${parts[@]}"; do
       for set in "${sets[@]}"; do
         evaluate "${model//-/_}_$set" "$model" greedy,constrained,tool-decoding --keep-prefix --choice required \
           --format auto --shots 0 --data "$made/bfcl_$set.jsonl" --oc 1,4,6,12 --max-tokens 160 --context-size 16384
+      done
+      ;;
+    speed)
+      python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
+      for model in qwen-coder-0.5b qwen-coder-1.5b; do
+        bash examples/models.sh "$model" > /dev/null
+        build/release/benchmarks/benchmark_llama_cpp --model "$model" --threads "$threads" --limit "$rows" \
+          --data "$made/bfcl_three.jsonl" --json "$results/llama_cpp_${model//-/_}.json"
       done
       ;;
     llama_cpp)
