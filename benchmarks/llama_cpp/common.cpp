@@ -9,7 +9,9 @@ std::vector<std::string> string_split(const std::string& text, const std::string
 std::string string_repeat(const std::string& text, std::size_t times);
 
 bool tty_can_use_colors();
-bool tty_can_use_colors() { return false; }
+bool tty_can_use_colors() {
+  return false;
+}
 
 std::string string_join(const std::vector<std::string>& values, const std::string& separator) {
   std::string all;
