@@ -67,7 +67,9 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        if self._drafts:
+        # Before the first token vLLM may ask behind guesses that end reasoning, which take some of its room, or whether a
+        # token may begin the answer.
+        if self._drafts and self._answer.has_begun:
             try:
                 return self._answer.draft(tokens, self._drafts, self._forced)
             except Error as error:
