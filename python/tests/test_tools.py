@@ -4,7 +4,7 @@ import random
 
 import pytest
 import tooldecode as td
-from tooldecode._tools import AnswerReader, ToolRequest, find_format, format_of, read_tool_answer
+from tooldecode._tools import AnswerReader, ToolRequest, find_format, format_for, format_of, read_tool_answer
 
 # Formats that give arguments by their place cannot leave one out, nor take one that is not documented.
 BY_PLACE = ("toolken", "tooldec")
@@ -117,6 +117,69 @@ def test_free_calls(name, documents):
         assert [(one.name, json.loads(one.arguments)) for one in calls] == [("get_weather", arguments)] and not content
 
 
+TYPED = [{"name": "f", "parameters": {"type": "object", "properties": {
+    "zip": {"type": "string"}, "days": {"type": "integer"}, "any": {"type": "any"}, "pair": {"type": "tuple"},
+    "either": {"type": ["string", "integer"]}, "free": {}, "flag": {"type": "boolean"}, "map": {"type": "object"}},
+    "additionalProperties": False}}]
+
+
+@pytest.mark.parametrize("arguments", [{"zip": 12345}, {"zip": None}, {"days": None}, {"days": 1.5}, {"days": "3"}, {"days": {"z": 1}},
+                                       {"any": [1]}, {"pair": [1, 2]}, {"flag": "yes"}, {"map": [None]}, {"undocumented": 1}])
+@pytest.mark.parametrize("name", ["hermes", "auto:hermes", "json-list", "kimi-k2"])
+def test_free_calls_as_models_write_them(name, arguments):
+    """Text that no constraint of this package has written; whole and as a stream."""
+    text = {"hermes": '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>', "json-list": '[{"name": "f", "arguments": %s}]',
+            "auto:hermes": '```json\n{"name": "f", "arguments": %s}\n```',
+            "kimi-k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>%s<|tool_call_end|>"
+                       "<|tool_calls_section_end|>"}[name] % json.dumps(arguments)
+    request = ToolRequest(json.dumps(TYPED), name)
+    content, calls = read_tool_answer(request, False, text)
+    assert [(one.name, json.loads(one.arguments)) for one in calls] == [("f", arguments)] and not content
+    content, calls = read(AnswerReader(request, False), [text])
+    assert [(one, json.loads(given), is_whole) for one, given, is_whole in calls] == [("f", arguments, True)] and not content
+
+
+@pytest.mark.parametrize("key, value, expected", [
+    ("zip", "Oslo", "Oslo"), ("zip", "12345", "12345"), ("days", "3", 3), ("days", "three", "three"), ("either", "Oslo", "Oslo"),
+    ("free", "Oslo", "Oslo"), ("undocumented", "Oslo", "Oslo"), ("flag", "True", "True"), ("map", "{'x': 1}", "{'x': 1}"), ("any", "[1]", [1])])
+def test_free_calls_in_elements(key, value, expected):
+    """Text without quotes, where the document expects something else."""
+    request = ToolRequest(json.dumps(TYPED), "qwen3-coder")
+    call = f"<tool_call>\n<function=f>\n<parameter={key}>\n{value}\n</parameter>\n</function>\n</tool_call>"
+    for before, behind in (("", ""), ("So \u20ac: ", ""), ("So: ", "\nThat is \u20ac it.")):
+        content, calls = read_tool_answer(request, False, before + call + behind)
+        assert [(one.name, json.loads(one.arguments)) for one in calls] == [("f", {key: expected})]
+        assert content.split() == (before + behind).split()
+    # But no call to a tool that is not there.
+    unknown = call.replace("=f>", "=g>")
+    assert read_tool_answer(request, False, unknown) == (unknown, [])
+
+
+def test_types_of_sets():
+    """A set that reads strings without quotes reads them as its member does."""
+    text = "<tool_call>\n<function=f>\n<parameter=zip>\n12345\n</parameter>\n</function>\n</tool_call>"
+    for name in ("qwen3-coder", "auto:qwen3-coder", "hermes,qwen3-coder", "qwen3-coder,hermes"):
+        _, calls = read_tool_answer(ToolRequest(json.dumps(TYPED), name), False, text)
+        assert [json.loads(one.arguments) for one in calls] == [{"zip": "12345"}], name
+
+
+@pytest.mark.parametrize("types", [["string", {"x": 1}], ["string", 3], [], 3, None, {"x": 1}])
+@pytest.mark.parametrize("name", ["hermes", "qwen3-coder"])
+def test_malformed_types_are_any(name, types):
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": types}}}}]
+    request = ToolRequest(json.dumps(tools), name)
+    text = ToolRequest(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]),
+                       name).reader().write([("f", {"a": 5})])
+    _, calls = read_tool_answer(request, False, text)
+    assert [json.loads(one.arguments)["a"] for one in calls][0] in (5, "5")
+
+
+@pytest.mark.parametrize("tools", [[{"name": "f"}, {"name": "f"}], [{}], ["f"], [{"function": 3}], [{"name": 3}]])
+def test_malformed_documents(tools):
+    with pytest.raises(td.Error):
+        ToolRequest(json.dumps(tools), "hermes").without_schemas().reader()
+
+
 @pytest.mark.parametrize("name", [name for name in td.formats() if name not in BY_PLACE])
 def test_free_calls_have_the_types_of_documents(name):
     """A text that looks like a number is a string where the document has a string, however it says so."""
@@ -162,6 +225,45 @@ def test_call_that_is_cut_or_breaks(documents):
     # A whole call before one that is cut.
     content, whole = read_tool_answer(request, True, good + "\n" + begun)
     assert [one.name for one in whole] == ["add"] and content.strip() == begun.strip()
+
+
+@pytest.mark.parametrize("name", td.formats())
+@pytest.mark.parametrize("is_constrained", [True, False])
+def test_answer_that_ends_in_a_closing_delimiter(name, is_constrained, documents):
+    """However the answer is cut into pieces: what is given as text is never the end of a call that was given."""
+    request = ToolRequest(documents, name)
+    text = request.reader().write([("get_weather", {"city": "Oslo", "days": 3})])
+    for cut in range(13):
+        piece, found = text[: len(text) - cut], set()
+        for behind in ("", "\u20ac"):
+            found = {json.dumps(read(AnswerReader(request, is_constrained), [(piece + behind)[at : at + size]
+                                                                             for at in range(0, len(piece + behind), size)]))
+                     for size in (1, 3, 8, 999)}
+            assert len(found) == 1, (cut, found)
+            content, calls = json.loads(found.pop())
+            if calls and calls[0][2]:
+                assert "}" not in content and "tion>" not in content.replace("</function>", ""), (cut, content)
+                # It is the rest of the answer, as it was written.
+                assert (piece + behind).endswith(content) and content.endswith(behind)
+                whole, given = read_tool_answer(request, is_constrained, piece + behind)
+                assert whole == content and [one.arguments for one in given] == [calls[0][1]]
+
+
+@pytest.mark.parametrize("is_constrained", [True, False])
+def test_broken_call_beside_a_whole_one_is_text(is_constrained, documents):
+    request = ToolRequest(documents, "hermes")
+    good = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+    bad = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"]}\n</tool_call> end'
+    for text, expected in ((good + "\n" + bad, bad), (bad + good, bad), ("So " + bad + good + "\n" + bad, "So " + bad + bad)):
+        content, calls = read_tool_answer(request, is_constrained, text)
+        assert [one.arguments for one in calls] == ['{"a": 1, "b": 2}'] and content.strip() == expected
+
+
+def test_no_tokenizer(monkeypatch):
+    monkeypatch.delenv("TOOLDECODE_FORMAT", raising=False)
+    with pytest.raises(td.Error, match="TOOLDECODE_FORMAT") as error:
+        format_for(None)
+    assert error.value.code == "unknown_format" and format_for(None, "hermes") == "hermes"
 
 
 def test_sets_and_descriptions(documents):

@@ -241,6 +241,51 @@ def test_responses_requests(engine, tokenizer):
     assert [(call.name, json.loads(call.arguments)) for call in calls] == [("add", {"a": 3})]
 
 
+def test_allowed_tools(tokenizer):
+    """The mode and only these tools; and what is no function is the client's error."""
+    def adjusted(tool_choice, strict=None):
+        tools = [{"type": "function", "name": name, "parameters": parameters, "strict": strict} for name, parameters in PARAMETERS.items()]
+        request = ResponsesRequest(model="m", input="hi", tools=tools, tool_choice=tool_choice)
+        parser = parser_of("tooldecode-hermes", tokenizer)(tokenizer, request.tools)
+        return parser, parser.adjust_request(request)
+
+    def allowed(mode, *names):
+        return {"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": name} for name in names]}
+
+    texts = {name: ToolRequest(json.dumps(tools_of()), "hermes").reader().write([(name, arguments)])
+             for name, arguments in (("add", {"a": 3}), ("get_weather", {"city": "Oslo"}))}
+    for strict, mode in ((True, "auto"), (None, "auto"), (None, "required")):
+        parser, request = adjusted(allowed(mode, "add"), strict)
+        definition = ToolRequest.of_text(request.to_sampling_params(100, {}).structured_outputs.grammar)
+        assert definition.choice == mode
+        reader = definition.reader()
+        for name, text in texts.items():
+            state = reader.advance_bytes(reader.initial(), text.encode())
+            assert (state is not None and reader.is_accepting(state)) == (name == "add")
+            _, content, calls = parser.parse(text, request, enable_auto_tools=True)
+            assert [call.name for call in calls or []] == (["add"] if name == "add" else []) and (content or "") == ("" if calls else text)
+    for wrong in ({"type": "web_search_preview"}, allowed("auto", "fly"), allowed("required"),
+                  {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "image_generation"}]}):
+        with pytest.raises(VLLMValidationError, match="tool_choice") as error:
+            adjusted(wrong)
+        assert error.value.parameter == "tool_choice"
+
+
+def test_malformed_tools_are_refused_before_generation(tokenizer):
+    parser_class = parser_of("tooldecode-hermes", tokenizer)
+    request = chat(tools=tools_of() + tools_of())
+    with pytest.raises(VLLMValidationError) as error:
+        parser_class(tokenizer, request.tools).adjust_request(request)
+    assert error.value.parameter == "tools"
+    tools = tools_of()
+    tools[0]["function"]["parameters"] = {"type": "object", "properties": {"city": {"type": ["string", {"x": 1}]}}}
+    request = chat(tools=tools)
+    request = parser_class(tokenizer, request.tools).adjust_request(request)
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    _, _, calls = parser_class(tokenizer, request.tools).parse(text, request, enable_auto_tools=True)
+    assert [json.loads(call.arguments) for call in calls] == [{"city": "Oslo"}]
+
+
 def test_another_backend(engine, tokenizer, caplog):
     """Where the engine has none of this package, strict tools are read only, and required calls are refused."""
     parser_class = parser_of("tooldecode-hermes", tokenizer)
@@ -257,7 +302,14 @@ def test_another_backend(engine, tokenizer, caplog):
     assert params.structured_outputs is None
     _, _, calls = parser_class(tokenizer, request.tools).parse(
         '<tool_call>\n{"name": "add", "arguments": {"b": []}}\n</tool_call>', request, enable_auto_tools=True)
-    assert not calls  # not masked, so that it is text; no error
+    assert [(call.name, json.loads(call.arguments)) for call in calls] == [("add", {"b": []})]  # not masked, so not judged
+    params, request = verify(parallel_tool_calls=False)
+    assert params.structured_outputs is None
+    text = '<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>'
+    _, _, calls = parser_class(tokenizer, request.tools).parse(text, request, enable_auto_tools=True)
+    assert [json.loads(call.arguments) for call in calls] == [{"a": 1}]
+    content, calls = joined(stream(parser_class(tokenizer, request.tools), tokenizer, tokenizer.encode(text, add_special_tokens=False), request))
+    assert calls == [("add", {"a": 1})] and not content.strip()
     with pytest.raises(VLLMValidationError, match="structured-outputs-config.backend tooldecode"):
         verify(tool_choice="required")
 

@@ -9,7 +9,7 @@ vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 
 from engine_scripts import SCHEMA, allowed, tools_of  # noqa: E402
-from test_vllm import Engine  # noqa: E402
+from test_vllm import Engine, thinking  # noqa: E402, F401
 from vllm.config import DeviceConfig, ModelConfig, ParallelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
 from vllm.plugins import load_general_plugins  # noqa: E402
@@ -23,14 +23,14 @@ from tooldecode.vllm_proposer import ToolDecodeProposer, draft_of_history  # noq
 DRAFTS = 6
 
 
-def make_config(folder, asynchronous=False):
+def make_config(folder, asynchronous=False, **outputs):
     load_general_plugins()
     model = ModelConfig(model=str(folder), tokenizer=str(folder), dtype="float32")
     return VllmConfig(
         model_config=model, device_config=DeviceConfig(device="cpu"),
         scheduler_config=SchedulerConfig(max_num_seqs=8, max_model_len=1024, is_encoder_decoder=False,
                                          max_num_batched_tokens=1024, async_scheduling=asynchronous),
-        structured_outputs_config=StructuredOutputsConfig(backend="tooldecode"),
+        structured_outputs_config=StructuredOutputsConfig(backend="tooldecode", **outputs),
         speculative_config=SpeculativeConfig(method="custom_class", model="tooldecode.vllm_proposer.ToolDecodeProposer",
                                              num_speculative_tokens=DRAFTS, target_model_config=model,
                                              target_parallel_config=ParallelConfig()))
@@ -106,8 +106,10 @@ def test_drafted_answers(engine, asked):
             proposed = proposer.propose([[1]], np.array([row.shape[1]]), row)[0]
             drafts = engine.manager.validate_tokens(request, proposed)
             assert len(drafts) <= DRAFTS and oracle.allowed(drafts) == len(drafts)
-            before = b""
-            forced = oracle.constraint.forced_tokens(oracle.state, before) if not request.num_output_tokens else []
+            # Without a token of the answer guesses are judged, and nothing is added.
+            assert request.num_output_tokens or drafts == proposed[: len(drafts)]
+            written = engine.manager.backend.vocabulary.decode(list(request.output_token_ids))
+            forced = oracle.constraint.forced_tokens(oracle.state, written) if request.num_output_tokens == 1 else []
             assert drafts[: len(forced)] == forced[:DRAFTS]
             for rows, draft in zip(engine.masks({"r": drafts})["r"], drafts):
                 assert draft in allowed(rows)
@@ -116,6 +118,40 @@ def test_drafted_answers(engine, asked):
             steps, tokens = steps + 1, tokens + len(new)
         assert oracle.is_terminated
     assert tokens / steps > 1.2  # though samples are random
+
+
+def test_drafts_that_end_reasoning(thinking):  # noqa: F811
+    """Behind the end of reasoning there is only the room that it leaves, and whether a token may begin an answer is answered."""
+    engine = Engine(make_config(thinking, reasoning_parser="qwen3"))
+    begin, stop, call = engine.tokenizer.convert_tokens_to_ids(["<think>", "</think>", "<tool_call>"])
+    word = engine.tokenizer.encode("so", add_special_tokens=False)[0]
+    value = engine.tokenizer.encode("first of all: one", add_special_tokens=False)
+    choices = {"choice": ["first of all: one", "first of all: two"]}
+    asked = {"a": choices, "b": choices,
+             "c": {"grammar": ToolRequest(json.dumps(tools_of()), "hermes", "required").text()}}
+    requests = {name: engine.add(name, what, prompt=(7, begin)) for name, what in asked.items()}
+    for request in requests.values():
+        engine.ready(request)
+    forced = engine.ready(requests["a"])._answer.constraint
+    assert len(forced.forced_tokens(forced.initial(), b"")) > 1
+    for guess in ([word] * (DRAFTS - 2) + [stop, value[0]], [word, stop, value[0]], [word] * (DRAFTS - 1) + [stop], [stop, value[0]]):
+        drafts = {name: engine.manager.validate_tokens(request, guess) for name, request in requests.items()}
+        assert drafts["a"] == drafts["b"] == guess
+        rows = engine.masks(drafts)
+        for name in "ab":
+            assert all(word in allowed(row) and call not in allowed(row) for row in rows[name][: guess.index(stop) + 1])
+            assert word not in allowed(rows[name][guess.index(stop) + 1]) and value[0] in allowed(rows[name][guess.index(stop) + 1])
+        assert word in allowed(rows["c"][0]) and call in allowed(rows["c"][0])
+    # When reasoning has ended, guesses are judged until the answer has a token; then forced text is drafted.
+    request, grammar = requests["a"], engine.ready(requests["a"])
+    request.append_output_token_ids([word, stop])
+    assert engine.manager.accept_tokens(request, [word, stop])
+    assert engine.manager.validate_tokens(request, [word]) == [] and engine.manager.validate_tokens(request, value[:1]) == value[:1]
+    request.append_output_token_ids(value[:1])
+    assert engine.manager.accept_tokens(request, value[:1])
+    drafts = engine.manager.validate_tokens(request, [word])
+    assert 0 < len(drafts) <= DRAFTS and grammar._answer.allowed(drafts) == len(drafts)
+    engine.manager.clear_backend()
 
 
 def test_not_drafted(tiny, engine, caplog):
@@ -133,7 +169,8 @@ def test_not_drafted(tiny, engine, caplog):
         assert _drafts_of(config) == 0
     vocabulary = td.Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"<end>"], [256])
     grammar = ToolDecodeGrammar(Answer(td.regex(vocabulary, "abc"), vocabulary), DRAFTS)
-    assert grammar.validate_tokens([97, 98, 120]) == [97, 98] and grammar._drafts == 0
+    assert grammar.accept_tokens("r", [97])
+    assert grammar.validate_tokens([98, 120]) == [98] and grammar._drafts == 0
 
 
 def test_unconstrained_requests_keep_their_drafts(engine):

@@ -225,6 +225,10 @@ class Answer:
     def constraint(self) -> Constraint:
         return self._constraint
 
+    @property
+    def has_begun(self) -> bool:
+        return bool(self._tokens)
+
     def forced(self) -> bytes:
         """The jump-forward string: the bytes that every continuation begins with."""
         return b"" if self.is_terminated else self._constraint.forced(self.state)

@@ -9,13 +9,14 @@ import functools
 import json
 import logging
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from . import CallStream, Error, StreamEvent, ToolCallFSM, Vocabulary, formats, tool_calls
+from . import CallStream, Error, StreamEvent, ToolCall, ToolCallFSM, Vocabulary, formats, openings, tool_calls
 
 __all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "read_tool_answer"]
 
@@ -79,22 +80,47 @@ class ToolRequest:
 
     def without_schemas(self) -> ToolRequest:
         """The request that reads what a model writes where nothing constrains it: calls to the same tools with any
-        arguments, in free text. Parameters keep their types, which formats without JSON are read by."""
+        arguments, in free text. Strings stay strings in formats that write them without quotes."""
+        needs_types = _needs_types(self.format)
         documents = []
         for tool in json.loads(self.tools):
             name, parameters = _of_document(tool)
             properties = parameters.get("properties")
             properties = properties if isinstance(properties, dict) else {}
             documents.append({"name": name, "parameters": {
-                "type": "object", "properties": {key: _only_types(value, parameters) for key, value in properties.items()},
+                "type": "object",
+                "properties": {key: _only_strings(value, parameters) if needs_types else {} for key, value in properties.items()},
                 "additionalProperties": True}})
         return ToolRequest(json.dumps(documents), self.format, enforcement="drop", whitespace=16)
 
 
-def _of_document(tool: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    function = tool.get("function", tool)
+def _of_document(tool: Any) -> tuple[Any, dict[str, Any]]:
+    """The name, which nothing has checked, and the parameters of a tool's document."""
+    function = tool.get("function", tool) if isinstance(tool, dict) else None
+    if not isinstance(function, dict):
+        return None, {}
     parameters = function.get("parameters") or function.get("inputSchema") or function.get("input_schema") or {}
-    return function["name"], parameters if isinstance(parameters, dict) else {}
+    return function.get("name"), parameters if isinstance(parameters, dict) else {}
+
+
+@functools.lru_cache(maxsize=64)
+def _needs_types(format: str) -> bool:
+    """Whether a string that looks like a number is read as one, unless its parameter's type is known."""
+    def request(format: str, schema: dict[str, Any]) -> ToolRequest:
+        return ToolRequest(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"a": schema}}}]), format)
+
+    call = ToolCall("f", {"a": "12"})
+    typed, free = (request(format, schema).reader() for schema in ({"type": "string"}, {}))
+    # A set writes in its first format, and reads any of them.
+    is_set = not format.startswith("{") and ("," in format or ":" in format)
+    writers = [typed] + [request(name, {"type": "string"}).reader() for name in formats() if is_set]
+    for text in (writer.write([call]) for writer in writers):
+        try:
+            if typed.parse(text) == [call] and free.parse(text) != [call]:
+                return True
+        except Error:  # none of this set's formats
+            continue
+    return False
 
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array", dict: "object"}
@@ -105,7 +131,8 @@ def _types_of(schema: Any, root: dict[str, Any], depth: int = 0) -> set[str] | N
     if not isinstance(schema, dict) or depth > 16:
         return None
     named = schema.get("type")
-    known = {named} if isinstance(named, str) else set(named) if isinstance(named, list) else None
+    named = [named] if isinstance(named, str) else named
+    known = {one for one in named if isinstance(one, str)} if isinstance(named, list) else None
     listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else None
     rules = [] if listed is None else [{_TYPES[type(value)] for value in listed}]
     for key in ("anyOf", "oneOf"):
@@ -128,10 +155,10 @@ def _types_of(schema: Any, root: dict[str, Any], depth: int = 0) -> set[str] | N
     return known
 
 
-def _only_types(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+def _only_strings(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+    """The schema of strings where the document allows nothing else but null; else that of anything."""
     types = _types_of(schema, root)
-    # A text that is none of a number's is a string.
-    return {} if types is None else {"type": sorted(types | {"string"})}
+    return {"type": sorted(types)} if types in ({"string"}, {"string", "null"}) else {}
 
 
 class _Readers:
@@ -164,11 +191,13 @@ class AnswerReader:
 
     With `is_constrained`, the engine has masked the answer by this request. Otherwise calls to the request's tools are
     read whatever their arguments are, and what breaks the format is text: it comes as it was written, and reading goes
-    on behind it. A call that breaks after its beginning was given stays cut; `broken` counts such places.
+    on behind it. A call that breaks after its beginning was given stays cut; `broken` counts such places. With `is_whole`,
+    for callers that drop such calls, their text comes too.
     """
 
-    def __init__(self, request: ToolRequest, is_constrained: bool) -> None:
+    def __init__(self, request: ToolRequest, is_constrained: bool, is_whole: bool = False) -> None:
         self._request = request
+        self._is_whole = is_whole
         self.calls = 0
         self.broken = 0
         self._begin(request if is_constrained else request.without_schemas())
@@ -178,12 +207,12 @@ class AnswerReader:
         self._stream = CallStream(self._constraint)
         self._text = bytearray()  # what the stream has read
         self._given = 0  # how much of that was given as text, or is a whole call
+        self._arguments_end = 0
         self._is_behind_call = False  # its closing delimiters come first
         self._open = False
         self._calls_before = self.calls
 
-    @property
-    def held(self) -> str:
+    def _held(self) -> str:
         """What has been read and not been given: a delimiter, or the text of a call that has not ended."""
         at = self._given
         if self._is_behind_call:  # the delimiters that close it end where the answer may end
@@ -197,19 +226,11 @@ class AnswerReader:
         return self._text[at:].decode("utf-8", "replace")
 
     def push(self, text: str) -> list[StreamEvent]:
-        """The events of the next piece; the end of the answer is `finish`."""
-        data = text.encode("utf-8", "replace")
-        try:
-            found = self._stream.push(data)
-        except Error as error:
-            if error.code != "malformed_call":
-                raise
-        else:
-            return _joined(self._take(data, found))
-        # A push that fails changes nothing: byte by byte up to where it does.
+        """The events of the next piece; the end of the answer is `finish`. How an answer is cut into pieces changes nothing."""
         events: list[StreamEvent] = []
         for character in text:
             data = character.encode("utf-8", "replace")
+            # Byte by byte, so that it is known where a call ends and where one breaks. A push that fails changes nothing.
             for i in range(len(data)):
                 try:
                     found = self._stream.push(data[i : i + 1])
@@ -221,18 +242,19 @@ class AnswerReader:
                     # It is text, so that reading goes on.
                     events.append(StreamEvent("text", 0, character))
                     break
-                events += self._take(data[i : i + 1], found)
+                self._text += data[i : i + 1]
+                if found:
+                    events += self._take(found)
         return _joined(events)
 
     def finish(self) -> list[StreamEvent]:
         """The rest of the answer. Delimiters behind which no call came are text."""
-        events = self._take(b"", [event for event in self._stream.finish() if event.kind != "answer_end"])
-        if not self._open:
+        events = self._take([event for event in self._stream.finish() if event.kind != "answer_end"])
+        if self._is_whole or not self._open:
             events += self._release()
         return _joined(events)
 
-    def _take(self, data: bytes, events: list[StreamEvent]) -> list[StreamEvent]:
-        self._text += data
+    def _take(self, events: list[StreamEvent]) -> list[StreamEvent]:
         given = []
         for event in events:
             if event.kind in ("text", "reasoning"):
@@ -246,21 +268,24 @@ class AnswerReader:
             index = self._calls_before + event.call
             if event.kind == "call_begin":
                 self._open, self.calls = True, index + 1
+            elif event.kind == "arguments":
+                self._arguments_end = len(self._text)
             elif event.kind == "call_end":
                 self._open, self._is_behind_call = False, True
-                self._given = max(self._given, len(self._text) - len(data))  # or a little later
+                # Some formats say so in the first byte of a delimiter, which may turn out to be none.
+                self._given = max(self._arguments_end, self._text.rfind(b"}", self._arguments_end) + 1)
             given.append(event._replace(call=index))
         return given
 
     def _release(self) -> list[StreamEvent]:
-        held = self.held
+        held = self._held()
         self._given, self._is_behind_call = len(self._text), False
         return [StreamEvent("text", 0, held)] if held else []
 
     def _break(self) -> list[StreamEvent]:
         self.broken += 1
         events = []
-        if self._open:
+        if self._open and not self._is_whole:
             logger.warning("Call %d of an answer breaks its format; what follows is text", self.calls - 1)
         else:
             events = self._release()
@@ -287,31 +312,52 @@ class ReadCall:
     arguments: str
 
 
-@dataclass
-class _Whole:
-    content: str = ""
-    calls: list[ReadCall] = field(default_factory=list)
-
-
 def read_tool_answer(request: ToolRequest, is_constrained: bool, text: str) -> tuple[str, list[ReadCall]]:
     """The text and the whole calls of an answer. A call that is cut or broken is text, as it was written."""
-    reader, whole = AnswerReader(request, is_constrained), _Whole()
+    reader = AnswerReader(request, is_constrained, is_whole=True)
+    content = ""
     begun: list[ReadCall] = []
     ends = set()
-    events = [event for at in range(0, len(text), 8) for event in reader.push(text[at : at + 8])]
-    for event in events + reader.finish():
+    for event in reader.push(text) + reader.finish():
         if event.kind == "text":
-            whole.content += event.text
+            content += event.text
         elif event.kind == "call_begin":
             begun.append(ReadCall(event.text, ""))
         elif event.kind == "arguments":
             begun[event.call].arguments += event.text
         elif event.kind == "call_end":
             ends.add(event.call)
-    whole.calls = [call for i, call in enumerate(begun) if i in ends]
-    if len(ends) != len(begun) and not whole.calls:
+    calls = [call for i, call in enumerate(begun) if i in ends]
+    if reader.broken and not is_constrained:
+        parsed = _parsed(request, text)
+        if len(parsed[1]) > len(calls):
+            return parsed
+    # As it was written, delimiters of reasoning too.
+    return (content, calls) if calls or not begun else (text, [])
+
+
+def _parsed(request: ToolRequest, text: str) -> tuple[str, list[ReadCall]]:
+    """The text and the calls of an answer by the format's own parser, which takes a text for a string where no JSON stands."""
+    data = text.encode("utf-8", "replace")
+    places = [place for place in (data.find(opening.encode()) for opening in openings(request.format)) if place >= 0]
+    parser, size = request.without_schemas().reader(), len(data)
+    try:
+        calls = parser.parse(data.decode())
+    except Error as error:
+        # Text may follow the last call.
+        place = re.fullmatch(r"byte (\d+)", error.where)
+        if error.code != "malformed_call" or place is None:
+            return text, []
+        size = int(place[1])
+        try:
+            calls = parser.parse(data[:size].decode())
+        except (Error, UnicodeDecodeError):
+            return text, []
+    names = [_of_document(tool)[0] for tool in json.loads(request.tools)]
+    if not places or not all(call.name in names for call in calls):
         return text, []
-    return whole.content + reader.held, whole.calls
+    content = (data[: min(places)] + data[size:]).decode("utf-8", "replace")
+    return content, [ReadCall(call.name, json.dumps(call.arguments, ensure_ascii=False)) for call in calls]
 
 
 def find_format(text: str) -> str:
@@ -370,7 +416,7 @@ def format_for(tokenizer: Any, named: str = "") -> str:
     option = named or os.environ.get("TOOLDECODE_FORMAT", "")
     if option:
         return find_format(option)
-    known = _formats.get(tokenizer)
+    known = _formats.get(tokenizer) if tokenizer is not None else None
     if known is None:
         source = getattr(tokenizer, "chat_template", None)
         source = source if isinstance(source, str) else json.dumps(source) if source else ""

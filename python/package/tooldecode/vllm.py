@@ -67,7 +67,9 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        if self._drafts:
+        # Before the first token vLLM may ask behind guesses that end reasoning, which take some of its room, or whether a
+        # token may begin the answer.
+        if self._drafts and self._answer.has_begun:
             try:
                 return self._answer.draft(tokens, self._drafts, self._forced)
             except Error as error:
@@ -192,7 +194,16 @@ def _accept_name() -> None:
     rebuild_dataclass(VllmConfig, force=True)
 
 
-_warned: list[str] = []
+class _Enforcement:
+    """What this process knows of its engine: whether it enforces the constraints of the tool parser."""
+
+    is_on = True
+    has_warned = False
+
+
+def is_enforced() -> bool:
+    """Whether the engine whose request was verified last enforces the tool parser's constraints."""
+    return _Enforcement.is_on
 
 
 def _without_backend(params: Any, tools: ToolRequest) -> None:
@@ -202,8 +213,8 @@ def _without_backend(params: Any, tools: ToolRequest) -> None:
     if tools.choice != "auto" or tools.text_schema:
         raise VLLMValidationError("tool_choice that requires a call, and tools beside a response_format, need "
                                   f"--structured-outputs-config.backend {NAME} with this tool parser", parameter="tool_choice")
-    if not _warned:
-        _warned.append(NAME)
+    if not _Enforcement.has_warned:
+        _Enforcement.has_warned = True
         logger.warning("Strict tools are read and not enforced: that needs --structured-outputs-config.backend %s", NAME)
     params.structured_outputs = None
 
@@ -218,6 +229,7 @@ def _hook_requests() -> None:
         asked = self.structured_outputs
         if structured_outputs_config is None or asked is None or structured_outputs_config.backend != NAME:
             if asked is not None and ToolRequest.is_text(asked.grammar):
+                _Enforcement.is_on = False
                 _without_backend(self, ToolRequest.of_text(asked.grammar))
             return before(self, model_config, structured_outputs_config, tokenizer)
 
@@ -241,6 +253,7 @@ def _hook_requests() -> None:
         check_json_nesting(asked.json)
         check_json_nesting(asked.structural_tag, structural_tag=True)
         asked._backend = NAME
+        _Enforcement.is_on = True
 
 
 def _hook_engine() -> None:

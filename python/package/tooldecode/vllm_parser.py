@@ -31,16 +31,38 @@ from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
 from . import Error
 from ._tools import AnswerReader, ToolRequest, documents_of, format_for, read_tool_answer
+from .vllm import is_enforced
 
 __all__ = ["ToolDecodeToolParser"]
 
 logger = logging.getLogger("vllm.tooldecode")
 
+
 def _choice_of(request: Any) -> tuple[str, str]:
     choice = request.tool_choice
     if choice is None or isinstance(choice, str):
         return choice or "auto", ""
-    return "named", getattr(choice, "function", choice).name
+    if choice.type == "allowed_tools":
+        return choice.mode, ""
+    if choice.type == "function":
+        return "named", getattr(choice, "function", choice).name
+    raise VLLMValidationError(f"tool_choice: {choice.type} is no function, which alone this tool parser calls", parameter="tool_choice")
+
+
+def _allowed(tools: Sequence[Any], request: Any) -> list[dict[str, Any]]:
+    """The documents of the tools that the request may call."""
+    documents = documents_of(tools)
+    choice = request.tool_choice
+    if getattr(choice, "type", "") != "allowed_tools":
+        return documents
+    names = [one.get("name") or (one.get("function") or {}).get("name") for one in choice.tools if one.get("type") == "function"]
+    known = [document["function"].get("name") for document in documents]
+    for name in names:
+        if name not in known:
+            raise VLLMValidationError(f"tool_choice: {name} is none of the tools", parameter="tool_choice")
+    if not names:
+        raise VLLMValidationError("tool_choice: allows no function, which alone this tool parser calls", parameter="tool_choice")
+    return [document for document in documents if document["function"].get("name") in names]
 
 
 class ToolDecodeToolParser(ToolParser):
@@ -63,11 +85,12 @@ class ToolDecodeToolParser(ToolParser):
         return ToolRequest(json.dumps(documents_of(self.tools), ensure_ascii=False), self._format)
 
     def _definition(self, request: Any) -> tuple[ToolRequest, bool]:
-        """How the answer is read: by the constraint that the request carries, if it has one of this parser."""
+        """How the answer is read, and whether that was enforced: by the constraint that the request carries, if it has one
+        of this parser."""
         asked = getattr(request, "_parser_structured_outputs", None) or getattr(request, "structured_outputs", None)
         grammar = getattr(asked, "grammar", None)
         if ToolRequest.is_text(grammar):
-            return ToolRequest.of_text(grammar), True
+            return ToolRequest.of_text(grammar), is_enforced()
         return self._tool_request(request), False
 
     def adjust_request(self, request: Any) -> Any:
@@ -76,28 +99,37 @@ class ToolDecodeToolParser(ToolParser):
         # Delimiters of many formats are special tokens.
         request.skip_special_tokens = False
         choice, name = _choice_of(request)
-        documents = documents_of(self.tools)
+        documents = _allowed(self.tools, request)
+        is_limited = getattr(request.tool_choice, "type", "") == "allowed_tools"
+        if is_limited:
+            request.tool_choice = choice  # with another one vLLM does not ask for the calls of a whole answer
         is_strict = any(document["function"].get("strict") for document in documents)
         is_single = request.parallel_tool_calls is False
-        if choice == "auto" and not (is_strict or is_single) and os.environ.get("TOOLDECODE_CONSTRAIN") != "always":
-            return request
+        if choice == "auto" and not (is_strict or is_single or is_limited) and os.environ.get("TOOLDECODE_CONSTRAIN") != "always":
+            return self._checked(self._tool_request(request).without_schemas(), request)
         try:
             text_schema = self._text_schema(request) if choice == "auto" else ""
         except LookupError:
             logger.warning("Tool calls are not constrained beside the structured outputs of the request, which are no JSON")
-            return request
+            return self._checked(self._tool_request(request).without_schemas(), request)
         asked = ToolRequest(json.dumps(documents, ensure_ascii=False), self._format, choice, name, not is_single, text_schema,
                             "strict" if is_strict else "relax")
-        try:
-            asked.reader()
-        except Error as error:
-            raise VLLMValidationError(f"tools: {error}", parameter="tools") from error
+        self._checked(asked, request)
         params = StructuredOutputsParams(grammar=asked.text())
         if isinstance(request, ResponsesRequest):
             request._parser_structured_outputs = params
         else:
             request.structured_outputs = params
             request.response_format = None
+        return request
+
+    @staticmethod
+    def _checked(asked: ToolRequest, request: Any) -> Any:
+        """The request, if its answer can be read; otherwise it is the client's error, before anything is generated."""
+        try:
+            asked.reader()
+        except Error as error:
+            raise VLLMValidationError(f"tools: {error}", parameter="tools") from error
         return request
 
     @staticmethod
