@@ -44,14 +44,7 @@ std::string CompletionWriter::chunk(std::size_t choice, const Json& delta, const
 }
 
 std::string CompletionWriter::end(const Usage& usage) {
-  std::string events;
-  if (with_usage_) {
-    Json last       = object();
-    last["choices"] = Json::array();
-    last["usage"]   = usage.json();
-    events          = sse_event(last);
-  }
-  return events + "data: [DONE]\n\n";
+  return stream_end(with_usage_ ? object() : Json(nullptr), usage);
 }
 
 Json CompletionWriter::object() const {

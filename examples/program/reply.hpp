@@ -86,6 +86,11 @@ using CustomInputs = std::map<std::size_t, CustomInput>;
 
 std::string sse_event(const Json& data);
 
+/// The events that end a stream of completions, of chats or not.
+///
+/// \param last  a chunk without choices; null if the stream has no usage
+std::string stream_end(Json last, const Usage& usage);
+
 /// A token with its log-probability in OpenAI's form; its bytes may be a part of a character.
 ///
 /// \param likeliest  the most likely tokens in its place, see Output::likeliest

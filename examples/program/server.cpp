@@ -25,14 +25,6 @@
 
 namespace program {
 
-namespace {
-
-[[noreturn]] void throw_stopping() {
-  throw ApiError(503, "stopping", "", "the server is being stopped");
-}
-
-}  // namespace
-
 void Exchange::put(Event event) {
   const std::lock_guard lock(mutex_);
   events_.push_back(std::move(event));
