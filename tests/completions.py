@@ -138,6 +138,8 @@ def test_refusals(server):
             ("missing_required_parameter", "prompt", {"prompt": None}), ("invalid_type", "prompt", {"prompt": 3}),
             ("invalid_value", "prompt", {"prompt": []}), ("unsupported_value", "prompt", {"prompt": ["a", "b"]}),
             ("unsupported_value", "prompt", {"prompt": [[1], [2]]}), ("invalid_value", "prompt[1]", {"prompt": [1, 8192]}),
+            ("invalid_value", "prompt[0]", {"prompt": [[]]}), ("invalid_type", "prompt[0][1]", {"prompt": [[1, "a"]]}),
+            ("invalid_value", "prompt[0][1]", {"prompt": [[1, 8192]]}), ("unsupported_value", "prompt", {"prompt": [1, [2]]}),
             ("invalid_value", "prompt[0]", {"prompt": [-1]}), ("invalid_type", "prompt[0]", {"prompt": [1.5]}),
             ("unsupported_value", "echo", {"echo": True}), ("unsupported_value", "best_of", {"best_of": 2}),
             ("unsupported_value", "suffix", {"suffix": "."}), ("invalid_value", "logprobs", {"logprobs": 21}),
