@@ -4,7 +4,10 @@
 """
 import json
 import math
+import pathlib
 import re
+import shutil
+import tempfile
 
 import serve
 from serve import GOODBYE, WEATHER, Server, request
@@ -68,16 +71,33 @@ def test_prompts(server):
                 assert choice["text"] == chat["choices"][0]["message"]["content"], (choice, chat)
                 assert choice["finish_reason"] == chat["choices"][0]["finish_reason"], (choice, chat)
             assert answer["usage"]["prompt_tokens"] == chat["usage"]["prompt_tokens"], (answer, chat)
-    # Every digit is a token, and the begin token comes first where the prompt lacks it.
-    digits = json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    tokens = [digits[digit] for digit in "12345"]
-    begin = complete(server, asking("12345", max_tokens=5))["usage"]["prompt_tokens"] - len(tokens)
-    assert begin in (0, 1), begin
-    same = complete(server, asking([0] * begin + tokens, max_tokens=5))
-    assert same["choices"] == complete(server, asking("12345", max_tokens=5))["choices"], same
-    assert same["usage"]["prompt_tokens"] == begin + 5, same
+    # Every digit is a token.
+    vocabulary = json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    tokens = [vocabulary[digit] for digit in "12345"]
+    text = complete(server, asking("12345", max_tokens=5))
+    for prompt in (tokens, [tokens]):
+        same = complete(server, asking(prompt, max_tokens=5))
+        assert (same["choices"], same["usage"]) == (text["choices"], text["usage"]), (same, text)
+    assert text["usage"]["prompt_tokens"] == 5, text
     assert complete(server, {"model": "tiny", "prompt": "1", "temperature": 2, "seed": 1, "logit_bias": {
         str(token): -100 for token in range(8)}})["usage"]["completion_tokens"] == 16  # the default
+
+
+def test_begin_tokens():
+    """The begin token comes first as tokenizer_config.json says, and alone where nothing is said."""
+    tiny = serve.DATA / "tiny"
+    config = json.loads((tiny / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert config["add_bos_token"] is False, config
+    unsaid = {key: value for key, value in config.items() if key != "add_bos_token"}
+    for said, begin in ((config, 0), ({**config, "add_bos_token": True}, 1), (unsaid, 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder) / "tiny"
+            shutil.copytree(tiny, place)
+            (place / "tokenizer_config.json").write_text(json.dumps(said), encoding="utf-8")
+            with Server("--model", str(place)) as server:
+                for prompt, count in (("12345", begin + 5), ("<|begin|>12345", 6), ("", 1), ([1, 2], 2)):
+                    usage = complete(server, asking(prompt, max_tokens=1))["usage"]
+                    assert usage["prompt_tokens"] == count, (said, prompt, usage)
 
 
 def test_texts():
@@ -147,7 +167,7 @@ def test_refusals(server):
             ("unsupported_parameter", "messages", {"messages": []}), ("unsupported_parameter", "tools", {"tools": []}),
             ("unknown_parameter", "promt", {"promt": "a"}), ("invalid_value", "max_tokens", {"max_tokens": 0}),
             ("invalid_grammar", "regex", {"regex": "a("}),
-            ("context_length_exceeded", "prompt", {"prompt": "1" * 1024})):
+            ("context_length_exceeded", "prompt", {"prompt": "1" * 1025})):
         server.refused(400, code, param, {**asking("Hello"), **change}, path=PATH)
     server.refused(404, "model_not_found", "model", {**asking("Hello"), "model": "gpt-9"}, path=PATH)
     server.refused(400, "invalid_value", "response_id", request(GOODBYE, response_id="cmpl-mine"))

@@ -194,6 +194,10 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                               : assistant_->prompt(session.tools, *format_, chat.messages,
                                                    chat.template_variables());
   session.prompt_tokens = prompt.size();
+  if (prompt.empty()) {
+    throw ApiError(400, "invalid_value", std::string(dialogue_key(chat.api)),
+                   "the prompt is empty, and the model has no token that begins a text");
+  }
   if (prompt.size() > context_) {
     throw ApiError(400, "context_length_exceeded", std::string(dialogue_key(chat.api)),
                    "the prompt has " + std::to_string(prompt.size()) +
