@@ -34,6 +34,18 @@ def complete(server, body):
     return answer
 
 
+def token_of(byte):
+    """The token of a byte: byte-level vocabularies name those that cannot be seen by characters from U+0100 on."""
+    seen = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
+    unseen = [other for other in range(256) if other not in seen]
+    name = chr(byte) if byte in seen else chr(0x100 + unseen.index(byte))
+    return json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"][name]
+
+
+def newline():
+    return token_of(0x0a)
+
+
 def streamed(server, body):
     """What a stream says in all of each choice, and the usage."""
     with server.open("POST", PATH, {**body, "stream": True}) as response:
@@ -123,6 +135,13 @@ def test_streams(server):
     stopped = complete(server, asking(prompt_of(GOODBYE), stop=["w"]))["choices"][0]
     assert "w" not in stopped["text"] and stopped["finish_reason"] == "stop" and stopped["stop_reason"] == "w", stopped
     assert complete(server, asking(prompt_of(GOODBYE), max_tokens=3))["choices"][0]["finish_reason"] == "length"
+    # A stop text of white space alone also ends an answer that begins with it.
+    for body in ({"stop": ["\n"]}, {"stop": ["\n\n\n"]}):
+        body = asking("1", **body, logit_bias={str(newline()): 100})
+        answer = complete(server, body)
+        assert answer["choices"][0]["text"] == "" and answer["choices"][0]["stop_reason"] == body["stop"][0], answer
+        assert answer["usage"]["completion_tokens"] == len(body["stop"][0]), answer
+        assert streamed(server, {**body, "stream_options": {"include_usage": True}})[1] == answer["usage"], answer
 
 
 def test_log_probabilities(server):

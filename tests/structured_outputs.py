@@ -15,6 +15,7 @@ REPORT = {"type": "object", "properties": {"sky": {"enum": ["clear", "grey"]}, "
           "minimum": -30, "maximum": 40}}, "required": ["sky", "degrees"], "additionalProperties": False}
 PATTERN = r"(rain|snow) in \d{2}:\d{2} o'clock"
 LABELS = ["clear sky", "grey", "grey and wet", "\u00e9t\u00e9"]
+NEWLINE = 206  # a token of the embedded model
 GBNF = 'root ::= city (", " city){0,2} "."\ncity ::= "Oslo" | "Rome" | "Lima"'
 LARK = 'start: city (", " city)~0..2 "."\ncity: "Oslo" | "Rome" | "Lima"'
 CITIES = r"(Oslo|Rome|Lima)(, (Oslo|Rome|Lima)){0,2}\."
@@ -119,6 +120,10 @@ def test_ends(server):
     body = request(GOODBYE, None, regex="[ab]{2}-[ab]{8}", temperature=2, seed=1, max_tokens=30, stop=["-"])
     choice = server.chat(body)["choices"][0]
     assert re.fullmatch("[ab]{2}", choice["message"]["content"]) and choice["stop_reason"] == "-", choice
+    # White space is held back where calls could follow it, but not where there are no tools.
+    newline = {"stop": ["\n"], "logit_bias": {str(NEWLINE): 100}, "max_tokens": 16}
+    answer = server.chat(request(GOODBYE, None, **newline))
+    assert answer["choices"][0]["stop_reason"] == "\n" and answer["usage"]["completion_tokens"] == 1, answer
     endless = server.chat(request(GOODBYE, None, regex="(ab)+!", temperature=2, seed=1, max_tokens=20,
                                   logit_bias={str(token): -100 for token in range(8)}))["choices"][0]["message"]["content"]
     assert re.fullmatch("(ab)+!", endless), endless  # the end is reached in time
