@@ -156,6 +156,13 @@ def test_log_probabilities(server):
     chat = server.chat(request(GOODBYE, None, max_tokens=60, logprobs=True))["choices"][0]["logprobs"]["content"]
     for one, other in zip(listed["token_logprobs"], chat):
         assert math.isclose(one, other["logprob"], abs_tol=1e-3), (one, other)
+    # Parts of characters are told apart.
+    parts = {str(token_of(0xc3)): 100, str(token_of(0xe2)): 99, str(token_of(0xf0)): 98}
+    listed = complete(server, asking("1", logprobs=3, max_tokens=1, logit_bias=parts))["choices"][0]["logprobs"]
+    assert listed["tokens"] == ["bytes:\\xc3"], listed
+    top, = listed["top_logprobs"]
+    assert list(top) == ["bytes:\\xc3", "bytes:\\xe2", "bytes:\\xf0"], top
+    assert top["bytes:\\xc3"] == listed["token_logprobs"][0] and sorted(top.values(), reverse=True) == list(top.values()), top
     assert complete(server, asking("1", logprobs=0))["choices"][0]["logprobs"]["top_logprobs"][0] is None
     assert complete(server, asking("1"))["choices"][0]["logprobs"] is None
 
