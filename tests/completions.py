@@ -13,6 +13,7 @@ import serve
 from serve import GOODBYE, WEATHER, Server, request
 
 PATH = "/v1/completions"
+REPORT = {"type": "object", "properties": {"sky": {"enum": ["clear", "grey"]}}, "required": ["sky"]}
 
 
 def prompt_of(*turns):
@@ -174,9 +175,14 @@ def test_rules():
             for more in ({"guided_regex": "[ab]{3}-[0-9]{2}"}, {"grammar": 'root ::= [ab]{3} "-" [0-9]{2}'}):
                 text = complete(server, asking("So: ", **more, temperature=2, seed=3))["choices"][0]["text"]
                 assert re.fullmatch("[ab]{3}-[0-9]{2}", text), text
-    with Server() as server:
-        text = complete(server, asking("", json_schema={"enum": [[1, 2], [3]]}))["choices"][0]["text"]
-        assert json.loads(text) in ([1, 2], [3]), text
+            for schema in ({"enum": [[1, 2], [3]]}, {"enum": ["get_weather()"]}):
+                for more in ({"json_schema": schema}, {"structured_outputs": {"json": schema}}, {"response_format": {
+                        "type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}):
+                    text = complete(server, asking("", **more))["choices"][0]["text"]
+                    assert json.loads(text) in schema["enum"], text
+            error = server.refused(400, "invalid_schema", "json_schema", asking("", json_schema={"type": "int"}), path=PATH)
+            assert error["message"].startswith("json_schema: #"), error
+            server.refused(400, "invalid_value", "max_tokens", asking("", json_schema=REPORT, max_tokens=2), path=PATH)
 
 
 def test_refusals(server):

@@ -1,5 +1,5 @@
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,7 +59,11 @@ ChatRequest parse_completion(const Json& body, const Format& /*format*/,
   chat.stops   = read_stop(request);
   detail::read_stream(request, chat);
   read_text_rules(request, chat);
-  if (chat.text.any()) {
+  // No format's messages are around the text.
+  if (chat.text.schema) {
+    auto [schema, place] = *std::exchange(chat.text.schema, std::nullopt);
+    chat.text.grammar = TextGrammar{TextGrammar::Kind::schema, std::move(schema), std::move(place)};
+  } else if (!chat.text.grammar) {
     chat.text.grammar = TextGrammar{TextGrammar::Kind::any, nullptr, "prompt"};
   }
   chat.decode = detail::read_decode(request, vocabulary_size);

@@ -142,7 +142,11 @@ void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& e
   constexpr std::string_view place = tooldecode::detail::text_schema_place;
   const std::string what           = error.what();
   const std::string format         = chat.text.any() ? "" : chat.text.place();
-  if (chat.text.grammar) throw ApiError(400, "invalid_grammar", format, format + ": " + what);
+  if (chat.text.grammar) {
+    const bool is_schema = chat.text.grammar->kind == TextGrammar::Kind::schema;
+    throw ApiError(400, is_schema ? "invalid_schema" : "invalid_grammar", format,
+                   format + ": " + what);
+  }
   if (chat.text.schema && error.where() == place) {  // the schema beside the tools, or the format
     const std::string key = format.substr(0, format.find('.'));
     throw ApiError(400, "invalid_value", key, key + ": " + what.substr(place.size() + 2));

@@ -11,6 +11,7 @@
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 
 #include <program/structured_outputs.hpp>
 
@@ -180,6 +181,8 @@ tooldecode::Grammar GrammarText::build() const {
     case Kind::lark:
       return Grammar::lark(grammar_.value.string(),
                            {.vocabulary = &vocabulary_, .whitespace = whitespace_});
+    case Kind::schema:
+      return Grammar::json_schema(grammar_.value, {.whitespace = whitespace_});
     case Kind::any: {
       Grammar grammar;
       return grammar.rooted(grammar.lexeme(tooldecode::formats::any_text()));
