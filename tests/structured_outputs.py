@@ -141,6 +141,9 @@ def test_refusals(server):
              {"structured_outputs": {"json": {}, "whitespace_pattern": " "}}),
             ("unsupported_value", "structured_outputs.disable_additional_properties",
              {"structured_outputs": {"json": {}, "disable_additional_properties": True}}),
+            ("invalid_type", "structured_outputs.disable_fallback", {"structured_outputs": {"regex": "a", "disable_fallback": 1}}),
+            ("invalid_type", "structured_outputs.disable_any_whitespace",
+             {"structured_outputs": {"json": {}, "disable_any_whitespace": "yes"}}),
             ("unsupported_parameter", "structured_outputs.jsn", {"structured_outputs": {"jsn": {}}}),
             ("unsupported_parameter", "guided_whitespace_pattern", {"guided_whitespace_pattern": " "}),
             ("invalid_value", "guided_regex", {"guided_regex": "a", "guided_json": {}}),
@@ -162,6 +165,14 @@ def test_refusals(server):
     with Server("--format", "harmony") as other:
         error = other.refused(400, "invalid_value", "guided_regex", request(GOODBYE, None, guided_regex="a"))
         assert "harmony" in error["message"], error
+    for more, ignored in (({"disable_any_whitespace": True}, "structured_outputs.disable_any_whitespace"),
+                          ({"disable_any_whitespace": False, "disable_fallback": True}, None)):
+        for path, body in (("/v1/chat/completions", request(GOODBYE, None, max_tokens=60)),
+                           ("/v1/responses", {"model": "tiny", "input": GOODBYE}),
+                           ("/v1/completions", {"model": "tiny", "prompt": GOODBYE, "max_tokens": 60})):
+            with server.open("POST", path, {**body, "structured_outputs": {"json": REPORT, **more}}) as response:
+                said = response.read()
+                assert response.status == 200 and response.headers["X-Tooldecode-Ignored"] == ignored, (path, said)
     answer = server.chat(request(GOODBYE, None, guided_regex="a", guided_decoding_backend="xgrammar"))["choices"][0]
     assert content(answer) == "a", answer
 

@@ -178,6 +178,7 @@ namespace program {
 void read_text_rules(const Fields& request, ChatRequest& chat) {
   TextRules rules = read_text_rules(request);
   if (rules.any()) return;
+  chat.ignored.insert(chat.ignored.end(), rules.ignored.begin(), rules.ignored.end());
   if (!chat.text.any()) {
     throw ApiError(400, "invalid_value", rules.place(),
                    rules.place() + " excludes " + chat.text.place());

@@ -70,6 +70,8 @@ TextRules read_structured_outputs(const Fields& request) {
   given.allow({"json", "json_object", "regex", "choice", "grammar", "structural_tag",
                "disable_fallback", "disable_any_whitespace", "disable_additional_properties"});
   given.allow_only("disable_additional_properties", false);
+  static_cast<void>(given.flag("disable_fallback"));  // there is no other engine to fall back to
+  const bool no_spaces = given.flag("disable_any_whitespace");
   TextRules rules;
   const auto take = [&](std::string_view key, const auto& make) {
     if (given.find(key) == nullptr) return;
@@ -94,6 +96,8 @@ TextRules read_structured_outputs(const Fields& request) {
                  "must have json, json_object, regex, choice, grammar or structural_tag",
                  "missing_required_parameter");
   }
+  // The server's --whitespace says what is optional between the parts of a value.
+  if (no_spaces) rules.ignored.push_back(given.place("disable_any_whitespace"));
   return rules;
 }
 

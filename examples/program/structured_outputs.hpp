@@ -48,6 +48,7 @@ struct TextGrammar {
 struct TextRules {
   std::optional<TextSchema> schema;
   std::optional<TextGrammar> grammar;
+  std::vector<std::string> ignored{};  ///< members beside them without effect here
 
   [[nodiscard]] bool any() const noexcept { return !schema && !grammar; }  ///< any text
   /// Whether a part of a text is useless.
