@@ -4,12 +4,16 @@
 """
 import json
 import math
+import pathlib
 import re
+import shutil
+import tempfile
 
 import serve
 from serve import GOODBYE, WEATHER, Server, request
 
 PATH = "/v1/completions"
+REPORT = {"type": "object", "properties": {"sky": {"enum": ["clear", "grey"]}}, "required": ["sky"]}
 
 
 def prompt_of(*turns):
@@ -29,6 +33,18 @@ def complete(server, body):
     assert status == 200, answer
     assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-"), answer
     return answer
+
+
+def token_of(byte):
+    """The token of a byte: byte-level vocabularies name those that cannot be seen by characters from U+0100 on."""
+    seen = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
+    unseen = [other for other in range(256) if other not in seen]
+    name = chr(byte) if byte in seen else chr(0x100 + unseen.index(byte))
+    return json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"][name]
+
+
+def newline():
+    return token_of(0x0a)
 
 
 def streamed(server, body):
@@ -68,16 +84,33 @@ def test_prompts(server):
                 assert choice["text"] == chat["choices"][0]["message"]["content"], (choice, chat)
                 assert choice["finish_reason"] == chat["choices"][0]["finish_reason"], (choice, chat)
             assert answer["usage"]["prompt_tokens"] == chat["usage"]["prompt_tokens"], (answer, chat)
-    # Every digit is a token, and the begin token comes first where the prompt lacks it.
-    digits = json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    tokens = [digits[digit] for digit in "12345"]
-    begin = complete(server, asking("12345", max_tokens=5))["usage"]["prompt_tokens"] - len(tokens)
-    assert begin in (0, 1), begin
-    same = complete(server, asking([0] * begin + tokens, max_tokens=5))
-    assert same["choices"] == complete(server, asking("12345", max_tokens=5))["choices"], same
-    assert same["usage"]["prompt_tokens"] == begin + 5, same
+    # Every digit is a token.
+    vocabulary = json.loads((serve.DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    tokens = [vocabulary[digit] for digit in "12345"]
+    text = complete(server, asking("12345", max_tokens=5))
+    for prompt in (tokens, [tokens]):
+        same = complete(server, asking(prompt, max_tokens=5))
+        assert (same["choices"], same["usage"]) == (text["choices"], text["usage"]), (same, text)
+    assert text["usage"]["prompt_tokens"] == 5, text
     assert complete(server, {"model": "tiny", "prompt": "1", "temperature": 2, "seed": 1, "logit_bias": {
         str(token): -100 for token in range(8)}})["usage"]["completion_tokens"] == 16  # the default
+
+
+def test_begin_tokens():
+    """The begin token comes first as tokenizer_config.json says, and alone where nothing is said."""
+    tiny = serve.DATA / "tiny"
+    config = json.loads((tiny / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert config["add_bos_token"] is False, config
+    unsaid = {key: value for key, value in config.items() if key != "add_bos_token"}
+    for said, begin in ((config, 0), ({**config, "add_bos_token": True}, 1), (unsaid, 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder) / "tiny"
+            shutil.copytree(tiny, place)
+            (place / "tokenizer_config.json").write_text(json.dumps(said), encoding="utf-8")
+            with Server("--model", str(place)) as server:
+                for prompt, count in (("12345", begin + 5), ("<|begin|>12345", 6), ("", 1), ([1, 2], 2)):
+                    usage = complete(server, asking(prompt, max_tokens=1))["usage"]
+                    assert usage["prompt_tokens"] == count, (said, prompt, usage)
 
 
 def test_texts():
@@ -103,6 +136,13 @@ def test_streams(server):
     stopped = complete(server, asking(prompt_of(GOODBYE), stop=["w"]))["choices"][0]
     assert "w" not in stopped["text"] and stopped["finish_reason"] == "stop" and stopped["stop_reason"] == "w", stopped
     assert complete(server, asking(prompt_of(GOODBYE), max_tokens=3))["choices"][0]["finish_reason"] == "length"
+    # A stop text of white space alone also ends an answer that begins with it.
+    for body in ({"stop": ["\n"]}, {"stop": ["\n\n\n"]}):
+        body = asking("1", **body, logit_bias={str(newline()): 100})
+        answer = complete(server, body)
+        assert answer["choices"][0]["text"] == "" and answer["choices"][0]["stop_reason"] == body["stop"][0], answer
+        assert answer["usage"]["completion_tokens"] == len(body["stop"][0]), answer
+        assert streamed(server, {**body, "stream_options": {"include_usage": True}})[1] == answer["usage"], answer
 
 
 def test_log_probabilities(server):
@@ -117,6 +157,13 @@ def test_log_probabilities(server):
     chat = server.chat(request(GOODBYE, None, max_tokens=60, logprobs=True))["choices"][0]["logprobs"]["content"]
     for one, other in zip(listed["token_logprobs"], chat):
         assert math.isclose(one, other["logprob"], abs_tol=1e-3), (one, other)
+    # Parts of characters are told apart.
+    parts = {str(token_of(0xc3)): 100, str(token_of(0xe2)): 99, str(token_of(0xf0)): 98}
+    listed = complete(server, asking("1", logprobs=3, max_tokens=1, logit_bias=parts))["choices"][0]["logprobs"]
+    assert listed["tokens"] == ["bytes:\\xc3"], listed
+    top, = listed["top_logprobs"]
+    assert list(top) == ["bytes:\\xc3", "bytes:\\xe2", "bytes:\\xf0"], top
+    assert top["bytes:\\xc3"] == listed["token_logprobs"][0] and sorted(top.values(), reverse=True) == list(top.values()), top
     assert complete(server, asking("1", logprobs=0))["choices"][0]["logprobs"]["top_logprobs"][0] is None
     assert complete(server, asking("1"))["choices"][0]["logprobs"] is None
 
@@ -128,9 +175,14 @@ def test_rules():
             for more in ({"guided_regex": "[ab]{3}-[0-9]{2}"}, {"grammar": 'root ::= [ab]{3} "-" [0-9]{2}'}):
                 text = complete(server, asking("So: ", **more, temperature=2, seed=3))["choices"][0]["text"]
                 assert re.fullmatch("[ab]{3}-[0-9]{2}", text), text
-    with Server() as server:
-        text = complete(server, asking("", json_schema={"enum": [[1, 2], [3]]}))["choices"][0]["text"]
-        assert json.loads(text) in ([1, 2], [3]), text
+            for schema in ({"enum": [[1, 2], [3]]}, {"enum": ["get_weather()"]}):
+                for more in ({"json_schema": schema}, {"structured_outputs": {"json": schema}}, {"response_format": {
+                        "type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}):
+                    text = complete(server, asking("", **more))["choices"][0]["text"]
+                    assert json.loads(text) in schema["enum"], text
+            error = server.refused(400, "invalid_schema", "json_schema", asking("", json_schema={"type": "int"}), path=PATH)
+            assert error["message"].startswith("json_schema: #"), error
+            server.refused(400, "invalid_value", "max_tokens", asking("", json_schema=REPORT, max_tokens=2), path=PATH)
 
 
 def test_refusals(server):
@@ -138,6 +190,8 @@ def test_refusals(server):
             ("missing_required_parameter", "prompt", {"prompt": None}), ("invalid_type", "prompt", {"prompt": 3}),
             ("invalid_value", "prompt", {"prompt": []}), ("unsupported_value", "prompt", {"prompt": ["a", "b"]}),
             ("unsupported_value", "prompt", {"prompt": [[1], [2]]}), ("invalid_value", "prompt[1]", {"prompt": [1, 8192]}),
+            ("invalid_value", "prompt[0]", {"prompt": [[]]}), ("invalid_type", "prompt[0][1]", {"prompt": [[1, "a"]]}),
+            ("invalid_value", "prompt[0][1]", {"prompt": [[1, 8192]]}), ("unsupported_value", "prompt", {"prompt": [1, [2]]}),
             ("invalid_value", "prompt[0]", {"prompt": [-1]}), ("invalid_type", "prompt[0]", {"prompt": [1.5]}),
             ("unsupported_value", "echo", {"echo": True}), ("unsupported_value", "best_of", {"best_of": 2}),
             ("unsupported_value", "suffix", {"suffix": "."}), ("invalid_value", "logprobs", {"logprobs": 21}),
@@ -145,7 +199,7 @@ def test_refusals(server):
             ("unsupported_parameter", "messages", {"messages": []}), ("unsupported_parameter", "tools", {"tools": []}),
             ("unknown_parameter", "promt", {"promt": "a"}), ("invalid_value", "max_tokens", {"max_tokens": 0}),
             ("invalid_grammar", "regex", {"regex": "a("}),
-            ("context_length_exceeded", "prompt", {"prompt": "1" * 1024})):
+            ("context_length_exceeded", "prompt", {"prompt": "1" * 1025})):
         server.refused(400, code, param, {**asking("Hello"), **change}, path=PATH)
     server.refused(404, "model_not_found", "model", {**asking("Hello"), "model": "gpt-9"}, path=PATH)
     server.refused(400, "invalid_value", "response_id", request(GOODBYE, response_id="cmpl-mine"))

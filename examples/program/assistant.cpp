@@ -27,7 +27,8 @@ std::vector<tooldecode::TokenId> Assistant::raw_prompt(
   if (!tokens.empty()) return tokens;
   auto read        = tokenizer.encode(text, {.parse_special = true});
   const auto first = tokenizer.vocabulary().begin_token();
-  if (first && (read.empty() || read.front() != *first)) read.insert(read.begin(), *first);
+  const bool adds  = read.empty() || (prompter_.adds_begin && read.front() != first);
+  if (first && adds) read.insert(read.begin(), *first);
   return read;
 }
 

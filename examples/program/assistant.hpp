@@ -44,6 +44,8 @@ struct Prompter {
   bool has_tools = false;
   /// Whether the template has this variable; empty if there is no template.
   std::function<bool(const std::string& variable)> takes{};
+  /// Whether the model's texts begin with its begin token, if it has one.
+  bool adds_begin = true;
 };
 
 /// A model of any kind; ModelAssistant implements it.
@@ -64,8 +66,9 @@ class Assistant {
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,
       const TemplateVariables& variables = {}) const;
-  /// A prompt without a template: tokens, or a text, whose names of control tokens are these tokens
-  /// and which the model's first token precedes.
+  /// A prompt without a template: tokens, or a text, whose names of control tokens are these
+  /// tokens. The model's begin token precedes a text if it precedes the model's texts, or if the
+  /// text is empty; then it is empty only without a begin token.
   [[nodiscard]] std::vector<tooldecode::TokenId> raw_prompt(
       const std::string& text, const std::vector<tooldecode::TokenId>& tokens) const;
   [[nodiscard]] bool takes(const std::string& variable) const;

@@ -31,14 +31,7 @@ std::string ChatWriter::chunk(std::size_t choice, const Json& delta, const Json&
 }
 
 std::string ChatWriter::end(const Usage& usage) {
-  std::string events;
-  if (with_usage_) {
-    Json last       = object("chat.completion.chunk");
-    last["choices"] = Json::array();
-    last["usage"]   = usage.json();
-    events          = sse_event(last);
-  }
-  return events + "data: [DONE]\n\n";
+  return stream_end(with_usage_ ? object("chat.completion.chunk") : Json(nullptr), usage);
 }
 
 Json ChatWriter::object(const char* kind) const {

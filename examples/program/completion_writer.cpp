@@ -2,9 +2,28 @@
 #include <string>
 #include <utility>
 
+#include <tooldecode/text/utf8.hpp>
+
 #include <program/completion_writer.hpp>
 
 namespace program {
+
+namespace {
+
+// The text of a token; that of a part of a character is `bytes:\xf0\x9f`, as OpenAI writes it.
+std::string token_name(const Json& token) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string bytes, escaped = "bytes:";
+  for (const Json& byte : token.at("bytes")) {
+    const auto value = byte.get<unsigned>();
+    bytes += static_cast<char>(value);
+    (escaped += "\\x") += digits[value / 16];
+    escaped += digits[value % 16];
+  }
+  return tooldecode::text::is_utf8(bytes) ? bytes : escaped;
+}
+
+}  // namespace
 
 std::string CompletionWriter::response(Json choices, const Usage& usage) {
   characters_.assign(choices.size(), 0);
@@ -44,14 +63,7 @@ std::string CompletionWriter::chunk(std::size_t choice, const Json& delta, const
 }
 
 std::string CompletionWriter::end(const Usage& usage) {
-  std::string events;
-  if (with_usage_) {
-    Json last       = object();
-    last["choices"] = Json::array();
-    last["usage"]   = usage.json();
-    events          = sse_event(last);
-  }
-  return events + "data: [DONE]\n\n";
+  return stream_end(with_usage_ ? object() : Json(nullptr), usage);
 }
 
 Json CompletionWriter::object() const {
@@ -65,11 +77,14 @@ Json CompletionWriter::log_probabilities(std::size_t choice, const Json& tokens)
   if (tokens.empty()) return nullptr;
   Json texts = Json::array(), values = Json::array(), top = Json::array(), offsets = Json::array();
   for (const Json& token : tokens) {
-    texts.push_back(token.at("token"));
+    texts.push_back(token_name(token));
     values.push_back(token.at("logprob"));
     Json likeliest = Json::object();
     for (const Json& one : token.at("top_logprobs")) {
-      likeliest[one.at("token").string()] = one.at("logprob");
+      // They come most likely first.
+      if (const std::string name = token_name(one); !likeliest.contains(name)) {
+        likeliest[name] = one.at("logprob");
+      }
     }
     top.push_back(likeliest.empty() ? Json(nullptr) : std::move(likeliest));
     offsets.push_back(characters_[choice]);

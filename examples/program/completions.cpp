@@ -1,5 +1,5 @@
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,26 +15,27 @@ constexpr std::size_t default_tokens = 16;  // as OpenAI documents it
 
 RawPrompt read_prompt(const Fields& request, std::size_t vocabulary_size) {
   const Json& given = request.at("prompt");
+  std::string name  = "prompt";
+  const Json* list  = &given;
   if (given.is_string()) return {.text = given.string(), .tokens = {}};
   if (!given.is_array()) {
     request.fail("prompt", "must be a string, or an array of token ids", "invalid_type");
   }
   if (given.size() == 1 && given[0].is_string()) return {.text = given[0].string(), .tokens = {}};
+  if (given.size() == 1 && given[0].is_array()) {
+    name = "prompt[0]";
+    list = &given[0];
+  }
   RawPrompt prompt;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const std::string place = "prompt[" + std::to_string(i) + ']';
-    if (given[i].is_string() || given[i].is_array()) {
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const Json& id = (*list)[i];
+    if (list == &given && (id.is_string() || id.is_array())) {
       request.fail("prompt", "must be one prompt: send a request for each", "unsupported_value");
     }
-    if (!given[i].is_number_integer()) {
-      request.fail(place, "must be an integer, a token's id", "invalid_type");
-    }
-    if (!given[i].is_number_unsigned() || given[i].get<std::uint64_t>() >= vocabulary_size) {
-      request.fail(place, "is no token's id");
-    }
-    prompt.tokens.push_back(static_cast<tooldecode::TokenId>(given[i].get<std::uint64_t>()));
+    const std::string place = name + '[' + std::to_string(i) + ']';
+    prompt.tokens.push_back(detail::read_token(request, place, id, vocabulary_size));
   }
-  if (prompt.tokens.empty()) request.fail("prompt", "must not be empty");
+  if (prompt.tokens.empty()) request.fail(name, "must not be empty");
   return prompt;
 }
 
@@ -58,7 +59,11 @@ ChatRequest parse_completion(const Json& body, const Format& /*format*/,
   chat.stops   = read_stop(request);
   detail::read_stream(request, chat);
   read_text_rules(request, chat);
-  if (chat.text.any()) {
+  // No format's messages are around the text.
+  if (chat.text.schema) {
+    auto [schema, place] = *std::exchange(chat.text.schema, std::nullopt);
+    chat.text.grammar = TextGrammar{TextGrammar::Kind::schema, std::move(schema), std::move(place)};
+  } else if (!chat.text.grammar) {
     chat.text.grammar = TextGrammar{TextGrammar::Kind::any, nullptr, "prompt"};
   }
   chat.decode = detail::read_decode(request, vocabulary_size);

@@ -37,6 +37,10 @@ Json ApiError::json() const {
             {"code", code_}}}};
 }
 
+void throw_stopping() {
+  throw ApiError(503, "stopping", "", "the server is being stopped");
+}
+
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> names) {
   const auto nearest = tooldecode::text::find_near_name(name, names, 1 + name.size() / 4);
   return nearest ? "; the nearest name that is known is " + std::string(*nearest) : "";

@@ -37,6 +37,9 @@ class ApiError : public std::runtime_error {
   std::string param_;
 };
 
+/// Refuses a request because the server is being stopped.
+[[noreturn]] void throw_stopping();
+
 /// A sentence that suggests the nearest name; empty if none is near.
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> names);
 

@@ -83,10 +83,12 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     parts.front() = {behind(parts.front().text, answer), false};
     return encode_parts(tokenizer, parts);
   };
+  const bool adds_begin = llama_vocab_get_add_bos(model.vocab());
   return {file, std::move(model), tooldecode::load_tokenizer(file),
           Prompter{std::move(dialogue), std::move(results),
                    [chat] { return find_format(*chat).value_or(""); }, has_tools,
-                   [chat](const std::string& variable) { return chat && chat->takes(variable); }}};
+                   [chat](const std::string& variable) { return chat && chat->takes(variable); },
+                   adds_begin}};
 }
 
 }  // namespace program

@@ -119,10 +119,6 @@ void end_soon() {
   }).detach();
 }
 
-[[noreturn]] void throw_server_stopping() {
-  throw ApiError(503, "stopping", "", "the server is being stopped");
-}
-
 // Explains what the HTTP library refused.
 void explain(httplib::Response& response) {
   ConnectionServer::connection().close_after_reply();
@@ -173,7 +169,7 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
     }
     if (answer_preflight(request, response)) return httplib::Server::HandlerResponse::Handled;
     const bool ok = answer(response, [&] {
-      if (connection.is_late()) throw_server_stopping();
+      if (connection.is_late()) throw_stopping();
       check(request.path, connection.request());
     });
     return ok ? httplib::Server::HandlerResponse::Unhandled
@@ -406,7 +402,7 @@ void HttpServer::chat(Parse parse, const std::string& text, httplib::Response& r
 }
 
 void HttpServer::require_listener() const {
-  if (stopping_) throw_server_stopping();
+  if (stopping_) throw_stopping();
   if (!ConnectionServer::connection().is_open()) throw ClientGone();
 }
 

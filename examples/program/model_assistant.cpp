@@ -1,8 +1,25 @@
+#include <filesystem>
 #include <vector>
 
+#include <tooldecode/text/value_reader.hpp>
+
+#include <program/files.hpp>
 #include <program/model_assistant.hpp>
 
 namespace program {
+
+namespace {
+
+// What `add_bos_token` of a directory's tokenizer_config.json says; true if nothing does.
+bool begins_texts(const std::filesystem::path& directory) {
+  const auto file = directory / "tokenizer_config.json";
+  if (!std::filesystem::exists(file)) return true;
+  const auto config = tooldecode::text::parse_json_file(read_file(file), file.string());
+  const auto said   = config.is_object() ? config.find("add_bos_token") : config.end();
+  return said == config.end() || !said->is_boolean() || said->get<bool>();
+}
+
+}  // namespace
 
 template class ModelAssistant<tooldecode::LlamaModel>;
 
@@ -16,7 +33,8 @@ EmbeddedAssistant load_embedded(const std::filesystem::path& directory) {
                   const TemplateVariables&) {
                  return make_prompt(tokenizer, tools, format.name, messages);
                },
-           .results = make_results_prompt}};
+           .results    = make_results_prompt,
+           .adds_begin = begins_texts(directory)}};
 }
 
 }  // namespace program

@@ -66,6 +66,17 @@ std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& reque
   return bias;
 }
 
+tooldecode::TokenId read_token(const Fields& request, const std::string& place, const Json& id,
+                               std::size_t vocabulary_size) {
+  if (!id.is_number_integer()) {
+    request.fail(place, "must be an integer, a token's id", "invalid_type");
+  }
+  if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocabulary_size) {
+    request.fail(place, "is no token's id");
+  }
+  return static_cast<tooldecode::TokenId>(id.get<std::uint64_t>());
+}
+
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size) {
   constexpr std::size_t max_tokens = 256;
@@ -78,12 +89,7 @@ std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
   std::vector<tooldecode::TokenId> tokens;
   for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string place = "stop_token_ids[" + std::to_string(i) + ']';
-    const Json& id          = (*list)[i];
-    if (!id.is_number_integer()) request.fail(place, "must be an integer", "invalid_type");
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocabulary_size) {
-      request.fail(place, "is no token's id");
-    }
-    tokens.push_back(static_cast<tooldecode::TokenId>(id.get<std::uint64_t>()));
+    tokens.push_back(read_token(request, place, (*list)[i], vocabulary_size));
   }
   return tokens;
 }
@@ -172,6 +178,7 @@ namespace program {
 void read_text_rules(const Fields& request, ChatRequest& chat) {
   TextRules rules = read_text_rules(request);
   if (rules.any()) return;
+  chat.ignored.insert(chat.ignored.end(), rules.ignored.begin(), rules.ignored.end());
   if (!chat.text.any()) {
     throw ApiError(400, "invalid_value", rules.place(),
                    rules.place() + " excludes " + chat.text.place());

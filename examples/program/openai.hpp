@@ -91,6 +91,10 @@ namespace detail {
 std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,
                                                              std::size_t vocabulary_size);
 
+/// Reads a token's id of this place.
+tooldecode::TokenId read_token(const Fields& request, const std::string& place, const Json& id,
+                               std::size_t vocabulary_size);
+
 std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
                                                   std::size_t vocabulary_size);
 

@@ -85,6 +85,16 @@ std::string sse_event(const Json& data) {
   return "data: " + json_text(data) + "\n\n";
 }
 
+std::string stream_end(Json last, const Usage& usage) {
+  std::string events;
+  if (!last.is_null()) {
+    last["choices"] = Json::array();
+    last["usage"]   = usage.json();
+    events          = sse_event(last);
+  }
+  return events + "data: [DONE]\n\n";
+}
+
 namespace {
 
 // A token as text and as bytes; a token without text, such as an end token, by name.

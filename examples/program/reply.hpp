@@ -39,7 +39,7 @@ class AnswerText {
 
   /// \param calls  the constraint of the turn
   AnswerText(tooldecode::ToolCallFSM calls, std::vector<std::string> stops)
-      : stream_(std::move(calls)), stops_(std::move(stops)) {}
+      : stops_(std::move(stops)), begun_(calls.tools().empty()), stream_(std::move(calls)) {}
 
   [[nodiscard]] Events push(tooldecode::TokenId token) { return shown(stream_.push(token)); }
   [[nodiscard]] Events finish();
@@ -51,11 +51,11 @@ class AnswerText {
 
   [[nodiscard]] Events shown(Events events);
 
-  tooldecode::CallStream stream_;
   tooldecode::text::StopFinder stops_;
-  std::string space_;   // leading white space of the text
-  bool begun_ = false;  // some text was not white space
+  std::string space_;  // leading white space of the text, held back if there are tools
+  bool begun_;         // some text was not white space, or there are no tools
   bool calls_ = false;
+  tooldecode::CallStream stream_;
 };
 
 /// Token counts of a request.
@@ -85,6 +85,11 @@ struct AnswerEnd {
 using CustomInputs = std::map<std::size_t, CustomInput>;
 
 std::string sse_event(const Json& data);
+
+/// The events that end a stream of completions, of chats or not.
+///
+/// \param last  a chunk without choices; null if the stream has no usage
+std::string stream_end(Json last, const Usage& usage);
 
 /// A token with its log-probability in OpenAI's form; its bytes may be a part of a character.
 ///

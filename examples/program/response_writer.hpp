@@ -13,7 +13,8 @@
 namespace program {
 
 /// Writes the objects and events of the Responses API. Each item of the output is written as chat
-/// completions have it piece by piece, so a whole response is the one that its stream ends with.
+/// completions have it piece by piece. A whole response has at most one reasoning item and one
+/// message; a stream has one for each stretch, in the order in which the model wrote them.
 class ResponseWriter final : public ReplyWriter {
  public:
   /// \param echo  members of the request that the response repeats

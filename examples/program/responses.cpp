@@ -126,8 +126,8 @@ std::vector<Message> read_dialogue(const Fields& request, const Format& format,
   return dialogue.finish(request, "input");
 }
 
-// Returns whether `include` has an effect: what it can name are parts of tools that OpenAI runs,
-// and reasoning as OpenAI encrypts it, which answers do not have here.
+// Checks `include`, which has no effect: what it can name are parts of tools that OpenAI runs, and
+// reasoning as OpenAI encrypts it, which answers do not have here.
 void read_include(const Fields& request, std::vector<std::string>& ignored) {
   const Json* list = request.find("include");
   if (list == nullptr) return;

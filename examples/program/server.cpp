@@ -25,14 +25,6 @@
 
 namespace program {
 
-namespace {
-
-[[noreturn]] void throw_stopping() {
-  throw ApiError(503, "stopping", "", "the server is being stopped");
-}
-
-}  // namespace
-
 void Exchange::put(Event event) {
   const std::lock_guard lock(mutex_);
   events_.push_back(std::move(event));
@@ -150,7 +142,11 @@ void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& e
   constexpr std::string_view place = tooldecode::detail::text_schema_place;
   const std::string what           = error.what();
   const std::string format         = chat.text.any() ? "" : chat.text.place();
-  if (chat.text.grammar) throw ApiError(400, "invalid_grammar", format, format + ": " + what);
+  if (chat.text.grammar) {
+    const bool is_schema = chat.text.grammar->kind == TextGrammar::Kind::schema;
+    throw ApiError(400, is_schema ? "invalid_schema" : "invalid_grammar", format,
+                   format + ": " + what);
+  }
   if (chat.text.schema && error.where() == place) {  // the schema beside the tools, or the format
     const std::string key = format.substr(0, format.find('.'));
     throw ApiError(400, "invalid_value", key, key + ": " + what.substr(place.size() + 2));
@@ -202,6 +198,10 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                               : assistant_->prompt(session.tools, *format_, chat.messages,
                                                    chat.template_variables());
   session.prompt_tokens = prompt.size();
+  if (prompt.empty()) {
+    throw ApiError(400, "invalid_value", std::string(dialogue_key(chat.api)),
+                   "the prompt is empty, and the model has no token that begins a text");
+  }
   if (prompt.size() > context_) {
     throw ApiError(400, "context_length_exceeded", std::string(dialogue_key(chat.api)),
                    "the prompt has " + std::to_string(prompt.size()) +

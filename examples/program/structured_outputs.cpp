@@ -11,6 +11,7 @@
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 
 #include <program/structured_outputs.hpp>
 
@@ -69,6 +70,8 @@ TextRules read_structured_outputs(const Fields& request) {
   given.allow({"json", "json_object", "regex", "choice", "grammar", "structural_tag",
                "disable_fallback", "disable_any_whitespace", "disable_additional_properties"});
   given.allow_only("disable_additional_properties", false);
+  static_cast<void>(given.flag("disable_fallback"));  // there is no other engine to fall back to
+  const bool no_spaces = given.flag("disable_any_whitespace");
   TextRules rules;
   const auto take = [&](std::string_view key, const auto& make) {
     if (given.find(key) == nullptr) return;
@@ -93,6 +96,8 @@ TextRules read_structured_outputs(const Fields& request) {
                  "must have json, json_object, regex, choice, grammar or structural_tag",
                  "missing_required_parameter");
   }
+  // The server's --whitespace says what is optional between the parts of a value.
+  if (no_spaces) rules.ignored.push_back(given.place("disable_any_whitespace"));
   return rules;
 }
 
@@ -180,6 +185,8 @@ tooldecode::Grammar GrammarText::build() const {
     case Kind::lark:
       return Grammar::lark(grammar_.value.string(),
                            {.vocabulary = &vocabulary_, .whitespace = whitespace_});
+    case Kind::schema:
+      return Grammar::json_schema(grammar_.value, {.whitespace = whitespace_});
     case Kind::any: {
       Grammar grammar;
       return grammar.rooted(grammar.lexeme(tooldecode::formats::any_text()));

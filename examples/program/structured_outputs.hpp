@@ -32,10 +32,12 @@ struct TextGrammar {
     ebnf,            ///< llama.cpp's GBNF or XGrammar's EBNF
     lark,            ///< llguidance's Lark
     structural_tag,  ///< XGrammar's document
+    schema,          ///< values of a JSON Schema, where no message or call is around the text
     any,             ///< any text without control tokens; what looks like a call is text
   };
   Kind kind;
-  Json value;  ///< a text; for `choice` a list; for `structural_tag` a document; for `any` null
+  /// A text; for `choice` a list; for `structural_tag` and `schema` a document; for `any` null.
+  Json value;
   std::string place;  ///< the member of the request that has it: `structured_outputs.regex`
 
   /// Different for different grammars.
@@ -46,6 +48,7 @@ struct TextGrammar {
 struct TextRules {
   std::optional<TextSchema> schema;
   std::optional<TextGrammar> grammar;
+  std::vector<std::string> ignored{};  ///< members beside them without effect here
 
   [[nodiscard]] bool any() const noexcept { return !schema && !grammar; }  ///< any text
   /// Whether a part of a text is useless.

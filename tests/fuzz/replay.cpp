@@ -10,6 +10,10 @@
 #include <fuzz/mutate.hpp>
 #include <fuzz/targets.hpp>
 #include <nlohmann/json.hpp>
+#include <program/completions.hpp>
+#include <program/formats.hpp>
+#include <program/openai.hpp>
+#include <program/responses.hpp>
 #include <support/catch.hpp>
 
 namespace {
@@ -74,6 +78,29 @@ TEST_CASE("Mutated tool documents give an Error or tools") {
 }
 TEST_CASE("Mutated chat requests give a client error or a chat") {
   replay("chat_requests", 600);
+}
+
+// Mutations of what a parser refuses at once would test nothing.
+TEST_CASE("Each parser of chat requests takes some seeds whole") {
+  const program::Format& format = program::format_named("hermes");
+  std::size_t dialogues = 0, items = 0, texts = 0, tokens = 0;
+  for (const std::string& text : fuzz::find_target("chat_requests")->seeds()) {
+    INFO(text);
+    const program::Json body = program::parse_exact_body(text);
+    if (body.contains("messages")) {
+      dialogues += program::parse_chat(body, format, 1000).messages.size();
+    } else if (body.contains("input")) {
+      items += program::parse_response(body, format, 1000).messages.size();
+    } else if (body.contains("prompt")) {
+      const auto prompt = *program::parse_completion(body, format, 1000).prompt;
+      texts += prompt.text.size();
+      tokens += prompt.tokens.size();
+    }
+  }
+  CHECK(dialogues >= 8);
+  CHECK(items >= 5);  // what is said to the system may be within other messages
+  CHECK(texts == 5);
+  CHECK(tokens == 6);
 }
 
 TEST_CASE("Seeds are written to folders in ./corpus for libFuzzer", "[.corpus]") {
