@@ -153,8 +153,8 @@ std::function<Written()> through_session(const Task& task, std::shared_ptr<Sessi
 std::vector<Contender> make_contenders(const Assistant& assistant) {
   program::DraftOptions drafts;
   drafts.settings.drafter = "forced+suffix";
-  const auto session      = std::make_shared<Session>(program::load_drafting(drafts, {}, assistant),
-                                                 assistant.measure_costs());
+  const auto session      = std::make_shared<Session>(
+      Session{program::load_drafting(drafts, {}, assistant), assistant.measure_costs()});
   return {
       {"no grammar",
        [](const Task& task) -> std::function<Written()> {
