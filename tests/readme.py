@@ -52,7 +52,7 @@ def eval_table(name: str) -> str:
                   "time / greedy"], rows)
 
 
-def real_table(name: str) -> str:
+def real_table(name: str, times: bool = True) -> str:
     """A real model's answers, each collection of rows by itself; what the outside judge says, where it judged."""
     found = results(name)
     groups = list(next(iter(found["methods"].values()))["groups"])
@@ -65,11 +65,26 @@ def real_table(name: str) -> str:
             cells.append(percent(right / sum(judged[group, method]["rows"] for group in groups)))
         low, high = one["ci95"]
         rows.append([method, *cells, f"{points(low)} to {percent(high)}",
-                     *(percent(one["errors"][error]) for error in CLASSES), f"{one['tokens_per_sample']:.1f}",
-                     f"{one['seconds_per_sample']:.2f}",
-                     f"{one['time_to_greedy']:.3f}" if "time_to_greedy" in one else ""])
+                     *(percent(one["errors"][error]) for error in CLASSES), f"{one['tokens_per_sample']:.1f}"])
+        if times:
+            rows[-1] += [f"{one['seconds_per_sample']:.2f}", f"{one['time_to_greedy']:.3f}" if "time_to_greedy" in one else ""]
     return table(["method", *groups, *(["by bfcl-eval"] if judged else []), "95 % interval of all", *CLASSES,
-                  "tokens", "s/sample", "time / greedy"], rows)
+                  "tokens", *(["s/sample", "time / greedy"] if times else [])], rows)
+
+
+def votes_table(name: str) -> str:
+    """Value errors by the number of orders, paired with those of one order."""
+    methods = results(name)["methods"]
+    one = methods["tool-decoding-oc1"]
+    rows = [["1", str(round(one["errors"]["value"] * one["samples"])), "", "", "", ""]]
+    for method, found in methods.items():
+        if "value_error_reduction" in found:
+            reduction = found["value_error_reduction"]
+            low, high = reduction["ci95"]
+            rows.append([method.removeprefix("tool-decoding-oc"), str(round(found["errors"]["value"] * found["samples"])),
+                         percent(reduction["share"]), f"{points(low)} to {percent(high)}",
+                         f"{reduction['mended']} / {reduction['added']}", f"{reduction['p']:.3f}"])
+    return table(["oc", "value errors", "reduction", "95 % interval", "rows mended / added", "p (McNemar)"], rows)
 
 
 def llama_cpp_table() -> str:
@@ -490,6 +505,8 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "smollm2_bfcl_shots_0": lambda: real_table("smollm2_bfcl_shots_0"),
           "smollm2_bfcl_shots_1": lambda: real_table("smollm2_bfcl_shots_1"),
           "gemma3_bfcl": lambda: real_table("gemma3_bfcl"),
+          "qwen_coder_0.5b_three": lambda: real_table("qwen_coder_0.5b_three", times=False),
+          "votes_0.5b_three": lambda: votes_table("qwen_coder_0.5b_three"),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
           "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
           "smollm2_apibank": lambda: real_table("smollm2_apibank")}
@@ -530,6 +547,22 @@ def calling_sentences() -> list[str]:
             f"which has it call, {percent(none['constrained']['accuracy'])} are right",
             f"well enough for {percent(one['greedy']['accuracy'])}",
             f"the constrained answers little ({percent(one['constrained']['accuracy'])})"]
+
+
+def coder_sentences() -> list[str]:
+    methods = results("qwen_coder_0.5b_three")["methods"]
+    greedy, constrained, one, twelve = (methods[name] for name in ("greedy", "constrained", "tool-decoding-oc1",
+                                                                  "tool-decoding-oc12"))
+    reduction = twelve["value_error_reduction"]
+    assert reduction["ci95"][0] < 0 < reduction["ci95"][1], "the interval excludes none: write it so"
+    ends = [found for name, found in methods.items() if name != "greedy"]
+    assert all(found["errors"][error] == 0 for found in ends for error in ("awareness", "format", "key"))
+    return [f"the first {greedy['samples']} of 179",
+            f"Greedy answers are right in {percent(greedy['accuracy'])} of rows, constrained ones in "
+            f"{percent(constrained['accuracy'])}",
+            f"{round(one['errors']['value'] * one['samples'])} wrong values become "
+            f"{round(twelve['errors']['value'] * twelve['samples'])} with 12 orders",
+            f"{reduction['mended']} rows are mended and {reduction['added']} spoiled"]
 
 
 def draft_sentences() -> list[str]:
@@ -689,7 +722,7 @@ def llama_cpp_sentences() -> list[str]:
     plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
     first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
     drafted, ends = one["tooldecode, forced text drafted"], one["the same, answers always end"]
-    assert all(row["conforming"] == row["calls"] for row in found["contenders"] if row is not plain)
+    assert all(row["conforming"] == row["calls"] for row in found["contenders"] if "no grammar" not in row["contender"])
     return [f"llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call without its prompt, with the best "
             f"token first {percent(first['constraint_share'])}, the library's sampler {percent(sampler['constraint_share'])}",
             f"with answers that always end {percent(ends['constraint_share'])}",
@@ -851,7 +884,7 @@ def main() -> int:
         wrong += 1
         print(text)
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
+    for make in (eval_sentences, calling_sentences, coder_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, constraint_sentences,
                  llama_cpp_sentences, cuda_sentences):
         for sentence in make():
