@@ -164,6 +164,17 @@ std::vector<Contender> make_contenders(const Assistant& assistant) {
        [](const Task& task) { return through_chain(task, own_grammar(task), false); }},
       {"llama.cpp, its grammar, best token first",
        [](const Task& task) { return through_chain(task, own_grammar(task), true); }},
+      {"llama.cpp, the same grammar by tooldecode",
+       [](const Task& task) {
+         td::Constraint grammar{task.assistant.masks,
+                                td::Grammar::ebnf(json_grammar(task.row.tools))};
+         return through_chain(task, Sampler(td::llama_cpp::make_sampler(std::move(grammar))),
+                              false);
+       }},
+      {"llama.cpp, sampler of tooldecode",
+       [](const Task& task) {
+         return through_chain(task, Sampler(td::llama_cpp::make_sampler(constrain(task))), false);
+       }},
       {"no grammar, its n-gram drafts",
        [](const Task& task) -> std::function<Written()> {
          return [&task] {
@@ -177,27 +188,16 @@ std::vector<Contender> make_contenders(const Assistant& assistant) {
            return task.chain.write(shared.get(), true, task.max_tokens, ngram_draft(3, 6));
          };
        }},
-      {"llama.cpp, the same grammar by tooldecode",
-       [](const Task& task) {
-         td::Constraint grammar{task.assistant.masks,
-                                td::Grammar::ebnf(json_grammar(task.row.tools))};
-         return through_chain(task, Sampler(td::llama_cpp::make_sampler(std::move(grammar))),
-                              false);
-       }},
-      {"llama.cpp, sampler of tooldecode",
-       [](const Task& task) {
-         return through_chain(task, Sampler(td::llama_cpp::make_sampler(constrain(task))), false);
-       }},
       {"tooldecode, forced tokens",
        [](const Task& task) { return through_decoder(task, "", false); }},
       {"tooldecode, forced text drafted",
        [](const Task& task) { return through_decoder(task, "forced", false); }},
       {"tooldecode, forced text and lookup drafted",
        [](const Task& task) { return through_decoder(task, "forced+lookup", false); }},
-      {"tooldecode, forced text and suffixes drafted, sized",
-       [session](const Task& task) { return through_session(task, session); }},
       {"the same, answers always end",
        [](const Task& task) { return through_decoder(task, "forced+lookup", true); }},
+      {"tooldecode, forced text and suffixes drafted, sized",
+       [session](const Task& task) { return through_session(task, session); }},
   };
 }
 
