@@ -97,6 +97,19 @@ def llama_cpp_table() -> str:
                   "its share of a call", "with the prompt", "ms/call", "time / grammar", "time / best token first"], rows)
 
 
+def call_speed() -> dict:
+    """Contenders by name."""
+    return {one["contender"]: one for one in results("llama_cpp_qwen_coder_0.5b")["contenders"]}
+
+
+def call_speed_table() -> str:
+    """Speed of Qwen2.5-Coder's calls against llama.cpp's."""
+    return table(["contender", "conform", "right", "tokens/call", "tokens/pass", "ms/token", "speed / no grammar"],
+                 [[name, f"{one['conforming']} of {one['calls']}", str(one["right"]), f"{one['tokens_per_call']:.1f}",
+                   f"{one['tokens_per_call'] / one['passes_per_call']:.2f}", f"{one['ms_per_token']:.1f}",
+                   f"{one['tokens_per_second_to_plain']:.2f}"] for name, one in call_speed().items()])
+
+
 def equality_table() -> str:
     rows = [[one["runs"], *(str(one[key]) for key in ("rows", "tokens", "same")), str(len(one["near_ties"])),
              str(len(one["different"])), ", ".join(map(str, one["passes"]))]
@@ -350,7 +363,7 @@ def before_table() -> str:
 
 
 def measured_table() -> str:
-    """The three rows of README.md."""
+    """The rows of README.md."""
     found = results("peers")
     bfcl, usual, peers = found["bfcl"], found["bfcl_default"], found["made_by"]["peers"]
     us = lambda one, measure, what: peers_report.number(one[measure][what])  # noqa: E731
@@ -358,6 +371,7 @@ def measured_table() -> str:
                          f"({us(usual[name], 'next_mask_us', 'p99')} us)")
     schemas = {name: schemas_measured(name) for name in ("tooldecode", "llguidance", "xgrammar")}
     drafted, plain, speed = drafts_measured()
+    calls = call_speed()
     return table(["what", "measured", "limits"], [
         ["cold: median first mask of a new constraint, then each next mask, mean (p99)",
          f"{cold('tooldecode')}; llguidance {cold('llguidance')}; XGrammar {cold('xgrammar')}",
@@ -373,6 +387,11 @@ def measured_table() -> str:
                    for name, words in (("tooldecode", "tooldecode"), ("llguidance", "llguidance"), ("xgrammar", "XGrammar"))),
          f"{schemas['tooldecode'][2]} schemas; XGrammar reached {schemas['xgrammar'][2]} of them in its time; tooldecode refuses "
          f"{found['jsonschemabench']['tooldecode']['refused']}"],
+        ["constrained calls in tokens per second, llama.cpp without a grammar being 1",
+         f"{calls[SIZED]['tokens_per_second_to_plain']:.2f}; llama.cpp with its n-gram drafts "
+         f"{calls['no grammar, its n-gram drafts']['tokens_per_second_to_plain']:.2f}, with its grammar "
+         f"{calls['llama.cpp, its grammar, best token first']['tokens_per_second_to_plain']:.2f}",
+         f"only {calls[SIZED]['calls']} BFCL calls; Qwen2.5-Coder-0.5B Q4_K_M on 2 CPU threads, greedy; without the prompt"],
         ["speculative decoding: tokens per pass; speed",
          f"{drafted['acceptance_length']:.2f} instead of {plain['acceptance_length']:.2f}; {speed['to_plain']:.2f} times, same "
          "tokens",
@@ -498,6 +517,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table,
           "constraint": constraint_table, "worst_masks": worst_masks_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
+          "call_speed": call_speed_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
@@ -563,6 +583,18 @@ def coder_sentences() -> list[str]:
             f"{round(one['errors']['value'] * one['samples'])} wrong values become "
             f"{round(twelve['errors']['value'] * twelve['samples'])} with 12 orders",
             f"{reduction['mended']} rows are mended and {reduction['added']} spoiled"]
+
+
+SIZED = "tooldecode, forced text and suffixes drafted, sized"
+
+
+def speed_sentences() -> list[str]:
+    one = call_speed()
+    plain, sized, theirs = one["no grammar"], one[SIZED], one["no grammar, its n-gram drafts"]
+    return [f"{plain['calls']} calls of Qwen2.5-Coder-0.5B",
+            f"{sized['tokens_per_second_to_plain']:.2f} times the tokens per second of llama.cpp without a grammar",
+            f"its own n-gram drafts make it {theirs['tokens_per_second_to_plain']:.2f} times as fast",
+            f"the decoder without drafts {one['tooldecode, forced tokens']['tokens_per_second_to_plain']:.2f}"]
 
 
 def draft_sentences() -> list[str]:
@@ -884,7 +916,7 @@ def main() -> int:
         wrong += 1
         print(text)
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, calling_sentences, coder_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
+    for make in (eval_sentences, calling_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, constraint_sentences,
                  llama_cpp_sentences, cuda_sentences):
         for sentence in make():
