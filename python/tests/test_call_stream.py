@@ -4,21 +4,12 @@ import random
 
 import pytest
 import tooldecode as td
+from stream_events import calls_of, pieces_of
 
 
 def joined(events):
     """Text, and calls, of the events of an answer."""
-    text, calls = "", []
-    for event in events:
-        if event.kind == "text":
-            text += event.text
-        elif event.kind == "call_begin":
-            assert event.call == len(calls)
-            calls.append([event.text, "", False])
-        elif event.kind == "arguments":
-            calls[event.call][1] += event.text
-        elif event.kind == "call_end":
-            calls[event.call][2] = True
+    text, calls = calls_of(event for event in events if event.kind in ("text", "call_begin", "arguments", "call_end"))
     assert all(is_whole for _, _, is_whole in calls)
     return text, [td.ToolCall(name, json.loads(arguments)) for name, arguments, _ in calls]
 
@@ -31,11 +22,9 @@ def test_events_join_to_parse(vocabulary, tools, end):
         text = constraint.write(calls[:1] if name in ("react", "toolken", "tooldec") else calls)
         data = text.encode()
         for _ in range(5):
-            stream, events, at = td.CallStream(constraint), [], 0
-            while at < len(data):
-                size = generator.randrange(1, 9)
-                events += stream.push(data[at : at + size])
-                at += size
+            stream, events = td.CallStream(constraint), []
+            for piece in pieces_of(data, generator):
+                events += stream.push(piece)
             events += stream.finish()
             assert joined(events)[1] == constraint.parse(text)
             assert events[-1].kind == "answer_end" and stream.finish() == []

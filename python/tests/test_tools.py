@@ -4,6 +4,7 @@ import random
 
 import pytest
 import tooldecode as td
+from stream_events import calls_of, pieces_of
 from tooldecode._tools import AnswerReader, ToolRequest, find_format, format_for, format_of, read_tool_answer
 
 # Formats that give arguments by their place cannot leave one out, nor take one that is not documented.
@@ -17,34 +18,8 @@ def documents(tools):
     return json.dumps(tools)
 
 
-def calls_of(events):
-    """Text, and the calls [name, arguments, is whole], of events; the order of events is checked."""
-    text, calls = "", []
-    for event in events:
-        if event.kind == "text":
-            text += event.text
-        elif event.kind == "call_begin":
-            assert event.call == len(calls)
-            calls.append([event.text, "", False])
-        elif event.kind == "arguments":
-            assert event.call == len(calls) - 1 and not calls[-1][2] and event.text
-            calls[-1][1] += event.text
-        else:
-            assert event.kind == "call_end" and event.call == len(calls) - 1
-            calls[-1][2] = True
-    return text, calls
-
-
 def read(reader, pieces):
     return calls_of([event for piece in pieces for event in reader.push(piece)] + reader.finish())
-
-
-def pieces_of(text, dice):
-    at = 0
-    while at < len(text):
-        size = dice.randrange(1, 9)
-        yield text[at : at + size]
-        at += size
 
 
 def test_text_of_a_request(documents, vocabulary):
