@@ -21,7 +21,6 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -129,32 +128,20 @@ std::function<Written()> through_decoder(const Task& task, const std::string& dr
   };
 }
 
-// What answers of a run share: earlier ones, costs of passes, and how often guesses are right.
-struct Session {
-  program::Drafting drafting;
-  td::TreeCosts costs;
-  std::shared_ptr<td::draft::AcceptanceEstimate> learnt =
-      std::make_shared<td::draft::AcceptanceEstimate>();
-};
-
-std::function<Written()> through_session(const Task& task, std::shared_ptr<Session> session) {
+std::function<Written()> through_drafts(const Task& task,
+                                        std::shared_ptr<const program::Drafting> drafting) {
   const auto calls = std::make_shared<const td::ToolCallFSM>(constrain(task));
-  const auto drafter =
-      program::join_drafters<td::ToolCallFSM>(task.assistant, session->drafting, std::nullopt);
-  return [&task, calls, drafter, session] {
-    const td::Output output = program::decode_with(
-        task.model, *calls, td::SizedDrafter{*drafter, session->costs, session->learnt},
-        task.prompt, {.max_tokens = task.max_tokens});
-    session->drafting.add(task.assistant.tokenizer.vocabulary(), output.tokens);
-    return written_by(output);
+  return [&task, calls, drafting] {
+    return written_by(program::decode_with_drafts(task.assistant, *drafting, *calls, task.prompt,
+                                                  {.max_tokens = task.max_tokens}, task.model));
   };
 }
 
 std::vector<Contender> make_contenders(const Assistant& assistant) {
   program::DraftOptions drafts;
   drafts.settings.drafter = "forced+suffix";
-  const auto session      = std::make_shared<Session>(
-      Session{program::load_drafting(drafts, {}, assistant), assistant.measure_costs()});
+  const auto drafting     = std::make_shared<const program::Drafting>(
+      program::load_sized_drafting(drafts, {}, assistant));
   return {
       {"no grammar",
        [](const Task& task) -> std::function<Written()> {
@@ -197,7 +184,7 @@ std::vector<Contender> make_contenders(const Assistant& assistant) {
       {"the same, answers always end",
        [](const Task& task) { return through_decoder(task, "forced+lookup", true); }},
       {"tooldecode, forced text and suffixes drafted, sized",
-       [session](const Task& task) { return through_session(task, session); }},
+       [drafting](const Task& task) { return through_drafts(task, drafting); }},
   };
 }
 

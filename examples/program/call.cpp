@@ -301,7 +301,8 @@ void run_call(const CallOptions& options) {
     }
   }();
   const auto assistant = load_assistant(options.model);
-  run_call(options, tools, *assistant, load_drafting(options.drafts, options.model, *assistant));
+  run_call(options, tools, *assistant,
+           load_sized_drafting(options.drafts, options.model, *assistant));
 }
 
 }  // namespace

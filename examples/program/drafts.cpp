@@ -4,6 +4,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
 
 #include <program/command_line.hpp>
 #include <program/drafts.hpp>
@@ -46,7 +47,7 @@ void add_draft_options(Command& sub, DraftOptions& options) {
 Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
                        const Assistant& target) {
   using tooldecode::Errc, tooldecode::Error;
-  Drafting drafting{options, nullptr, nullptr};
+  Drafting drafting{options, nullptr, nullptr, std::nullopt};
   if (options.joins("suffix")) {
     drafting.history = std::make_shared<tooldecode::SuffixHistory>(options.history);
   }
@@ -69,22 +70,40 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
   return drafting;
 }
 
+Drafting load_sized_drafting(const DraftOptions& options, const ModelOptions& running,
+                             const Assistant& target) {
+  Drafting drafting = load_drafting(options, running, target);
+  if (options.is_on() && !target.is_embedded()) {
+    drafting.sizes = DraftSizes{.costs = target.measure_costs()};
+  }
+  return drafting;
+}
+
 tooldecode::Output decode_with_drafts(const Assistant& assistant, const Drafting& drafting,
                                       const tooldecode::ToolCallFSM& calls,
                                       std::span<const tooldecode::TokenId> prompt,
                                       const tooldecode::DecodeOptions& options,
                                       const std::optional<tooldecode::ModelRef>& read) {
   tooldecode::Output output;
+  const auto decode = [&](const auto& model, const auto& drafter) {
+    if (!drafting.sizes) {
+      output = decode_with(model, calls, drafter, prompt, options);
+      return;
+    }
+    const auto& [costs, learnt] = *drafting.sizes;
+    output = decode_with(model, calls, tooldecode::SizedDrafter{drafter, costs, learnt}, prompt,
+                         options);
+  };
   with_drafter(assistant, drafting, calls.structural_tokens(),
                [&]<class D>(const auto& model, const D& drafter) {
                  if (!read) {
-                   output = decode_with(model, calls, drafter, prompt, options);
+                   decode(model, drafter);
                  } else if constexpr (D::reads_hidden) {
                    throw tooldecode::Error(tooldecode::Errc::invalid_option,
                                            drafting.options.settings.drafter,
                                            "must be of forced, lookup, suffix and model here");
                  } else {
-                   output = decode_with(*read, calls, drafter, prompt, options);
+                   decode(*read, drafter);
                  }
                });
   drafting.add(assistant.tokenizer.vocabulary(), output.tokens);

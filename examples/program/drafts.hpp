@@ -15,7 +15,9 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/draft/acceptance_estimate.hpp>
 #include <tooldecode/draft/suffix_history.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/assistant.hpp>
@@ -50,12 +52,22 @@ void add_draft_options(Command& sub, DraftOptions& options);
 /// Those of drafters that need no draft layers.
 void add_text_draft_options(Command& sub, DraftOptions& options);
 
+/// What sizes drafts, see SizedDrafter: what passes of a model cost on this machine, and how often
+/// the run's guesses were right.
+struct DraftSizes {
+  tooldecode::TreeCosts costs;
+  std::shared_ptr<tooldecode::draft::AcceptanceEstimate> learnt =
+      std::make_shared<tooldecode::draft::AcceptanceEstimate>();
+};
+
 /// What all answers of a run share: the draft model and the history, where the user's drafters read
-/// them. Concurrent requests may use one.
+/// them, and the sizes, without which a drafter drafts all that it can. Concurrent requests may use
+/// one.
 struct Drafting {
   DraftOptions options;
   std::shared_ptr<const Assistant> model;
   std::shared_ptr<tooldecode::SuffixHistory> history;
+  std::optional<DraftSizes> sizes;
 
   /// Adds an answer that has ended to the history.
   void add(const tooldecode::Vocabulary& vocabulary,
@@ -70,6 +82,10 @@ struct Drafting {
 /// \param running  how the target is run; the draft model is run alike
 [[nodiscard]] Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
                                      const Assistant& target);
+/// The same, with sizes, which take a second of passes to measure. The embedded model has none: its
+/// passes are so short that what it drafts would depend on the machine's other work.
+[[nodiscard]] Drafting load_sized_drafting(const DraftOptions& options, const ModelOptions& running,
+                                           const Assistant& target);
 
 /// Continues a prompt under the constraint with the user's drafter, and adds the answer to the
 /// history; errors as `with_drafter`.

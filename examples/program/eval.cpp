@@ -136,7 +136,7 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
   AnswerFile answers(options.answers,
                      {{"model", options.model.name},
                       {"shots", options.model.shots},
-                      {"shots_from", options.model.shots_from},
+                      {"shots_from", options.model.shots > 0 ? options.model.shots_from : ""},
                       {"keep_prefix", options.keep_prefix},
                       {"max_tokens", options.max_tokens},
                       {"choice", options.choice},
@@ -252,7 +252,7 @@ void run_eval(const EvalOptions& options) {
   check_format(options.format);
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
   const auto assistant    = load_assistant(options.model);
-  const Drafting drafting = load_drafting(options.drafts, options.model, *assistant);
+  const Drafting drafting = load_sized_drafting(options.drafts, options.model, *assistant);
   Speculate speculate;
   if (options.drafts.is_on()) {
     speculate = [&](const auto& model, const auto& calls, auto prompt, const auto& decode) {

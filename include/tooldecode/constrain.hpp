@@ -2,10 +2,10 @@
 /// Token masks for engines that sample themselves.
 ///
 /// A mask needs a Vocabulary, a ToolSet, a call format (PythonCall, JsonCall, ...), the ToolCallFSM
-/// built from these three, and its State, a value of 8 bytes. JSON Schema, regular expressions,
-/// grammars and lists of texts are constrained in the same way. This header needs no other library:
-/// no Eigen, no model. To read tokenizers, include <tooldecode/vocabulary/load_vocabulary.hpp>,
-/// which also needs PCRE2.
+/// built from these three, and its State, a value of 8 bytes. JSON Schema, regular expressions and
+/// lists of texts are constrained in the same way, and grammars with <tooldecode/grammars.hpp>.
+/// This header needs no other library: no Eigen, no model. To read tokenizers, include
+/// <tooldecode/vocabulary/load_vocabulary.hpp>, which also needs PCRE2.
 #pragma once
 
 #include <tooldecode/constraint/call_stream.hpp>
@@ -39,9 +39,3 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#ifndef TOOLDECODE_COMPILED  // definitions of Grammar::ebnf, lark and structural_tag
-#include <tooldecode/ebnf/grammar_text.hpp>
-#include <tooldecode/ebnf/lark_grammar.hpp>
-#include <tooldecode/formats/structural_tag.hpp>
-#endif

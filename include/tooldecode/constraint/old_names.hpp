@@ -102,9 +102,3 @@ template <class Visit>
 }
 
 }  // namespace tooldecode
-
-#ifndef TOOLDECODE_COMPILED  // definitions of Grammar::ebnf, lark and structural_tag
-#include <tooldecode/ebnf/grammar_text.hpp>
-#include <tooldecode/ebnf/lark_grammar.hpp>
-#include <tooldecode/formats/structural_tag.hpp>
-#endif

@@ -187,14 +187,14 @@ class Grammar {
   /// Error{unsatisfiable_schema} if no text matches.
   [[nodiscard]] static Grammar regex(std::string_view pattern, const BuildLimits& limits = {});
   /// The texts of a grammar in llama.cpp's GBNF or XGrammar's EBNF, see ebnf::parse_grammar.
-  /// Defined in <tooldecode/ebnf/grammar_text.hpp>.
+  /// Defined in <tooldecode/grammars.hpp>.
   [[nodiscard]] static Grammar ebnf(std::string_view text, const EbnfOptions& options = {});
   /// The texts of a grammar in llguidance's Lark syntax, see ebnf::parse_lark. Defined in
-  /// <tooldecode/ebnf/lark_grammar.hpp>.
+  /// <tooldecode/grammars.hpp>.
   [[nodiscard]] static Grammar lark(std::string_view text, const LarkOptions& options = {});
   /// The texts of a structural tag, the JSON of vLLM and SGLang, see formats::build_structural_tag.
   /// Pass the tag's text as a string to keep numbers exact in its schemas. Defined in
-  /// <tooldecode/formats/structural_tag.hpp>.
+  /// <tooldecode/grammars.hpp>.
   [[nodiscard]] static Grammar structural_tag(const JsonValue& tag,
                                               const StructuralTagOptions& options = {});
   /// Exactly one of the texts, such as labels, commands or names; any bytes.
