@@ -53,6 +53,15 @@ def parser_of(name, tokenizer):
     return ParserManager.get_parser(tool_parser_name=name, enable_auto_tools=True, tokenizer=tokenizer)
 
 
+def verified(request, engine, backend=None):
+    """The sampling parameters that the engine of a request makes, with this package's backend or another."""
+    params = request.to_sampling_params(200, {})
+    params.update_from_generation_config(engine.config.model_config.try_get_generation_config(), engine.ends[0])
+    config = engine.config.structured_outputs_config if backend is None else StructuredOutputsConfig(backend=backend)
+    params.verify(engine.config.model_config, None, config, engine.tokenizer)
+    return params
+
+
 def chat(**more):
     return ChatCompletionRequest(**{"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools_of()} | more)
 
@@ -141,10 +150,8 @@ def test_mask_stream_and_parser_agree(engine, tokenizer, name, choice):
         request = chat(tools=tools_of(strict=True), tool_choice=tool_choice, parallel_tool_calls=seed != 2)
         request = parser_class(tokenizer, request.tools).adjust_request(request)
         assert request.skip_special_tokens is False
-        params = request.to_sampling_params(200, {})
+        params = verified(request, engine)
         assert ToolRequest.is_text(params.structured_outputs.grammar)
-        params.update_from_generation_config(engine.config.model_config.try_get_generation_config(), engine.ends[0])
-        params.verify(engine.config.model_config, None, engine.config.structured_outputs_config, tokenizer)
         engine.requests["r"] = Request("r", [7, 8], params, None)
         engine.manager.grammar_init(engine.requests["r"])
         grammar = engine.ready(engine.requests["r"])
@@ -176,11 +183,12 @@ def test_mask_stream_and_parser_agree(engine, tokenizer, name, choice):
 
 @pytest.mark.parametrize("name", td.formats())
 @pytest.mark.parametrize("strict", [None, True])
-def test_first_argument_comes_at_once(tokenizer, name, strict):
+def test_first_argument_comes_at_once(engine, tokenizer, name, strict):
     """In the step of the first argument's first token, by vLLM's own way from tokens to deltas."""
     parser_class = parser_of(f"tooldecode-{name}", tokenizer)
     request = chat(tools=tools_of(strict))
     request = parser_class(tokenizer, request.tools).adjust_request(request)
+    verified(request, engine)
     arguments = {"city": "Oslo", "days": 3}
     text = ToolRequest(json.dumps(tools_of()), name).reader().write([("get_weather", arguments)])
     tokens = tokenizer.encode(text, add_special_tokens=False)
@@ -293,10 +301,7 @@ def test_another_backend(engine, tokenizer, caplog):
     def verify(**more):
         request = chat(**more)
         request = parser_class(tokenizer, request.tools).adjust_request(request)
-        params = request.to_sampling_params(200, {})
-        params.update_from_generation_config(engine.config.model_config.try_get_generation_config(), engine.ends[0])
-        params.verify(engine.config.model_config, None, StructuredOutputsConfig(backend="xgrammar"), tokenizer)
-        return params, request
+        return verified(request, engine, "xgrammar"), request
 
     params, request = verify(tools=tools_of(True))
     assert params.structured_outputs is None
@@ -312,6 +317,25 @@ def test_another_backend(engine, tokenizer, caplog):
     assert calls == [("add", {"a": 1})] and not content.strip()
     with pytest.raises(VLLMValidationError, match="structured-outputs-config.backend tooldecode"):
         verify(tool_choice="required")
+
+
+def test_two_engines_of_a_process(engine, tokenizer):
+    """Each answer is read by what its own engine enforces, whichever request was verified last."""
+    parser_class = parser_of("tooldecode-hermes", tokenizer)
+
+    def adjusted():
+        request = chat(tools=tools_of(True))
+        return parser_class(tokenizer, request.tools).adjust_request(request)
+
+    # Such arguments cannot come from a mask, so they are text where there was one, and a call where there was none.
+    text = '<tool_call>\n{"name": "add", "arguments": {"b": []}}\n</tool_call>'
+    ours, other = adjusted(), adjusted()
+    for order in ((ours, other), (other, ours)):
+        for request in order:
+            verified(request, engine, None if request is ours else "xgrammar")
+        read = [parser_class(tokenizer, request.tools).parse(text, request, enable_auto_tools=True) for request in (ours, other)]
+        assert not read[0][2] and read[0][1] == text
+        assert [json.loads(call.arguments) for call in read[1][2]] == [{"b": []}]
 
 
 def test_free_answers(tokenizer):

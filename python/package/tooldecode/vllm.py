@@ -194,16 +194,9 @@ def _accept_name() -> None:
     rebuild_dataclass(VllmConfig, force=True)
 
 
-class _Enforcement:
-    """What this process knows of its engine: whether it enforces the constraints of the tool parser."""
-
-    is_on = True
-    has_warned = False
-
-
-def is_enforced() -> bool:
-    """Whether the engine whose request was verified last enforces the tool parser's constraints."""
-    return _Enforcement.is_on
+@functools.cache
+def _warn_once(text: str) -> None:
+    logger.warning(text)
 
 
 def _without_backend(params: Any, tools: ToolRequest) -> None:
@@ -213,9 +206,7 @@ def _without_backend(params: Any, tools: ToolRequest) -> None:
     if tools.choice != "auto" or tools.text_schema:
         raise VLLMValidationError("tool_choice that requires a call, and tools beside a response_format, need "
                                   f"--structured-outputs-config.backend {NAME} with this tool parser", parameter="tool_choice")
-    if not _Enforcement.has_warned:
-        _Enforcement.has_warned = True
-        logger.warning("Strict tools are read and not enforced: that needs --structured-outputs-config.backend %s", NAME)
+    _warn_once("Strict tools are read and not enforced: that needs --structured-outputs-config.backend tooldecode")
     params.structured_outputs = None
 
 
@@ -229,7 +220,6 @@ def _hook_requests() -> None:
         asked = self.structured_outputs
         if structured_outputs_config is None or asked is None or structured_outputs_config.backend != NAME:
             if asked is not None and ToolRequest.is_text(asked.grammar):
-                _Enforcement.is_on = False
                 _without_backend(self, ToolRequest.of_text(asked.grammar))
             return before(self, model_config, structured_outputs_config, tokenizer)
 
@@ -253,7 +243,6 @@ def _hook_requests() -> None:
         check_json_nesting(asked.json)
         check_json_nesting(asked.structural_tag, structural_tag=True)
         asked._backend = NAME
-        _Enforcement.is_on = True
 
 
 def _hook_engine() -> None:

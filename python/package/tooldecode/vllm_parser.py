@@ -31,7 +31,7 @@ from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
 from . import Error
 from ._tools import AnswerReader, ToolRequest, documents_of, format_for, read_tool_answer
-from .vllm import is_enforced
+from .vllm import NAME
 
 __all__ = ["ToolDecodeToolParser"]
 
@@ -90,7 +90,8 @@ class ToolDecodeToolParser(ToolParser):
         asked = getattr(request, "_parser_structured_outputs", None) or getattr(request, "structured_outputs", None)
         grammar = getattr(asked, "grammar", None)
         if ToolRequest.is_text(grammar):
-            return ToolRequest.of_text(grammar), is_enforced()
+            # vLLM verifies a request by these parameters, and its backend marks them then.
+            return ToolRequest.of_text(grammar), asked._backend == NAME
         return self._tool_request(request), False
 
     def adjust_request(self, request: Any) -> Any:
