@@ -195,29 +195,15 @@ Json AnswerTrace::tree_json(const tooldecode::TreeTrace& trace) const {
 }
 
 Json AnswerTrace::vote_json(const tooldecode::CallVote& vote) const {
-  Json parameters = Json::array(), candidates = Json::array();
-  for (const tooldecode::ParameterVote& parameter : vote.parameters) {
-    Json choices = Json::array();
-    for (const tooldecode::Choice& choice : parameter.choices) {
-      Json entry{{"votes", choice.votes},
-                 {"weight", choice.weight},
-                 {"probability", std::exp(choice.log_probability)},
-                 {"order", choice.order}};
-      if (choice.value) entry["value"] = *choice.value;
-      choices.push_back(std::move(entry));
-    }
-    parameters.push_back({{"key", parameter.key},
-                          {"agreement", parameter.agreement()},
-                          {"choices", std::move(choices)}});
-  }
+  Json candidates = Json::array();
   for (const tooldecode::Candidate& candidate : vote.candidates) {
     candidates.push_back({{"order", candidate.order},
                           {"complete", candidate.is_complete},
                           {"text", readable(vocabulary_->decode(candidate.tokens))}});
   }
-  return {{"name", vote.call.name},   {"arguments", vote.call.arguments},
-          {"orders", vote.orders},    {"written", vote.is_written},
-          {"candidates", candidates}, {"parameters", parameters}};
+  Json result          = vote.json();
+  result["candidates"] = std::move(candidates);
+  return result;
 }
 
 }  // namespace program

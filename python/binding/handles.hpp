@@ -97,5 +97,6 @@ void bind_constraint(nb::module_& module);
 void bind_factories(nb::module_& module);
 void bind_call_stream(nb::module_& module);
 void bind_apply_mask(nb::module_& module);
+void bind_order_consistency(nb::module_& module);
 
 }  // namespace tooldecode::python

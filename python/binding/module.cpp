@@ -58,4 +58,5 @@ NB_MODULE(_core, module) {
   python::bind_factories(module);
   python::bind_call_stream(module);
   python::bind_apply_mask(module);
+  python::bind_order_consistency(module);
 }

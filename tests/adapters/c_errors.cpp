@@ -40,7 +40,7 @@ TEST_CASE("code_of gives each Errc a distinct code, and name_of each code a dist
   std::set<std::string> names;
   for (const td_code code :
        {TD_OK, TD_NOT_ALLOWED, TD_PENDING, TD_ERROR, TD_ERROR_INVALID_ARGUMENT,
-        TD_ERROR_BUFFER_TOO_SMALL, TD_ERROR_OUT_OF_MEMORY, TD_ERROR_CANCELLED}) {
+        TD_ERROR_BUFFER_TOO_SMALL, TD_ERROR_OUT_OF_MEMORY, TD_ERROR_CANCELLED, TD_ERROR_MODEL}) {
     CHECK(names.insert(name_of(code)).second);
   }
   CHECK(names.count("unknown") == 0);

@@ -139,6 +139,29 @@ static int end_in_time(const td_vocabulary* vocabulary, size_t budget) {
   return finished && left == 0;
 }
 
+size_t count_voted_tokens(const td_constraint* constraint, const td_model* model,
+                          const int32_t* prompt, size_t prompt_size);
+
+/* The tokens of an answer whose calls are voted on; 0 after an error. */
+size_t count_voted_tokens(const td_constraint* constraint, const td_model* model,
+                          const int32_t* prompt, size_t prompt_size) {
+  size_t count            = 0;
+  td_consensus* consensus = NULL;
+  //! [votes]
+  td_order_options options = {.struct_size = sizeof(td_order_options), .max_orders = 6};
+
+  /* model: make_cache, fork, truncate, free_cache and forward, over caches of yours */
+  if (td_order_consistency(constraint, model, prompt, prompt_size, &options, &consensus, NULL) ==
+      TD_OK) {
+    const int32_t* tokens = td_consensus_tokens(consensus, &count);
+    printf("%d is the first of %d tokens; the votes: %s\n", (int)tokens[0], (int)count,
+           td_consensus_votes(consensus)); /* JSON */
+    td_consensus_free(consensus);
+  }
+  //! [votes]
+  return count;
+}
+
 const char* check_c_interface_from_c(void);
 
 /* Null, or what is wrong. */

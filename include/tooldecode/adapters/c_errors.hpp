@@ -72,6 +72,8 @@ inline constexpr std::pair<Errc, td_code> codes[] = {
       return "buffer_too_small";
     case TD_ERROR_OUT_OF_MEMORY:
       return "out_of_memory";
+    case TD_ERROR_MODEL:
+      return "model";
     default:
       return "unknown";
   }

@@ -16,6 +16,7 @@
 #include <tooldecode/adapters/c_constraint.hpp>
 #include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/c_handles.hpp>
+#include <tooldecode/adapters/c_order_consistency.hpp>
 #include <tooldecode/adapters/tooldecode.h>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>

@@ -66,6 +66,7 @@ enum {
   TD_ERROR_BUFFER_TOO_SMALL = 102, /**< the required size is returned nevertheless */
   TD_ERROR_OUT_OF_MEMORY    = 103, /**< memory, threads or another system resource */
   TD_ERROR_CANCELLED        = 104, /**< a compilation that was cancelled */
+  TD_ERROR_MODEL            = 105, /**< a function of the caller's model failed */
 
   /* Errors in the input; see tooldecode::Errc. */
   TD_ERROR_FILE_UNREADABLE      = 200, /**< missing, not a regular file, or cut short */
@@ -405,6 +406,57 @@ TOOLDECODE_C_API td_code td_call_stream_finish(td_call_stream* stream, const td_
                                                size_t* event_count, td_error** error);
 /** Frees the handle; null is ignored. */
 TOOLDECODE_C_API void td_call_stream_free(td_call_stream* stream);
+
+/* ---- Order consistency ---- */
+
+/** A language model that the caller runs, as functions over caches of the caller's. `self` is passed
+ * to each. Functions run on the thread of td_order_consistency and must not throw. A number other
+ * than 0, and a null cache, end it with TD_ERROR_MODEL. */
+typedef struct td_model {
+  size_t struct_size; /**< sizeof(td_model) */
+  void* self;
+  void* (*make_cache)(void* self);                             /**< an empty one */
+  void* (*fork)(void* self, const void* cache);                /**< the same content */
+  int32_t (*truncate)(void* self, void* cache, size_t length); /**< keeps `length` tokens */
+  void (*free_cache)(void* self, void* cache);
+  /** Appends tokens to `count` different caches, to the i-th tokens[ends[i - 1], ends[i]), at least
+   * one, and writes logits [count, V] behind the last of each. */
+  int32_t (*forward)(void* self, void* const* caches, size_t count, const int32_t* tokens,
+                     const size_t* ends, float* logits);
+} td_model;
+
+/** How an answer is sampled. */
+typedef struct td_order_options {
+  size_t struct_size; /**< sizeof(td_order_options) */
+  size_t max_orders;  /**< most orders of a call; 0: 6 */
+  size_t max_tokens;  /**< of the answer, the end token included; 0: 256. It is never cut:
+                           TD_ERROR_INVALID_OPTION if the shortest answer is longer */
+  float temperature;  /**< 0: greedy */
+  float top_p;        /**< 0: 1 */
+  size_t top_k;       /**< 0: all tokens */
+  uint64_t seed;
+  int32_t all_orders; /**< not 0: every order runs; else those that could change a winner */
+} td_order_options;
+
+/** An answer whose calls were voted on; see tooldecode::Consensus. */
+typedef struct td_consensus td_consensus;
+
+/** Answers a prompt's tokens [count]. Each call is sampled under several orders of its parameters,
+ * and a majority vote picks each value. All orders share the prompt's cache and the passes.
+ * `constraint` must be a TD_TOOLS constraint. `options` may be null. */
+TOOLDECODE_C_API td_code td_order_consistency(const td_constraint* constraint,
+                                              const td_model* model, const int32_t* prompt,
+                                              size_t count, const td_order_options* options,
+                                              td_consensus** out, td_error** error);
+/** The answer's tokens [*count] without the end token; they live as long as the handle. Null and 0
+ * for null. */
+TOOLDECODE_C_API const int32_t* td_consensus_tokens(const td_consensus* consensus, size_t* count);
+/** The votes of each call, a JSON array; see tooldecode::CallVote::json. "[]" for null. */
+TOOLDECODE_C_API const char* td_consensus_votes(const td_consensus* consensus);
+/** Passes of the model, those of all orders together. 0 for null. */
+TOOLDECODE_C_API size_t td_consensus_passes(const td_consensus* consensus);
+/** Frees the handle; null is ignored. */
+TOOLDECODE_C_API void td_consensus_free(td_consensus* consensus);
 
 /* ---- Masks ---- */
 

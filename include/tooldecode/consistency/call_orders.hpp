@@ -19,6 +19,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
@@ -49,6 +50,12 @@ struct CallVote {
   std::size_t orders = 0;
   /// Whether the answer contains the call; false if the answer was cut or had to end before.
   bool is_written = true;
+
+  /// An object: name, arguments, orders, sampled, written, and parameters, a list of objects with
+  /// key, agreement and choices, the winner first. A choice has votes, weight, probability (the
+  /// geometric mean over its tokens), order and value; one that leaves the parameter out has no
+  /// value.
+  [[nodiscard]] JsonValue json() const;
 };
 
 /// An answer, and the votes on its calls.

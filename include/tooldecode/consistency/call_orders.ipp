@@ -2,6 +2,7 @@
 /// Definitions of call_orders.hpp.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
@@ -25,6 +27,27 @@ TOOLDECODE_INLINE void OrderConsistencyOptions::require() const {
   if (max_orders == 0) {
     throw Error(Errc::invalid_option, "max_orders", max_orders, "must be 1 or more");
   }
+}
+
+TOOLDECODE_INLINE JsonValue CallVote::json() const {
+  JsonValue votes = JsonValue::array();
+  for (const ParameterVote& parameter : parameters) {
+    JsonValue choices = JsonValue::array();
+    for (const Choice& choice : parameter.choices) {
+      JsonValue entry{{"votes", choice.votes},
+                      {"weight", choice.weight},
+                      {"probability", std::exp(choice.log_probability)},
+                      {"order", choice.order}};
+      if (choice.value) entry["value"] = *choice.value;
+      choices.push_back(std::move(entry));
+    }
+    votes.push_back({{"key", parameter.key},
+                     {"agreement", parameter.agreement()},
+                     {"choices", std::move(choices)}});
+  }
+  return {{"name", call.name},     {"arguments", call.arguments},
+          {"orders", orders},      {"sampled", candidates.size()},
+          {"written", is_written}, {"parameters", std::move(votes)}};
 }
 
 }  // namespace tooldecode

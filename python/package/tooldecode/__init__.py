@@ -28,13 +28,18 @@ from ._core import (
 )
 from ._core import version as __version__
 from ._masks import apply_mask
+from ._order_consistency import CallVote, Consensus, Model, ParameterVote, VotedValue, order_consistency
 from ._types import Error, RefusedText, StreamEvent, ToolCall
 
 __all__ = [
     "CallStream",
+    "CallVote",
     "Completions",
+    "Consensus",
     "Constraint",
     "Error",
+    "Model",
+    "ParameterVote",
     "RefusedText",
     "State",
     "StreamEvent",
@@ -42,6 +47,7 @@ __all__ = [
     "ToolCall",
     "ToolCallFSM",
     "Vocabulary",
+    "VotedValue",
     "__version__",
     "apply_mask",
     "choice",
@@ -51,6 +57,7 @@ __all__ = [
     "json_schema",
     "lark",
     "openings",
+    "order_consistency",
     "regex",
     "structural_tag",
     "tool_calls",

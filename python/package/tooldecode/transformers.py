@@ -5,6 +5,7 @@ Needs torch and transformers: pip install tooldecode[transformers]
 from __future__ import annotations
 
 import array
+import copy
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from ._answer import Answer, read_answer
 from ._answer import check_budget as _check_budget
 from ._trace import Tracer
 
-__all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
+__all__ = ["Answer", "CausalModel", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
 
 
 class LogitsProcessor(transformers.LogitsProcessor):
@@ -89,6 +90,38 @@ class LogitsProcessor(transformers.LogitsProcessor):
                 self._tracer.allow(array.array("q", generated[i].tolist()).tobytes(), self._memory[i * size : (i + 1) * size])
             self._tracer.masked(begin)
         return masked
+
+
+class CausalModel:
+    """A causal model of transformers as a tooldecode.Model, for order_consistency.
+
+    Its caches are DynamicCache objects; sequences of one call run one after another. vocabulary_size: V of the constraint, if
+    the vocabulary has more ids than the model has logits.
+    """
+
+    def __init__(self, model: Any, vocabulary_size: int = 0) -> None:
+        self.model = model
+        self.vocabulary_size = max(vocabulary_size, model.config.get_text_config().vocab_size)
+
+    def make_cache(self) -> transformers.DynamicCache:
+        return transformers.DynamicCache()
+
+    def fork(self, cache: transformers.DynamicCache) -> transformers.DynamicCache:
+        return copy.deepcopy(cache)
+
+    def truncate(self, cache: transformers.DynamicCache, length: int) -> None:
+        if length < cache.get_seq_length():  # crop(0) would drop nothing
+            cache.crop(length - cache.get_seq_length())
+
+    def forward(self, caches: Sequence[transformers.DynamicCache], tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+        rows = torch.full((len(caches), self.vocabulary_size), float("-inf"), dtype=torch.float32)
+        with torch.inference_mode():
+            for row, cache, sequence in zip(rows, caches, tokens):
+                inputs = torch.tensor([sequence], device=self.model.device)
+                logits = self.model(input_ids=inputs, past_key_values=cache, use_cache=True).logits[0, -1]
+                row[: len(logits)] = logits.float()
+        return rows
+
 
 _usual_tokens = 1024
 
