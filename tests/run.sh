@@ -70,9 +70,9 @@ build() {  # build <preset> <target> [<CMake arguments>...]
   configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
     cmake --build "build/$1" --target "$2" -j "$jobs"
 }
-# What failed is said once more, after what passed.
+# What failed is said once more, after what passed. One test more than there are cores: many wait for servers.
 run() {  # run <preset> [<ctest arguments>...]
-  ctest --test-dir "build/$1" --output-on-failure -j "$jobs" --no-tests=error "${@:2}" && return
+  ctest --test-dir "build/$1" --output-on-failure -j "$((jobs + 1))" --no-tests=error "${@:2}" && return
   grep -hE -A 12 'FAILED:|ERROR: |WARNING: ThreadSanitizer|runtime error:|CMake Error|Traceback' \
     "build/$1/Testing/Temporary/LastTest.log" | head -150 >&2
   return 1

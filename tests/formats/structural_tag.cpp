@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -63,8 +65,15 @@ class SlowFormat {
 
   explicit SlowFormat(std::string text) : text_(std::move(text)) {}
 
-  Places ends(const Json& format, std::size_t from, const Texts& closing) const {
-    const auto type = format["type"].get<std::string>();
+  const Places& ends(const Json& format, std::size_t from, const Texts& closing) const {
+    const auto [known, is_new] = known_.try_emplace({&format, from, closing});
+    if (is_new) known->second = find_ends(format, from, closing);
+    return known->second;
+  }
+
+ private:
+  Places find_ends(const Json& format, std::size_t from, const Texts& closing) const {
+    const auto& type = format["type"].string();
     if (type == "const_string") return after(format["value"].get<std::string>(), {from});
     if (type == "any_text") {
       Places all;
@@ -84,7 +93,7 @@ class SlowFormat {
     }
     if (type == "or") {
       Places all;
-      for (const Json& one : format["elements"]) all.merge(ends(one, from, closing));
+      for (const Json& one : format["elements"]) all.merge(Places(ends(one, from, closing)));
       return all;
     }
     if (type == "optional") return repeated(format["content"], from, 0, 1, closing);
@@ -122,7 +131,6 @@ class SlowFormat {
     return turning(format, from, {}, format["loop"].get<bool>(), closing);
   }
 
- private:
   static Texts texts(const Json& format, const char* field) {
     return format.contains(field) ? format[field].get<Texts>() : Texts{};
   }
@@ -139,7 +147,7 @@ class SlowFormat {
   }
   Places each(const Json& format, const Places& from, const Texts& closing) const {
     Places all;
-    for (const std::size_t at : from) all.merge(ends(format, at, closing));
+    for (const std::size_t at : from) all.merge(Places(ends(format, at, closing)));
     return all;
   }
   Places repeated(const Json& item, std::size_t from, std::size_t min, std::size_t max,
@@ -204,7 +212,7 @@ class SlowFormat {
         Places then;
         if (rules) {
           for (const Json& rule : format["rules"]) {
-            if (rule[0] == trigger) then.merge(ends(rule[1], to, inner));
+            if (rule[0] == trigger) then.merge(Places(ends(rule[1], to, inner)));
           }
         } else {
           for (const Json& tag : format["tags"]) {
@@ -222,6 +230,7 @@ class SlowFormat {
   }
 
   std::string text_;
+  mutable std::map<std::tuple<const Json*, std::size_t, Texts>, Places> known_;
 };
 
 // Random formats over three letters.
