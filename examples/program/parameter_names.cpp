@@ -10,25 +10,41 @@ namespace program {
 
 namespace {
 
-constexpr std::string_view chat_read[] = {"model",
-                                          "messages",
+// Of every API.
+constexpr std::string_view common_read[]    = {"model",
+                                               "temperature",
+                                               "top_p",
+                                               "top_k",
+                                               "min_p",
+                                               "repetition_penalty",
+                                               "presence_penalty",
+                                               "frequency_penalty",
+                                               "logit_bias",
+                                               "seed",
+                                               "stop",
+                                               "stop_token_ids",
+                                               "stream",
+                                               "stream_options",
+                                               "structured_outputs",
+                                               "guided_json",
+                                               "guided_regex",
+                                               "guided_choice",
+                                               "guided_grammar",
+                                               "grammar",
+                                               "json_schema",
+                                               "regex",
+                                               "ebnf",
+                                               "structural_tag"};
+constexpr std::string_view common_ignored[] = {"user", "priority", "prompt_cache_key",
+                                               "guided_decoding_backend"};
+
+constexpr std::string_view chat_read[] = {"messages",
                                           "tools",
                                           "tool_choice",
                                           "parallel_tool_calls",
                                           "tool_enforcement",
-                                          "temperature",
-                                          "top_p",
-                                          "top_k",
-                                          "min_p",
-                                          "repetition_penalty",
-                                          "seed",
                                           "max_tokens",
                                           "max_completion_tokens",
-                                          "presence_penalty",
-                                          "frequency_penalty",
-                                          "logit_bias",
-                                          "stream",
-                                          "stream_options",
                                           "response_id",
                                           "tool_wait",
                                           "consistency",
@@ -37,34 +53,14 @@ constexpr std::string_view chat_read[] = {"model",
                                           "top_logprobs",
                                           "reasoning_effort",
                                           "response_format",
-                                          "structured_outputs",
-                                          "guided_json",
-                                          "guided_regex",
-                                          "guided_choice",
-                                          "guided_grammar",
-                                          "grammar",
-                                          "json_schema",
-                                          "regex",
-                                          "ebnf",
-                                          "structural_tag",
                                           "modalities",
-                                          "stop",
-                                          "stop_token_ids",
                                           "ignore_eos",
                                           "include_stop_str_in_output"};
 
 // Parameters without effect here.
-constexpr std::string_view chat_ignored[] = {"store",
-                                             "metadata",
-                                             "user",
-                                             "service_tier",
-                                             "safety_identifier",
-                                             "prompt_cache_key",
-                                             "verbosity",
-                                             "prediction",
-                                             "guided_decoding_backend",
-                                             "priority",
-                                             "prompt_cache_retention"};
+constexpr std::string_view chat_ignored[] = {
+    "store",     "metadata",   "service_tier",          "safety_identifier",
+    "verbosity", "prediction", "prompt_cache_retention"};
 
 constexpr UnsupportedParameter chat_unsupported[] = {
     {"functions", "give tools"},
@@ -102,37 +98,13 @@ constexpr UnsupportedParameter chat_unsupported[] = {
     {"cache_salt"},
 };
 
-constexpr std::string_view response_read[] = {"model",
-                                              "input",
+constexpr std::string_view response_read[] = {"input",
                                               "instructions",
                                               "tools",
                                               "tool_choice",
                                               "parallel_tool_calls",
                                               "tool_enforcement",
-                                              "temperature",
-                                              "top_p",
-                                              "top_k",
-                                              "min_p",
-                                              "repetition_penalty",
-                                              "presence_penalty",
-                                              "frequency_penalty",
-                                              "logit_bias",
-                                              "seed",
-                                              "stop",
-                                              "stop_token_ids",
                                               "max_output_tokens",
-                                              "stream",
-                                              "stream_options",
-                                              "structured_outputs",
-                                              "guided_json",
-                                              "guided_regex",
-                                              "guided_choice",
-                                              "guided_grammar",
-                                              "grammar",
-                                              "json_schema",
-                                              "regex",
-                                              "ebnf",
-                                              "structural_tag",
                                               "text",
                                               "reasoning",
                                               "include",
@@ -141,15 +113,11 @@ constexpr std::string_view response_read[] = {"model",
 
 constexpr std::string_view response_ignored[] = {"store",
                                                  "metadata",
-                                                 "user",
                                                  "service_tier",
                                                  "safety_identifier",
-                                                 "prompt_cache_key",
                                                  "prompt_cache_retention",
                                                  "prompt_cache_options",
-                                                 "max_tool_calls",
-                                                 "guided_decoding_backend",
-                                                 "priority"};
+                                                 "max_tool_calls"};
 
 constexpr std::string_view keeps_nothing =
     "the server keeps no responses: send the earlier items in input";
@@ -174,43 +142,11 @@ constexpr UnsupportedParameter response_unsupported[] = {
     {"consistency", ask_chat},
 };
 
-constexpr std::string_view completion_read[] = {"model",
-                                                "prompt",
-                                                "temperature",
-                                                "top_p",
-                                                "top_k",
-                                                "min_p",
-                                                "repetition_penalty",
-                                                "presence_penalty",
-                                                "frequency_penalty",
-                                                "logit_bias",
-                                                "seed",
-                                                "stop",
-                                                "stop_token_ids",
-                                                "max_tokens",
-                                                "stream",
-                                                "stream_options",
-                                                "n",
-                                                "logprobs",
-                                                "echo",
-                                                "best_of",
-                                                "suffix",
-                                                "ignore_eos",
-                                                "include_stop_str_in_output",
-                                                "response_format",
-                                                "structured_outputs",
-                                                "guided_json",
-                                                "guided_regex",
-                                                "guided_choice",
-                                                "guided_grammar",
-                                                "grammar",
-                                                "json_schema",
-                                                "regex",
-                                                "ebnf",
-                                                "structural_tag"};
-
-constexpr std::string_view completion_ignored[] = {"user", "priority", "prompt_cache_key",
-                                                   "guided_decoding_backend"};
+constexpr std::string_view completion_read[] = {
+    "prompt",         "max_tokens", "n",
+    "logprobs",       "echo",       "best_of",
+    "suffix",         "ignore_eos", "include_stop_str_in_output",
+    "response_format"};
 
 constexpr UnsupportedParameter completion_unsupported[] = {
     {"messages", ask_chat},
@@ -245,8 +181,7 @@ const ParameterNames& response_parameters() {
 }
 
 const ParameterNames& completion_parameters() {
-  static constexpr ParameterNames names{completion_read, completion_ignored,
-                                        completion_unsupported};
+  static constexpr ParameterNames names{completion_read, {}, completion_unsupported};
   return names;
 }
 
@@ -254,8 +189,8 @@ std::vector<std::string> read_names(const Json& body, const Fields& request,
                                     const ParameterNames& names) {
   std::vector<std::string> ignored;
   for (const auto& [name, value] : body.items()) {
-    if (value.is_null() || contains(names.read, name)) continue;
-    if (contains(names.ignored, name)) {
+    if (value.is_null() || contains(common_read, name) || contains(names.read, name)) continue;
+    if (contains(common_ignored, name) || contains(names.ignored, name)) {
       if (name == "store" && value == false) continue;  // the same as here
       ignored.push_back(name);
       continue;
@@ -265,8 +200,12 @@ std::vector<std::string> read_names(const Json& body, const Fields& request,
       const std::string why = instead.empty() ? "" : ": " + std::string(instead);
       request.fail(name, "is not supported" + why, "unsupported_parameter");
     }
-    std::vector<std::string_view> known(names.read.begin(), names.read.end());
-    known.insert(known.end(), names.ignored.begin(), names.ignored.end());
+    std::vector<std::string_view> known;
+    using Names = std::span<const std::string_view>;
+    for (const Names some :
+         {Names(common_read), names.read, Names(common_ignored), names.ignored}) {
+      known.insert(known.end(), some.begin(), some.end());
+    }
     request.fail(name, "is no parameter that is known" + nearest_hint(name, known),
                  "unknown_parameter");
   }
