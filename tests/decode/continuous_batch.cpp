@@ -564,7 +564,8 @@ TEST_CASE("ContinuousBatch over caches that share too little room changes the pa
     }
     const CrowdedModel model{whole, longest + random() % 20, 2 + random() % 5};
     const td::BatchOptions options{.max_batch    = 2 + random() % 4,
-                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U};
+                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U,
+                                   .max_shared   = seed % 4 == 0 ? 100U : seed % 4};
     preempted += run(model, table, td::DrafterGroup<>{}, options, scripts, random).preempted;
     refused += *model.refused;
     require_as_alone(whole, table, scripts);
