@@ -207,20 +207,22 @@ def test_unread_streams():
     endless = {"temperature": 1, "logit_bias": {"4": -100}}  # without the end token
     body = json.dumps(serve.request("Tell me more", None, n=8, stream=True, max_tokens=900, **endless)).encode()
     data = POST + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
     def p99(times):
         return sorted(times)[int(0.99 * len(times))]
+
     for client in ("127.0.0.1", "127.0.0.2"):
         with serve.Server("--max-shared", "4") as server:
-            alone = [small_chat(server) for _ in range(120)][20:]
+            alone = [small_chat(server) for _ in range(40)][10:]
             with attackers(server, 60, data, client):
                 serve.until(lambda: serve.metrics(server)["tooldecode_requests_running"] >= 16)
-                times = [small_chat(server) for _ in range(100)]
-                assert max(times) < SOON, times
                 before = serve.metrics(server)
                 server.chat(serve.request("Hi", None, max_tokens=60, **endless))
                 after = serve.metrics(server)
                 tokens, passes = (after[f"tooldecode_{name}_total"] - before[f"tooldecode_{name}_total"]
                                   for name in ("read_tokens", "passes"))
+                times = [small_chat(server) for _ in range(30)]
+                assert max(times) < SOON, times
             print(f"beside 60 unread streams of 8 answers: p99 {p99(times):.3f} s, {p99(times) / p99(alone):.1f} times that alone, "
                   f"{tokens / passes:.1f} tokens in a pass")
             assert passes >= 60 and tokens / passes < 10, (tokens, passes)  # 25, if all are read
