@@ -110,6 +110,11 @@ void add_serve(CommandLine& line) {
              "most requests that wait for a place; others get status 429")
       .shows_default()
       .within(0, 65536);
+  sub.option("--max-shared", options->service.max_shared,
+             "most tokens of a pass that several clients or requests share; "
+             "0: as many as take hardly longer than one")
+      .shows_default()
+      .within(0, 65536);
   sub.option("--max-body", options->http.body_bytes, "most bytes of a request's body")
       .shows_default()
       .within(1, 1 << 30);

@@ -159,6 +159,16 @@ void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& e
   throw ToolError(chat.tools.documents, error);
 }
 
+namespace {
+
+std::size_t shared_tokens(const ServiceOptions& options) {
+  if (options.max_shared > 0) return options.max_shared;
+  const std::size_t cheap = options.costs.most_tokens(1.25);
+  return cheap < tooldecode::TreeCosts::max_tokens ? cheap : tooldecode::BatchOptions().max_shared;
+}
+
+}  // namespace
+
 ChatService::ChatService(const Assistant& assistant, const Format& format, ServiceOptions options,
                          const EngineMaker& make_engine, ReplyTraces* traces)
     : traces_(traces),
@@ -168,14 +178,15 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
       options_(options),
       places_(options.max_batch, options.max_waiting),
       cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
-      engine_(make_engine(
-          &cache_,
-          [this](std::span<const tooldecode::ToolCall> calls,
-                 std::span<const tooldecode::ToolResult> results) {
-            return assistant_->result_tokens(calls, results);
-          },
-          {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache},
-           .costs = options.costs})),
+      engine_(make_engine(&cache_,
+                          [this](std::span<const tooldecode::ToolCall> calls,
+                                 std::span<const tooldecode::ToolResult> results) {
+                            return assistant_->result_tokens(calls, results);
+                          },
+                          {.batch = {.max_batch    = options.max_batch,
+                                     .prefix_cache = options.prefix_cache,
+                                     .max_shared   = shared_tokens(options)},
+                           .costs = options.costs})),
       early_(options.early),
       thread_([this](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
@@ -212,7 +223,8 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       .prompt   = std::move(prompt),
       .calls    = std::move(calls),
       .options  = chat.decode,
-      .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
+      .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait)),
+      .origin   = {.client = client, .request = session.unique}};
   if (chat.max_orders) {
     request.consistency = {.max_orders = *chat.max_orders, .encode = [this](std::string_view text) {
                              return assistant_->tokenizer.encode(text);
@@ -285,6 +297,8 @@ void ChatService::write(MetricsText& page) {
         counts.arrived + places_.waiting());
   value("replies_total", "Chat requests that ended, cancelled ones too.", counts.replies);
   value("passes_total", "Forward passes of the model.", counts.batch.passes);
+  value("read_tokens_total", "Tokens that the passes read, drafts included.",
+        counts.batch.read_tokens);
   value("prompt_tokens_total", "Tokens of prompts.", counts.batch.prompt_tokens);
   value("reused_tokens_total", "Tokens of prompts that were in the prefix cache.",
         counts.batch.reused_tokens);

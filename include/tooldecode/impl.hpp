@@ -47,6 +47,7 @@
 #include <tooldecode/decode/decode_options.ipp>
 #include <tooldecode/decode/decoder.ipp>
 #include <tooldecode/decode/ending.ipp>
+#include <tooldecode/decode/fair_order.ipp>
 #include <tooldecode/decode/model_ref.ipp>
 #include <tooldecode/decode/output.ipp>
 #include <tooldecode/decode/prefix_cache.ipp>

@@ -46,6 +46,20 @@ namespace {
 using Tokens = std::vector<td::TokenId>;
 using td::test::CrowdedModel;
 
+/// Notes how many sequences each pass reads.
+struct CountingModel : td::test::RandomModel {
+  explicit CountingModel(std::vector<std::size_t>& counts) : RandomModel(50), rows(&counts) {}
+
+  std::vector<std::size_t>* rows;
+
+  void forward_batch(std::span<Cache* const> caches,
+                     std::span<const std::span<const td::TokenId>> tokens,
+                     std::span<float> logits) const {
+    rows->push_back(caches.size());
+    RandomModel::forward_batch(caches, tokens, logits);
+  }
+};
+
 /// What one sequence must do, and what it did.
 struct Script {
   Tokens prompt;
@@ -115,7 +129,9 @@ td::BatchCounts run(const M& model, const C& constraint, const D& drafter, td::B
                        .constraint = constraint,
                        .options    = own,
                        .drafter    = drafter,
-                       .on_end     = ended});
+                       .on_end     = ended,
+                       .origin     = {.client  = std::to_string(joined % 2),
+                                      .request = std::to_string(joined % 3)}});
     }
     const bool moved = batch.step();
     if (!waiting.empty() && random() % 2 == 0) {
@@ -171,7 +187,8 @@ TEST_CASE("ContinuousBatch gives each sequence the answer of a decoder alone") {
     for (Script& script : scripts) make_some_long(script, random, size);
     const td::BatchOptions options{.max_batch    = 1 + random() % 4,
                                    .prefix_cache = random() % 2 == 0 ? 0U : 200U,
-                                   .max_prefill  = 1 + random() % 50};
+                                   .max_prefill  = 1 + random() % 50,
+                                   .max_shared   = seed % 4 == 0 ? 100U : seed % 4};
     if (seed % 3 == 0) {
       const td::test::OneByOne one{model};
       run(one, table, td::DrafterGroup<>{}, options, scripts, random);
@@ -200,7 +217,7 @@ TEST_CASE(
     std::vector<Script> scripts;
     for (int i = 0; i < 5; ++i) scripts.push_back(random_script(random, vocabulary.size()));
     for (Script& script : scripts) script.options.max_tokens += 20;
-    const td::BatchOptions options{.max_batch = 3, .prefix_cache = 300};
+    const td::BatchOptions options{.max_batch = 3, .prefix_cache = 300, .max_shared = 1 + seed};
     const td::LlamaModel smaller{config, td::test::random_llama_weights(config, seed + 1)};
     const auto counts = seed % 2 == 0
                             ? run(model, calls, td::SuffixDrafter{masks}, options, scripts, random)
@@ -448,6 +465,53 @@ TEST_CASE("ContinuousBatch reads a short prompt beside the long one that came be
   CHECK(steps < 30);  // 1430 tokens, 64 at a time
 }
 
+TEST_CASE("ContinuousBatch reads an answer beside many of another request in small passes") {
+  std::vector<std::size_t> rows;
+  const CountingModel model{rows};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<CountingModel, td::Unconstrained, td::DrafterGroup<>>;
+  const td::Decoder alone{model, any};
+  const Tokens prompt{1, 2, 3};
+  for (const std::string client : {"a", "b"}) {  // the small one's
+    for (const std::size_t most : {1U, 4U, 8U, 1000U}) {
+      CAPTURE(client, most);
+      Batch batch{model, {.max_shared = most}};
+      std::size_t ended = 0, small_ended = 0;
+      const auto add = [&](const td::RequestOrigin& origin, std::size_t tokens, auto& ends) {
+        batch.add({.prompt     = prompt,
+                   .constraint = any,
+                   .options    = {.max_tokens = tokens, .seed = 1 + tokens},
+                   .drafter    = td::DrafterGroup<>{},
+                   .on_end     = [&, tokens](const td::Output& output) -> td::AfterTurn {
+                     ++ends;
+                     CHECK(output.tokens ==
+                               alone(prompt, {.max_tokens = tokens, .seed = 1 + tokens}).tokens);
+                     return td::Leave{};
+                   },
+                   .origin = origin});
+      };
+      for (std::size_t i = 0; i < 24; ++i) add({"a", std::to_string(i / 8)}, 40, ended);
+      rows.clear();
+      batch.step();
+      CHECK(rows == std::vector<std::size_t>{24});  // requests of the same size, one client
+      rows.clear();
+      add({client, "small"}, 6, small_ended);
+      std::size_t steps = 0;
+      for (; small_ended == 0 && steps < 100; ++steps) batch.step();
+      CHECK(steps == 6);
+      const std::size_t level = client == "a" ? 4 : 2;  // one for each request or client
+      // The first pass reads the small one's prompt.
+      for (std::size_t i = 1; i < rows.size(); ++i) {
+        CHECK(rows[i] == std::min<std::size_t>(25, std::max(level, most)));
+      }
+      batch.step();
+      CHECK(rows.back() == 24);
+      while (batch.step()) {}
+      CHECK(ended == 24);
+    }
+  }
+}
+
 TEST_CASE("ContinuousBatch::leave removes a sequence without further reports and frees its place") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
@@ -500,7 +564,8 @@ TEST_CASE("ContinuousBatch over caches that share too little room changes the pa
     }
     const CrowdedModel model{whole, longest + random() % 20, 2 + random() % 5};
     const td::BatchOptions options{.max_batch    = 2 + random() % 4,
-                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U};
+                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U,
+                                   .max_shared   = seed % 4 == 0 ? 100U : seed % 4};
     preempted += run(model, table, td::DrafterGroup<>{}, options, scripts, random).preempted;
     refused += *model.refused;
     require_as_alone(whole, table, scripts);

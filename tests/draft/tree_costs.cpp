@@ -52,6 +52,17 @@ TEST_CASE("TreeCosts::pass interpolates between known times and is constant outs
   CHECK(costs.pass(1000) == 6.0);
 }
 
+TEST_CASE(
+    "TreeCosts::most_tokens is the largest size within the factor, whatever smaller ones take") {
+  const td::TreeCosts costs(Known{{1, 1.0}, {2, 9.0}, {4, 1.0}, {8, 2.0}, {64, 30.0}});
+  CHECK(costs.most_tokens(1.0) == 4);
+  CHECK(costs.most_tokens(1.5) == 6);
+  CHECK(costs.most_tokens(2.0) == 8);
+  CHECK(costs.most_tokens(30.0) == 64);
+  CHECK(td::TreeCosts(Known{{1, 1.0}, {2, 2.0}}).most_tokens(1.5) == 1);
+  CHECK(td::TreeCosts::flat().most_tokens(1.0) == 64);
+}
+
 TEST_CASE("TreeCosts::best_size and best_depth are those of trying every size and depth") {
   std::mt19937 random{1};
   std::uniform_real_distribution<double> part(0.0, 1.0);

@@ -19,6 +19,7 @@
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/fair_order.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
@@ -49,11 +50,16 @@ struct BatchOptions {
   /// Most tokens of prompts that one pass reads. Longer prompts are read in parts, so that the other
   /// sequences do not wait for them. 1 or more.
   std::size_t max_prefill = 256;
+  /// Most tokens of a pass that several clients or requests share, so that one with many sequences
+  /// does not make the passes of the others slow: the surplus of its sequences over the fewest that
+  /// another has takes turns. A client or a request alone is not limited.
+  std::size_t max_shared = static_cast<std::size_t>(-1);
 };
 
 /// Counters of a ContinuousBatch.
 struct BatchCounts {
   std::size_t passes           = 0;
+  std::size_t read_tokens      = 0;  ///< that the passes read, drafts included
   std::size_t prompt_tokens    = 0;  ///< prompt tokens of admitted sequences
   std::size_t reused_tokens    = 0;  ///< prompt tokens found in the prefix cache
   std::size_t generated_tokens = 0;
@@ -75,6 +81,7 @@ struct BatchItem {
   std::function<AfterTurn(const Output&)> on_end = {};
   std::function<void(const Error&)> on_error     = {};  ///< see BatchRequest
   MakeSequence make = {};  ///< makes each of its answers; empty: with drafts
+  RequestOrigin origin{};
 };
 
 /// The implementation of ContinuousBatch.
@@ -111,12 +118,15 @@ class BatchLoop {
     std::vector<TokenId> tokens;  // read before the current answer
     std::optional<Run> run;
     std::unique_ptr<BatchSequence> now;
-    bool waits   = false;
-    bool parked  = false;  // has no cache and waits until another sequence leaves
-    bool retired = false;
+    std::uint64_t last = 0;  // the step that read it last
+    bool waits         = false;
+    bool parked        = false;  // has no cache and waits until another sequence leaves
+    bool retired       = false;
   };
 
   Slot* find(Id id);
+  // The sequences that could be read, those whose turn it is first; `level` as in FairOrder.
+  [[nodiscard]] std::vector<Slot*> find_ready(std::size_t& level);
   void admit();
   // Runs `work`. If it throws limit_exceeded, empties the prefix cache and tries again. Returns
   // false if there is still no room, and throws if no other sequence is present.
@@ -166,7 +176,8 @@ class BatchLoop {
   std::deque<std::unique_ptr<Slot>> arrived_;
   std::vector<std::unique_ptr<Slot>> present_;
   BatchCounts counts_;
-  Id last_id_ = 0;
+  Id last_id_          = 0;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace decode

@@ -20,6 +20,7 @@
 #include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/fair_order.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
@@ -64,32 +65,54 @@ TOOLDECODE_INLINE void BatchLoop::leave(Id id) {
 TOOLDECODE_INLINE bool BatchLoop::step() {
   admit();
   unpark();
-  bool moved = false;
+  ++steps_;
+  std::size_t level = 0, tokens = 0;
   std::vector<Slot*> reading;
-  for (const auto& slot : present_) {
-    if (slot->waits || slot->parked || slot->retired) continue;
-    moved     = true;
-    auto& now = *slot->now;
-    alone(*slot, [&] {
+  const std::vector<Slot*> ready = find_ready(level);
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    if (i >= level && tokens >= options_.max_shared) break;
+    Slot& slot = *ready[i];
+    slot.last  = steps_;
+    auto& now  = *slot.now;
+    alone(slot, [&] {
       while (!now.is_finished() && now.take_forced()) {}
       if (now.is_finished()) return;
       SpeculativeSequence* const drafting = now.speculative();
-      if (drafting == nullptr || !verify(*drafting)) reading.push_back(slot.get());
+      if (drafting == nullptr || !verify(*drafting)) reading.push_back(&slot);
+      tokens += std::min(now.unread_count(), options_.max_prefill);
+      if (drafting != nullptr) tokens += drafting->draft_size();
     });
   }
+  std::ranges::sort(reading, {}, &Slot::id);
   share_prefill(reading);
   if (!reading.empty()) read(reading);
   for (const auto& slot : present_) {
     if (!slot->waits && !slot->retired && slot->now->is_finished()) end(*slot);
   }
   erase_retired();
-  return moved;
+  return !ready.empty();
 }
 
 TOOLDECODE_INLINE BatchLoop::Slot* BatchLoop::find(Id id) {
   const auto found = std::find_if(present_.begin(), present_.end(),
                                   [id](const auto& slot) { return slot->id == id; });
   return found == present_.end() ? nullptr : found->get();
+}
+
+TOOLDECODE_INLINE std::vector<BatchLoop::Slot*> BatchLoop::find_ready(std::size_t& level) {
+  std::vector<Slot*> ready;
+  for (const auto& slot : present_) {
+    if (!slot->waits && !slot->parked && !slot->retired) ready.push_back(slot.get());
+  }
+  level = ready.size();
+  if (options_.max_shared == BatchOptions().max_shared) return ready;
+  std::vector<FairCandidate> candidates;
+  for (const Slot* slot : ready) candidates.push_back({&slot->item.origin, slot->last});
+  const FairOrder fair = fair_order(candidates);
+  level                = fair.level;
+  std::vector<Slot*> ordered;
+  for (const std::size_t i : fair.order) ordered.push_back(ready[i]);
+  return ordered;
 }
 
 TOOLDECODE_INLINE void BatchLoop::admit() {
@@ -208,6 +231,7 @@ TOOLDECODE_INLINE void BatchLoop::run(std::span<Slot* const> slots) {
     slot->now->add_readings(readings);
   }
   counts_.passes += pass_.run(readings);
+  for (const BatchReading& one : readings) counts_.read_tokens += one.tokens.size();
 }
 
 TOOLDECODE_INLINE void BatchLoop::park(Slot& slot) {
@@ -273,6 +297,7 @@ TOOLDECODE_INLINE bool BatchLoop::verify(SpeculativeSequence& now) {
   Stopwatch watch;
   if (!with_room([&] { now.read_draft(tree); })) return false;
   ++counts_.passes;
+  counts_.read_tokens += now.unread_count() + now.draft_size();
   now.take_draft(watch);
   return true;
 }

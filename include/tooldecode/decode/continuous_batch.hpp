@@ -17,6 +17,7 @@
 #include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/batch_sequence.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/fair_order.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/draft/drafter.hpp>
@@ -40,6 +41,7 @@ struct BatchRequest {
   /// Decodes the answers another way than with drafts, as `order_consistency` does. It is called
   /// once, with the constraint as the batch keeps it.
   std::function<decode::MakeSequence(const C&)> sequences = {};
+  RequestOrigin origin{};
 };
 
 /// Decodes sequences in one batch. Between any two passes new sequences join and finished ones
@@ -104,7 +106,8 @@ class ContinuousBatch {
          .options    = std::move(request.options),
          .on_end     = std::move(request.on_end),
          .on_error   = std::move(request.on_error),
-         .make = request.sequences ? request.sequences(held->constraint) : decode::MakeSequence()});
+         .make   = request.sequences ? request.sequences(held->constraint) : decode::MakeSequence(),
+         .origin = std::move(request.origin)});
   }
   void resume(Id id, std::span<const TokenId> tokens) { loop_.resume(id, tokens); }
   /// Removes a sequence in any state; its callbacks are not called any more.

@@ -75,6 +75,10 @@ class SpeculativeSequence final : public BatchSequence {
   void prepare();
   /// Whether `prepare` made a draft that has not been read yet.
   [[nodiscard]] bool has_draft() const noexcept { return laid_.has_value(); }
+  /// How many tokens it adds to the pass.
+  [[nodiscard]] std::size_t draft_size() const noexcept {
+    return laid_ ? laid_->tree.size() - 1 : 0;
+  }
   void drop_draft();
 
   [[nodiscard]] std::size_t unread_count() const noexcept override { return unread().size(); }

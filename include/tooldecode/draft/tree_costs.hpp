@@ -94,6 +94,11 @@ class TreeCosts {
   /// Seconds of a pass; more than 64 tokens cost as much as 64.
   [[nodiscard]] double pass(std::size_t tokens) const noexcept;
 
+  /// The most tokens whose pass takes at most `factor` times as long as one for a single token.
+  ///
+  /// \param factor  1 or more
+  [[nodiscard]] std::size_t most_tokens(double factor) const noexcept;
+
   /// How many guesses a pass should verify for the most tokens per second.
   ///
   /// \param acceptance  of each guess, most likely first

@@ -55,6 +55,13 @@ TOOLDECODE_INLINE double TreeCosts::pass(std::size_t tokens) const noexcept {
   return pass_[std::clamp<std::size_t>(tokens, 1, max_tokens) - 1];
 }
 
+// From the largest size down: a smaller one may have been disturbed when it was measured.
+TOOLDECODE_INLINE std::size_t TreeCosts::most_tokens(double factor) const noexcept {
+  std::size_t tokens = max_tokens;
+  while (tokens > 1 && pass(tokens) > factor * pass(1)) --tokens;
+  return tokens;
+}
+
 TOOLDECODE_INLINE std::size_t TreeCosts::best_size(std::span<const double> acceptance,
                                                    std::size_t lead, double spent) const noexcept {
   std::size_t best = 0;

@@ -26,6 +26,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/fair_order.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
@@ -54,6 +55,7 @@ struct EngineRequest {
   std::chrono::milliseconds max_wait{0};
   /// Samples each call under several orders of its parameters; no drafts are made then.
   std::optional<OrderConsistencyOptions> consistency{};
+  RequestOrigin origin{};  ///< for passes that are shared, see BatchOptions
 };
 
 /// One answer of a response.

@@ -150,10 +150,11 @@ TOOLDECODE_INLINE void EngineLoop::begin(PendingRequest asked) {
              active.reply.error = error;
              finish(active);
            },
-          .make = active.request.consistency
-                      ? consistency::ordered_sequences(held->calls, *active.request.consistency,
-                                                       active.votes)
-                      : decode::MakeSequence()});
+          .make   = active.request.consistency
+                        ? consistency::ordered_sequences(held->calls, *active.request.consistency,
+                                                         active.votes)
+                        : decode::MakeSequence(),
+          .origin = std::move(active.request.origin)});
 }
 
 TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& active) const {
