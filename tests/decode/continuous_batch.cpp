@@ -402,6 +402,64 @@ TEST_CASE("ContinuousBatch with a prefix cache does not read again what a sequen
   }
 }
 
+TEST_CASE("ContinuousBatch reads what prompts share once, while one of them is present") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
+  constexpr std::size_t count = 6, answer = 12;
+  std::mt19937 random{5};
+  Tokens shared(500);
+  for (auto& token : shared) token = static_cast<td::TokenId>(random() % 50);
+  std::vector<Tokens> prompts(count, shared);
+  for (std::size_t i = 2; i < count; ++i) prompts[i].push_back(static_cast<td::TokenId>(i));
+  for (const bool late : {false, true}) {  // whether the others come while the first one writes
+    Batch batch{model, {.prefix_cache = 2000, .max_prefill = 100}};
+    std::vector<td::Output> outputs(count);
+    const auto options = [&](std::size_t i) {
+      return td::DecodeOptions{.max_tokens = answer, .temperature = 1, .seed = i};
+    };
+    const auto add = [&](std::size_t i) {
+      batch.add({.prompt     = prompts[i],
+                 .constraint = any,
+                 .options    = options(i),
+                 .drafter    = td::DrafterGroup<>{},
+                 .on_end     = [&outputs, i](const td::Output& output) -> td::AfterTurn {
+                   outputs[i] = output;
+                   return td::Leave{};
+                 }});
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      for (int pass = 0; late && i == 1 && pass < 8; ++pass) batch.step();
+      add(i);
+    }
+    while (batch.step()) {}
+    for (std::size_t i = 0; i < count; ++i) {
+      CHECK(outputs[i].tokens == td::Decoder{model, any}(prompts[i], options(i)).tokens);
+    }
+    const auto& counts = batch.counts();
+    CHECK(counts.prompt_tokens == count * 500 + 4);
+    CHECK(counts.reused_tokens == 499 + 4 * 500);
+    // Each token of a prompt once, and of the others' prompts the last, whose logits are needed.
+    CHECK(counts.read_tokens <= 500 + (count - 1) + count * answer);
+  }
+}
+
+TEST_CASE("ContinuousBatch without a prefix cache has each sequence read its prompt") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
+  Batch batch{model, {.prefix_cache = 0}};
+  for (int i = 0; i < 3; ++i) {
+    batch.add({.prompt     = Tokens(200, 3),
+               .constraint = any,
+               .options    = {.max_tokens = 2},
+               .drafter    = td::DrafterGroup<>{}});
+  }
+  while (batch.step()) {}
+  CHECK(batch.counts().reused_tokens == 0);
+  CHECK(batch.counts().read_tokens >= 600);
+}
+
 TEST_CASE("ContinuousBatch reads a long prompt in parts while another sequence writes") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};

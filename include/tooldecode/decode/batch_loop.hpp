@@ -45,8 +45,10 @@ using AfterTurn = std::variant<Leave, Wait, GoOn>;
 
 /// Settings of a ContinuousBatch.
 struct BatchOptions {
-  std::size_t max_batch    = 32;         ///< sequences that hold a place at the same time
-  std::size_t prefix_cache = 64 * 1024;  ///< tokens kept of sequences that have left
+  std::size_t max_batch = 32;  ///< sequences that hold a place at the same time
+  /// Tokens kept of sequences that have left. A prompt also begins with what sequences that are
+  /// present have read of it, and waits for one that reads the same beginning. 0 shares nothing.
+  std::size_t prefix_cache = 64 * 1024;
   /// Most tokens of prompts that one pass reads. Longer prompts are read in parts, so that the other
   /// sequences do not wait for them. 1 or more.
   std::size_t max_prefill = 256;
@@ -103,7 +105,8 @@ class BatchLoop {
   [[nodiscard]] const BatchCounts& counts() const noexcept { return counts_; }
 
  private:
-  static constexpr std::size_t least_share = 32;  // tokens of a prompt, if there are so many left
+  static constexpr std::size_t least_share   = 32;  // tokens of a prompt, if there are so many left
+  static constexpr std::size_t worth_waiting = 32;  // tokens of a prompt that another one reads
 
   struct Slot {
     Slot(Id number, BatchItem asked)
@@ -125,6 +128,12 @@ class BatchLoop {
   };
 
   Slot* find(Id id);
+  // The prompt of a sequence, as far as one that has left or one that is present has read it.
+  [[nodiscard]] CachedPrefix find_read(const Slot& slot);
+  // Whether a sequence that is present is about to read more of the prompt than is read now.
+  [[nodiscard]] bool is_being_read(const Slot& slot) const;
+  // How many tokens of a prompt could be taken over from a sequence that is present.
+  [[nodiscard]] std::size_t readable(const Slot& from, const Slot& slot) const;
   // The sequences that could be read, those whose turn it is first; `level` as in FairOrder.
   [[nodiscard]] std::vector<Slot*> find_ready(std::size_t& level);
   void admit();
@@ -132,7 +141,7 @@ class BatchLoop {
   // false if there is still no room, and throws if no other sequence is present.
   bool with_room(const std::function<void()>& work);
   void begin(Slot& slot, CachedPrefix read);
-  [[nodiscard]] std::size_t cached(Slot& slot) const {
+  [[nodiscard]] std::size_t cached(const Slot& slot) const {
     return model_.length(slot.now->read_so_far().cache);
   }
   // Runs a step of one sequence. An error of its constraint or drafter ends that sequence only.

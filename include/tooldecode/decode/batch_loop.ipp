@@ -116,20 +116,54 @@ TOOLDECODE_INLINE std::vector<BatchLoop::Slot*> BatchLoop::find_ready(std::size_
 }
 
 TOOLDECODE_INLINE void BatchLoop::admit() {
-  while (!arrived_.empty() && present_.size() < options_.max_batch) {
-    Slot& slot = *arrived_.front();
+  for (auto next = arrived_.begin();
+       next != arrived_.end() && present_.size() < options_.max_batch;) {
+    Slot& slot = **next;
+    if (is_being_read(slot)) {
+      ++next;
+      continue;
+    }
     std::optional<CachedPrefix> read;
-    const bool has_place = with_room([&] {
-      read = prefixes_.find(slot.tokens);
-      if (!read) read.emplace(CachedPrefix{model_.make_cache()});
-    });
-    if (!has_place) return;
+    if (!with_room([&] { read.emplace(find_read(slot)); })) return;
     counts_.prompt_tokens += slot.tokens.size();
     counts_.reused_tokens += model_.length(read->cache);
-    present_.push_back(std::move(arrived_.front()));
-    arrived_.pop_front();
+    present_.push_back(std::move(*next));
+    next = arrived_.erase(next);
     begin(slot, std::move(*read));
   }
+}
+
+TOOLDECODE_INLINE std::size_t BatchLoop::readable(const Slot& from, const Slot& slot) const {
+  if (from.retired || options_.prefix_cache == 0) return 0;
+  // A sequence that makes no drafts keeps no states, which a drafter needs of the whole prefix.
+  if (from.item.make && from.item.drafter.reads_hidden()) return 0;
+  return shared_with_prompt(from.tokens, slot.tokens);
+}
+
+TOOLDECODE_INLINE bool BatchLoop::is_being_read(const Slot& slot) const {
+  std::size_t read = prefixes_.known(slot.tokens), reading = 0;
+  for (const auto& from : present_) {
+    const std::size_t shared = readable(*from, slot);
+    if (shared == 0) continue;
+    read = std::max(read, std::min(shared, cached(*from)));
+    if (!from->waits && !from->parked && from->now->is_prefilling())
+      reading = std::max(reading, shared);
+  }
+  return reading >= read + worth_waiting;
+}
+
+TOOLDECODE_INLINE CachedPrefix BatchLoop::find_read(const Slot& slot) {
+  std::size_t most = prefixes_.known(slot.tokens);
+  Slot* best       = nullptr;
+  for (const auto& from : present_) {
+    const std::size_t read = std::min(readable(*from, slot), cached(*from));
+    if (read <= most) continue;
+    most = read;
+    best = from.get();
+  }
+  if (best != nullptr) return fork_prefix(model_, best->now->read_so_far(), most);
+  auto known = prefixes_.find(slot.tokens);
+  return known ? std::move(*known) : CachedPrefix{model_.make_cache()};
 }
 
 TOOLDECODE_INLINE bool BatchLoop::with_room(const std::function<void()>& work) {
@@ -265,7 +299,6 @@ TOOLDECODE_INLINE void BatchLoop::retire(Slot& slot) {
   const auto& emitted = slot.now->output().tokens;
   slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
   slot.tokens.resize(cached(slot));
-  // A sequence that makes no drafts keeps no states, which a drafter needs of the whole prefix.
   if (!slot.item.make || !slot.item.drafter.reads_hidden()) {
     prefixes_.insert(slot.tokens, std::move(slot.now->read_so_far()));
   }

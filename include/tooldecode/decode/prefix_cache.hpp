@@ -19,6 +19,14 @@ struct CachedPrefix {
   std::vector<float> states = {};  ///< [L, H] final hidden states; empty if no drafter reads them
 };
 
+/// A copy of the first `length` tokens of what was read.
+[[nodiscard]] CachedPrefix fork_prefix(ModelRef model, const CachedPrefix& read,
+                                       std::size_t length);
+/// How many tokens two texts begin with alike, where the second is a prompt: at most all but its
+/// last, whose logits are needed.
+[[nodiscard]] std::size_t shared_with_prompt(std::span<const TokenId> tokens,
+                                             std::span<const TokenId> prompt) noexcept;
+
 /// Keeps the KV caches of sequences that have left a batch. Prompts that continue them or begin
 /// alike reuse them. The least recently used entries are evicted first.
 ///
@@ -36,6 +44,8 @@ class PrefixCache {
   /// The longest cached prefix of a prompt. The last token is never included, because its logits
   /// are needed. Empty if no entry begins alike.
   [[nodiscard]] std::optional<CachedPrefix> find(std::span<const TokenId> prompt);
+  /// The length of what `find` returns; 0 if it returns nothing.
+  [[nodiscard]] std::size_t known(std::span<const TokenId> prompt) const noexcept;
 
   void clear() noexcept {
     entries_.clear();
