@@ -297,7 +297,14 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
   if (then_part == nullptr && else_part == nullptr && !document_.has_unevaluated()) return outer;
   const Form& condition = forms[test(site, *site.has.find("if"), "if")];
   Form yes              = forms.intersection(outer, condition);
-  Form no               = forms.difference(outer, condition);
+  if (then_part == nullptr && else_part == nullptr) {
+    // A lone `if` only evaluates. `outer` has evaluated less, so it may also hold what conforms to
+    // the condition, which may have no complement.
+    forms.unite(yes, outer);
+    merge_objects(yes, forms);
+    return yes;
+  }
+  Form no = forms.difference(outer, condition);
   if (then_part != nullptr) {
     yes = forms.intersection(yes, forms[test(site, *then_part, "then")]);
   }
