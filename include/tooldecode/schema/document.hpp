@@ -25,8 +25,8 @@ namespace tooldecode::schema {
 /// Resolves a reference against a base URI (RFC 3986, section 5); drops fragments.
 [[nodiscard]] std::string resolve_uri(std::string_view base, std::string_view reference);
 
-/// A schema document and the documents that it may refer to: each embedded resource with its base
-/// URI, draft and anchors.
+/// A schema document and the documents that it may refer to, `metaschemas` included: each embedded
+/// resource with its base URI, draft and anchors.
 ///
 /// \par Complexity  construction O(size of the documents); `find` O(length of the reference), plus
 ///                  once the size of each object on its path
@@ -104,6 +104,8 @@ class Document {
   void read_dialect(const Json& schema, ResourceId id);
 
   void read_names(const Json& schema, ResourceId id, const std::string& pointer, bool is_root);
+  // Keeps the URI of a metaschema that a reference names.
+  void note_metaschema(std::string_view reference, ResourceId id);
   void add_anchor(const std::string& name, const Json& schema, ResourceId id,
                   const std::string& pointer);
 
@@ -113,6 +115,7 @@ class Document {
   // Of the objects on the paths of references.
   mutable std::unordered_map<const Json*, std::vector<std::pair<std::string_view, const Json*>>>
       members_;
+  std::vector<std::string> metaschemas_;  // that references name
   bool has_unevaluated_ = false, has_dynamic_ = false;
 };
 

@@ -20,6 +20,7 @@
 #include <tooldecode/schema/document.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/schema/metaschemas.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 
 namespace tooldecode::schema {
@@ -86,6 +87,12 @@ TOOLDECODE_INLINE Document::Document(const Json& root, SchemaDraft draft,
                                      const std::string& place) {
   add(root, "", place, draft, true);
   for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
+  // A metaschema may refer to others.
+  while (!metaschemas_.empty()) {
+    const std::string uri = std::move(metaschemas_.back());
+    metaschemas_.pop_back();
+    if (!by_uri_.contains(uri)) add(metaschemas().at(uri), uri, uri + '#', draft, true);
+  }
 }
 
 TOOLDECODE_INLINE Document::ResourceId Document::resource_of(const Json& schema,
@@ -195,7 +202,8 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   for (const auto& item : schema.items()) {
     const std::string& name = item.first;
     const Json& content     = item.second;
-    const auto keyword      = find_keyword(name);
+    if (name == "$ref" && content.is_string()) note_metaschema(content.string(), id);
+    const auto keyword = find_keyword(name);
     if (!keyword || !content.is_structured()) continue;
     const std::string at = pointer + '/' + name;
     const bool is_list   = content.is_array();
@@ -215,6 +223,15 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   }
   if (schema.contains("unevaluatedProperties") || schema.contains("unevaluatedItems")) {
     has_unevaluated_ = true;
+  }
+}
+
+TOOLDECODE_INLINE void Document::note_metaschema(std::string_view reference, ResourceId id) {
+  const std::string_view path = reference.substr(0, reference.find('#'));
+  if (path.empty()) return;
+  std::string uri = resolve_uri(resources_[id.index()].uri, path);
+  if (uri.find("//json-schema.org/") != uri.npos && metaschemas().contains(uri)) {
+    metaschemas_.push_back(std::move(uri));
   }
 }
 

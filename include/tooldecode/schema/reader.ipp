@@ -102,7 +102,7 @@ TOOLDECODE_INLINE FormId Reader::child(const Site& site, const Json& schema,
 TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId resource) {
   if (!document_.has_dynamic()) return {};
   Scope inner = scopes_[scope.index()];
-  if (std::find(inner.begin(), inner.end(), resource) != inner.end()) return scope;
+  if (!adds_anchor(inner, document_[resource])) return scope;
   inner.push_back(resource);
   const auto known = std::find(scopes_.begin(), scopes_.end(), inner);
   if (known != scopes_.end()) return ScopeId(static_cast<std::uint32_t>(known - scopes_.begin()));
@@ -111,6 +111,21 @@ TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId reso
   }
   scopes_.push_back(std::move(inner));
   return ScopeId(static_cast<std::uint32_t>(scopes_.size() - 1));
+}
+
+TOOLDECODE_INLINE bool Reader::adds_anchor(const Scope& scope,
+                                           const Document::Resource& resource) const {
+  const auto is_new = [&](const auto& has) {
+    return std::none_of(scope.begin(), scope.end(),
+                        [&](ResourceId outer) { return has(document_[outer]); });
+  };
+  return (resource.is_recursive &&
+          is_new([](const Document::Resource& outer) { return outer.is_recursive; })) ||
+         std::any_of(resource.dynamic.begin(), resource.dynamic.end(), [&](const auto& anchor) {
+           return is_new([&](const Document::Resource& outer) {
+             return outer.dynamic.contains(anchor.first);
+           });
+         });
 }
 
 TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role role) {
