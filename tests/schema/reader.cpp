@@ -181,7 +181,8 @@ TEST_CASE("Reader of an if alone evaluates what its condition holds for, and tes
   CHECK(admits(negated, R"({"b": "a"})"));
   CHECK_FALSE(admits(negated, R"({"f": "a"})"));
   CHECK_FALSE(admits(negated, R"({})"));
-  const char* items = R"({"if": {"prefixItems": [{"type": "integer"}]}, "unevaluatedItems": false})";
+  const char* items =
+      R"({"if": {"prefixItems": [{"type": "integer"}]}, "unevaluatedItems": false})";
   CHECK(admits(items, "[1]"));
   CHECK(admits(items, "[]"));
   CHECK_FALSE(admits(items, R"(["a"])"));

@@ -46,7 +46,8 @@ class Document {
     std::string pointer;
     SchemaDraft draft;
     bool asserts_format;  ///< drafts before 2019-09 may assert `format`; later ones only annotate
-    bool is_recursive = false;                                ///< has `$recursiveAnchor`
+    std::vector<std::string_view> without{};  ///< vocabularies that its metaschema leaves out
+    bool is_recursive = false;                ///< has `$recursiveAnchor`
     std::unordered_map<std::string, const Json*> anchors{};   ///< including dynamic ones
     std::unordered_map<std::string, const Json*> dynamic{};   ///< `$dynamicAnchor`
     std::unordered_map<const Json*, std::string> pointers{};  ///< of the anchored schemas
@@ -102,6 +103,8 @@ class Document {
 
   // Reads `$schema`, which only the root of a resource may have.
   void read_dialect(const Json& schema, ResourceId id);
+  // Reads the vocabularies of the caller's metaschema.
+  void read_vocabularies(const std::string& dialect, Resource& resource) const;
 
   void read_names(const Json& schema, ResourceId id, const std::string& pointer, bool is_root);
   // Keeps the URI of a metaschema that a reference names.
@@ -109,6 +112,7 @@ class Document {
   void add_anchor(const std::string& name, const Json& schema, ResourceId id,
                   const std::string& pointer);
 
+  const std::map<std::string, JsonValue>* remotes_;  // valid in the constructor only
   std::deque<Resource> resources_;
   std::unordered_map<const Json*, ResourceId> by_root_;
   std::unordered_map<std::string, ResourceId> by_uri_;

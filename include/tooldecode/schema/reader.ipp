@@ -153,7 +153,8 @@ TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role rol
     }
     if (is_empty) return any_form;
     if (rules_.nullable && is_nullable(schema, place.pointer)) is_negation = is_reference = false;
-    if (is_negation && !document_.has_unevaluated() && depth_ < max_negations)
+    if (is_negation && !document_.has_unevaluated() && depth_ < max_negations &&
+        document_[place.resource].without.empty())
       return negation(place, scope);
     if (!is_reference) break;
     if (!passed.insert(place.schema).second) {
@@ -220,8 +221,13 @@ TOOLDECODE_INLINE Form Reader::read(std::uint32_t site) {
 
 TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role role) {
   const SchemaDraft draft = document_[place.resource].draft;
-  const Site site{*place.schema, place.pointer, place.resource,
-                  scope,         role,          Assertions(*place.schema, draft, place.pointer)};
+  const Site site{
+      *place.schema,
+      place.pointer,
+      place.resource,
+      scope,
+      role,
+      Assertions(*place.schema, draft, place.pointer, document_[place.resource].without)};
   const bool nullable = rules_.nullable && is_nullable(site.schema, site.pointer);
   if (nullable && draft <= SchemaDraft::draft7 && site.has.find("$ref") != nullptr) {
     Form referred = forms[form_at(target(place, "$ref"), scope, role)];
