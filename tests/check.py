@@ -120,6 +120,18 @@ def test_grammars(folder):
     assert "a row has a spec" in report, report
 
 
+def test_documents(folder):
+    schema = {"items": {"$ref": "http://example.org/a#/$defs/word"}}
+    documents = {"http://example.org/a": {"$defs": {"word": {"$ref": "b"}}},
+                 "http://example.org/b": {"enum": ["x"]}}
+    rows = [{"id": text, "schema": schema, "documents": documents, "text": text} for text in ('["x"]', '["y"]')]
+    verdicts, _ = run(folder, [*rows, {"id": "alone", "schema": schema, "text": "[]"}])
+    assert verdicts['["x"]']["accepted"] and not verdicts['["y"]']["accepted"], verdicts
+    assert verdicts["alone"]["refused"] == "#/items/$ref: $ref", verdicts
+    verdicts, _ = run(folder, [{"id": "list", "schema": True, "documents": [], "text": "a"}])
+    assert verdicts["list"]["reason"] == "malformed_document: documents are an object of schemas", verdicts
+
+
 def test_expressions(folder):
     texts = {"a1": True, "b22": True, "a": False, "xa1": False, "a1 ": False}
     rows = [{"id": text, "spec": "^[ab]\\d+$", "text": text} for text in texts]

@@ -189,10 +189,10 @@ def test_documents(server):
         assert tokens == once([forms_of(function)["openai"], forms_of(table)["openai"]])[2] or "gemini" in name, name
     gemini = forms_of(function)["gemini"]["functionDeclarations"] + forms_of(table)["gemini"]["functionDeclarations"]
     assert once([{"functionDeclarations": gemini}], tool_choice={"type": "function", "name": "book_table"})[0] == "book_table"
-    wrong = {**function, "parameters": REGEX}
+    wrong = {**function, "parameters": REPEATS}
     for name, place in (("openai", "function.parameters"), ("responses", "parameters"), ("mcp", "inputSchema"),
                         ("bedrock", "toolSpec.inputSchema.json"), ("gemini", "functionDeclarations[0].parameters")):
-        server.refused(400, "invalid_tool", f"tools[1].{place}.properties.a.format", request(WEATHER, [TOOLS[1], forms_of(wrong)[name]]))
+        server.refused(400, "invalid_tool", f"tools[1].{place}.properties.a.uniqueItems", request(WEATHER, [TOOLS[1], forms_of(wrong)[name]]))
     for tool, code, place in (({}, "invalid_tool", "tools[0]"), ({"googleSearch": {}}, "invalid_tool", "tools[0]"),
                               ({"cachePoint": {"type": "default"}}, "invalid_tool", "tools[0]"),
                               ({"type": "function", **function, "king": 1}, "unsupported_parameter", "tools[0].king"),
@@ -202,13 +202,13 @@ def test_documents(server):
         assert status == 400 and error["code"] == code and error["param"].startswith(place), (tool, error)
 
 
-REGEX = {"type": "object", "properties": {"a": {"type": "string", "format": "regex"}}, "required": ["a"]}
+REPEATS = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}, "required": ["a"]}
 MALFORMED = {"type": "object", "properties": {"b/c": {"anyOf": [{"type": "string"}, {"minLength": -1}]}}}
 
 
 def test_enforcement(server):
     """A tool that cannot be enforced is refused by its place, or, where that is asked for, has any arguments."""
-    tools = [TOOLS[0], function_tool("check", REGEX), lark_tool("run"), function_tool("store", MALFORMED)]
+    tools = [TOOLS[0], function_tool("check", REPEATS), lark_tool("run"), function_tool("store", MALFORMED)]
     places = ["tools[1].function.parameters.properties.a", "tools[2].custom.format.grammar",
               "tools[3].function.parameters.properties.b/c.anyOf[1]"]
     for tool, place in zip(tools[1:], places):

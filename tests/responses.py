@@ -275,7 +275,7 @@ def test_refusals(server):
     user = {"role": "user", "content": "Hello"}
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "x"}
-    broken = {**FLAT[0], "parameters": {"type": "object", "properties": {"a": {"type": "string", "format": "regex"}}}}
+    broken = {**FLAT[0], "parameters": {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}}
     for code, param, change in (
             ("missing_required_parameter", "model", {"model": None}),
             ("missing_required_parameter", "input", {"input": None}),
@@ -307,7 +307,7 @@ def test_refusals(server):
             ("invalid_value", "max_output_tokens", {"max_output_tokens": 0}),
             ("invalid_value", "reasoning.effort", {"reasoning": {"effort": "most"}}),
             ("invalid_value", "tools[0].type", {"tools": [{"type": "web_search"}]}),
-            ("invalid_tool", "tools[0].parameters.properties.a.format", {"tools": [broken]}),
+            ("invalid_tool", "tools[0].parameters.properties.a.uniqueItems", {"tools": [broken]}),
             ("unsupported_parameter", "tools[0].king", {"tools": [{**FLAT[0], "king": 1}]}),
             ("invalid_value", "tool_choice.name", {"tool_choice": {"type": "function", "name": "g"}}),
             ("unsupported_value", "stream_options.include_obfuscation",

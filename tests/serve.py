@@ -638,7 +638,7 @@ def test_refusals(server):
     user = [{"role": "user", "content": "Hello"}]
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     calls = {"role": "assistant", "tool_calls": [call]}
-    parameters = {"type": "object", "properties": {"a": {"type": "string", "format": "regex"}}}
+    parameters = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
     tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     for code, param, change in (
             ("missing_required_parameter", "model", {"model": None}),
@@ -697,7 +697,7 @@ def test_refusals(server):
             ("invalid_schema", "response_format.json_schema.schema",
              {"response_format": schema_format({"properties": {"a": {"type": "int"}}})}),
             ("invalid_schema", "response_format.json_schema.schema",
-             {"response_format": schema_format({"properties": {"a": {"format": "regex"}}}), "tools": TOOLS}),
+             {"response_format": schema_format({"properties": {"a": {"uniqueItems": True}}}), "tools": TOOLS}),
             ("invalid_value", "response_format",
              {"response_format": schema_format({"type": "array"}), "tools": TOOLS}),
             ("unsupported_parameter", "functions", {"functions": []}),
@@ -732,7 +732,7 @@ def test_refusals(server):
              {"tools": [custom_tool("f", "start: /a/", "lark")]}),
             ("invalid_tool", "tools[0].function.strict", {"tools": [strictness(tool, "no")]}),
             ("missing_required_parameter", "tools[0].function.name", {"tools": [{"type": "function", "function": {}}]}),
-            ("invalid_tool", "tools[0].function.parameters.properties.a.format", {"tools": [tool]}),
+            ("invalid_tool", "tools[0].function.parameters.properties.a.uniqueItems", {"tools": [tool]}),
             ("invalid_tool", "tools[1].function.name", {"tools": [TOOLS[0], TOOLS[0]]}),
             ("invalid_value", "tool_choice", {"tool_choice": "sometimes"}),
             ("invalid_value", "tool_choice", {"tool_choice": "required", "tools": None}),
@@ -763,7 +763,7 @@ def test_refusals(server):
             ("context_length_exceeded", "messages", {"messages": [{"role": "user", "content": "1" * 1024}]})):
         server.refused(400, code, param, {**request(user), **change})
     server.refused(404, "model_not_found", "model", {**request(user), "model": "gpt-4o"})
-    error = server.refused(400, "invalid_tool", "tools[0].function.parameters.properties.a.format",
+    error = server.refused(400, "invalid_tool", "tools[0].function.parameters.properties.a.uniqueItems",
                            {**request(user), "tools": [tool]})
     assert "#/0/function/parameters/properties/a" in error["message"], error
 

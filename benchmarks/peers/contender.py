@@ -3,7 +3,7 @@
 A contender is a program `CONTENDER WORKLOAD ROWS VOCABULARY FIRST [warm]` that prints what an empty call of each kind
 takes, subtracted later, and what the vocabulary takes, a warm-up with warm.jsonl beside ROWS included, as one JSON line,
 {"overhead_ns": {"build", "mask", "advance", "chain"}, "vocabulary_ms"}, and for each row of ROWS from FIRST on another:
-{"row", "refused": why} or {"row", "build_first_mask_ns", "mask_ns": [...], "advance_ns": [...], "chain_ns": [...],
+{"row", "refused": why}, {"row", "unsatisfiable": why} where it says that no text conforms, or {"row", "build_first_mask_ns", "mask_ns": [...], "advance_ns": [...], "chain_ns": [...],
 "forced": {"asked", "right", "wrong"}, "accepted": [...], "memory_bytes"}.
 
 Every row is a cold request: what it needs is built for it, on an engine that has met the vocabulary; with `warm`, and
@@ -140,7 +140,7 @@ def measure(engine, row, chained):
             result["forced"] = forced(make, texts)
         return result
     except Exception as reason:  # an engine that gives up refuses, whatever it throws
-        return {"refused": str(reason)[:300]}
+        return {"unsatisfiable" if "unsatisfiable" in str(reason).lower() else "refused": str(reason)[:300]}
 
 
 def chains(make, texts):

@@ -38,6 +38,12 @@ def judged(rows, lines, empty):
         elif "refused" in line or "late" in line:
             counts["refused"] += 1
             counts["late"] += "late" in line
+        elif "unsatisfiable" in line:  # a verdict on every text
+            valid = [test["valid"] for test in row["tests"]]
+            counts["wrong" if any(valid) else "right"] += 1
+            counts["wrongly_rejected"] += sum(valid)
+            if any(valid):
+                wrong_ids.append(row["id"])
         else:
             valid = [test["valid"] for test in row["tests"]]
             counts["right" if valid == line["accepted"] else "wrong"] += 1

@@ -8,7 +8,9 @@
 # The data's folder is TOOLDECODE_SHARED_DATA, by default ../shared/data; workloads.py has the workloads, contender.py
 # what is measured, report.py the table of aims, printed last. A schema is right where every one of its tests gets the
 # right verdict, wrong where one does not or the contender's process dies, and refused where the contender says that it
-# cannot do it, or has not answered in `--limit` seconds (10): "too late", and in no time below. Everything together has
+# cannot do it, or has not answered in `--limit` seconds (10): "too late", and in no time below. That no text conforms is
+# a verdict on every test. Schemas of the test suite that refer to its own documents have them beside them, for contenders
+# that take any. Everything together has
 # `--total` seconds (840); schemas that are not reached are counted by themselves, and the long workloads are shuffled, so
 # that those reached are a fair sample. Times are without what an empty call of the same kind takes. Ours is a new
 # constraint for each row, on one VocabularyIndex, made before; llguidance has one tokenizer; XGrammar a new compiler for

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -103,11 +104,13 @@ Spelling spelling(std::string_view workload) {
 }
 
 Constraint build_schema(const VocabularyIndex& cache, const std::string& schema,
-                        const Spelling& spelling) {
+                        const Spelling& spelling,
+                        const std::map<std::string, JsonValue>& documents) {
   return Constraint(cache,
                     Grammar::json_schema(schema, {.documented_order = spelling.documented_order,
                                                   .whitespace       = spelling.whitespace,
-                                                  .every_spelling   = spelling.every_spelling}));
+                                                  .every_spelling   = spelling.every_spelling,
+                                                  .rules            = {.documents = documents}}));
 }
 ToolLibrary<JsonCall> make_library(const VocabularyIndex& cache, const Spelling& spelling) {
   return ToolLibrary(cache, JsonCall::bare(),
@@ -258,10 +261,15 @@ Json measure(const Json& row, Engine& engine) {
       });
     }
     const std::string schema = row["schema"].text();
+    std::map<std::string, JsonValue> documents;
+    if (row.contains("documents")) {
+      for (const auto& [uri, document] : row["documents"].items()) documents.emplace(uri, document);
+    }
     return measure(row, engine, [&](const VocabularyIndex& cache) {
-      return build_schema(cache, schema, engine.written);
+      return build_schema(cache, schema, engine.written, documents);
     });
   } catch (const Error& error) {
+    if (error.code() == Errc::unsatisfiable_schema) return {{"unsatisfiable", error.what()}};
     return {{"refused", std::string(name(error.code())) + ": " + error.what()}};
   }
 }

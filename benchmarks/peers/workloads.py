@@ -1,6 +1,6 @@
 """The rows that contenders are measured on: schemas, or tools of which one must be called, with texts and verdicts.
 
-A row is {"id", "schema", "tests": [{"valid", "text"}]}; of tools, "tools" says the same as "schema", the union of their
+A row is {"id", "schema", "tests": [{"valid", "text"}]}, with "documents", schemas by URI, if it refers to others; of tools, "tools" says the same as "schema", the union of their
 calls `{"name": ..., "arguments": {...}}`; "untimed" is what a contender that keeps something has met before, "replaced"
 which of its tools is another one.
 """
@@ -251,10 +251,14 @@ def jsonschemabench(data):
 
 
 def test_suite(data):
-    """The official suite's required keywords; a group is a schema."""
-    rows = []
+    """The official suite's required keywords; a group is a schema. Those that refer to the suite's own documents have
+    them beside it."""
+    rows, remotes = [], data / "jsonschema/test-suite/remotes"
     for draft, dialect in (("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
                            ("draft7", "http://json-schema.org/draft-07/schema#")):
+        documents = {f"http://localhost:1234/{path.relative_to(remotes).as_posix()}":
+                     {"$schema": dialect, **json.loads(path.read_text(encoding="utf-8"))}
+                     for path in sorted(remotes.rglob("*.json"))}
         for path in sorted((data / "jsonschema/test-suite" / draft).glob("*.json")):
             for group in json.loads(path.read_text(encoding="utf-8")):
                 schema = copy.deepcopy(group["schema"])
@@ -262,7 +266,8 @@ def test_suite(data):
                     schema.setdefault("$schema", dialect)
                 rows.append({"id": f"{draft}/{path.stem}: {group['description']}", "schema": schema,
                              "tests": [{"valid": test["valid"], "text": text(test["data"])}
-                                       for test in group["tests"]]})
+                                       for test in group["tests"]],
+                             **({"documents": documents} if "http://localhost:1234/" in text(schema) else {})})
     random.Random(1).shuffle(rows)
     return rows
 

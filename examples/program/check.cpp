@@ -193,8 +193,17 @@ class Check {
     return verdict;
   }
 
-  td::SchemaOptions schema_options() const {
-    return {.documented_order = options_.documented_order, .every_spelling = true};
+  td::SchemaOptions schema_options(const Json& row) const {
+    td::SchemaOptions options{.documented_order = options_.documented_order,
+                              .every_spelling   = true};
+    if (!row.contains("documents")) return options;
+    if (!row["documents"].is_object()) {
+      throw td::Error(td::Errc::malformed_document, "", "documents are an object of schemas");
+    }
+    for (const auto& [uri, document] : row["documents"].items()) {
+      options.rules.documents.emplace(uri, document);
+    }
+    return options;
   }
 
   td::Constraint constrain(const Json& row) const { return {cache_, grammar(row)}; }
@@ -202,7 +211,7 @@ class Check {
   td::Grammar grammar(const Json& row) const {
     const td::Vocabulary* vocabulary = &cache_.vocabulary();
     if (options_.format == "json-schema") {
-      return td::Grammar::json_schema(row["schema"], schema_options());
+      return td::Grammar::json_schema(row["schema"], schema_options(row));
     }
     if (options_.format == "structural-tag") {
       return td::Grammar::structural_tag(row["spec"],
@@ -247,7 +256,8 @@ class Check {
       try {
         verdicts.push_back(judge(one, *constraint, build, cross_check, [&] {
           return options_.format == "json-schema"
-                     ? td::explain_refusal(*constraint, one.text, row["schema"], schema_options())
+                     ? td::explain_refusal(*constraint, one.text, row["schema"],
+                                           schema_options(row))
                      : td::explain_refusal(*constraint, one.text);
         }));
       } catch (const td::Error& error) {
@@ -411,7 +421,7 @@ void add_check(CommandLine& line) {
          "rows", options->rows,
          "JSONL (or .gz), a row a line, each with an id. For calls: functions, tools or apis, and text, or "
          "call_json or call_python, which are written in the format; choice, if it differs. For "
-         "json-schema: schema and text; for the other specifications: spec and text, for ebnf also "
+         "json-schema: schema and text, and documents, more schemas by URI, if it refers to others; for the other specifications: spec and text, for ebnf also "
          "root, if the first rule has another name. In place of text a specification may have tests: "
          "a list of objects with text or data, and valid, the expected verdict, if it is known; "
          "their ids are \"id#k\", k from 0. \"complete\": false beside a text says that it is the "

@@ -185,6 +185,7 @@
 #include <tooldecode/schema/key_conditions.ipp>
 #include <tooldecode/schema/keywords.ipp>
 #include <tooldecode/schema/member_index.ipp>
+#include <tooldecode/schema/metaschemas.ipp>
 #include <tooldecode/schema/numbers.ipp>
 #include <tooldecode/schema/object_keys.ipp>
 #include <tooldecode/schema/reader.ipp>

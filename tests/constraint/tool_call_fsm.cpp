@@ -272,8 +272,8 @@ TEST_CASE("ToolCallFSM refuses a text_schema that cannot be enforced or told fro
   CHECK(refusal(HarmonyCall{}, R"({"type": "object"})") == "invalid_option text_schema");
   CHECK(refusal(PythonCall{}, R"({"properties": {"a": {"type": "int"}}})") ==
         "malformed_schema text_schema/properties/a/type");
-  CHECK(refusal(PythonCall{}, R"({"properties": {"a": {"format": "regex"}}})", false) ==
-        "unsupported_keyword text_schema/properties/a/format");
+  CHECK(refusal(PythonCall{}, R"({"properties": {"a": {"uniqueItems": true}}})", false) ==
+        "unsupported_keyword text_schema/properties/a/uniqueItems");
 }
 
 namespace {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -75,6 +76,19 @@ TEST_CASE("LexemeSlice sorts every token as stepping through the lexeme does") {
       for (const std::uint32_t limit : {0U, 1U, 3U, 1000U}) {
         REQUIRE(slice.staying(limit).contains(t) == (stays && units <= limit));
       }
+    }
+    const auto between = *slice.staying_between(1, 2, 2000);
+    CHECK(between.empty() == (start == 2));
+    if (!between.empty()) CHECK_FALSE(slice.staying_between(1, 2, between.size() - 1));
+    for (TokenId t = 0; t < 2000; ++t) {
+      const auto has = [&](std::uint32_t units) {
+        return std::any_of(between.begin(), between.end(), [&](const CountedToken& one) {
+          return one.token == t && one.units == units;
+        });
+      };
+      const bool stays = slice.staying(2).contains(t) && !slice.staying(0).contains(t);
+      REQUIRE((has(1) || has(2)) == stays);
+      REQUIRE(has(1) == (stays && slice.staying(1).contains(t)));
     }
     REQUIRE(closing == expected_closing);
     REQUIRE(past == expected_past);

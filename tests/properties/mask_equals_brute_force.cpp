@@ -144,6 +144,20 @@ std::vector<ToolSet> bounded_tools() {
          {{"type", "object"},
           {"properties", {{"text", text}, {"list", list}, {"number", number}, {"code", code}}},
           {"required", {"text"}}}}}));
+    // Counts beside a pattern, less than the longest tokens have and at first more.
+    const unsigned least = i % 3 == 0 ? bound : 0, most = bound + 1 + 2 * (i / 6);
+    const tooldecode::JsonValue words{{"type", "string"},
+                                      {"pattern", "^(?:\\S+\\s+){0,3}\\S+$"},
+                                      {"minLength", least},
+                                      {"maxLength", most}};
+    const tooldecode::JsonValue link{
+        {"type", "string"}, {"format", "uri"}, {"maxLength", most + 8}};
+    sets.push_back(ToolSet::from_json(
+        tooldecode::JsonValue{{"name", "patterned_" + std::to_string(i)},
+                              {"parameters",
+                               {{"type", "object"},
+                                {"properties", {{"words", words}, {"link", link}}},
+                                {"required", {"words", "link"}}}}}));
   }
   return sets;
 }

@@ -26,6 +26,24 @@ std::string error_of(const char* text, const auto& read) {
 
 }  // namespace
 
+TEST_CASE("Assertions leave out the keywords of vocabularies that are not known") {
+  const std::string pointer = "#";
+  const Json schema         = tooldecode::text::parse_json(
+      R"({"type": "null", "not": {}, "unevaluatedItems": false, "format": "date", "$ref": "#"})");
+  const auto known = [&](const std::vector<std::string_view>& without, SchemaDraft draft) {
+    std::string all;
+    for (const char* name : {"type", "not", "unevaluatedItems", "format", "$ref"}) {
+      if (Assertions(schema, draft, pointer, without).find(name) != nullptr) all += *name;
+    }
+    return all;
+  };
+  CHECK(known({}, SchemaDraft::draft2020) == "tnuf$");
+  CHECK(known({"validation"}, SchemaDraft::draft2020) == "nuf$");
+  CHECK(known({"applicator"}, SchemaDraft::draft2020) == "tuf$");
+  CHECK(known({"applicator"}, SchemaDraft::draft2019) == "tf$");
+  CHECK(known({"unevaluated", "validation"}, SchemaDraft::draft2020) == "nf$");
+}
+
 TEST_CASE("Assertions::numbers reads bounds and the boolean exclusive flags of draft 4") {
   const std::string pointer = "#";
   const auto bounds         = [&](const char* text) {

@@ -77,6 +77,43 @@ TEST_CASE("Document::find resolves references to documents next to the schema") 
         "http://h/a.json#/definitions/x");
 }
 
+TEST_CASE("Document reads the vocabularies of the caller's metaschema") {
+  const std::string vocab = "https://json-schema.org/draft/2020-12/vocab/";
+  const auto resource     = [&](const Json& vocabularies, const char* dialect = "http://h/meta#") {
+    const std::map<std::string, JsonValue> remotes{
+            {"http://h/meta",
+         {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+          {"$vocabulary", vocabularies}}},
+            {"http://h/other", {{"$schema", "http://h/meta"}}}};
+    const Json root{{"$schema", dialect}};
+    return Document(root, SchemaDraft::draft7, remotes)[{}];
+  };
+  const auto all = resource({{vocab + "core", true},
+                             {vocab + "applicator", true},
+                             {vocab + "validation", true},
+                             {vocab + "unevaluated", false},
+                             {vocab + "format-annotation", true}});
+  CHECK(all.draft == SchemaDraft::draft2020);
+  CHECK(all.without.empty());
+  CHECK_FALSE(all.asserts_format);
+  const auto few = resource(
+      {{vocab + "core", true}, {vocab + "format-assertion", false}, {"http://h/own", false}});
+  CHECK(few.without == std::vector<std::string_view>{"applicator", "validation", "unevaluated"});
+  CHECK(few.asserts_format);
+  const auto refused = [&](const auto&... arguments) {
+    try {
+      (void)resource(arguments...);
+      return false;
+    } catch (const Error& error) {
+      return error.code() == Errc::unsupported_keyword && error.where() == "#/$schema";
+    }
+  };
+  CHECK(refused(Json{{vocab + "core", true}, {"http://h/own", true}}));
+  CHECK(refused(Json::array()));
+  CHECK(refused(Json{{vocab + "core", true}}, "http://h/none"));
+  CHECK(refused(Json{{vocab + "core", true}}, "http://h/other"));
+}
+
 TEST_CASE("Document in draft 7 reads $id as an anchor and ignores the siblings of a reference") {
   const Json root =
       tooldecode::text::parse_json(R"({"$schema": "http://json-schema.org/draft-07/schema#",

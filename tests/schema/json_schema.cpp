@@ -78,6 +78,39 @@ std::string error_of(std::string_view schema, bool arguments = false) {
 
 }  // namespace
 
+TEST_CASE("SchemaCompiler of a partial format writes a part and refuses what needs the rest",
+          "[json_schema]") {
+  const Compiled patterns = json(R"({"type": "string", "format": "regex", "maxLength": 5})");
+  CHECK(patterns.accepts(R"("^a+$")"));
+  CHECK_FALSE(patterns.accepts(R"("(a")"));
+  CHECK_FALSE(patterns.accepts(R"("aaaaaa")"));
+  const Compiled named = json(R"({"type": "object", "propertyNames": {"format": "regex"},
+                                  "additionalProperties": {"type": "null"}})");
+  CHECK(named.accepts(R"({"^a": null, "b": null})"));
+  CHECK_FALSE(named.accepts(R"({"a{": null})"));
+  const Compiled typed =
+      json(R"({"oneOf": [{"type": "string", "format": "regex"}, {"type": "null"}]})");
+  CHECK(typed.accepts(R"("a|b")"));
+  CHECK(typed.accepts("null"));
+  CHECK(json(R"({"enum": ["a*", 1], "format": "regex"})").accepts(R"("a*")"));
+  for (
+      const char* schema :
+      {R"({"not": {"format": "regex"}})",
+       R"({"type": "string", "not": {"not": {"not": {"format": "regex"}}}})",
+       R"~({"enum": ["(?<=a)"], "format": "regex"})~",
+       R"~({"not": {"enum": ["(?<=a)"], "format": "regex"}})~",
+       R"~({"oneOf": [{"type": "string", "format": "regex"}, {"pattern": "^\\(\\?<="}]})~",
+       R"({"type": "string", "if": {"format": "regex"}, "then": {"maxLength": 3}})",
+       R"({"type": "object", "not": {"propertyNames": {"format": "regex"}}})",
+       R"({"type": "object", "propertyNames": {"not": {"format": "regex"}}})",
+       R"({"type": "object", "propertyNames": {"format": "regex"}, "properties": {"[": {}}})",
+       R"({"type": "object", "not": {"propertyNames": {"anyOf": [{"format": "regex"}, {"pattern": "^x"}]}}})",
+       R"({"type": "array", "contains": {"type": "string", "format": "regex"}, "maxContains": 1})"}) {
+    INFO(schema);
+    CHECK(error_of(schema).starts_with("unsupported_keyword #"));
+  }
+}
+
 TEST_CASE("SchemaCompiler errors name the code and the place of the keyword", "[json_schema]") {
   CHECK(error_of(R"({"properties":{"a/b~":{"items":{},"uniqueItems":true}}})") ==
         "unsupported_keyword #/properties/a~1b~0/uniqueItems");

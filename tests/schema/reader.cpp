@@ -165,3 +165,26 @@ TEST_CASE("Reader of unevaluatedItems leaves out the items that a contains evalu
   CHECK(admits(failed, R"(["b"])"));
   CHECK_FALSE(admits(failed, R"(["a", "b"])"));
 }
+
+TEST_CASE("Reader of an if alone evaluates what its condition holds for, and tests nothing") {
+  // That a matching key has a value of another type has no form, and is not needed.
+  const char* schema = R"({"if": {"patternProperties": {"^f": {"type": "string"}}},
+                           "unevaluatedProperties": false})";
+  CHECK(admits(schema, R"({"f": "a", "foo": "b"})"));
+  CHECK(admits(schema, R"({})"));
+  CHECK_FALSE(admits(schema, R"({"f": 1})"));
+  CHECK_FALSE(admits(schema, R"({"f": "a", "b": "a"})"));
+  const char* negated = R"({"not": {"if": {"patternProperties": {"^f": {"type": "string"}}},
+                                    "unevaluatedProperties": false}, "maxProperties": 1,
+                            "propertyNames": {"enum": ["f", "b"]}})";
+  CHECK(admits(negated, R"({"f": 1})"));
+  CHECK(admits(negated, R"({"b": "a"})"));
+  CHECK_FALSE(admits(negated, R"({"f": "a"})"));
+  CHECK_FALSE(admits(negated, R"({})"));
+  const char* items =
+      R"({"if": {"prefixItems": [{"type": "integer"}]}, "unevaluatedItems": false})";
+  CHECK(admits(items, "[1]"));
+  CHECK(admits(items, "[]"));
+  CHECK_FALSE(admits(items, R"(["a"])"));
+  CHECK_FALSE(admits(items, "[1, 1]"));
+}

@@ -67,3 +67,28 @@ TEST_CASE("StringSets names the first place of a malformed pattern") {
     CHECK(error.code() == Errc::malformed_pattern);
   }
 }
+
+TEST_CASE("StringSets concludes nothing from texts that a partial format lacks") {
+  StringSets sets;
+  const auto format = sets.format("regex", "#/format");
+  const auto look   = sets.pattern("^\\(\\?<", "#/pattern");
+  const StringTests is{{*format, false}}, is_not{{*format, true}};
+  CHECK(sets.has_partial(is));
+  CHECK(sets.holds(is, "a+"));
+  CHECK_FALSE(sets.holds(is_not, "a+"));
+  const auto refuses = [](const auto& conclude) {
+    try {
+      conclude();
+      return false;
+    } catch (const Error& error) {
+      return error.code() == Errc::unsupported_keyword;
+    }
+  };
+  CHECK(refuses([&] { (void)sets.holds(is, "(?<=a)b"); }));
+  CHECK(refuses([&] { (void)sets.holds(is_not, "(?<=a)b"); }));
+  CHECK(refuses([&] { (void)sets.texts(is_not); }));
+  // Look-behind begins some regular expressions, and none of the automaton.
+  CHECK_FALSE(sets.excludes_all(united(is, {{look, false}})));
+  CHECK(sets.texts(united(is, {{look, false}})).empty());
+  CHECK(sets.has_partial({{sets.add(nullptr, is), false}}));
+}

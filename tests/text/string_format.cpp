@@ -9,7 +9,9 @@
 #include <vector>
 
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/pattern.hpp>
 #include <tooldecode/text/string_format.hpp>
+#include <tooldecode/text/utf8.hpp>
 
 #include <arpa/inet.h>
 #include <support/catch.hpp>
@@ -180,11 +182,89 @@ TEST_CASE("string_format accepts and rejects the examples of each format as its 
 }
 
 TEST_CASE(
-    "string_format returns nothing for unknown formats and for formats that are not regular") {
-  for (const char* name : {"regex", "idn-email", "idn-hostname"}) {
-    CHECK(is_standard_format(name));
-    CHECK_FALSE(string_format(name));
+    "string_format of a partial format accepts only texts of the format, and the usual ones") {
+  struct Case {
+    const char* format;
+    std::vector<const char*> good, bad;
+  };
+  const std::vector<Case> cases{
+      {"regex",
+       {"", "a|b|", "^[a-z_][\\w-]*$", "^(?=.*\\d)(?!x)(a(?:b(c{2,12})?)+)*?$", "\\p{Lu}\\u00e9\\/",
+        "^(0|[1-9]\\d*)\\.\\d{1,}$", "[^-\\]a]{3}", "x{10,15}y{99,100}?", "[0-9-_.]", "[\\b]\\b."},
+       {"(",          ")",
+        "a)",         "[",
+        "[]",         "[b-a]",
+        "[\\w-z]",    "*",
+        "a**",        "^*",
+        "(?=a)*",     "\\",
+        "\\q",        "\\1",
+        "(?<n>a)",    "a{2,1}",
+        "a{15,10}",   "{",
+        "a{",         "}",
+        "]",          "(?:(?:(?:(?:a))))",
+        "x{100,200}", "\\u{1}",
+        "\\ud800",    "[9-0]",
+        "a+++"}},
+      {"idn-hostname",
+       {"example.com",
+        "b\xC3\xBC"
+        "cher.de",
+        "\xE6\x97\xA5\xE6\x9C\xAC.jp", "\xED\x95\x9C"},
+       {"", "-a", "\xC3\xBC-", "a..b", "xn--a",
+        "B\xC3\xBC"
+        "cher.de",
+        "\xEF\xAC\x81", "a b",
+        "\xD0\xB0\xD0\xB1\xD0\xB2\xD0\xB3\xD0\xB4\xD0\xB5\xD0\xB6\xD0\xB7\xD0\xB8\xD0\xB9\xD0\xBA"
+        "\xD0\xBB\xD0\xBC\xD0\xBD\xD0\xBE"}},
+      {"idn-email",
+       {"a.b@example.com", "\xEC\x8B\xA4\xEB\xA1\x80@\xEC\x8B\xA4\xEB\xA1\x80.\xED\x85\x8C",
+        "\"\xC3\xA9 @\"@[127.0.0.1]"},
+       {"a", "@b", "a@", "a@b@c", "a@-b", ".a@b", "\xC3\xA9@\xEF\xAC\x81"}},
+  };
+  for (const auto& [format, good, bad] : cases) {
+    CHECK(is_partial_format(format));
+    CHECK(is_standard_format(format));
+    for (const char* text : good) {
+      INFO(format << ": " << text);
+      CHECK(conforms(format, text));
+    }
+    for (const char* text : bad) {
+      INFO(format << ": " << text);
+      CHECK_FALSE(conforms(format, text));
+    }
   }
+  CHECK_FALSE(is_partial_format("email"));
+}
+
+TEST_CASE("string_format regex accepts only texts that are read as patterns") {
+  const unsigned seed = 20'261'127;
+  std::mt19937 random(seed);
+  const auto draw      = [&](std::size_t below) { return random() % below; };
+  const TextDfa& texts = *string_format("regex");
+  INFO("seed " << seed);
+  std::size_t whole = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    TextDfa::State at = 0;
+    for (std::size_t left = 1 + draw(24); left > 0; --left) {
+      std::vector<std::size_t> open;
+      for (std::size_t i = 0; i < texts.classes().size(); ++i) {
+        if (texts.rows()[at].next[i] != TextDfa::dead) open.push_back(i);
+      }
+      const std::size_t chosen = open[draw(open.size())];
+      const auto& ranges       = texts.classes()[chosen].ranges();
+      append_utf8(text, ranges[draw(ranges.size())].first);
+      at = texts.rows()[at].next[chosen];
+      if (!texts.rows()[at].accepting) continue;
+      INFO(text);
+      CHECK_NOTHROW(Pattern(text));
+      ++whole;
+    }
+  }
+  CHECK(whole > 1000);
+}
+
+TEST_CASE("string_format returns nothing for unknown formats") {
   for (const char* name : {"", "url", "color", "Date"}) {
     CHECK_FALSE(is_standard_format(name));
     CHECK_FALSE(string_format(name));

@@ -47,6 +47,11 @@ class LexemeSlice {
   [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t min,
                                                                 std::uint32_t max,
                                                                 std::size_t limit) const;
+  /// The tokens that stay inside the lexeme and add from `min` to `max` units; nullopt if they are
+  /// more than `limit`.
+  [[nodiscard]] std::optional<std::vector<CountedToken>> staying_between(std::uint32_t min,
+                                                                         std::uint32_t max,
+                                                                         std::size_t limit) const;
   /// The tokens that end exactly where the lexeme closes.
   [[nodiscard]] const std::vector<CountedToken>& closing() const noexcept { return closing_; }
   /// Whether the lexeme may end where it can also continue; `past` omits the tokens that end it

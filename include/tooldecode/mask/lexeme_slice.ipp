@@ -77,6 +77,19 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> LexemeSlice::not_fitting(
   return tokens;
 }
 
+TOOLDECODE_INLINE std::optional<std::vector<CountedToken>> LexemeSlice::staying_between(
+    std::uint32_t min, std::uint32_t max, std::size_t limit) const {
+  std::vector<CountedToken> tokens;
+  for (std::uint32_t units = min; units <= std::min(max, max_units()); ++units) {
+    const std::size_t plain = units < counted() ? classes_->by_characters(plain_->k)[units] : 0;
+    if (tokens.size() + staying_[units].size() + plain > limit) return std::nullopt;
+    for (const TokenId token : staying_[units]) tokens.push_back({token, units});
+    if (plain == 0) continue;
+    classes_->for_each(plain_->k, units, [&](TokenId token) { tokens.push_back({token, units}); });
+  }
+  return tokens;
+}
+
 TOOLDECODE_INLINE std::size_t LexemeSlice::counted() const noexcept {
   return plain_ && plain_->counts ? plain_->most + 1 : 0;
 }

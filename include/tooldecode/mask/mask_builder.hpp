@@ -118,6 +118,16 @@ class MaskBuilder {
   [[nodiscard]] bool reads(Span place, TokenId token);
 
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
+  // The same where the bounds leave too few units for the slice's longest tokens; false, with nothing
+  // done, if it must be found out for many whether an end is within reach after them.
+  bool collect_bound(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
+  // Whether an end of the lexeme is within reach after a token that stays inside and has so many
+  // units.
+  [[nodiscard]] bool is_within_reach(const grammar::StackFrame& frame, TokenId token,
+                                     std::uint32_t units) const;
+  void collect_past(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
+  // Whether the bounds allow a token that goes to the lexeme's end or past it.
+  [[nodiscard]] bool fits(const grammar::StackFrame& frame, const CountedToken& token) const;
   // \param ends  what has `past()` and `past_end()`: a LexemeSlice or WhitespaceRuns
   template <class Ends, class Fits>
   void walk_past(const Ends& ends, const Fits& fits, Span place, NodeIndex node) {

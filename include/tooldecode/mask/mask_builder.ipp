@@ -144,9 +144,12 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
     }
     const bool is_bound =
         slice != nullptr && node_of(frame)->ends && free_units(frame) < slice->max_units();
-    if (slice != nullptr && !is_bound &&
-        !(slice->may_end_inside(units_left(frame)) && goes_on(group))) {
+    const bool is_ready =
+        slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group));
+    if (is_ready && !is_bound) {
       collect_slice(group, *slice);
+    } else if (is_ready && node == 0 && collect_bound(group, *slice)) {
+      continue;
     } else if (node != 0 || !collect_whitespace(group)) {
       walk_lexeme(group, node);
     }
@@ -342,16 +345,21 @@ TOOLDECODE_INLINE bool MaskBuilder::add_within_reach(const grammar::StackFrame& 
   add_base(mask, classes.count_up_to(free), std::move(apart));
   for (std::size_t units = free.most + 1; units <= left.most; ++units) {
     classes.for_each(plain.k, units, [&](TokenId token) {
-      text::Dfa::State state = frame.dfa_state();
-      for (const char c : states_.vocabulary().grammar_bytes(token)) {
-        state = lexeme.dfa->next(state, static_cast<std::uint8_t>(c));
-        if (state == text::Dfa::dead) return;
-      }
-      const auto count = frame.units() + static_cast<std::uint32_t>(units);
-      if (lexeme.ends->is_within_reach(state, count, lexeme.occurrences)) parts_.add(token);
+      if (is_within_reach(frame, token, static_cast<std::uint32_t>(units))) parts_.add(token);
     });
   }
   return true;
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::is_within_reach(const grammar::StackFrame& frame, TokenId token,
+                                                    std::uint32_t units) const {
+  const grammar::NodeStore::Node& lexeme = *node_of(frame);
+  text::Dfa::State state                 = frame.dfa_state();
+  for (const char c : states_.vocabulary().grammar_bytes(token)) {
+    state = lexeme.dfa->next(state, static_cast<std::uint8_t>(c));
+    if (state == text::Dfa::dead) return false;
+  }
+  return lexeme.ends->is_within_reach(state, frame.units() + units, lexeme.occurrences);
 }
 
 TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {
@@ -370,20 +378,47 @@ TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::Sta
   const std::uint32_t count = group[0].units();
   const std::uint32_t min   = least > count ? least - count : 0;
   const std::uint32_t max   = units_left(group[0]);
-  const auto fits           = [&](const CountedToken& token) {
-    return token.units >= min && token.units <= max && !is_apart(token.token);
-  };
   if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
     add_base(slice.inside(), slice.count(), std::move(*removed));
   } else {
     add_base(slice.staying(max), slice.count(), {});
     for (const CountedToken& token : slice.closing()) {
-      if (fits(token)) parts_.add(token.token);
+      if (fits(group[0], token)) parts_.add(token.token);
     }
   }
+  collect_past(group, slice);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::StackFrame>& group,
+                                                  const LexemeSlice& slice) {
+  const grammar::StackFrame& frame = group[0];
+  const std::uint32_t free = free_units(frame), left = units_left(frame);
+  // Without free units, even the rest of a character may lead out of reach.
+  const auto judged = slice.staying_between(free == 0 ? 0 : free + 1, left, max_judged);
+  if (!judged) return false;
+  if (free != 0) add_base(slice.staying(free), slice.count(), {});
+  for (const CountedToken& token : *judged) {
+    if (is_within_reach(frame, token.token, token.units)) parts_.add(token.token);
+  }
+  for (const CountedToken& token : slice.closing()) {
+    if (fits(frame, token)) parts_.add(token.token);
+  }
+  collect_past(group, slice);
+  return true;
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::fits(const grammar::StackFrame& frame,
+                                         const CountedToken& token) const {
+  const std::uint32_t least = node_of(frame)->occurrences.min, count = frame.units();
+  return token.units + count >= least && token.units <= units_left(frame) && !is_apart(token.token);
+}
+
+TOOLDECODE_INLINE void MaskBuilder::collect_past(const std::vector<grammar::StackFrame>& group,
+                                                 const LexemeSlice& slice) {
   if (slice.past().size() == 1) return;
   const Span after = walk_.after(group);
-  walk_past(slice, fits, after, 0);
+  walk_past(
+      slice, [&](const CountedToken& token) { return fits(group[0], token); }, after, 0);
   walk_.drop(after);
 }
 

@@ -184,10 +184,12 @@ TOOLDECODE_INLINE StringTests tests_of(const std::vector<StringForm>& forms, Str
   }
   if (all.size() == 1) return all[0];
   text::TextDfa any({}, {});
+  StringTests parts;
   for (const StringTests& tests : all) {
-    any = united(any, sets.texts(tests));
+    any   = united(any, sets.texts(tests));
+    parts = united(parts, tests);
   }
-  return {{sets.add(std::make_shared<const text::TextDfa>(std::move(any)))}};
+  return {{sets.add(std::make_shared<const text::TextDfa>(std::move(any)), parts)}};
 }
 
 TOOLDECODE_INLINE bool settle(ArrayForm& form) {

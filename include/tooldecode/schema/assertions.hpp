@@ -31,7 +31,9 @@ class Assertions {
  public:
   using Json = JsonValue;
 
-  Assertions(const Json& schema, SchemaDraft draft, const std::string& pointer);
+  /// \param without  vocabularies whose keywords are not known
+  Assertions(const Json& schema, SchemaDraft draft, const std::string& pointer,
+             const std::vector<std::string_view>& without = {});
 
   /// The value of a keyword; null if it is absent or not in the draft.
   [[nodiscard]] const Json* find(std::string_view keyword) const noexcept;

@@ -29,11 +29,15 @@ TOOLDECODE_INLINE bool is_nullable(const JsonValue& schema, const std::string& p
 }
 
 TOOLDECODE_INLINE Assertions::Assertions(const Json& schema, SchemaDraft draft,
-                                         const std::string& pointer)
+                                         const std::string& pointer,
+                                         const std::vector<std::string_view>& without)
     : pointer_(pointer), draft_(draft) {
   for (const auto& [name, content] : schema.items()) {
     const auto keyword = find_keyword(name);
-    if (!keyword || keyword->shape == KeywordShape::annotation || !keyword->is_in(draft)) continue;
+    if (!keyword || keyword->shape == KeywordShape::annotation || !keyword->is_in(draft) ||
+        std::find(without.begin(), without.end(), vocabulary_of(name, draft)) != without.end()) {
+      continue;
+    }
     known_.emplace_back(name, &content);
   }
 }

@@ -25,8 +25,8 @@ namespace tooldecode::schema {
 /// Resolves a reference against a base URI (RFC 3986, section 5); drops fragments.
 [[nodiscard]] std::string resolve_uri(std::string_view base, std::string_view reference);
 
-/// A schema document and the documents that it may refer to: each embedded resource with its base
-/// URI, draft and anchors.
+/// A schema document and the documents that it may refer to, `metaschemas` included: each embedded
+/// resource with its base URI, draft and anchors.
 ///
 /// \par Complexity  construction O(size of the documents); `find` O(length of the reference), plus
 ///                  once the size of each object on its path
@@ -46,7 +46,8 @@ class Document {
     std::string pointer;
     SchemaDraft draft;
     bool asserts_format;  ///< drafts before 2019-09 may assert `format`; later ones only annotate
-    bool is_recursive = false;                                ///< has `$recursiveAnchor`
+    std::vector<std::string_view> without{};  ///< vocabularies that its metaschema leaves out
+    bool is_recursive = false;                ///< has `$recursiveAnchor`
     std::unordered_map<std::string, const Json*> anchors{};   ///< including dynamic ones
     std::unordered_map<std::string, const Json*> dynamic{};   ///< `$dynamicAnchor`
     std::unordered_map<const Json*, std::string> pointers{};  ///< of the anchored schemas
@@ -102,17 +103,23 @@ class Document {
 
   // Reads `$schema`, which only the root of a resource may have.
   void read_dialect(const Json& schema, ResourceId id);
+  // Reads the vocabularies of the caller's metaschema.
+  void read_vocabularies(const std::string& dialect, Resource& resource) const;
 
   void read_names(const Json& schema, ResourceId id, const std::string& pointer, bool is_root);
+  // Keeps the URI of a metaschema that a reference names.
+  void note_metaschema(std::string_view reference, ResourceId id);
   void add_anchor(const std::string& name, const Json& schema, ResourceId id,
                   const std::string& pointer);
 
+  const std::map<std::string, JsonValue>* remotes_;  // valid in the constructor only
   std::deque<Resource> resources_;
   std::unordered_map<const Json*, ResourceId> by_root_;
   std::unordered_map<std::string, ResourceId> by_uri_;
   // Of the objects on the paths of references.
   mutable std::unordered_map<const Json*, std::vector<std::pair<std::string_view, const Json*>>>
       members_;
+  std::vector<std::string> metaschemas_;  // that references name
   bool has_unevaluated_ = false, has_dynamic_ = false;
 };
 

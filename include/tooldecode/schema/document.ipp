@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,6 +21,7 @@
 #include <tooldecode/schema/document.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/schema/metaschemas.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 
 namespace tooldecode::schema {
@@ -83,9 +85,16 @@ TOOLDECODE_INLINE std::string resolve_uri(std::string_view base, std::string_vie
 
 TOOLDECODE_INLINE Document::Document(const Json& root, SchemaDraft draft,
                                      const std::map<std::string, JsonValue>& remotes,
-                                     const std::string& place) {
+                                     const std::string& place)
+    : remotes_(&remotes) {
   add(root, "", place, draft, true);
   for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
+  // A metaschema may refer to others.
+  while (!metaschemas_.empty()) {
+    const std::string uri = std::move(metaschemas_.back());
+    metaschemas_.pop_back();
+    if (!by_uri_.contains(uri)) add(metaschemas().at(uri), uri, uri + '#', draft, true);
+  }
 }
 
 TOOLDECODE_INLINE Document::ResourceId Document::resource_of(const Json& schema,
@@ -195,7 +204,8 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   for (const auto& item : schema.items()) {
     const std::string& name = item.first;
     const Json& content     = item.second;
-    const auto keyword      = find_keyword(name);
+    if (name == "$ref" && content.is_string()) note_metaschema(content.string(), id);
+    const auto keyword = find_keyword(name);
     if (!keyword || !content.is_structured()) continue;
     const std::string at = pointer + '/' + name;
     const bool is_list   = content.is_array();
@@ -218,17 +228,63 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   }
 }
 
+TOOLDECODE_INLINE void Document::note_metaschema(std::string_view reference, ResourceId id) {
+  const std::string_view path = reference.substr(0, reference.find('#'));
+  if (path.empty()) return;
+  std::string uri = resolve_uri(resources_[id.index()].uri, path);
+  if (uri.find("//json-schema.org/") != uri.npos && metaschemas().contains(uri)) {
+    metaschemas_.push_back(std::move(uri));
+  }
+}
+
 TOOLDECODE_INLINE void Document::read_dialect(const Json& schema, ResourceId id) {
   const auto dialect = text_at(schema, "$schema");
   if (!dialect) return;
   Resource& resource = resources_[id.index()];
-  const auto draft   = find_draft(*dialect);
-  if (!draft) {
-    throw Error(Errc::unsupported_keyword, resource.pointer + "/$schema",
-                "the dialect \"" + *dialect + "\" is not known");
-  }
+  resource.without.clear();
+  const auto draft = find_draft(*dialect);
+  if (!draft) return read_vocabularies(*dialect, resource);
   resource.draft          = *draft;
   resource.asserts_format = *draft < SchemaDraft::draft2019;
+}
+
+TOOLDECODE_INLINE void Document::read_vocabularies(const std::string& dialect,
+                                                   Resource& resource) const {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(Errc::unsupported_keyword, resource.pointer + "/$schema", what);
+  };
+  const auto at   = remotes_->find(dialect.substr(0, dialect.find('#')));
+  const auto base = at != remotes_->end() && at->second.is_object() ? text_at(at->second, "$schema")
+                                                                    : std::nullopt;
+  const auto draft = base ? find_draft(*base) : std::nullopt;
+  if (!draft) refuse("the dialect \"" + dialect + "\" is not known");
+  resource.draft          = *draft;
+  resource.asserts_format = *draft < SchemaDraft::draft2019;
+  const auto listed       = at->second.find("$vocabulary");
+  if (*draft < SchemaDraft::draft2019 || listed == at->second.end()) return;
+  if (!listed->is_object()) refuse("the vocabularies of \"" + dialect + "\" are no object");
+  static constexpr std::array<std::string_view, 9> known{
+      "applicator", "validation",        "unevaluated",      "core",  "meta-data",
+      "content",    "format-annotation", "format-assertion", "format"};
+  const std::string place = *draft == SchemaDraft::draft2019
+                                ? "https://json-schema.org/draft/2019-09/vocab/"
+                                : "https://json-schema.org/draft/2020-12/vocab/";
+  std::array<bool, known.size()> has{};
+  for (const auto& [uri, required] : listed->items()) {
+    const auto* const name = uri.starts_with(place)
+                                 ? std::find(known.begin(), known.end(), uri.substr(place.size()))
+                                 : known.end();
+    if (name == known.end()) {
+      if (required == true) refuse("the vocabulary \"" + uri + "\" is not known");
+      continue;
+    }
+    has[static_cast<std::size_t>(name - known.begin())] = true;
+    resource.asserts_format |=
+        *name == "format-assertion" || (*name == "format" && required == true);
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!has[i]) resource.without.push_back(known[i]);
+  }
 }
 
 TOOLDECODE_INLINE void Document::read_names(const Json& schema, ResourceId id,
@@ -247,8 +303,9 @@ TOOLDECODE_INLINE void Document::read_names(const Json& schema, ResourceId id,
       resources_[id.index()].uri = uri;
     } else if (hash != 0) {
       BuildBudget::spend(100, 1000 + pointer.size() + 2 * uri.size());
-      const auto own = next_id();
-      resources_.push_back({&schema, uri, pointer, draft, resources_[id.index()].asserts_format});
+      const auto own        = next_id();
+      const Resource& outer = resources_[id.index()];
+      resources_.push_back({&schema, uri, pointer, draft, outer.asserts_format, outer.without});
       by_root_.emplace(&schema, own);
       by_uri_.emplace(uri, own);
       id = own;

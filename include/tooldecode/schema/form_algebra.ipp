@@ -395,6 +395,7 @@ TOOLDECODE_INLINE void FormAlgebra::subtract_others(const ObjectForm& from, cons
 
 TOOLDECODE_INLINE bool FormAlgebra::is_covered(const ObjectForm::OtherKeys& own,
                                                const ObjectForm& what) {
+  if (texts.has_partial(own.keys)) return false;
   text::TextDfa rest = texts.texts(own.keys);
   for (const ObjectForm::OtherKeys& other : what.others) {
     rest = StringSets::without(rest, texts.texts(other.keys));

@@ -40,6 +40,10 @@ struct Keyword {
 /// `items`) stays known to drafts that give it no other meaning.
 [[nodiscard]] std::optional<Keyword> find_keyword(std::string_view name);
 
+/// The vocabulary of a keyword that constrains values: core, applicator, validation, format, or
+/// from 2020-12 on unevaluated.
+[[nodiscard]] std::string_view vocabulary_of(std::string_view keyword, SchemaDraft draft);
+
 /// Whether a keyword does not constrain values; true for names that no draft has.
 [[nodiscard]] bool is_annotation_keyword(std::string_view name);
 

@@ -107,6 +107,35 @@ TOOLDECODE_INLINE std::optional<Keyword> find_keyword(std::string_view name) {
   return at->second;
 }
 
+TOOLDECODE_INLINE std::string_view vocabulary_of(std::string_view keyword, SchemaDraft draft) {
+  static constexpr std::array<std::string_view, 20> validation{"type",
+                                                               "enum",
+                                                               "const",
+                                                               "multipleOf",
+                                                               "maximum",
+                                                               "minimum",
+                                                               "maxLength",
+                                                               "minLength",
+                                                               "pattern",
+                                                               "maxItems",
+                                                               "minItems",
+                                                               "uniqueItems",
+                                                               "maxContains",
+                                                               "minContains",
+                                                               "maxProperties",
+                                                               "minProperties",
+                                                               "required",
+                                                               "exclusiveMaximum",
+                                                               "exclusiveMinimum",
+                                                               "dependentRequired"};
+  if (keyword.starts_with('$') || keyword == "definitions") return "core";
+  if (keyword == "format") return "format";
+  if (keyword.starts_with("unevaluated") && draft == SchemaDraft::draft2020) return "unevaluated";
+  return std::find(validation.begin(), validation.end(), keyword) != validation.end()
+             ? "validation"
+             : "applicator";
+}
+
 TOOLDECODE_INLINE std::optional<std::string_view> find_near_keyword(std::string_view name) {
   static constexpr std::size_t shortest = 4, long_word = 8;
   static const std::vector<std::string_view> names = [] {

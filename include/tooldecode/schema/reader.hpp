@@ -79,8 +79,10 @@ class Reader final : private FormSource {
   [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part,
                              Role role);
 
-  // The dynamic scope inside a resource: the resources entered, outermost first.
+  // The dynamic scope inside a resource: the resources entered, outermost first, without those
+  // whose anchors others have further out: dynamic references never choose these.
   [[nodiscard]] ScopeId entered(ScopeId scope, ResourceId resource);
+  [[nodiscard]] bool adds_anchor(const Scope& scope, const Document::Resource& resource) const;
 
   [[nodiscard]] FormId form_at(Location place, ScopeId scope, Role role);
   // A double negation cancels out, even if the inner one has no form.

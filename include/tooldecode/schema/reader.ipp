@@ -102,7 +102,7 @@ TOOLDECODE_INLINE FormId Reader::child(const Site& site, const Json& schema,
 TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId resource) {
   if (!document_.has_dynamic()) return {};
   Scope inner = scopes_[scope.index()];
-  if (std::find(inner.begin(), inner.end(), resource) != inner.end()) return scope;
+  if (!adds_anchor(inner, document_[resource])) return scope;
   inner.push_back(resource);
   const auto known = std::find(scopes_.begin(), scopes_.end(), inner);
   if (known != scopes_.end()) return ScopeId(static_cast<std::uint32_t>(known - scopes_.begin()));
@@ -111,6 +111,21 @@ TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId reso
   }
   scopes_.push_back(std::move(inner));
   return ScopeId(static_cast<std::uint32_t>(scopes_.size() - 1));
+}
+
+TOOLDECODE_INLINE bool Reader::adds_anchor(const Scope& scope,
+                                           const Document::Resource& resource) const {
+  const auto is_new = [&](const auto& has) {
+    return std::none_of(scope.begin(), scope.end(),
+                        [&](ResourceId outer) { return has(document_[outer]); });
+  };
+  return (resource.is_recursive &&
+          is_new([](const Document::Resource& outer) { return outer.is_recursive; })) ||
+         std::any_of(resource.dynamic.begin(), resource.dynamic.end(), [&](const auto& anchor) {
+           return is_new([&](const Document::Resource& outer) {
+             return outer.dynamic.contains(anchor.first);
+           });
+         });
 }
 
 TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role role) {
@@ -138,7 +153,8 @@ TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role rol
     }
     if (is_empty) return any_form;
     if (rules_.nullable && is_nullable(schema, place.pointer)) is_negation = is_reference = false;
-    if (is_negation && !document_.has_unevaluated() && depth_ < max_negations)
+    if (is_negation && !document_.has_unevaluated() && depth_ < max_negations &&
+        document_[place.resource].without.empty())
       return negation(place, scope);
     if (!is_reference) break;
     if (!passed.insert(place.schema).second) {
@@ -205,8 +221,13 @@ TOOLDECODE_INLINE Form Reader::read(std::uint32_t site) {
 
 TOOLDECODE_INLINE Form Reader::read(const Location& place, ScopeId scope, Role role) {
   const SchemaDraft draft = document_[place.resource].draft;
-  const Site site{*place.schema, place.pointer, place.resource,
-                  scope,         role,          Assertions(*place.schema, draft, place.pointer)};
+  const Site site{
+      *place.schema,
+      place.pointer,
+      place.resource,
+      scope,
+      role,
+      Assertions(*place.schema, draft, place.pointer, document_[place.resource].without)};
   const bool nullable = rules_.nullable && is_nullable(site.schema, site.pointer);
   if (nullable && draft <= SchemaDraft::draft7 && site.has.find("$ref") != nullptr) {
     Form referred = forms[form_at(target(place, "$ref"), scope, role)];
@@ -297,7 +318,14 @@ TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) 
   if (then_part == nullptr && else_part == nullptr && !document_.has_unevaluated()) return outer;
   const Form& condition = forms[test(site, *site.has.find("if"), "if")];
   Form yes              = forms.intersection(outer, condition);
-  Form no               = forms.difference(outer, condition);
+  if (then_part == nullptr && else_part == nullptr) {
+    // A lone `if` only evaluates. `outer` has evaluated less, so it may also hold what conforms to
+    // the condition, which may have no complement.
+    forms.unite(yes, outer);
+    merge_objects(yes, forms);
+    return yes;
+  }
+  Form no = forms.difference(outer, condition);
   if (then_part != nullptr) {
     yes = forms.intersection(yes, forms[test(site, *then_part, "then")]);
   }

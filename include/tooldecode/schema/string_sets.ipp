@@ -37,8 +37,13 @@ TOOLDECODE_INLINE std::uint32_t StringSets::pattern(const std::string& text,
   return at->second;
 }
 
-TOOLDECODE_INLINE std::uint32_t StringSets::add(TextsPointer texts) {
+TOOLDECODE_INLINE std::uint32_t StringSets::add(TextsPointer texts, const StringTests& part_of) {
   sets_.push_back({"", "", std::move(texts)});
+  for (const StringTest& test : part_of) {
+    if (!sets_[test.set].is_partial) continue;
+    sets_.back().is_partial = true;
+    sets_.back().text       = sets_[test.set].text;
+  }
   return static_cast<std::uint32_t>(sets_.size() - 1);
 }
 
@@ -53,6 +58,8 @@ TOOLDECODE_INLINE std::optional<std::uint32_t> StringSets::format(const std::str
   }
   const std::uint32_t id = add(std::move(texts));
   sets_[id].text         = name;
+  sets_[id].pointer      = pointer;
+  sets_[id].is_partial   = text::is_partial_format(name);
   formats_.emplace(name, id);
   return id;
 }
@@ -70,13 +77,18 @@ TOOLDECODE_INLINE bool StringSets::holds(const StringTests& tests, const std::st
   return std::all_of(tests.begin(), tests.end(), [&](const StringTest& test) {
     const text::TextDfa& one = set(test.set);
     BuildBudget::spend(characters.size() * (1 + one.classes().size()));
-    return one.accepts(characters) != test.negated;
+    const bool accepts = one.accepts(characters);
+    if (!accepts && sets_[test.set].is_partial) refuse_partial(test.set);
+    return accepts != test.negated;
   });
 }
 
 TOOLDECODE_INLINE const text::TextDfa& StringSets::texts(const StringTests& tests) {
   const auto known = products_.find(tests);
   if (known != products_.end()) return *known->second;
+  for (const StringTest& test : tests) {
+    if (test.negated && sets_[test.set].is_partial) refuse_partial(test.set);
+  }
   TextsPointer all;
   if (tests.empty()) {
     all = std::make_shared<const text::TextDfa>(text::TextDfa::repeated(text::CodePointSet::all()));
@@ -97,7 +109,21 @@ TOOLDECODE_INLINE bool StringSets::excludes_all(const StringTests& tests) {
   for (std::size_t i = 0; i + 1 < tests.size(); ++i) {
     if (tests[i].set == tests[i + 1].set) return true;  // a test and its opposite
   }
-  return texts(tests).empty();
+  if (!has_partial(tests)) return texts(tests).empty();
+  StringTests whole = tests;
+  std::erase_if(whole, [&](const StringTest& test) { return sets_[test.set].is_partial; });
+  return texts(whole).empty();
+}
+
+TOOLDECODE_INLINE bool StringSets::has_partial(const StringTests& tests) const {
+  return std::any_of(tests.begin(), tests.end(),
+                     [&](const StringTest& test) { return sets_[test.set].is_partial; });
+}
+
+TOOLDECODE_INLINE void StringSets::refuse_partial(std::uint32_t id) const {
+  throw Error(Errc::unsupported_keyword, "",
+              "not all texts of the format \"" + sets_[id].text +
+                  "\" are known, so others cannot be told from them");
 }
 
 TOOLDECODE_INLINE text::TextDfa StringSets::without(const text::TextDfa& a,

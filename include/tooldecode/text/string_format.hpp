@@ -43,9 +43,17 @@ class FormatPatterns {
   static std::string ipv6();
   // RFC 1123, section 2.1. Labels with `--` in the third and fourth place are excluded: they are
   // IDNA's, whose Punycode no automaton can check.
-  static std::string hostname();
+  static std::string hostname() { return separated(host_label()); }
+  static std::string host_label();
+  static std::string separated(const std::string& label);
   // RFC 5321, section 4.1.2, `Mailbox`.
   static std::string email();
+  // RFC 5890, section 2.3.2.1: U-labels of letters that are stable, compose with no other, and need
+  // no context, so short that their Punycode is no longer than a label.
+  static std::string u_label();
+  static std::string idn_hostname() { return separated(host_label() + '|' + u_label()); }
+  // RFC 6531, section 3.3.
+  static std::string idn_email();
 
   struct Reference {
     bool international = false;
@@ -58,6 +66,13 @@ class FormatPatterns {
   static std::string reference(const Reference& kind);
   // RFC 6570, section 2, with the operators that it reserves.
   static std::string uri_template();
+  // ECMA-262, section 22.2.1, in Unicode mode.
+  static std::string regex();
+  // Alternatives whose groups nest so deeply at most.
+  static std::string disjunction(int groups, int lookaheads);
+  static std::string regex_class(const std::string& escape);
+  static std::string quantifier();
+
   // RFC 6901, section 3.
   static std::string pointer() { return "(?:/(?:[^~/]|~[01])*)*"; }
 };
@@ -67,8 +82,16 @@ class FormatPatterns {
 /// Whether JSON Schema defines this format; other formats are annotations.
 [[nodiscard]] bool is_standard_format(std::string_view name);
 
-/// The texts of a format, built once per process; null for an unknown format, or one that no
-/// automaton can check (`regex`, `idn-email`, `idn-hostname`).
+/// Whether `string_format` has a part of a format's texts, because no automaton has all of them.
+[[nodiscard]] bool is_partial_format(std::string_view name);
+
+/// The texts of a format, built once per process; null for an unknown format.
+///
+/// Partial are `regex` (groups three deep, no names, references, look-behind and flags, counts up
+/// to 9999, of which the greater one has more digits where both have more than two, no range in a
+/// class but of digits, of letters from `a` or `A` or up to `z` or `Z`, and the most usual others)
+/// and `idn-hostname` and `idn-email` (labels beyond ASCII have up to 14 characters: letters of
+/// Latin-1, Greek, Cyrillic, Han, Kana and Hangul, digits and hyphens).
 ///
 /// Total length limits in the RFCs (253 characters for a host name) are left to maxLength. Host
 /// names have no label with `--` in the third and fourth place, so no Punycode. Second 60 is
@@ -79,7 +102,7 @@ class FormatPatterns {
 ///                  leap seconds have a state for each offset), charged to no BuildBudget
 /// \par Threads     may run concurrently
 /// \par Source      JSON Schema 2020-12, validation, section 7.3; RFC 3339, 5321, 1123, 2673, 4291,
-///                  3986, 3987, 4122, 6570 and 6901
+///                  3986, 3987, 4122, 5890, 6531, 6570 and 6901; ECMA-262, section 22.2.1
 [[nodiscard]] std::shared_ptr<const TextDfa> string_format(std::string_view name);
 
 }  // namespace tooldecode::text

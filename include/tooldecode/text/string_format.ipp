@@ -26,6 +26,8 @@ TOOLDECODE_INLINE std::string FormatPatterns::of(std::string_view format) {
   if (format == "duration") return duration();
   if (format == "email") return email();
   if (format == "hostname") return hostname();
+  if (format == "idn-email") return idn_email();
+  if (format == "idn-hostname") return idn_hostname();
   if (format == "ipv4") return ipv4();
   if (format == "ipv6") return ipv6();
   if (format == "uri") return reference({});
@@ -34,6 +36,7 @@ TOOLDECODE_INLINE std::string FormatPatterns::of(std::string_view format) {
   if (format == "iri-reference") return reference({.international = true, .relative = true});
   if (format == "uri-template") return uri_template();
   if (format == "uuid") return "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}";
+  if (format == "regex") return regex();
   if (format == "json-pointer") return pointer();
   if (format == "relative-json-pointer") return "(?:0|[1-9][0-9]*)(?:#|" + pointer() + ")";
   return {};
@@ -112,9 +115,72 @@ TOOLDECODE_INLINE std::string FormatPatterns::ipv6() {
   return all + ')';
 }
 
-TOOLDECODE_INLINE std::string FormatPatterns::hostname() {
-  const std::string label = "(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
-  return label + "(?:\\." + label + ")*";
+TOOLDECODE_INLINE std::string FormatPatterns::host_label() {
+  return "(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::separated(const std::string& label) {
+  return "(?:" + label + ")(?:\\.(?:" + label + "))*";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::u_label() {
+  const std::string letters =
+      "a-z0-9\\u00DF-\\u00F6\\u00F8-\\u00FF\\u03AC-\\u03CE\\u0430-\\u045F\\u3041-\\u3094\\u30A1-\\u30FA"
+      "\\u4E00-\\u9FA5\\uAC00-\\uD7A3";
+  return "(?!..--)[" + letters + "](?:[" + letters + "-]{0,12}[" + letters + "])?";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::idn_email() {
+  const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u0080-\\u{10FFFF}-]+";
+  const std::string local =
+      atom + "(?:\\." + atom + ")*|\"(?:[ !#-\\[\\]-~\\u0080-\\u{10FFFF}]|\\\\[ -~])*\"";
+  const std::string label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?|" + u_label();
+  return "(?:" + local + ")@(?:" + separated(label) + "|\\[(?:" + ipv4() + "|IPv6:" + ipv6() +
+         ")\\])";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::quantifier() {
+  std::string counts;
+  const auto digit = [](char c) { return std::string(1, c); };
+  for (char low = '0'; low <= '9'; ++low) {
+    counts += digit(low) + "(?:,(?:[" + low + "-9]|[1-9]\\d{1,3})?)?|";
+  }
+  for (char ten = '1'; ten <= '9'; ++ten) {
+    const std::string more =
+        "[1-9]\\d{2,3}" + (ten < '9' ? "|[" + digit(static_cast<char>(ten + 1)) + "-9]\\d" : "");
+    counts += digit(ten) + "(?:";
+    for (char one = '0'; one <= '9'; ++one) {
+      counts += digit(one) + "(?:,(?:" + more + '|' + ten + '[' + one + "-9])?)?|";
+    }
+    counts.back() = ')';
+    counts += '|';
+  }
+  return "(?:[*+?]|\\{(?:" + counts + "[1-9]\\d{2}(?:,(?:[1-9]\\d{3})?)?|[1-9]\\d{3},?)\\})\\??";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::regex_class(const std::string& escape) {
+  std::string ranges = "[ !]-~|a-[b-z]|A-[B-Z]|[b-y]-z|[B-Y]-Z|\\\\u4[eE]00-\\\\u9[fF][aA]5";
+  for (char low = '0'; low <= '8'; ++low) {
+    ranges += std::string("|") + low + "-[" + static_cast<char>(low + 1) + "-9]";
+  }
+  const std::string one = "(?:(?:" + ranges + ")-?|[^\\^\\[\\]\\\\-]|\\\\[b-]|" + escape + ')';
+  return "\\[\\^?(?:-|" + one + ")(?:\\^|" + one + ")*-?\\]";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::disjunction(int groups, int lookaheads) {
+  const std::string escape =
+      "\\\\(?:[dDwWsSfnrtv^$\\\\.*+?()[\\]{}|/]|x[0-9A-Fa-f]{2}"
+      "|u(?:[0-9A-CE-Fa-ce-f][0-9A-Fa-f]{3}|[dD][0-7][0-9A-Fa-f]{2})"
+      "|[pP]\\{(?:L[ulotm]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?)\\})";
+  std::string atom = "[^\\^$\\\\.*+?()[\\]{}|]|\\.|" + escape + '|' + regex_class(escape);
+  if (groups > 0) atom += "|\\((?:\\?:)?" + disjunction(groups - 1, lookaheads - 1) + "\\)";
+  std::string all = "(?:(?:" + atom + ")(?:" + quantifier() + ")?|[\\^$|]|\\\\[bB]";
+  if (lookaheads > 0) all += "|\\(\\?[=!]" + disjunction(1, 0) + "\\)";
+  return all + ")*";
+}
+
+TOOLDECODE_INLINE std::string FormatPatterns::regex() {
+  return disjunction(3, 2);
 }
 
 TOOLDECODE_INLINE std::string FormatPatterns::email() {
@@ -178,6 +244,10 @@ TOOLDECODE_INLINE bool is_standard_format(std::string_view name) {
       "iri",       "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer",
       "regex"};
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+TOOLDECODE_INLINE bool is_partial_format(std::string_view name) {
+  return name == "regex" || name == "idn-hostname" || name == "idn-email";
 }
 
 TOOLDECODE_INLINE std::shared_ptr<const TextDfa> string_format(std::string_view name) {
