@@ -117,63 +117,144 @@ def draw(*, vocabulary, temperature, rows=3):
     return run
 
 
-def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True, is_reversed=False):
-    """Logits of a pruned head, and its best tokens under masks with their log-sum-exp.
+class HeadKernels:
+    """The kernels of a pruned head for a number of states.
 
-    `tiling` is a HeadTiling's states, slices, chunk and buffers, for tensor cores.
+    `tiling` is a HeadTiling's states, slices, chunk and buffers; without it CUDA cores multiply.
+    """
+
+    def __init__(self, program, memory, number, states, tiling, is_reversed):
+        self.program, self.memory, self.states, self.is_reversed = program, memory, states, is_reversed
+        self.kernel = program.find("multiply_rows" if tiling is None else "multiply_tiles", number.mangled)
+        if tiling is None:
+            self.shared_bytes, self.tiling, self.passes = program.constants["rows_shared_bytes"], [], -(-states // 4)
+        else:
+            per_pass, _, chunk, buffers = tiling
+            self.shared_bytes = per_pass * (2 * buffers * (chunk + 32) + 4 * 16 * 20)
+            self.tiling, self.passes = [struct.pack("iiiiN", *tiling, self.shared_bytes)], -(-states // per_pass)
+
+    def launch(self, name, parameters, grid, threads, shared_bytes=0):
+        Launch(self.program, self.program.find(name), self.memory, parameters, grid=grid, threads=threads,
+               shared_bytes=shared_bytes, is_reversed=self.is_reversed)
+
+    def multiply(self, head_list, hidden, output, lists):
+        parameters = [head_list, struct.pack("P", hidden), struct.pack("i", self.states), output, *self.tiling]
+        self.launch(self.kernel.name, parameters, (lists, self.passes), 512, self.shared_bytes)
+
+    def fill_logits(self, head_list, hidden, rows, lists):
+        at = self.memory.put(unwritten((self.states, rows)), "logits", True)
+        self.multiply(head_list, hidden, struct.pack("PPiiiPP", at, 0, 0, 0, lists, 0, 0), lists)
+        return self.memory.array(at, np.float32, (self.states, rows))
+
+    def find_best(self, head_list, hidden, masks, mask_words, top, lists):
+        """Tokens and logits [n, k], and log-sum-exp [n]."""
+        put, states = self.memory.put, self.states
+        output = struct.pack("PPiiiPP", 0, masks, mask_words, top, lists,
+                             put(np.full((states, lists, top), 0xAA << 56, np.uint64), "keys", True),
+                             put(unwritten((states, lists, 2)), "sums", True))
+        self.multiply(head_list, hidden, output, lists)
+        best = put(np.full((states, top), -7, np.int32), "best tokens", True)
+        scores, sums = put(unwritten((states, top)), "scores", True), put(unwritten(states), "log_sum_exp", True)
+        self.launch("merge_head_lists", [output, struct.pack("PPP", best, scores, sums)], states, 1024,
+                    self.program.constants["lists_shared_bytes"])
+        return (self.memory.array(best, np.int32, (states, top)), self.memory.array(scores, np.float32, (states, top)),
+                self.memory.array(sums, np.float32, states))
+
+
+def compare_best(found, logits, allowed, tokens):
+    """What `find_best` must find among rows with these logits and tokens."""
+    best, scores, sums = found
+    top = best.shape[1]
+    ranked = np.where(allowed, logits, -np.inf)
+    order = np.lexsort((np.broadcast_to(tokens, ranked.shape), -ranked))[:, :top]
+    wanted_scores = np.take_along_axis(ranked, order, axis=1)
+    wanted = np.where(np.isneginf(wanted_scores), -1, tokens[order])
+    if not np.array_equal(best, wanted):
+        return f"the best tokens are {best.tolist()}, not {wanted.tolist()}"
+    if not np.array_equal(scores, wanted_scores):
+        return "scores are not the logits of the best tokens"
+    with np.errstate(divide="ignore"):
+        log_sums = np.log(np.where(allowed, np.exp(logits.astype(np.float64)), 0).sum(axis=1))
+    return compare("log_sum_exp", sums.astype(np.float64), log_sums, 1e-5)
+
+
+def random_head(rng, number, states, hidden_size, rows, vocabulary):
+    """Weights [V, H] and states [n, H] as they are stored, all logits [n, V] in float64, and K tokens."""
+    weights = number.encode(rng.normal(size=(vocabulary, hidden_size)) / math.sqrt(hidden_size))
+    inputs = number.encode(rng.normal(size=(states, hidden_size)))
+    logits = number.decode(inputs) @ number.decode(weights).T
+    return weights, inputs, logits, rng.permutation(vocabulary)[:rows].astype(np.int32)
+
+
+def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True, is_reversed=False):
+    """Logits of ranked rows; the best tokens under masks and their log-sum-exp. The first state may use nothing."""
+    def run(program):
+        rng, memory = np.random.default_rng(SEED), GlobalMemory()
+        weights, inputs, all_logits, tokens = random_head(rng, number, states, hidden_size, rows, vocabulary)
+        bits, words = random_masks(rng, states, vocabulary, 0.4)
+        bits[0], words[0] = False, 0
+        ids, hidden = memory.put(tokens, "tokens"), memory.put(inputs, "hidden")
+        weights_at = memory.put(weights if is_whole else weights[tokens], "weights")
+        head_list = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0)
+        kernels = HeadKernels(program, memory, number, states, tiling, is_reversed)
+        logits = kernels.fill_logits(head_list, hidden, rows, lists)
+        wrong = compare("logits", logits.astype(np.float64), all_logits[:, tokens], 1e-5)
+        if wrong:
+            return wrong
+        found = kernels.find_best(head_list, hidden, memory.put(words, "masks"), words.shape[1], top, lists)
+        return compare_best(found, logits, bits[:, tokens], tokens)
+    return run
+
+
+def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_reversed=False):
+    """The same as `project_topk` does it: the rows that masks leave are found first.
+
+    The first state may use nothing, the second fewer tokens than there are rows: it gets all of these.
     """
     def run(program):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
-        weights = number.encode(rng.normal(size=(vocabulary, hidden_size)) / math.sqrt(hidden_size))
-        inputs = number.encode(rng.normal(size=(states, hidden_size)))
-        tokens = rng.permutation(vocabulary)[:rows].astype(np.int32)
-        bits, words = random_masks(rng, states, vocabulary, 0.4)
-        bits[0] = False  # one state may use nothing
-        words[0] &= np.uint32(0)
-        wanted = number.decode(inputs) @ number.decode(weights)[tokens].T
-        ids, hidden = memory.put(tokens, "tokens"), memory.put(inputs, "hidden")
-        weights_at = memory.put(weights if is_whole else weights[tokens], "weights")
-        head_rows = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0)
-        shared_bytes, more, passes = program.constants["rows_shared_bytes"], [], -(-states // 4)
-        kernel = program.find("multiply_rows" if tiling is None else "multiply_tiles", number.mangled)
-        if tiling:
-            per_pass, _, chunk, buffers = tiling
-            shared_bytes = per_pass * (2 * buffers * (chunk + 32) + 4 * 16 * 20)
-            more, passes = [struct.pack("iiiiN", *tiling, shared_bytes)], -(-states // per_pass)
-
-        def multiply(output):
-            parameters = [head_rows, struct.pack("P", hidden), struct.pack("i", states), output, *more]
-            Launch(program, kernel, memory, parameters,
-                   grid=(lists, passes), threads=512, shared_bytes=shared_bytes, is_reversed=is_reversed)
-
-        logits_at = memory.put(unwritten((states, rows)), "logits", True)
-        multiply(struct.pack("PPiiiPP", logits_at, 0, 0, 0, lists, 0, 0))
-        logits = memory.array(logits_at, np.float32, (states, rows))
-        wrong = compare("logits", logits.astype(np.float64), wanted, 1e-5)
+        weights, inputs, all_logits, tokens = random_head(rng, number, states, hidden_size, rows, vocabulary)
+        bits, words = random_masks(rng, states, vocabulary, 0.9)
+        bits[0], words[0] = False, 0
+        few, few_words = random_masks(rng, 1, vocabulary, 0.05)
+        bits[1], words[1] = few[0], few_words[0]
+        assert bits[1].sum() < rows <= bits[2:].sum(axis=1).min()
+        hidden, weights_at = memory.put(inputs, "hidden"), memory.put(weights, "weights")
+        kernels = HeadKernels(program, memory, number, states, tiling, is_reversed)
+        whole = struct.pack("PqiiPPP", weights_at, hidden_size, vocabulary, hidden_size, 0, 0, 0)
+        logits = kernels.fill_logits(whole, hidden, vocabulary, lists)
+        wrong = compare("logits", logits.astype(np.float64), all_logits, 1e-5)
         if wrong:
             return wrong
 
-        keys = memory.put(np.full((states, lists, top), 0xAA << 56, np.uint64), "keys", True)
-        output = struct.pack("PPiiiPP", 0, memory.put(words, "masks"), words.shape[1], top, lists, keys,
-                             memory.put(unwritten((states, lists, 2)), "sums", True))
-        multiply(output)
-        best = memory.put(np.full((states, top), -7, np.int32), "tokens", True)
-        scores, sums = memory.put(unwritten((states, top)), "scores", True), memory.put(unwritten(states), "sums", True)
-        Launch(program, program.find("merge_head_lists"), memory, [output, struct.pack("PPP", best, scores, sums)],
-               grid=states, threads=1024, shared_bytes=program.constants["lists_shared_bytes"], is_reversed=is_reversed)
-        allowed = bits[:, tokens]
-        ranked = np.where(allowed, logits, -np.inf)
-        order = np.lexsort((np.broadcast_to(tokens, ranked.shape), -ranked))[:, :top]
-        ranked_scores = np.take_along_axis(ranked, order, axis=1)
-        ranked_tokens = np.where(np.isneginf(ranked_scores), -1, tokens[order])
-        got = memory.array(best, np.int32, (states, top))
-        if not np.array_equal(got, ranked_tokens):
-            return f"the best tokens are {got.tolist()}, not {ranked_tokens.tolist()}"
-        if not np.array_equal(memory.array(scores, np.float32, (states, top)), ranked_scores):
-            return "scores are not the logits of the best tokens"
-        with np.errstate(divide="ignore"):
-            log_sums = np.log(np.where(allowed, np.exp(logits.astype(np.float64)), 0).sum(axis=1))
-        return compare("log_sum_exp", memory.array(sums, np.float32, states).astype(np.float64), log_sums, 1e-5)
+        ids, most_rows, mask_words = memory.put(tokens, "tokens"), min(states * rows, vocabulary), words.shape[1]
+        parts = -(-mask_words // 32)
+
+        def room(count, name, filled=-7):
+            return memory.put(np.full(count, filled, np.int32), name, True)
+        masks, listed, count = room(states * mask_words, "masks to use"), room(most_rows, "listed"), room(1, "count")
+        allowed_rows = struct.pack(
+            "PPPPPPPPiiiii0P", masks, room(mask_words, "either"), room(states, "is narrow"),
+            room(vocabulary, "ranked rows", -1), room(parts, "part counts"), listed, room(most_rows, "copies"), count,
+            states, vocabulary, mask_words, parts, most_rows)
+        given = struct.pack("Pii", memory.put(words, "masks"), mask_words, vocabulary)
+        ranked = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids, ids, 0)
+        is_copy = struct.pack("?", False)
+        kernels.launch("note_ranked_rows", [ranked, given, allowed_rows], states + -(-rows // 256), 256,
+                       program.constants["counts_shared_bytes"])
+        kernels.launch("unite_allowed", [given, allowed_rows, is_copy], -(-parts // 8), 256)
+        kernels.launch("list_allowed", [allowed_rows, is_copy], -(-parts // 8), 256)
+
+        allowed = bits.copy()
+        allowed[2:] &= np.isin(np.arange(vocabulary), tokens)
+        union = np.flatnonzero(allowed.any(axis=0))
+        if memory.array(count, np.int32, 1)[0] != len(union):
+            return f"{memory.array(count, np.int32, 1)[0]} rows are listed, not {len(union)}"
+        if not np.array_equal(memory.array(listed, np.int32, len(union)), union):
+            return "the rows that are listed are not those that masks leave"
+        left = struct.pack("PqiiPPP", weights_at, hidden_size, most_rows, hidden_size, listed, listed, count)
+        found = kernels.find_best(left, hidden, masks, mask_words, top, lists)
+        return compare_best(found, logits, allowed, np.arange(vocabulary))
     return run
 
 
@@ -257,11 +338,17 @@ CASES = [
     ("head", "head of BF16 on tensor cores, in chunks, last warp first",
      head(BF16, states=9, hidden_size=264, rows=37, vocabulary=133, top=3, lists=1, tiling=(8, 2, 128, 2),
           is_whole=False, is_reversed=True)),
+    ("head", "head of BF16 on tensor cores, rows that masks leave",
+     allowed_head(BF16, states=9, hidden_size=72, rows=19, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1))),
+    ("head", "head of F16 on CUDA cores, rows that masks leave, last warp first",
+     allowed_head(F16, states=3, hidden_size=72, rows=41, vocabulary=133, top=5, lists=2, is_reversed=True)),
     ("attention", "attention of BF16 by warpgroups, three tiles of slots",
      attention(BF16, head_size=64, nodes=5, group=3, key_heads=1, length=131, padding=1, tolerance=0.02)),
     ("attention", "attention of BF16 by warpgroups, pages, splits, two row tiles, last warp first",
      attention(BF16, head_size=64, nodes=33, group=4, key_heads=2, length=60, splits=2, page_size=16, tolerance=0.02,
                is_reversed=True)),
+    ("attention", "attention of F16 by warpgroups, heads of 128",
+     attention(F16, head_size=128, nodes=3, group=2, key_heads=1, length=67, page_size=16, tolerance=0.003)),
     ("attention", "attention of F16 by warps",
      attention(F16, head_size=96, nodes=7, group=1, key_heads=1, length=70, warps=1, stages=3, tolerance=0.003)),
     ("attention", "attention of F16 by warps, pages, last warp first",

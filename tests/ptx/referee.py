@@ -67,6 +67,10 @@ PLANTS = [
           r"wgmma\.wait_group\.sync\.aligned 0;", "wgmma.wait_group.sync.aligned 1;", r"^out\[|in flight"),
     Plant("a factor that is read as the other", "attention", "by warpgroups, three", "by_warpgroups",
           r"(wgmma\.mma_async.*), 1;", r"\1, 0;", r"^out\["),
+    Plant("tiles with another distance of 64 columns", "attention", "heads of 128", "by_warpgroupsI6__halfLi128",
+          r"4611686293338849280", "4611686293322072064", r"^out\["),
+    Plant("rows listed at another place", "head", "rows that masks leave", "list_allowed", r"popc\.b32", "clz.b32",
+          r"listed|outside every allocation"),
     Plant("an instruction that it does not know", "attention", "by warps, pages", "attend_treeI6",
           r"ex2\.approx\.ftz", "tanh.approx", r"Unsupported: .*line \d+: tanh\.approx"),
 ]
