@@ -15,8 +15,9 @@ A quarter of an hour on two cores; less with ccache, once it has seen the tree.
           one; llama.cpp and SmolLM2, fetched from PyPI once, with what is for them; every header, the program, the
           examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
-          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels; the Python package, built
-          and tested (tests/python.sh); clients of the server, fetched from PyPI once (tests/clients.sh). Fifty minutes.
+          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels; what nvcc emits of some
+          kernels, in an interpreter (tests/ptx); the Python package, built and tested (tests/python.sh); clients of the
+          server, fetched from PyPI once (tests/clients.sh). Fifty minutes.
   --help  this text
 
 The number of processes is that of the cores, or what TOOLDECODE_JOBS says: each needs up to 1.5 GB while compiling.
@@ -80,7 +81,7 @@ run() {  # run <preset> [<ctest arguments>...]
 
 packages=(g++ cmake make ninja-build ccache git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev
           libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev clang-format-16 python3 python3-jsonschema)
-[ $all = no ] || packages+=(clang libclang-rt-dev doxygen graphviz python3-pip chromium)
+[ $all = no ] || packages+=(clang libclang-rt-dev doxygen graphviz python3-pip python3-numpy chromium)
 install_packages "${packages[@]}" || exit 1
 mkdir -p build
 
@@ -125,7 +126,7 @@ if step "g++: build" build tests quick_tests "${engine[@]}"; then
   [ $all = no ] || step "clients of the server" clients
 fi
 if [ $all = yes ] && step "g++: build of what sees races" build tests slow_tests; then
-  step "g++: races in kernels, and bugs planted in them" run tests -L slow
+  step "g++: races in kernels, bugs planted in them, and what nvcc emits" run tests -L slow
 fi
 
 if [ ${#failed[@]} -eq 0 ]; then

@@ -1,0 +1,22 @@
+// The kernels of masked softmax and of draws that the referee runs.
+#include <tooldecode/cuda/masked_softmax.cuh>
+
+namespace tooldecode::cuda::detail {
+
+extern "C" {
+__device__ unsigned long long cluster_shared_bytes = sizeof(SoftmaxClusterShape<false>::Shared);
+__device__ unsigned long long choice_shared_bytes  = sizeof(ChoiceShared);
+}
+
+template __global__ void softmax_cluster_kernel<float, false, false>(LogitsRows<float>, float,
+                                                                     const std::uint64_t*,
+                                                                     SoftmaxClusterPlan, float*,
+                                                                     std::int32_t*);
+template __global__ void softmax_cluster_kernel<__nv_bfloat16, false, false>(
+    LogitsRows<__nv_bfloat16>, float, const std::uint64_t*, SoftmaxClusterPlan, float*,
+    std::int32_t*);
+template __global__ void find_tokens_kernel<float, false>(LogitsRows<float>, float,
+                                                          const std::uint64_t*, NoiseRows,
+                                                          SoftmaxParts, TokenId*);
+
+}  // namespace tooldecode::cuda::detail
