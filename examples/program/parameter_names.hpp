@@ -18,7 +18,7 @@ struct UnsupportedParameter {
   std::string_view instead = "";
 };
 
-/// The parameters of one API, but for those that every API has.
+/// The parameters of one API beside those that every API has.
 struct ParameterNames {
   std::span<const std::string_view> read;
   std::span<const std::string_view> ignored;  ///< without effect here
