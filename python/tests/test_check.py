@@ -20,7 +20,7 @@ def check(*arguments, text=None):
 def write(tmp_path):
     def write(name, content):
         path = tmp_path / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8", newline="")
+        path.write_bytes((content if isinstance(content, str) else json.dumps(content)).encode())
         return path
     return write
 

@@ -86,7 +86,7 @@ def test_votes_are_those_of_the_orders_one_by_one(vocabulary, calls, max_orders)
     # The referee counts by hand: all six orders, of which two begin with people.
     expected = [rule("people", order[: order.index("people")]) for order in itertools.permutations(KEYS)]
     counts = {choice.value: choice.votes for choice in people.choices}
-    assert sum(counts.values()) == vote.sampled
+    assert sum(counts.values()) == vote.sampled and all(counts[value] <= expected.count(value) for value in counts)
     if max_orders >= 6:
         assert counts == {value: expected.count(value) for value in set(expected)}
         assert people.agreement == pytest.approx(4 / 6)
@@ -122,8 +122,9 @@ def test_bad_input_is_an_error_with_its_place(vocabulary, calls):
     for options, where in [({"max_orders": 0}, "max_orders"), ({"max_tokens": 3}, "max_tokens"), ({"temperature": -1.0}, "temperature")]:
         with pytest.raises(td.Error, match=where):
             td.order_consistency(calls, model, [63], **options)
-    with pytest.raises(td.Error) as error:
+    with pytest.raises(td.Error, match="prompt") as error:
         td.order_consistency(calls, model, [], max_tokens=300)
+    assert error.value.code == "invalid_option"
     with pytest.raises(td.Error) as error:
         td.order_consistency(calls, model, [-1])
     assert (error.value.code, error.value.where) == ("unknown_token", "prompt")

@@ -242,7 +242,7 @@ TEST_CASE("td_order_consistency with bad input returns the argument that is wron
   options.struct_size = sizeof options;
   options.max_tokens  = 3;
   CHECK(refusal_of(handles, &whole, &options).first == TD_ERROR_INVALID_OPTION);
-  CHECK(refusal_of(handles, &whole, nullptr, 0).first >= TD_ERROR);
+  CHECK(refusal_of(handles, &whole, nullptr, 0) == Refused(TD_ERROR_INVALID_OPTION, "prompt"));
   td_specification regex{};
   regex.struct_size        = sizeof regex;
   regex.kind               = TD_REGEX;

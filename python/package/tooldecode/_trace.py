@@ -40,7 +40,7 @@ class Tracer:
 
     def allow(self, before: bytes, words: Any) -> None:
         """Records how many tokens a mask allows. before: the answer's tokens, 8 bytes each."""
-        self._allowed[before] = int.from_bytes(words, "little").bit_count()
+        self._allowed[before] = bin(int.from_bytes(words, "little")).count("1")
 
     def came(self, count: int) -> None:
         """Records that a pass returned `count` tokens."""

@@ -4,8 +4,8 @@
     python -m tooldecode.check --schema schema.json --vocabulary tokenizer.json value.json
     echo -n '{"a": 1}' | python -m tooldecode.check --schema schema.json -
 
-The exit status is 0 where everything is enforced and each text conforms, 1 where a text is refused or something was given up,
-and 2 where the specification, the vocabulary or an argument is refused.
+The exit status is 0 if everything is enforced and each text conforms, 1 if a text is refused or a tool is not enforced, and
+2 if the specification, the vocabulary or an argument is refused.
 """
 from __future__ import annotations
 
