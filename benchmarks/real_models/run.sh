@@ -135,6 +135,9 @@ for part in "${parts[@]}"; do
         evaluate "${model//-/_}_$set" "$model" greedy,constrained,tool-decoding --keep-prefix --choice required \
           --format auto --shots 0 --data "$made/bfcl_$set.jsonl" --oc "$oc" --max-tokens 160 --context-size 16384
       done
+      [ "$part" != coder ] || python3 benchmarks/real_models/pooled.py build/release/examples/tooldecode \
+        --json "$results/qwen_coder_0.5b_votes.json" "$made/qwen_coder_0.5b_three.jsonl:tool-decoding-oc12" \
+        "$made/qwen_coder_0.5b_two.jsonl:tool-decoding-oc2"
       ;;
     speed)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
