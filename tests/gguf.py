@@ -120,8 +120,9 @@ def test_reasoning_effort():
 
 
 def test_crowd():
-    """More requests than the context holds at a time: each is answered, some of them are read twice."""
-    with serve.Server(*MODEL, "--shots", "1", "--context-size", "768", "--timeout", "600") as server:
+    """More requests than the context holds at a time: each is answered, some of them are read twice. They share nothing, or
+    what their prompts share would leave room for all."""
+    with serve.Server(*MODEL, "--shots", "1", "--context-size", "768", "--prefix-cache", "0", "--timeout", "600") as server:
         questions = [f"What is the weather in {city}?" for city in ("Oslo", "Rome", "Lima", "Bonn", "Kyiv", "Riga")]
         with concurrent.futures.ThreadPoolExecutor(len(questions)) as pool:
             answers = list(pool.map(lambda question: server.chat(request(question)), questions))
