@@ -1,6 +1,7 @@
 """Launches of the library's kernels at small odd shapes, and what float64 makes of the same numbers.
 
-A case is a function of a Program that returns what is wrong, or None. Parameters are packed as C++ lays them out.
+A case is a function of a Program and a Schedule that returns what is wrong, or None. Parameters are packed as C++ lays
+them out.
 """
 
 import math
@@ -16,16 +17,17 @@ SEED = 20_26
 
 
 class Number:
-    """A type of logits, weights and states: how it is stored."""
+    """A type of logits, weights and states: how it is stored, and the relative error of that."""
 
-    def __init__(self, mangled, encode, decode, size):
-        self.mangled, self.encode, self.decode, self.size = mangled, encode, decode, size
+    def __init__(self, mangled, encode, decode, size, rounding):
+        self.mangled, self.encode, self.decode, self.size, self.rounding = mangled, encode, decode, size, rounding
 
 
-F32 = Number("If", lambda x: x.astype(np.float32), lambda x: x.astype(np.float64), 4)
-F16 = Number("I6__half", lambda x: x.astype(np.float16), lambda x: x.view(np.float16).astype(np.float64), 2)
+F32 = Number("If", lambda x: x.astype(np.float32), lambda x: x.astype(np.float64), 4, 2.0**-24)
+F16 = Number("I6__half", lambda x: x.astype(np.float16), lambda x: x.view(np.float16).astype(np.float64), 2,
+             2.0**-11)
 BF16 = Number("I13__nv_bfloat16", lambda x: round_to_bf16(x.astype(np.float32)),
-              lambda x: from_bf16(x).astype(np.float64), 2)
+              lambda x: from_bf16(x).astype(np.float64), 2, 2.0**-8)
 
 
 def random_masks(rng, rows, tokens, share=0.6):
@@ -41,11 +43,11 @@ def unwritten(shape):
 
 
 def compare(what, got, wanted, tolerance):
-    """None, or the greatest difference. Infinities must be equal."""
+    """None, or the number that is furthest beyond its tolerance. Infinities must be equal."""
     with np.errstate(invalid="ignore"):
-        difference = np.where(got == wanted, 0, np.abs(got - wanted))
-    worst = np.unravel_index(np.argmax(np.where(np.isnan(difference), np.inf, difference)), difference.shape)
-    if difference[worst] <= tolerance:
+        excess = np.where(got == wanted, 0, np.abs(got - wanted)) - tolerance
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), excess.shape)
+    if excess[worst] <= 0:
         return None
     place = tuple(int(i) for i in worst)
     return f"{what}{list(place)} is {got[worst]}, float64 says {wanted[worst]}"
@@ -60,8 +62,8 @@ def logits_rows(rng, memory, number, rows, vocabulary, misalignment=0, scale=4.0
     return parameter, number.decode(flat[misalignment:]).reshape(rows, vocabulary), bits
 
 
-def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment=0, is_reversed=False):
-    def run(program):
+def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment=0):
+    def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         parameter, logits, bits = logits_rows(rng, memory, number, rows, vocabulary, misalignment)
         out = memory.put(unwritten((rows, vocabulary)), "out", True)
@@ -70,7 +72,7 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
         Launch(program, program.find("softmax_cluster_kernel", number.mangled), memory,
                [parameter, struct.pack("f", temperature), struct.pack("P", 0), struct.pack("i?i", blocks, False, packs),
                 struct.pack("P", out), struct.pack("P", kept)],
-               grid=rows * blocks, threads=384, cluster=blocks, is_reversed=is_reversed,
+               grid=rows * blocks, threads=384, cluster=blocks, schedule=schedule,
                shared_bytes=program.constants["cluster_shared_bytes"] + 16 * packs)
         scaled = np.where(bits, logits / temperature, -np.inf)
         wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
@@ -78,7 +80,7 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
         got = memory.array(out, np.float32, (rows, vocabulary)).astype(np.float64)
         if not np.array_equal(memory.array(kept, np.int32, rows), bits.sum(axis=1)):
             return "kept is not the number of allowed tokens"
-        return compare("out", got, wanted, 2e-6)
+        return compare("out", got, wanted, 1e-5 * wanted)  # so masked tokens get exactly 0
     return run
 
 
@@ -95,7 +97,7 @@ def philox(counter, key):
 
 def draw(*, vocabulary, temperature, rows=3):
     """find_tokens by noise: the same token as the greatest logit plus noise on the host."""
-    def run(program):
+    def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         parameter, logits, bits = logits_rows(rng, memory, F32, rows, vocabulary, scale=2.0)
         seed, shift, positions = 0x1234_5678_9ABC, 1, rng.integers(0, 1 << 34, rows)
@@ -104,7 +106,7 @@ def draw(*, vocabulary, temperature, rows=3):
                [parameter, struct.pack("f", temperature), struct.pack("P", 0),
                 struct.pack("QPq", seed, memory.put(positions, "positions"), shift),
                 struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
-               grid=rows, threads=256, shared_bytes=program.constants["choice_shared_bytes"])
+               grid=rows, threads=256, shared_bytes=program.constants["choice_shared_bytes"], schedule=schedule)
         wanted = []
         for row, position in enumerate(int(p) + shift for p in positions):
             groups = [philox((g, position & 0xFFFFFFFF, position >> 32, 0), (seed & 0xFFFFFFFF, seed >> 32))
@@ -123,8 +125,8 @@ class HeadKernels:
     `tiling` is a HeadTiling's states, slices, chunk and buffers; without it CUDA cores multiply.
     """
 
-    def __init__(self, program, memory, number, states, tiling, is_reversed):
-        self.program, self.memory, self.states, self.is_reversed = program, memory, states, is_reversed
+    def __init__(self, program, memory, number, states, tiling, schedule):
+        self.program, self.memory, self.states, self.schedule = program, memory, states, schedule
         self.kernel = program.find("multiply_rows" if tiling is None else "multiply_tiles", number.mangled)
         if tiling is None:
             self.shared_bytes, self.tiling, self.passes = program.constants["rows_shared_bytes"], [], -(-states // 4)
@@ -135,7 +137,7 @@ class HeadKernels:
 
     def launch(self, name, parameters, grid, threads, shared_bytes=0):
         Launch(self.program, self.program.find(name), self.memory, parameters, grid=grid, threads=threads,
-               shared_bytes=shared_bytes, is_reversed=self.is_reversed)
+               shared_bytes=shared_bytes, schedule=self.schedule)
 
     def multiply(self, head_list, hidden, output, lists):
         parameters = [head_list, struct.pack("P", hidden), struct.pack("i", self.states), output, *self.tiling]
@@ -186,9 +188,9 @@ def random_head(rng, number, states, hidden_size, rows, vocabulary):
     return weights, inputs, logits, rng.permutation(vocabulary)[:rows].astype(np.int32)
 
 
-def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True, is_reversed=False):
+def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True):
     """Logits of ranked rows; the best tokens under masks and their log-sum-exp. The first state may use nothing."""
-    def run(program):
+    def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         weights, inputs, all_logits, tokens = random_head(rng, number, states, hidden_size, rows, vocabulary)
         bits, words = random_masks(rng, states, vocabulary, 0.4)
@@ -196,7 +198,7 @@ def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=No
         ids, hidden = memory.put(tokens, "tokens"), memory.put(inputs, "hidden")
         weights_at = memory.put(weights if is_whole else weights[tokens], "weights")
         head_list = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0)
-        kernels = HeadKernels(program, memory, number, states, tiling, is_reversed)
+        kernels = HeadKernels(program, memory, number, states, tiling, schedule)
         logits = kernels.fill_logits(head_list, hidden, rows, lists)
         wrong = compare("logits", logits.astype(np.float64), all_logits[:, tokens], 1e-5)
         if wrong:
@@ -206,12 +208,12 @@ def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=No
     return run
 
 
-def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_reversed=False):
+def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None):
     """The same as `project_topk` does it: the rows that masks leave are found first.
 
     The first state may use nothing, the second fewer tokens than there are rows: it gets all of these.
     """
-    def run(program):
+    def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         weights, inputs, all_logits, tokens = random_head(rng, number, states, hidden_size, rows, vocabulary)
         bits, words = random_masks(rng, states, vocabulary, 0.9)
@@ -220,7 +222,7 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
         bits[1], words[1] = few[0], few_words[0]
         assert bits[1].sum() < rows <= bits[2:].sum(axis=1).min()
         hidden, weights_at = memory.put(inputs, "hidden"), memory.put(weights, "weights")
-        kernels = HeadKernels(program, memory, number, states, tiling, is_reversed)
+        kernels = HeadKernels(program, memory, number, states, tiling, schedule)
         whole = struct.pack("PqiiPPP", weights_at, hidden_size, vocabulary, hidden_size, 0, 0, 0)
         logits = kernels.fill_logits(whole, hidden, vocabulary, lists)
         wrong = compare("logits", logits.astype(np.float64), all_logits, 1e-5)
@@ -266,34 +268,45 @@ def random_ancestors(rng, nodes, padding):
     return np.array(masks[:nodes - padding] + [0] * padding, np.uint64)
 
 
-def attention(number, *, head_size, nodes, group, key_heads, length, tolerance, splits=1, page_size=0, padding=0,
-              warps=0, stages=2, is_reversed=False):
-    """Tree attention of one sequence; by warpgroups unless `warps` says how many a block has."""
-    def run(program):
+def attention(number, *, head_size, nodes, group, key_heads, lengths, splits=1, page_size=0, padding=0, warps=0, stages=2,
+              query_scale=2.0):
+    """Tree attention; by warpgroups unless `warps` says how many a block has.
+
+    A node slot that at most one node sees has large values, so a mask that leaks shows.
+    """
+    def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
-        query_heads, slots, scale = group * key_heads, length + nodes, 1 / math.sqrt(head_size)
-        queries = number.encode(rng.normal(size=(nodes, query_heads, head_size)) * 2)
-        keys, values = (number.encode(rng.normal(size=(slots, key_heads, head_size))) for _ in range(2))
-        ancestors = random_ancestors(rng, nodes, padding)
+        sequences, longest = len(lengths), max(lengths) + nodes
+        query_heads, scale = group * key_heads, 1 / math.sqrt(head_size)
+        queries = number.encode(rng.normal(size=(sequences, nodes, query_heads, head_size)) * query_scale)
+        keys, values = rng.normal(size=(2, sequences, longest, key_heads, head_size))
+        ancestors = np.stack([random_ancestors(rng, nodes, padding) for _ in lengths])
+        sees = np.zeros((sequences, nodes, longest), bool)
+        for one, length in enumerate(lengths):
+            sees[one, :, :length] = True
+            sees[one, :, length:length + nodes] = ancestors[one, :, None] >> np.arange(nodes, dtype=np.uint64) & 1
+            sees[one, nodes - padding:] = False
+            values[one, length:length + nodes][sees[one, :, length:length + nodes].sum(axis=0) <= 1] *= 50
+            keys[one, length + nodes:] = values[one, length + nodes:] = np.nan  # what no slot owns
+        keys, values = number.encode(keys), number.encode(values)
         pages, pages_at, stored = 0, 0, [keys, values]
-        if page_size > 0:  # what no slot owns is NaN
-            pages = -(-slots // page_size)
-            order = rng.permutation(pages).astype(np.int32)
+        if page_size > 0:
+            pages = -(-longest // page_size)
+            order = rng.permutation(sequences * pages).astype(np.int32).reshape(sequences, pages)
             pages_at = memory.put(order, "pages")
-            at = order[np.arange(slots) // page_size] * page_size + np.arange(slots) % page_size
-            stored = [number.encode(np.full((pages * page_size, key_heads, head_size), np.nan)) for _ in range(2)]
+            at = order[:, np.arange(longest) // page_size] * page_size + np.arange(longest) % page_size
+            stored = [number.encode(np.full((order.size * page_size, key_heads, head_size), np.nan)) for _ in range(2)]
             stored[0][at], stored[1][at] = keys, values
-        unit = key_heads * head_size
+        unit, rows = key_heads * head_size, sequences * nodes * query_heads
         row_tiles = -(-nodes * group // (128 if warps == 0 else 32 * warps))
-        out = memory.put(number.encode(np.full((nodes, query_heads, head_size), np.nan)), "out", True)
-        parts = struct.pack("PPqii", memory.put(unwritten((nodes * query_heads, splits, head_size)), "parts", True),
-                            memory.put(unwritten((nodes * query_heads, splits)), "log sums", True), nodes * query_heads,
-                            splits, head_size)
+        out = memory.put(number.encode(np.full(queries.shape, np.nan)), "out", True)
+        parts = struct.pack("PPqii", memory.put(unwritten((rows, splits, head_size)), "parts", True),
+                            memory.put(unwritten((rows, splits)), "log sums", True), rows, splits, head_size)
         task = b"".join([
             struct.pack("PPPiiii", memory.put(queries, "queries"), memory.put(ancestors, "ancestors"),
-                        memory.put(np.array([length], np.int32), "lengths"), 1, nodes, length, nodes),
+                        memory.put(np.array(lengths, np.int32), "lengths"), sequences, nodes, max(lengths), nodes),
             struct.pack("PPqqqPii", memory.put(stored[0], "keys"), memory.put(stored[1], "values"), unit, head_size,
-                        (page_size or slots) * unit, pages_at, page_size, pages),
+                        (page_size or longest) * unit, pages_at, page_size, pages),
             struct.pack("iiif", query_heads, key_heads, head_size, scale), struct.pack("P", out), parts,
             struct.pack("i0P", row_tiles)])
         name, threads, more = "attend_tree_by_warpgroups", 256, []
@@ -302,22 +315,25 @@ def attention(number, *, head_size, nodes, group, key_heads, length, tolerance, 
             name, threads, more = "attend_treeI", 32 * warps, [struct.pack("i", stages)]
             shared_bytes = 2 * 32 * head_size * (warps + 2 * stages)
         Launch(program, program.find(name, number.mangled, f"Li{head_size}E"), memory, [task, *more],
-               grid=key_heads * splits * row_tiles, threads=threads, shared_bytes=shared_bytes, is_reversed=is_reversed)
+               grid=sequences * key_heads * splits * row_tiles, threads=threads, shared_bytes=shared_bytes,
+               schedule=schedule)
         if splits > 1:
             warps_of_row = -(-head_size // 32)
             Launch(program, program.find("merge_parts", number.mangled), memory, [parts, struct.pack("P", out)],
-                   grid=-(-nodes * query_heads * warps_of_row // 4), threads=128, is_reversed=is_reversed)
+                   grid=-(-rows * warps_of_row // 4), threads=128, schedule=schedule)
 
         q, k, v = number.decode(queries), number.decode(keys), number.decode(values)
-        wanted = np.zeros((nodes, query_heads, head_size))
-        for node in range(nodes - padding):
-            sees = [slot < length or int(ancestors[node]) >> slot - length & 1 for slot in range(slots)]
-            for one in range(query_heads):
-                scores = np.where(sees, k[:, one // group] @ q[node, one] * scale, -np.inf)
-                weights = np.exp(scores - scores.max())
-                wanted[node, one] = weights / weights.sum() @ v[:, one // group]
+        wanted, magnitude = np.zeros(queries.shape), np.zeros(queries.shape)
+        for place in np.ndindex(sequences, nodes - padding, query_heads):
+            seen, one = sees[place[:2]], place[2] // group
+            scores = k[place[0], seen, one] @ q[place] * scale
+            weights = np.exp(scores - scores.max())
+            weights /= weights.sum()
+            wanted[place] = weights @ v[place[0], seen, one]
+            magnitude[place] = weights @ np.abs(v[place[0], seen, one])
         got = number.decode(memory.array(out, f"u{number.size}", wanted.shape))
-        return compare("out", got, wanted, tolerance)
+        # Each weight is rounded once, and the result once more.
+        return compare("out", got, wanted, 1.02 * number.rounding * (magnitude + np.abs(wanted)))
     return run
 
 
@@ -326,32 +342,34 @@ CASES = [
     ("softmax", "softmax of F32, one block", softmax(F32, vocabulary=133, blocks=1)),
     ("softmax", "softmax of F32 by a cluster, with a temperature, not aligned",
      softmax(F32, vocabulary=1003, blocks=4, temperature=0.7, misalignment=1)),
-    ("softmax", "softmax of BF16 by a cluster, last warp first",
-     softmax(BF16, vocabulary=2051, blocks=2, is_reversed=True)),
+    ("softmax", "softmax of BF16 by a cluster", softmax(BF16, vocabulary=2051, blocks=2)),
     ("softmax", "softmax of BF16, not aligned", softmax(BF16, vocabulary=333, blocks=2, misalignment=3)),
     ("softmax", "draws of F32", draw(vocabulary=699, temperature=0.8)),
     ("head", "head of F16 on CUDA cores", head(F16, states=3, hidden_size=72, rows=37, vocabulary=133, top=5, lists=1)),
-    ("head", "head of F16 on CUDA cores, a copy of rows, last warp first",
-     head(F16, states=5, hidden_size=264, rows=70, vocabulary=133, top=10, lists=2, is_whole=False, is_reversed=True)),
+    ("head", "head of F16 on CUDA cores, a copy of rows",
+     head(F16, states=5, hidden_size=264, rows=70, vocabulary=133, top=10, lists=2, is_whole=False)),
     ("head", "head of BF16 on tensor cores, all columns at once",
      head(BF16, states=9, hidden_size=72, rows=37, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1))),
-    ("head", "head of BF16 on tensor cores, in chunks, last warp first",
+    ("head", "head of BF16 on tensor cores, in chunks",
      head(BF16, states=9, hidden_size=264, rows=37, vocabulary=133, top=3, lists=1, tiling=(8, 2, 128, 2),
-          is_whole=False, is_reversed=True)),
+          is_whole=False)),
     ("head", "head of BF16 on tensor cores, rows that masks leave",
      allowed_head(BF16, states=9, hidden_size=72, rows=19, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1))),
-    ("head", "head of F16 on CUDA cores, rows that masks leave, last warp first",
-     allowed_head(F16, states=3, hidden_size=72, rows=41, vocabulary=133, top=5, lists=2, is_reversed=True)),
+    ("head", "head of F16 on CUDA cores, rows that masks leave",
+     allowed_head(F16, states=3, hidden_size=72, rows=41, vocabulary=133, top=5, lists=2)),
     ("attention", "attention of BF16 by warpgroups, three tiles of slots",
-     attention(BF16, head_size=64, nodes=5, group=3, key_heads=1, length=131, padding=1, tolerance=0.02)),
-    ("attention", "attention of BF16 by warpgroups, pages, splits, two row tiles, last warp first",
-     attention(BF16, head_size=64, nodes=33, group=4, key_heads=2, length=60, splits=2, page_size=16, tolerance=0.02,
-               is_reversed=True)),
+     attention(BF16, head_size=64, nodes=5, group=3, key_heads=1, lengths=(131,), padding=1,
+               query_scale=0.25)),  # weights are even, so each slot shows
+    ("attention", "attention of BF16 by warpgroups, pages, splits, two row tiles",
+     attention(BF16, head_size=64, nodes=33, group=4, key_heads=2, lengths=(60,), splits=2, page_size=16)),
+    ("attention", "attention of BF16 by warpgroups, two sequences, pages, splits",
+     attention(BF16, head_size=64, nodes=5, group=3, key_heads=1, lengths=(2, 131), splits=2, page_size=16, padding=1,
+               query_scale=0.25)),
     ("attention", "attention of F16 by warpgroups, heads of 128",
-     attention(F16, head_size=128, nodes=3, group=2, key_heads=1, length=67, page_size=16, tolerance=0.003)),
+     attention(F16, head_size=128, nodes=3, group=2, key_heads=1, lengths=(67,), page_size=16)),
     ("attention", "attention of F16 by warps",
-     attention(F16, head_size=96, nodes=7, group=1, key_heads=1, length=70, warps=1, stages=3, tolerance=0.003)),
-    ("attention", "attention of F16 by warps, pages, last warp first",
-     attention(F16, head_size=96, nodes=5, group=9, key_heads=2, length=37, page_size=5, padding=1, warps=2, stages=2,
-               tolerance=0.003, is_reversed=True)),
+     attention(F16, head_size=96, nodes=7, group=1, key_heads=1, lengths=(70,), warps=1, stages=3)),
+    ("attention", "attention of F16 by warps, two sequences, pages",
+     attention(F16, head_size=96, nodes=5, group=9, key_heads=2, lengths=(70, 37), page_size=5, padding=1, warps=2,
+               query_scale=0.25)),
 ]

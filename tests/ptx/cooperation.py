@@ -30,8 +30,8 @@ def memories(warp, space, addresses):
     ranks = addresses >> RANK_SHIFT
     if not ranks.any():
         return [(slice(None), warp.block.shared, addresses)]
-    return [(ranks == rank, warp.block.peer(int(rank) - 1), addresses & ((1 << RANK_SHIFT) - 1))
-            for rank in np.unique(ranks)]
+    return [(ranks == rank, warp.block.peer(int(rank) - 1) if rank > 0 else warp.block.shared,
+             addresses & ((1 << RANK_SHIFT) - 1)) for rank in np.unique(ranks)]
 
 
 def compile_load(operands, instruction):
@@ -95,7 +95,7 @@ def compile_atomic(operands, instruction):
 
 
 def compile_copy(operands, instruction):
-    """cp.async: the copy is done when its thread waits for it, no sooner."""
+    """cp.async: the source is read now; the copy lands when its thread waits for it, or now if the launch says so."""
     if "commit_group" in instruction.modifiers:
         def commit(warp, active):
             warp.closed_copies[active] += 1
@@ -120,7 +120,10 @@ def compile_copy(operands, instruction):
             columns = np.arange(size // 4)
             data[is_read] = memory.read(places_of_source[:, None] + 4 * columns, 4)
             data[4 * columns >= given[:, None]] = 0
-        warp.copies.append((lanes, warp.closed_copies[lanes], places, data))
+        if warp.block.launch.schedule.copies_at_once:
+            warp.block.shared.write(places[:, None] + 4 * np.arange(size // 4), 4, data)
+        else:
+            warp.copies.append((lanes, warp.closed_copies[lanes], places, data))
     return copy
 
 

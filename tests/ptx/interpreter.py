@@ -1,10 +1,13 @@
 """Runs kernels of PTX text on the CPU: the instructions that nvcc emits, inline assembler included.
 
 The lanes of a warp are numpy arrays, of which those at the least program counter go on together. A warp runs until it
-waits for others, so a missing barrier shows in the numbers; asynchronous copies and products are done when something
-waits for them. What a device would not survive is a Fault: an access outside an allocation or with a wrong alignment,
+waits for others, so a missing barrier shows in the numbers if the first or the last warp, running ahead, takes what is
+not there yet or spoils what is still needed; not if only another pace of the warps does. Asynchronous products are done
+when something waits for them, copies also or at once, as a Schedule says. What a device would not survive is a Fault: an access outside an allocation or with a wrong alignment,
 a write to an input, a launch of more threads than the kernel has bounds for, threads that wait for each other.
 """
+
+import typing
 
 import numpy as np
 
@@ -15,6 +18,13 @@ from memory import Fault, SharedMemory, Space
 from operands import LANE, LANES, Operands, Registers, lanes_of
 
 NEVER = 1 << 60
+
+
+class Schedule(typing.NamedTuple):
+    """What a device may choose. What a kernel computes must not depend on it."""
+
+    is_reversed: bool = False  # the last block and the last warp run first
+    copies_at_once: bool = False  # asynchronous copies land at once, not when they are waited for
 
 
 class Unsupported(Exception):
@@ -227,11 +237,12 @@ class Block:
 class Launch:
     """One launch of a kernel; it runs when it is made.
 
-    `parameters` are the bytes of each parameter. With `is_reversed` the last block and the last warp run first.
+    `parameters` are the bytes of each parameter.
     """
 
     def __init__(self, program, kernel, memory, parameters, *, grid, threads, shared_bytes=0, cluster=1,
-                 is_reversed=False):
+                 schedule=Schedule()):
+        self.schedule = schedule
         self.kernel, self.memory, self.threads, self.cluster = kernel, memory, threads, cluster
         self.grid = (*grid, 1)[:2] if isinstance(grid, tuple) else (grid, 1)
         self.shared_bytes, self.steps = shared_bytes, program.steps_of(kernel)
@@ -242,12 +253,13 @@ class Launch:
         if self.grid[0] % cluster != 0:
             raise Fault(f"{kernel.name}: a grid of {self.grid[0]} blocks is no whole number of clusters of {cluster}")
         indices = [(x, y) for y in range(self.grid[1]) for x in range(self.grid[0])]
+        firsts = range(0, len(indices), cluster)
         with np.errstate(all="ignore"):
-            for first in range(0, len(indices), cluster):
+            for first in firsts[::-1] if schedule.is_reversed else firsts:
                 blocks = [Block(self, index, rank) for rank, index in enumerate(indices[first:first + cluster])]
                 for block in blocks:
                     block.cluster = blocks
-                self.run_cluster(blocks[::-1] if is_reversed else blocks, is_reversed)
+                self.run_cluster(blocks)
 
     def lay_out(self, parameters):
         declared = self.kernel.parameters
@@ -261,8 +273,10 @@ class Launch:
             space.bytes[at:at + size] = np.frombuffer(data, np.uint8)
         return space
 
-    def run_cluster(self, blocks, is_reversed):
-        warps = [w for block in blocks for w in (block.warps[::-1] if is_reversed else block.warps)]
+    def run_cluster(self, blocks):
+        warps = [warp for block in blocks for warp in block.warps]
+        if self.schedule.is_reversed:
+            warps.reverse()
         while True:
             for warp in warps:
                 if warp.state == "runs":
