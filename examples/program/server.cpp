@@ -300,7 +300,7 @@ void ChatService::write(MetricsText& page) {
   value("read_tokens_total", "Tokens that the passes read, drafts included.",
         counts.batch.read_tokens);
   value("prompt_tokens_total", "Tokens of prompts.", counts.batch.prompt_tokens);
-  value("reused_tokens_total", "Tokens of prompts that were in the prefix cache.",
+  value("reused_tokens_total", "Tokens of prompts that earlier or present requests had read.",
         counts.batch.reused_tokens);
   value("prepared_masks_total", "Masks computed ahead, while prompts were read.",
         constraints_.prepared_masks());

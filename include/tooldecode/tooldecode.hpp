@@ -2,8 +2,8 @@
 /// The whole host library under one include.
 ///
 /// For shorter compile times include only <tooldecode/constrain.hpp>, <tooldecode/grammars.hpp>,
-/// <tooldecode/decode.hpp>, <tooldecode/speculate.hpp> or <tooldecode/execute.hpp>. The library itself includes none of
-/// these six headers.
+/// <tooldecode/decode.hpp>, <tooldecode/speculate.hpp> or <tooldecode/execute.hpp>. No header in a
+/// folder of the library includes one of these.
 #pragma once
 
 #include <tooldecode/constrain.hpp>

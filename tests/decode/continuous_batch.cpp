@@ -60,6 +60,17 @@ struct CountingModel : td::test::RandomModel {
   }
 };
 
+/// A model that forgets all of a sequence or nothing, as recurrent ones.
+struct Unforgetting : td::test::RandomModel {
+  using RandomModel::RandomModel;
+  void truncate(Cache& cache, std::size_t to) const {
+    if (to != 0 && to < length(cache)) {
+      throw td::Error(td::Errc::limit_exceeded, "model", "cannot forget a part");
+    }
+    RandomModel::truncate(cache, to);
+  }
+};
+
 /// What one sequence must do, and what it did.
 struct Script {
   Tokens prompt;
@@ -442,6 +453,60 @@ TEST_CASE("ContinuousBatch reads what prompts share once, while one of them is p
     // Each token of a prompt once, and of the others' prompts the last, whose logits are needed.
     CHECK(counts.read_tokens <= 500 + (count - 1) + count * answer);
   }
+}
+
+TEST_CASE("ContinuousBatch over a model that cannot forget a part answers prompts that share one") {
+  const Unforgetting model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<Unforgetting, td::Unconstrained, td::DrafterGroup<>>;
+  Batch batch{model, {.prefix_cache = 1000}};
+  std::size_t answers = 0;
+  for (td::TokenId i = 0; i < 4; ++i) {
+    Tokens prompt(20, 3);
+    prompt.push_back(i);
+    batch.add({.prompt     = prompt,
+               .constraint = any,
+               .options    = {.max_tokens = 10},
+               .drafter    = td::DrafterGroup<>{},
+               .on_end     = [&](const td::Output&) -> td::AfterTurn {
+                 ++answers;
+                 return td::Wait{};
+               }});
+    batch.step();
+  }
+  CHECK(batch.arrived() == 0);  // each has joined beside those before it
+  while (batch.step()) {}
+  CHECK(answers == 4);
+}
+
+TEST_CASE("ContinuousBatch goes on after a sequence that cannot begin") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
+  Batch batch{model, {}};
+  std::size_t answers = 0, errors = 0;
+  for (int i = 0; i < 3; ++i) {
+    Batch::Request request{.prompt     = Tokens(40, 3),
+                           .constraint = any,
+                           .options    = {.max_tokens = 4},
+                           .drafter    = td::DrafterGroup<>{},
+                           .on_end     = [&](const td::Output&) -> td::AfterTurn {
+                             ++answers;
+                             return td::Leave{};
+                           },
+                           .on_error = [&](const td::Error&) { ++errors; }};
+    if (i == 0) {
+      request.sequences = [](const td::Unconstrained&) -> td::decode::MakeSequence {
+        return [](auto&&...) -> std::unique_ptr<td::decode::BatchSequence> {
+          throw td::Error(td::Errc::invalid_option, "test", "cannot begin");
+        };
+      };
+    }
+    batch.add(std::move(request));
+  }
+  while (batch.step()) {}
+  CHECK(errors == 1);
+  CHECK(answers == 2);
 }
 
 TEST_CASE("ContinuousBatch without a prefix cache has each sequence read its prompt") {

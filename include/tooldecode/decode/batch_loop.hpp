@@ -52,9 +52,10 @@ struct BatchOptions {
   /// Most tokens of prompts that one pass reads. Longer prompts are read in parts, so that the other
   /// sequences do not wait for them. 1 or more.
   std::size_t max_prefill = 256;
-  /// Most tokens of a pass that several clients or requests share, so that one with many sequences
-  /// does not make the passes of the others slow: the surplus of its sequences over the fewest that
-  /// another has takes turns. A client or a request alone is not limited.
+  /// For passes that several clients or requests share, so that one with many sequences does not
+  /// make the passes of the others slow: the surplus of its sequences over the fewest that another
+  /// has takes turns, and a pass that has this many tokens reads no more of it. A client or a
+  /// request alone is not limited.
   std::size_t max_shared = static_cast<std::size_t>(-1);
 };
 
@@ -63,7 +64,7 @@ struct BatchCounts {
   std::size_t passes           = 0;
   std::size_t read_tokens      = 0;  ///< that the passes read, drafts included
   std::size_t prompt_tokens    = 0;  ///< prompt tokens of admitted sequences
-  std::size_t reused_tokens    = 0;  ///< prompt tokens found in the prefix cache
+  std::size_t reused_tokens    = 0;  ///< of these, read by sequences that left or are present
   std::size_t generated_tokens = 0;
   std::size_t drafted_tokens   = 0;
   std::size_t accepted_tokens  = 0;

@@ -58,12 +58,14 @@ TOOLDECODE_INLINE void BatchLoop::resume(Id id, std::span<const TokenId> tokens)
 
 TOOLDECODE_INLINE void BatchLoop::leave(Id id) {
   std::erase_if(arrived_, [id](const auto& slot) { return slot->id == id; });
-  if (Slot* slot = find(id)) retire(*slot);
+  if (Slot* slot = find(id); slot != nullptr && !slot->retired) retire(*slot);
   erase_retired();
 }
 
 TOOLDECODE_INLINE bool BatchLoop::step() {
+  erase_retired();  // of a step that threw
   admit();
+  erase_retired();
   unpark();
   ++steps_;
   std::size_t level = 0, tokens = 0;
@@ -116,10 +118,12 @@ TOOLDECODE_INLINE std::vector<BatchLoop::Slot*> BatchLoop::find_ready(std::size_
 }
 
 TOOLDECODE_INLINE void BatchLoop::admit() {
+  std::size_t waiting = 0;  // their places are kept
   for (auto next = arrived_.begin();
-       next != arrived_.end() && present_.size() < options_.max_batch;) {
+       next != arrived_.end() && present_.size() + waiting < options_.max_batch;) {
     Slot& slot = **next;
     if (is_being_read(slot)) {
+      ++waiting;
       ++next;
       continue;
     }
@@ -129,7 +133,7 @@ TOOLDECODE_INLINE void BatchLoop::admit() {
     counts_.reused_tokens += model_.length(read->cache);
     present_.push_back(std::move(*next));
     next = arrived_.erase(next);
-    begin(slot, std::move(*read));
+    alone(slot, [&] { begin(slot, std::move(*read)); });
   }
 }
 
@@ -146,7 +150,9 @@ TOOLDECODE_INLINE bool BatchLoop::is_being_read(const Slot& slot) const {
     const std::size_t shared = readable(*from, slot);
     if (shared == 0) continue;
     read = std::max(read, std::min(shared, cached(*from)));
-    if (!from->waits && !from->parked && from->now->is_prefilling())
+    // One that has its turn only now and then is not worth waiting for.
+    const bool has_turn = from->last == 0 || from->last == steps_;
+    if (has_turn && !from->waits && !from->parked && from->now->is_prefilling())
       reading = std::max(reading, shared);
   }
   return reading >= read + worth_waiting;
@@ -156,12 +162,18 @@ TOOLDECODE_INLINE CachedPrefix BatchLoop::find_read(const Slot& slot) {
   std::size_t most = prefixes_.known(slot.tokens);
   Slot* best       = nullptr;
   for (const auto& from : present_) {
-    const std::size_t read = std::min(readable(*from, slot), cached(*from));
-    if (read <= most) continue;
-    most = read;
+    const std::size_t shared = readable(*from, slot);
+    if (shared <= most || cached(*from) <= most) continue;
+    most = std::min(shared, cached(*from));
     best = from.get();
   }
-  if (best != nullptr) return fork_prefix(model_, best->now->read_so_far(), most);
+  if (best != nullptr) {
+    try {
+      return fork_prefix(model_, best->now->read_so_far(), most);
+    } catch (const Error& error) {  // no room, or a model that cannot forget a part
+      if (error.code() != Errc::limit_exceeded) throw;
+    }
+  }
   auto known = prefixes_.find(slot.tokens);
   return known ? std::move(*known) : CachedPrefix{model_.make_cache()};
 }
@@ -292,7 +304,7 @@ TOOLDECODE_INLINE void BatchLoop::go_on(Slot& slot, std::span<const TokenId> mor
   slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
   slot.tokens.insert(slot.tokens.end(), more.begin(), more.end());
   slot.waits = false;
-  begin(slot, std::move(read));
+  alone(slot, [&] { begin(slot, std::move(read)); });
 }
 
 TOOLDECODE_INLINE void BatchLoop::retire(Slot& slot) {

@@ -79,6 +79,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> LexemeSlice::not_fitting(
 
 TOOLDECODE_INLINE std::optional<std::vector<CountedToken>> LexemeSlice::staying_between(
     std::uint32_t min, std::uint32_t max, std::size_t limit) const {
+  if (plain_ && !plain_->counts) return std::nullopt;  // plain tokens are not listed by their units
   std::vector<CountedToken> tokens;
   for (std::uint32_t units = min; units <= std::min(max, max_units()); ++units) {
     const std::size_t plain = units < counted() ? classes_->by_characters(plain_->k)[units] : 0;

@@ -253,7 +253,8 @@ TOOLDECODE_INLINE void Document::read_vocabularies(const std::string& dialect,
   const auto refuse = [&](const std::string& what) {
     throw Error(Errc::unsupported_keyword, resource.pointer + "/$schema", what);
   };
-  const auto at   = remotes_->find(dialect.substr(0, dialect.find('#')));
+  auto at = remotes_->find(dialect);
+  if (at == remotes_->end()) at = remotes_->find(dialect.substr(0, dialect.find('#')));
   const auto base = at != remotes_->end() && at->second.is_object() ? text_at(at->second, "$schema")
                                                                     : std::nullopt;
   const auto draft = base ? find_draft(*base) : std::nullopt;
