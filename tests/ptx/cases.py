@@ -361,9 +361,9 @@ CASES = [
      attention(BF16, head_size=64, nodes=5, group=3, key_heads=1, lengths=(131,), padding=1,
                query_scale=0.25)),  # weights are even, so each slot shows
     ("attention", "attention of BF16 by warpgroups, pages, splits, two row tiles",
-     attention(BF16, head_size=64, nodes=33, group=4, key_heads=2, lengths=(60,), splits=2, page_size=16)),
+     attention(BF16, head_size=64, nodes=33, group=4, key_heads=1, lengths=(60,), splits=2, page_size=16)),
     ("attention", "attention of BF16 by warpgroups, two sequences, pages, splits",
-     attention(BF16, head_size=64, nodes=5, group=3, key_heads=1, lengths=(2, 131), splits=2, page_size=16, padding=1,
+     attention(BF16, head_size=64, nodes=5, group=3, key_heads=2, lengths=(2, 131), splits=2, page_size=16, padding=1,
                query_scale=0.25)),
     ("attention", "attention of F16 by warpgroups, heads of 128",
      attention(F16, head_size=128, nodes=3, group=2, key_heads=1, lengths=(67,), page_size=16)),
