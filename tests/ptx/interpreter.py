@@ -2,9 +2,10 @@
 
 The lanes of a warp are numpy arrays, of which those at the least program counter go on together. A warp runs until it
 waits for others, so a missing barrier shows in the numbers if the first or the last warp, running ahead, takes what is
-not there yet or spoils what is still needed; not if only another pace of the warps does. Asynchronous products are done
-when something waits for them, copies also or at once, as a Schedule says. What a device would not survive is a Fault: an access outside an allocation or with a wrong alignment,
-a write to an input, a launch of more threads than the kernel has bounds for, threads that wait for each other.
+not there yet or spoils what is still needed; not if only another pace of the warps does. Asynchronous products are
+done when something waits for them, copies then or at once, as a Schedule says. What a device would not survive is a
+Fault: an access outside an allocation or with a wrong alignment, a write to an input, a launch of more threads than the
+kernel has bounds for, threads that wait for each other.
 """
 
 import typing
