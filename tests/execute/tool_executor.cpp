@@ -182,9 +182,10 @@ TEST_CASE("Execution::release by the last holder cancels the call") {
 }
 
 TEST_CASE("Execution::get ends where a stop is requested and releases the call") {
-  std::promise<void> stopped;
+  std::promise<void> begun, stopped;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token stop) {
+        begun.set_value();
         block_until(stop);
         stopped.set_value();
         return ToolResult{};
@@ -193,6 +194,7 @@ TEST_CASE("Execution::get ends where a stop is requested and releases the call")
   std::stop_source source;
   auto execution = executor.start(call(1));
   auto other     = executor.start(call(1));
+  begun.get_future().get();  // a call that is released before it begins never runs
   std::jthread stopper([&] { source.request_stop(); });
   CHECK(execution.get(source.get_token()).status == ToolStatus::cancelled);
   CHECK(execution.get().status == ToolStatus::cancelled);
