@@ -25,6 +25,18 @@ bool conforms(std::string_view format, std::string_view text) {
   return string_format(format)->accepts(decode_utf8(text));
 }
 
+void judge(const std::string& format, const std::vector<const char*>& good,
+           const std::vector<const char*>& bad) {
+  for (const char* text : good) {
+    INFO(format << ": " << text);
+    CHECK(conforms(format, text));
+  }
+  for (const char* text : bad) {
+    INFO(format << ": " << text);
+    CHECK_FALSE(conforms(format, text));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("string_format date accepts exactly the days of the calendar") {
@@ -168,14 +180,7 @@ TEST_CASE("string_format accepts and rejects the examples of each format as its 
   };
   for (const auto& [format, good, bad] : cases) {
     CHECK(is_standard_format(format));
-    for (const char* text : good) {
-      INFO(format << ": " << text);
-      CHECK(conforms(format, text));
-    }
-    for (const char* text : bad) {
-      INFO(format << ": " << text);
-      CHECK_FALSE(conforms(format, text));
-    }
+    judge(format, good, bad);
   }
   CHECK(conforms("hostname", std::string(63, 'a') + ".b"));
   CHECK_FALSE(conforms("hostname", std::string(64, 'a') + ".b"));
@@ -224,14 +229,7 @@ TEST_CASE(
   for (const auto& [format, good, bad] : cases) {
     CHECK(is_partial_format(format));
     CHECK(is_standard_format(format));
-    for (const char* text : good) {
-      INFO(format << ": " << text);
-      CHECK(conforms(format, text));
-    }
-    for (const char* text : bad) {
-      INFO(format << ": " << text);
-      CHECK_FALSE(conforms(format, text));
-    }
+    judge(format, good, bad);
   }
   CHECK_FALSE(is_partial_format("email"));
 }
