@@ -3,10 +3,12 @@
 // timed. run.sh builds it, runs it with the tests and compares with PyTorch too.
 //
 //   benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] [--date TEXT] [--command TEXT]
-//   [--made-by JSON] [--small]
+//   [--made-by JSON] [--small] [--only TEXT] [--profile]
 //
 // FILE is rewritten after each kernel, so that a run that ends early keeps its measurements.
-// `--small` uses sizes for memory checkers; its times mean nothing.
+// `--small` uses sizes for memory checkers; its times mean nothing. `--only` measures what has TEXT
+// in its name. `--profile` calls each kernel once, between cudaProfilerStart and cudaProfilerStop,
+// for `ncu --profile-from-start off`, and prints no times.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -30,7 +32,9 @@ struct Options {
   std::string date;
   std::string command = "benchmark_cuda";
   std::string made_by;
-  bool is_small = false;
+  std::string only;
+  bool is_small   = false;
+  bool is_profile = false;
 };
 
 Options parse(int count, char** arguments) {
@@ -43,15 +47,19 @@ Options parse(int count, char** arguments) {
                                   : flag == "--date"    ? &options.date
                                   : flag == "--command" ? &options.command
                                   : flag == "--made-by" ? &options.made_by
+                                  : flag == "--only"    ? &options.only
                                                         : nullptr;
     if (flag == "--small") {
       options.is_small = true;
+    } else if (flag == "--profile") {
+      options.is_profile = true;
     } else if (value != nullptr && i + 1 < count) {
       *value = arguments[++i];
     } else {
       std::fprintf(stderr,
                    "usage: benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] "
-                   "[--date TEXT] [--command TEXT] [--made-by JSON] [--small]\n");
+                   "[--date TEXT] [--command TEXT] [--made-by JSON] [--small] "
+                   "[--only TEXT] [--profile]\n");
       std::exit(2);
     }
   }
@@ -79,9 +87,10 @@ int run(const Options& options) {
                               .made_by = options.made_by};
 
   Setup setup{.cache_bytes = static_cast<std::size_t>(device.l2CacheSize),
-              .is_small    = options.is_small};
+              .is_small    = options.is_small,
+              .is_profile  = options.is_profile};
   check(cudaStreamCreate(&setup.stream));
-  setup.ceilings = measure_ceilings(setup);
+  setup.ceilings = setup.is_profile ? Ceilings{1, 1, 1} : measure_ceilings(setup);
   const auto& c  = setup.ceilings;
   std::printf("%s, CUDA %s: copies %.0f GB/s (read and written), reads %.0f GB/s, ", device.name,
               origin.cuda.c_str(), c.copy_bandwidth / 1e3, c.read_bandwidth / 1e3);
@@ -91,13 +100,13 @@ int run(const Options& options) {
       "       operations at the rate of BF16 products, if they take longer\n");
   if (!Cublas::is_available()) std::printf("SKIPPED: cuBLAS, not found when this was built\n");
 
-  Report report(c);
+  Report report(c, options.only);
   for (const auto ask :
        {ask_pruned_head, ask_masked_softmax, ask_tree_attention, ask_draft_round}) {
     ask(setup, report);
     if (!options.json.empty()) report.write(options.json, origin);
   }
-  report.print_verdicts();
+  if (!options.is_profile) report.print_verdicts();
   return report.has_failures() ? 1 : 0;
 }
 

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <cuda_profiler_api.h>
+
 #include <tooldecode/cuda/device.cuh>
 
 #include "measure.hpp"
@@ -79,6 +81,14 @@ Timing time_calls(const Setup& setup, int sets, const Call& call) {
     for (int set = 0; set < sets; ++set) call(set, setup.stream);
   };
   call_all();  // loads the kernels
+  if (setup.is_profile) {
+    check(cudaDeviceSynchronize());
+    check(cudaProfilerStart());
+    call(0, setup.stream);
+    check(cudaDeviceSynchronize());
+    check(cudaProfilerStop());
+    return {};
+  }
   const double round = std::max(time_work(call_all), 1.0);
   const int rounds   = setup.is_small ? 1
                                       : std::clamp(static_cast<int>(microseconds_of_graph / round), 1,

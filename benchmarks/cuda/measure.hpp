@@ -24,6 +24,7 @@ struct Setup {
   cudaStream_t stream     = nullptr;
   std::size_t cache_bytes = 0;  // of the device's L2
   bool is_small           = false;
+  bool is_profile         = false;  // calls are made once, for a profiler, and not timed
   Ceilings ceilings       = {};
 
   // How many sets of this size exceed the cache four times; at most `max` fit.

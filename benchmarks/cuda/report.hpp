@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "measure.hpp"
@@ -32,7 +33,9 @@ struct Result {
 
 class Report {
  public:
-  explicit Report(const Ceilings& ceilings) : ceilings_(ceilings) {}
+  // \param only  measurements without this text in their name are left out
+  explicit Report(const Ceilings& ceilings, std::string only = {})
+      : ceilings_(ceilings), only_(std::move(only)) {}
 
   void add(Result result);
   // Runs `measure`; an exception is recorded as a failure and does not stop the others.
@@ -49,6 +52,7 @@ class Report {
 
  private:
   Ceilings ceilings_;
+  std::string only_;
   std::vector<Result> results_;
   std::vector<std::string> failures_;
 };

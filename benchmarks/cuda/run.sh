@@ -6,20 +6,23 @@
 #   bash benchmarks/cuda/run.sh --pack    once, where this is a checkout: copies the headers that tests need beside
 #                                         ours, and the commit's name, into build/cuda_headers, for a machine that
 #                                         lacks them: take that folder along
-#   OUT=FOLDER bash benchmarks/cuda/run.sh [--limit SECONDS]
+#   OUT=FOLDER bash benchmarks/cuda/run.sh [--limit SECONDS] [--quick]
 #                                         there; 570 seconds for everything unless given, of which each step may
-#                                         take its share (on two processors the build alone wants --limit 3600)
+#                                         take its share (on two processors the build alone wants --limit 3600);
+#                                         --quick leaves compute-sanitizer out
 #   COMMIT=NAME   where the files there are not those of what git there names
 #   bash benchmarks/cuda/run.sh --help
 #
 # Results are in benchmarks/results, below FOLDER where OUT names one: cuda_steps.json, what was done and how it
-# ended, written anew after each step; cuda.json, what was measured, after each kernel; cuda.log. What could not be
-# done, for want of Catch2 or time, has failed, and the rest is done all the same. Exit status: 0 where every step
-# passed, 1 where one did not, 2 for wrong arguments, 3 where everything is built and no GPU is there.
+# ended, written anew after each step; cuda.json, what was measured, after each kernel; cuda_profile.csv, what ncu
+# counts of the kernels whose speed has an aim; cuda.log. What could not be done, for want of Catch2 or time, has
+# failed, and the rest is done all the same. Exit status: 0 where every step passed, 1 where one did not, 2 for wrong
+# arguments, 3 where everything is built and no GPU is there.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 started=$SECONDS
 limit=570
+is_quick=""
 export build=build/cuda_benchmark packed=build/cuda_headers
 export results=${OUT:+$OUT/}benchmarks/results
 
@@ -42,6 +45,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --limit) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "--limit needs seconds" >&2; exit 2; }; limit=$2; shift 2 ;;
     --pack) pack; exit ;;
+    --quick) is_quick=yes; shift ;;
     --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' benchmarks/cuda/run.sh; exit ;;
     *) echo "unknown: $1; see --help" >&2; exit 2 ;;
   esac
@@ -342,6 +346,29 @@ else
   note "comparison with PyTorch" "NOT RUN, python3 or the library is not here"
 fi
 
+# What limits the kernels at the sizes of the aims; the counters of each are in cuda_profile.csv.
+export profiler
+profiler=$(command -v ncu)
+profile() {
+  local only
+  {
+    for only in "pruned head, K = 32768, n = 10" "masked softmax, BF16, B = 64" "masked softmax, F32, B = 64" \
+      "tree attention, 8192"; do
+      "$profiler" --profile-from-start off --clock-control none --csv --print-units base \
+        --kernel-name 'regex:multiply_|merge_|softmax_cluster|find_tokens|attend_' \
+        --section SpeedOfLight --section WarpStateStats --section SchedulerStats --section LaunchStats \
+        --section Occupancy --section MemoryWorkloadAnalysis \
+        "$build/benchmark_cuda" --profile --only "$only" || return 1
+    done
+  } > "$results/cuda_profile.csv"
+}
+export -f profile
+if [ -z "$profiler" ]; then
+  note "profile" "NOT RUN, ncu is not here"
+elif [ -x "$build/benchmark_cuda" ]; then
+  step "profile" 90 profile
+fi
+
 # Launches that a device refuses are what one test asks for: they are errors of the API, not of memory.
 export sanitizer
 sanitizer=$(command -v compute-sanitizer || ls "$(dirname "$nvcc")/compute-sanitizer" \
@@ -354,7 +381,9 @@ sanitize() {  # sanitize <tool> <program...>
 sanitize_tests() { sanitize "$1" "$build/test_cuda" --durations yes; }
 sanitize_benchmark() { sanitize memcheck "$build/benchmark_cuda" --small; }
 export -f sanitize sanitize_tests sanitize_benchmark
-if [ -z "$sanitizer" ]; then
+if [ -n "$is_quick" ]; then
+  note "compute-sanitizer" "SKIPPED by --quick"
+elif [ -z "$sanitizer" ]; then
   note "compute-sanitizer" "NOT RUN, it is not here"
 else
   for tool in memcheck racecheck synccheck; do
