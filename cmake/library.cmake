@@ -29,8 +29,12 @@ function(tooldecode_sources variable list)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/library/${folder}/${layer}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text_of_${layer}}" @ONLY)
     if(layer STREQUAL "model" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-      # Eigen's products take minutes where nothing is inlined.
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Debug>:-O1>")
+      # Tests spend most of their time in products, which take minutes where nothing is inlined.
+      set(options "$<$<CONFIG:Debug>:-O2>")
+      if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O1")
+        list(APPEND options "$<$<CONFIG:Release>:-O2>")
+      endif()
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
     endif()
     foreach(level g 1 2)
       if(layer IN_LIST tooldecode_layers_at_O${level} AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"

