@@ -128,11 +128,16 @@ class BatchLoop {
     bool retired       = false;
   };
 
+  // How much of a prompt other sequences have read.
+  struct KnownPrefix {
+    std::size_t length    = 0;
+    Slot* from            = nullptr;  // that is present; null: one that has left
+    bool is_worth_waiting = false;    // one that is present is about to read more of it
+  };
+
   Slot* find(Id id);
-  // The prompt of a sequence, as far as one that has left or one that is present has read it.
-  [[nodiscard]] CachedPrefix find_read(const Slot& slot);
-  // Whether a sequence that is present is about to read more of the prompt than is read now.
-  [[nodiscard]] bool is_being_read(const Slot& slot) const;
+  [[nodiscard]] KnownPrefix find_known(const Slot& slot) const;
+  [[nodiscard]] CachedPrefix take_over(const Slot& slot, const KnownPrefix& known);
   // How many tokens of a prompt could be taken over from a sequence that is present.
   [[nodiscard]] std::size_t readable(const Slot& from, const Slot& slot) const;
   // The sequences that could be read, those whose turn it is first; `level` as in FairOrder.

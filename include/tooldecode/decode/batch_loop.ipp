@@ -68,25 +68,34 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
   erase_retired();
   unpark();
   ++steps_;
-  std::size_t level = 0, tokens = 0;
+  std::size_t level = 0, tokens = 0, prefill = options_.max_prefill;
   std::vector<Slot*> reading;
   const std::vector<Slot*> ready = find_ready(level);
   for (std::size_t i = 0; i < ready.size(); ++i) {
     if (i >= level && tokens >= options_.max_shared) break;
     Slot& slot = *ready[i];
-    slot.last  = steps_;
     auto& now  = *slot.now;
     alone(slot, [&] {
       while (!now.is_finished() && now.take_forced()) {}
       if (now.is_finished()) return;
       SpeculativeSequence* const drafting = now.speculative();
-      if (drafting == nullptr || !verify(*drafting)) reading.push_back(&slot);
-      tokens += std::min(now.unread_count(), options_.max_prefill);
+      if (drafting != nullptr && verify(*drafting)) {
+        slot.last = steps_;
+      } else {
+        reading.push_back(&slot);
+      }
+      std::size_t count = now.unread_count();
+      if (now.is_prefilling()) {
+        count = std::min(count, prefill);
+        prefill -= count;
+      }
+      tokens += count;
       if (drafting != nullptr) tokens += drafting->draft_size();
     });
   }
   std::ranges::sort(reading, {}, &Slot::id);
   share_prefill(reading);
+  for (Slot* slot : reading) slot->last = steps_;
   if (!reading.empty()) read(reading);
   for (const auto& slot : present_) {
     if (!slot->waits && !slot->retired && slot->now->is_finished()) end(*slot);
@@ -121,14 +130,15 @@ TOOLDECODE_INLINE void BatchLoop::admit() {
   std::size_t waiting = 0;  // their places are kept
   for (auto next = arrived_.begin();
        next != arrived_.end() && present_.size() + waiting < options_.max_batch;) {
-    Slot& slot = **next;
-    if (is_being_read(slot)) {
+    Slot& slot              = **next;
+    const KnownPrefix known = find_known(slot);
+    if (known.is_worth_waiting) {
       ++waiting;
       ++next;
       continue;
     }
     std::optional<CachedPrefix> read;
-    if (!with_room([&] { read.emplace(find_read(slot)); })) return;
+    if (!with_room([&] { read.emplace(take_over(slot, known)); })) return;
     counts_.prompt_tokens += slot.tokens.size();
     counts_.reused_tokens += model_.length(read->cache);
     present_.push_back(std::move(*next));
@@ -144,38 +154,34 @@ TOOLDECODE_INLINE std::size_t BatchLoop::readable(const Slot& from, const Slot& 
   return shared_with_prompt(from.tokens, slot.tokens);
 }
 
-TOOLDECODE_INLINE bool BatchLoop::is_being_read(const Slot& slot) const {
-  std::size_t read = prefixes_.known(slot.tokens), reading = 0;
+TOOLDECODE_INLINE BatchLoop::KnownPrefix BatchLoop::find_known(const Slot& slot) const {
+  KnownPrefix known{.length = prefixes_.known(slot.tokens)};
+  std::size_t reading = 0;
   for (const auto& from : present_) {
     const std::size_t shared = readable(*from, slot);
     if (shared == 0) continue;
-    read = std::max(read, std::min(shared, cached(*from)));
+    const std::size_t read = std::min(shared, cached(*from));
+    if (read > known.length) known = {.length = read, .from = from.get()};
     // One that has its turn only now and then is not worth waiting for.
     const bool has_turn = from->last == 0 || from->last == steps_;
-    if (has_turn && !from->waits && !from->parked && from->now->is_prefilling())
+    if (has_turn && !from->waits && !from->parked && from->now->is_prefilling()) {
       reading = std::max(reading, shared);
+    }
   }
-  return reading >= read + worth_waiting;
+  known.is_worth_waiting = reading >= known.length + worth_waiting;
+  return known;
 }
 
-TOOLDECODE_INLINE CachedPrefix BatchLoop::find_read(const Slot& slot) {
-  std::size_t most = prefixes_.known(slot.tokens);
-  Slot* best       = nullptr;
-  for (const auto& from : present_) {
-    const std::size_t shared = readable(*from, slot);
-    if (shared <= most || cached(*from) <= most) continue;
-    most = std::min(shared, cached(*from));
-    best = from.get();
-  }
-  if (best != nullptr) {
+TOOLDECODE_INLINE CachedPrefix BatchLoop::take_over(const Slot& slot, const KnownPrefix& known) {
+  if (known.from != nullptr) {
     try {
-      return fork_prefix(model_, best->now->read_so_far(), most);
+      return fork_prefix(model_, known.from->now->read_so_far(), known.length);
     } catch (const Error& error) {  // no room, or a model that cannot forget a part
       if (error.code() != Errc::limit_exceeded) throw;
     }
   }
-  auto known = prefixes_.find(slot.tokens);
-  return known ? std::move(*known) : CachedPrefix{model_.make_cache()};
+  auto left = prefixes_.find(slot.tokens);
+  return left ? std::move(*left) : CachedPrefix{model_.make_cache()};
 }
 
 TOOLDECODE_INLINE bool BatchLoop::with_room(const std::function<void()>& work) {
