@@ -60,6 +60,7 @@ TEST_CASE("metaschemas are the schemas that a reference names, and those that th
          {"true", "{}", R"({"type": ["string", "null"], "pattern": "^a{1,3}$", "other": 1})",
           R"({"properties": {"a": {"items": {"minLength": 3}}}, "required": ["a", "b"]})",
           R"({"anyOf": [{"$ref": "#/definitions/a"}, false], "definitions": {"a": {"enum": [1]}}})",
+          R"({"readOnly": true, "writeOnly": false})",
           R"({"minimum": -1.5, "uniqueItems": true, "const": {"type": 3}, "not": {"not": {}}})"}) {
       INFO(good);
       CHECK(is_schema(good));
@@ -68,10 +69,21 @@ TEST_CASE("metaschemas are the schemas that a reference names, and those that th
          {"1", R"({"type": "str"})", R"({"type": []})", R"({"type": ["null", "null"]})",
           R"({"properties": {"a": {"items": {"minLength": -3}}}})", R"({"required": ["a", "a"]})",
           R"({"anyOf": []})", R"({"not": {"not": {"maximum": "1"}}})",
-          R"({"patternProperties": {"a": 1}})", R"({"dependencies": {"a": [1]}})"}) {
+          R"({"patternProperties": {"a": 1}})", R"({"writeOnly": 1})",
+          R"({"dependencies": {"a": [1]}})"}) {
       INFO(bad);
       CHECK_FALSE(is_schema(bad));
     }
+  }
+}
+
+TEST_CASE("metaschemas are found by a dynamic reference too") {
+  for (const char* reference : {"https://json-schema.org/draft/2020-12/schema",
+                                "https://json-schema.org/draft/2020-12/schema#meta"}) {
+    INFO(reference);
+    const auto schemas = compiled(R"({"$dynamicRef": ")" + std::string(reference) + R"("})");
+    CHECK(accepts(schemas, R"({"items": {"type": "string"}})"));
+    CHECK_FALSE(accepts(schemas, R"({"items": {"type": 5}})"));
   }
 }
 

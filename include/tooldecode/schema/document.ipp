@@ -204,7 +204,9 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   for (const auto& item : schema.items()) {
     const std::string& name = item.first;
     const Json& content     = item.second;
-    if (name == "$ref" && content.is_string()) note_metaschema(content.string(), id);
+    if ((name == "$ref" || name == "$dynamicRef") && content.is_string()) {
+      note_metaschema(content.string(), id);
+    }
     const auto keyword = find_keyword(name);
     if (!keyword || !content.is_structured()) continue;
     const std::string at = pointer + '/' + name;

@@ -15,7 +15,9 @@ namespace tooldecode::schema {
 
 namespace detail {
 
-inline constexpr const char* metaschema_texts = R"([
+// In pieces, since some compilers take no literal of more than 16 KB.
+inline constexpr const char* metaschema_texts =
+    R"([
 {"$schema": "http://json-schema.org/draft-07/schema#", "$id":
 "http://json-schema.org/draft-07/schema#", "definitions": {"schemaArray": {"type": "array",
 "minItems": 1, "items": {"$ref": "#"}}, "nonNegativeInteger": {"type": "integer", "minimum": 0},
@@ -25,8 +27,9 @@ inline constexpr const char* metaschema_texts = R"([
 "object", "boolean"], "properties": {"$id": {"type": "string", "format": "uri-reference"},
 "$schema": {"type": "string", "format": "uri"}, "$ref": {"type": "string", "format":
 "uri-reference"}, "$comment": {"type": "string"}, "title": {"type": "string"}, "description": {
-"type": "string"}, "default": true, "readOnly": {"type": "boolean"}, "examples": {"type": "array",
-"items": true}, "multipleOf": {"type": "number", "exclusiveMinimum": 0}, "maximum": {"type":
+"type": "string"}, "default": true, "readOnly": {"type": "boolean"}, "writeOnly": {"type":
+"boolean"}, "examples": {"type": "array", "items": true}, "multipleOf": {"type": "number",
+"exclusiveMinimum": 0}, "maximum": {"type":
 "number"}, "exclusiveMaximum": {"type": "number"}, "minimum": {"type": "number"},
 "exclusiveMinimum": {"type": "number"}, "maxLength": {"$ref": "#/definitions/nonNegativeInteger"},
 "minLength": {"$ref": "#/definitions/nonNegativeIntegerDefault0"}, "pattern": {"type": "string",
@@ -48,7 +51,8 @@ true, "enum": {"type": "array", "items": true}, "type": {"anyOf": [{"$ref":
 "else": {"$ref": "#"}, "allOf": {"$ref": "#/definitions/schemaArray"}, "anyOf": {"$ref":
 "#/definitions/schemaArray"}, "oneOf": {"$ref": "#/definitions/schemaArray"}, "not": {"$ref": "#"}
 }},
-{"$schema": "https://json-schema.org/draft/2019-09/schema", "$id":
+)"
+    R"({"$schema": "https://json-schema.org/draft/2019-09/schema", "$id":
 "https://json-schema.org/draft/2019-09/meta/applicator", "$vocabulary": {
 "https://json-schema.org/draft/2019-09/vocab/applicator": true}, "$recursiveAnchor": true, "type":
 ["object", "boolean"], "properties": {"additionalItems": {"$recursiveRef": "#"},
@@ -120,7 +124,8 @@ true, "enum": {"type": "array", "items": true}, "type": {"anyOf": [{"$ref":
 "boolean"], "properties": {"definitions": {"type": "object", "additionalProperties": {
 "$recursiveRef": "#"}}, "dependencies": {"type": "object", "additionalProperties": {"anyOf": [{
 "$recursiveRef": "#"}, {"$ref": "meta/validation#/$defs/stringArray"}]}}}},
-{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id":
+)"
+    R"({"$schema": "https://json-schema.org/draft/2020-12/schema", "$id":
 "https://json-schema.org/draft/2020-12/meta/applicator", "$vocabulary": {
 "https://json-schema.org/draft/2020-12/vocab/applicator": true}, "$dynamicAnchor": "meta", "type":
 ["object", "boolean"], "properties": {"prefixItems": {"$ref": "#/$defs/schemaArray"}, "items": {
