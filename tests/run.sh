@@ -107,7 +107,7 @@ if [ $all = yes ]; then
   if command -v clang++ > /dev/null; then
     step "clang++: every header, the program, the examples and the benchmarks" \
       build clang compiled_with_clang "${engine[@]}"
-    # It compiles sanitized code in half of g++'s time, and has libFuzzer: half a minute for each reader of outside input.
+    # It compiles sanitized code in half of g++'s time, and has libFuzzer: 20 seconds for each reader of outside input.
     sanitizing=(-DCMAKE_CXX_COMPILER=clang++ -DTOOLDECODE_FUZZ=ON)
   else
     skip 1 "clang++ is not installed"
