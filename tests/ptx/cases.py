@@ -70,7 +70,7 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
         kept = memory.put(np.full(rows, -5, np.int32), "kept", True)
         packs = -(-(-(-vocabulary * number.size // 16)) // blocks)
         Launch(program, program.find("softmax_cluster_kernel", number.mangled), memory,
-               [parameter, struct.pack("f", temperature), struct.pack("P", 0), struct.pack("i?i", blocks, False, packs),
+               [parameter, struct.pack("f", temperature), struct.pack("P", 0), struct.pack("i?i?3x", blocks, False, packs, False),
                 struct.pack("P", out), struct.pack("P", kept)],
                grid=rows * blocks, threads=384, cluster=blocks, schedule=schedule,
                shared_bytes=program.constants["cluster_shared_bytes"] + 16 * packs)
@@ -81,6 +81,37 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
         if not np.array_equal(memory.array(kept, np.int32, rows), bits.sum(axis=1)):
             return "kept is not the number of allowed tokens"
         return compare("out", got, wanted, 1e-5 * wanted)  # so masked tokens get exactly 0
+    return run
+
+
+def aligned_softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, limits=False):
+    """With `limits` the first row has NaN and -infinity, the second numbers above 1e30."""
+    def run(program, schedule):
+        rng, memory = np.random.default_rng(SEED), GlobalMemory()
+        values = rng.normal(size=(rows, vocabulary)) * 3
+        if limits:
+            values[0, ::5], values[0, 1::7], values[1, ::7] = np.nan, -np.inf, np.inf
+        coded = number.encode(values)
+        logits = np.clip(np.nan_to_num(number.decode(coded).astype(np.float64), nan=-1e30), -1e30, 1e30)
+        bits, words = random_masks(rng, rows, vocabulary, 0.7)
+        bits[:, :7], words[:, 0] = False, words[:, 0] & ~np.uint32(0x7F)
+        parameter = struct.pack("PiiqPq", memory.put(coded, "logits"), rows, vocabulary, 0, memory.put(words, "masks"), 0)
+        out = memory.put(unwritten((rows, vocabulary)), "out", True)
+        kept = memory.put(np.full(rows, -5, np.int32), "kept", True)
+        packs = -(-(vocabulary * number.size // 16) // blocks)
+        Launch(program, program.find("aligned_softmax_kernel", number.mangled), memory,
+               [parameter, struct.pack("f", math.log2(math.e) / temperature),
+                struct.pack("i?i?3x", blocks, False, packs, False), struct.pack("i", packs),
+                struct.pack("P", out), struct.pack("P", kept)],
+               grid=rows * blocks, threads=384, cluster=blocks, schedule=schedule,
+               shared_bytes=program.constants["aligned_shared_bytes"] + 16 * packs)
+        scaled = np.where(bits, logits / temperature, -np.inf)
+        wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        wanted /= wanted.sum(axis=1, keepdims=True)
+        got = memory.array(out, np.float32, (rows, vocabulary)).astype(np.float64)
+        if not np.array_equal(memory.array(kept, np.int32, rows), bits.sum(axis=1)):
+            return "kept is not the number of allowed tokens"
+        return compare("out", got, wanted, 1e-5 * wanted)
     return run
 
 
@@ -344,6 +375,9 @@ CASES = [
      softmax(F32, vocabulary=1003, blocks=4, temperature=0.7, misalignment=1)),
     ("softmax", "softmax of BF16 by a cluster", softmax(BF16, vocabulary=2051, blocks=2)),
     ("softmax", "softmax of BF16, not aligned", softmax(BF16, vocabulary=333, blocks=2, misalignment=3)),
+    ("softmax", "softmax of aligned F32 by a cluster", aligned_softmax(F32, vocabulary=1004, blocks=4, temperature=0.7)),
+    ("softmax", "softmax of aligned BF16 by a cluster", aligned_softmax(BF16, vocabulary=2056, blocks=2)),
+    ("softmax", "softmax of aligned BF16 with limits", aligned_softmax(BF16, vocabulary=1032, blocks=2, limits=True)),
     ("softmax", "draws of F32", draw(vocabulary=699, temperature=0.8)),
     ("head", "head of F16 on CUDA cores", head(F16, states=3, hidden_size=72, rows=37, vocabulary=133, top=5, lists=1)),
     ("head", "head of F16 on CUDA cores, a copy of rows",

@@ -11,6 +11,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/aligned_softmax.cuh>
 #include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
@@ -357,6 +358,16 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
     throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
+  if constexpr (!is_log) {
+    if (parts.cuts == nullptr && are_aligned(rows, out) &&
+        is_usual_temperature(options.temperature)) {
+      if (const auto plan = plan_aligned_softmax<T>(rows.rows, rows.vocabulary);
+          can_run_aligned_softmax<T>(plan)) {
+        launch_aligned_softmax(rows, options.temperature, plan, out, kept, stream);
+        return;
+      }
+    }
+  }
   if (const auto plan = plan_softmax_cluster<T, is_log>(rows.rows, rows.vocabulary);
       can_run_softmax_cluster<T, is_log>(plan)) {
     launch_softmax_cluster<is_log>(rows, options.temperature, parts.cuts, plan, out, kept, stream);
