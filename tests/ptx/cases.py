@@ -219,22 +219,36 @@ def random_head(rng, number, states, hidden_size, rows, vocabulary):
     return weights, inputs, logits, rng.permutation(vocabulary)[:rows].astype(np.int32)
 
 
-def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True):
-    """Logits of ranked rows; the best tokens under masks and their log-sum-exp. The first state may use nothing."""
+def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True,
+         allowed=0.4, notes_used=False):
+    """Logits of ranked rows; the best tokens under masks and their log-sum-exp. The first state may use nothing.
+
+    With `notes_used` the rows that a state may use are found first, as `project_topk` does for a copy.
+    """
     def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         weights, inputs, all_logits, tokens = random_head(rng, number, states, hidden_size, rows, vocabulary)
-        bits, words = random_masks(rng, states, vocabulary, 0.4)
+        bits, words = random_masks(rng, states, vocabulary, allowed)
         bits[0], words[0] = False, 0
         ids, hidden = memory.put(tokens, "tokens"), memory.put(inputs, "hidden")
         weights_at = memory.put(weights if is_whole else weights[tokens], "weights")
-        head_list = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0)
+        head_list = struct.pack("PqiiPPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0, 0)
         kernels = HeadKernels(program, memory, number, states, tiling, schedule)
         logits = kernels.fill_logits(head_list, hidden, rows, lists)
         wrong = compare("logits", logits.astype(np.float64), all_logits[:, tokens], 1e-5)
         if wrong:
             return wrong
-        found = kernels.find_best(head_list, hidden, memory.put(words, "masks"), words.shape[1], top, lists)
+        masks = memory.put(words, "masks")
+        if notes_used:
+            used = memory.put(np.full(-(-rows // 32), 0x5A5A5A5A, np.uint32), "used", True)
+            given = struct.pack("Pii", masks, words.shape[1], vocabulary)
+            kernels.launch("note_used_rows", [head_list, given, struct.pack("i", states), struct.pack("P", used)],
+                           -(-rows // 256), 256)
+            got = np.unpackbits(memory.array(used, np.uint8, 4 * -(-rows // 32)), bitorder="little")[:rows]
+            if not np.array_equal(got, bits[:, tokens].any(axis=0)):
+                return "the rows that are used are not those that masks leave"
+            head_list = head_list[:-8] + struct.pack("P", used)
+        found = kernels.find_best(head_list, hidden, masks, words.shape[1], top, lists)
         return compare_best(found, logits, bits[:, tokens], tokens)
     return run
 
@@ -254,7 +268,7 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
         assert bits[1].sum() < rows <= bits[2:].sum(axis=1).min()
         hidden, weights_at = memory.put(inputs, "hidden"), memory.put(weights, "weights")
         kernels = HeadKernels(program, memory, number, states, tiling, schedule)
-        whole = struct.pack("PqiiPPP", weights_at, hidden_size, vocabulary, hidden_size, 0, 0, 0)
+        whole = struct.pack("PqiiPPPP", weights_at, hidden_size, vocabulary, hidden_size, 0, 0, 0, 0)
         logits = kernels.fill_logits(whole, hidden, vocabulary, lists)
         wrong = compare("logits", logits.astype(np.float64), all_logits, 1e-5)
         if wrong:
@@ -267,16 +281,15 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
             return memory.put(np.full(count, filled, np.int32), name, True)
         masks, listed, count = room(states * mask_words, "masks to use"), room(most_rows, "listed"), room(1, "count")
         allowed_rows = struct.pack(
-            "PPPPPPPPiiiii0P", masks, room(mask_words, "either"), room(states, "is narrow"),
-            room(vocabulary, "ranked rows", -1), room(parts, "part counts"), listed, room(most_rows, "copies"), count,
-            states, vocabulary, mask_words, parts, most_rows)
+            "PPPPPPPPiiiiii?0P", masks, room(mask_words, "either"), room(states, "is narrow"),
+            room(vocabulary, "ranked rows", -1), room(parts, "part counts"), listed, count, 0, states,
+            vocabulary, mask_words, parts, most_rows, rows, False)
         given = struct.pack("Pii", memory.put(words, "masks"), mask_words, vocabulary)
-        ranked = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids, ids, 0)
-        is_copy = struct.pack("?", False)
+        ranked = struct.pack("PqiiPPPP", weights_at, hidden_size, rows, hidden_size, ids, ids, 0, 0)
         kernels.launch("note_ranked_rows", [ranked, given, allowed_rows], states + -(-rows // 256), 256,
                        program.constants["counts_shared_bytes"])
-        kernels.launch("unite_allowed", [given, allowed_rows, is_copy], -(-parts // 8), 256)
-        kernels.launch("list_allowed", [allowed_rows, is_copy], -(-parts // 8), 256)
+        kernels.launch("unite_allowed", [given, allowed_rows], -(-parts // 8), 256)
+        kernels.launch("list_allowed", [allowed_rows], -(-parts // 8), 256)
 
         allowed = bits.copy()
         allowed[2:] &= np.isin(np.arange(vocabulary), tokens)
@@ -285,7 +298,7 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
             return f"{memory.array(count, np.int32, 1)[0]} rows are listed, not {len(union)}"
         if not np.array_equal(memory.array(listed, np.int32, len(union)), union):
             return "the rows that are listed are not those that masks leave"
-        left = struct.pack("PqiiPPP", weights_at, hidden_size, most_rows, hidden_size, listed, listed, count)
+        left = struct.pack("PqiiPPPP", weights_at, hidden_size, most_rows, hidden_size, listed, listed, count, 0)
         found = kernels.find_best(left, hidden, masks, mask_words, top, lists)
         return compare_best(found, logits, allowed, np.arange(vocabulary))
     return run
@@ -387,6 +400,15 @@ CASES = [
     ("head", "head of BF16 on tensor cores, in chunks",
      head(BF16, states=9, hidden_size=264, rows=37, vocabulary=133, top=3, lists=1, tiling=(8, 2, 128, 2),
           is_whole=False)),
+    ("head", "head of BF16 on tensor cores, few rows of a copy",
+     head(BF16, states=9, hidden_size=72, rows=101, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1),
+          is_whole=False, allowed=0.03, notes_used=True)),
+    ("head", "head of BF16 on tensor cores, few rows of a copy, in chunks",
+     head(BF16, states=9, hidden_size=264, rows=150, vocabulary=170, top=3, lists=1, tiling=(8, 2, 128, 2),
+          is_whole=False, allowed=0.05, notes_used=True)),
+    ("head", "head of F16 on CUDA cores, few rows of a copy",
+     head(F16, states=3, hidden_size=72, rows=101, vocabulary=133, top=5, lists=1, is_whole=False, allowed=0.1,
+          notes_used=True)),
     ("head", "head of BF16 on tensor cores, rows that masks leave",
      allowed_head(BF16, states=9, hidden_size=72, rows=19, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1))),
     ("head", "head of F16 on CUDA cores, rows that masks leave",
