@@ -133,10 +133,12 @@ def draw(*, vocabulary, temperature, rows=3):
         parameter, logits, bits = logits_rows(rng, memory, F32, rows, vocabulary, scale=2.0)
         seed, shift, positions = 0x1234_5678_9ABC, 1, rng.integers(0, 1 << 34, rows)
         tokens = memory.put(np.full(rows, -7, "i4"), "tokens", True)
+        keys = struct.pack("20I", *((key + i * step) & 0xFFFFFFFF for key, step in
+                                    ((seed & 0xFFFFFFFF, 0x9E3779B9), (seed >> 32, 0xBB67AE85)) for i in range(10)))
         Launch(program, program.find("find_tokens_kernel", "Lb0"), memory,
                [parameter, struct.pack("f", temperature), struct.pack("P", 0),
                 struct.pack("QPq", seed, memory.put(positions, "positions"), shift),
-                struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
+                keys, struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
                grid=rows, threads=256, shared_bytes=program.constants["choice_shared_bytes"], schedule=schedule)
         wanted = []
         for row, position in enumerate(int(p) + shift for p in positions):

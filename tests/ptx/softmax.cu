@@ -25,6 +25,6 @@ template __global__ void aligned_softmax_kernel<__nv_bfloat16, false>(LogitsRows
                                                                       int, float*, std::int32_t*);
 template __global__ void find_tokens_kernel<float, false>(LogitsRows<float>, float,
                                                           const std::uint64_t*, NoiseRows,
-                                                          SoftmaxParts, TokenId*);
+                                                          NoiseKeys, SoftmaxParts, TokenId*);
 
 }  // namespace tooldecode::cuda::detail

@@ -357,11 +357,6 @@ void launch_aligned_softmax(const LogitsRows<T>& rows, float temperature,
   }
 }
 
-/// Whether a temperature leaves differences of logits to the scale of `launch_aligned_softmax`.
-[[nodiscard]] inline bool is_usual_temperature(float temperature) {
-  return temperature == 0 || (temperature >= 1e-3F && temperature <= 1e3F);
-}
-
 }  // namespace detail
 
 }  // namespace tooldecode::cuda

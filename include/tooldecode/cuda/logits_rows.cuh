@@ -75,6 +75,11 @@ namespace detail {
 inline constexpr float logit_limit = 1e30F;
 static_assert(logit_limit == LogitsPipeline::logit_limit);
 
+/// Whether products with a temperature's inverse are as exact as quotients, up to rounding.
+[[nodiscard]] __host__ __device__ inline bool is_usual_temperature(float temperature) {
+  return temperature == 0 || (temperature >= 1e-3F && temperature <= 1e3F);
+}
+
 /// Tokens first, first + 1, ... that one thread reads together.
 template <int n>
 struct TokenPack {
@@ -111,8 +116,8 @@ class MaskedRow {
 
   /// Calls `visit(Tokens)` for the packs of one of `splits` parts of the row, equally often in
   /// every thread. A thread sees its tokens in ascending order. Packs begin at multiples of their
-  /// size.
-  template <class Visit>
+  /// size. If `is_plain`, numbers are limited, but neither divided nor cut.
+  template <bool is_plain = false, class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
     const int rank    = static_cast<int>(threadIdx.x);
@@ -128,7 +133,7 @@ class MaskedRow {
       const int index              = base + rank;
       const Pack<T> then           = read(index + 2 * threads, allowed_then);
       const unsigned allowed_later = allowed_bits(index + 3 * threads, end);
-      visit(tokens_of<false>(index, end, allowed_now, now));
+      visit(tokens_of<is_plain>(index, end, allowed_now, now));
       now          = next;
       next         = then;
       allowed_now  = allowed_next;
