@@ -55,11 +55,6 @@ class Batch {
   void fill_softmax(int set, cudaStream_t stream) const {
     cuda::fill_masked_softmax(view(set), {}, probabilities(set), nullptr, workspace_, stream);
   }
-  // As the function does, but with a plan of its own.
-  void fill_softmax(int set, const cuda::detail::SoftmaxClusterPlan& plan,
-                    cudaStream_t stream) const {
-    cuda::detail::launch_aligned_softmax(view(set), 1, plan, probabilities(set), nullptr, stream);
-  }
   void find_tokens(int set, const cuda::SamplingOptions& options, cudaStream_t stream) const {
     cuda::find_tokens(view(set), options, {.seed = seed, .positions = positions_.data()},
                       tokens_.data(), workspace_, stream);
@@ -206,29 +201,6 @@ void measure(const Setup& setup, int rows, int vocabulary, Report& report) {
   if (!setup.is_small && rows >= 64) result.requirement = Requirement::masked_softmax;
   add("masked softmax", batch.read_bytes() + batch.written_bytes(),
       [&](int set, cudaStream_t stream) { batch.fill_softmax(set, stream); });
-
-  struct Variant {
-    const char* kernel;
-    int blocks;
-    bool is_wide, starts_early;
-  };
-  for (const Variant& variant :
-       {Variant{"masked softmax, 2 wide blocks", 2, true, false},
-        Variant{"masked softmax, 2 wide blocks, early", 2, true, true},
-        Variant{"masked softmax, 4 narrow blocks", 4, false, false},
-        Variant{"masked softmax, 4 narrow blocks, early", 4, false, true},
-        Variant{"masked softmax, 8 narrow blocks", 8, false, false},
-        Variant{"masked softmax, 8 narrow blocks, early", 8, false, true}}) {
-    const int part = cuda::detail::MaskedRow<T>::part_packs(vocabulary, variant.blocks);
-    const int most = variant.is_wide ? 14'000 : 8'100;
-    const cuda::detail::SoftmaxClusterPlan plan{.blocks         = variant.blocks,
-                                                .is_wide        = variant.is_wide,
-                                                .packs_in_block = part < most ? part : most,
-                                                .starts_early   = variant.starts_early};
-    if (part - plan.packs_in_block > (is_float && variant.is_wide ? 2048 : 0)) continue;
-    add(variant.kernel, batch.read_bytes() + batch.written_bytes(),
-        [&](int set, cudaStream_t stream) { batch.fill_softmax(set, plan, stream); });
-  }
 
   struct Draw {
     const char* kernel;

@@ -195,7 +195,7 @@ TEST_CASE("aligned_softmax gives the same bits in any order of threads") {
 
 #if defined(TOOLDECODE_SIMT)
 
-TEST_CASE("plan_aligned_softmax holds rows that fill most multiprocessors in wide blocks") {
+TEST_CASE("plan_aligned_softmax holds rows that fill whole waves in wide blocks") {
   using tooldecode::cuda::detail::plan_aligned_softmax;
   simt::multiprocessors = 132;
   for (const int rows : {50, 64, 66}) {
@@ -204,7 +204,12 @@ TEST_CASE("plan_aligned_softmax holds rows that fill most multiprocessors in wid
     CHECK(plan_aligned_softmax<__half>(rows, 128'256).is_wide);
     CHECK(plan_aligned_softmax<__half>(rows, 128'256).blocks == 2);
   }
-  for (const int rows : {1, 49, 67, 256}) {
+  for (const int rows : {116, 132, 256, 1 << 30}) {
+    CAPTURE(rows);
+    CHECK(plan_aligned_softmax<float>(rows, 128'256).is_wide);
+    CHECK(!plan_aligned_softmax<__half>(rows, 128'256).is_wide);
+  }
+  for (const int rows : {1, 49, 67, 115, 133}) {
     CAPTURE(rows);
     CHECK(!plan_aligned_softmax<float>(rows, 128'256).is_wide);
     CHECK(!plan_aligned_softmax<__half>(rows, 128'256).is_wide);

@@ -70,7 +70,7 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
         kept = memory.put(np.full(rows, -5, np.int32), "kept", True)
         packs = -(-(-(-vocabulary * number.size // 16)) // blocks)
         Launch(program, program.find("softmax_cluster_kernel", number.mangled), memory,
-               [parameter, struct.pack("f", temperature), struct.pack("P", 0), struct.pack("i?i?3x", blocks, False, packs, False),
+               [parameter, struct.pack("f", temperature), struct.pack("P", 0), struct.pack("i?i", blocks, False, packs),
                 struct.pack("P", out), struct.pack("P", kept)],
                grid=rows * blocks, threads=384, cluster=blocks, schedule=schedule,
                shared_bytes=program.constants["cluster_shared_bytes"] + 16 * packs)
@@ -84,7 +84,7 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
     return run
 
 
-def aligned_softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, limits=False):
+def aligned_softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, limits=False, is_wide=False):
     """With `limits` the first row has NaN and -infinity, the second numbers above 1e30."""
     def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
@@ -99,12 +99,12 @@ def aligned_softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, limi
         out = memory.put(unwritten((rows, vocabulary)), "out", True)
         kept = memory.put(np.full(rows, -5, np.int32), "kept", True)
         packs = -(-(vocabulary * number.size // 16) // blocks)
-        Launch(program, program.find("aligned_softmax_kernel", number.mangled), memory,
+        Launch(program, program.find("aligned_softmax_kernel", f"{number.mangled}Lb{is_wide:d}E"), memory,
                [parameter, struct.pack("f", math.log2(math.e) / temperature),
-                struct.pack("i?i?3x", blocks, False, packs, False), struct.pack("i", packs),
+                struct.pack("i?i", blocks, is_wide, packs), struct.pack("i", packs),
                 struct.pack("P", out), struct.pack("P", kept)],
-               grid=rows * blocks, threads=384, cluster=blocks, schedule=schedule,
-               shared_bytes=program.constants["aligned_shared_bytes"] + 16 * packs)
+               grid=rows * blocks, threads=1024 if is_wide else 384, cluster=blocks, schedule=schedule,
+               shared_bytes=program.constants["wide_shared_bytes" if is_wide else "aligned_shared_bytes"] + 16 * packs)
         scaled = np.where(bits, logits / temperature, -np.inf)
         wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         wanted /= wanted.sum(axis=1, keepdims=True)
@@ -393,6 +393,8 @@ CASES = [
     ("softmax", "softmax of aligned F32 by a cluster", aligned_softmax(F32, vocabulary=1004, blocks=4, temperature=0.7)),
     ("softmax", "softmax of aligned BF16 by a cluster", aligned_softmax(BF16, vocabulary=2056, blocks=2)),
     ("softmax", "softmax of aligned BF16 with limits", aligned_softmax(BF16, vocabulary=1032, blocks=2, limits=True)),
+    ("softmax", "softmax of aligned BF16 by wide blocks, some packs later",
+     aligned_softmax(BF16, vocabulary=38 * 1024, blocks=2, rows=1, is_wide=True)),
     ("softmax", "draws of F32", draw(vocabulary=699, temperature=0.8)),
     ("head", "head of F16 on CUDA cores", head(F16, states=3, hidden_size=72, rows=37, vocabulary=133, top=5, lists=1)),
     ("head", "head of F16 on CUDA cores, a copy of rows",

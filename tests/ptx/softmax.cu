@@ -7,6 +7,8 @@ extern "C" {
 __device__ unsigned long long cluster_shared_bytes = sizeof(SoftmaxClusterShape<false>::Shared);
 __device__ unsigned long long aligned_shared_bytes =
     sizeof(AlignedSoftmaxShape<float, false>::Shared);
+__device__ unsigned long long wide_shared_bytes =
+    sizeof(AlignedSoftmaxShape<__nv_bfloat16, true>::Shared);
 __device__ unsigned long long choice_shared_bytes = sizeof(ChoiceShared);
 }
 
@@ -23,6 +25,9 @@ template __global__ void aligned_softmax_kernel<float, false>(LogitsRows<float>,
 template __global__ void aligned_softmax_kernel<__nv_bfloat16, false>(LogitsRows<__nv_bfloat16>,
                                                                       float, SoftmaxClusterPlan,
                                                                       int, float*, std::int32_t*);
+template __global__ void aligned_softmax_kernel<__nv_bfloat16, true>(LogitsRows<__nv_bfloat16>,
+                                                                     float, SoftmaxClusterPlan, int,
+                                                                     float*, std::int32_t*);
 template __global__ void find_tokens_kernel<float, false>(LogitsRows<float>, float,
                                                           const std::uint64_t*, NoiseRows,
                                                           NoiseKeys, SoftmaxParts, TokenId*);

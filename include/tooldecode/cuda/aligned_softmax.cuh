@@ -21,14 +21,6 @@ namespace tooldecode::cuda {
 
 namespace detail {
 
-/// The half of `cluster_arrive` that only says that the thread's loads from other blocks have ended:
-/// without the wait for memory that its writes need.
-__device__ inline void cluster_arrive_after_loads() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.relaxed;\n" ::: "memory");
-#endif
-}
-
 /// Four bytes, each eight times the sign of one of the bytes of a word; the digits of `bytes` are
 /// their places, plus 8.
 template <std::uint32_t bytes>
@@ -198,25 +190,39 @@ struct AlignedSoftmaxShape : SoftmaxClusterShape<is_wide> {
   /// Lies before the packs that a block keeps.
   struct alignas(16) Shared {
     RowPart warps[AlignedSoftmaxShape::warps];
+    RowPart row;
   };
 };
 
-/// Merges the parts of all threads of a cluster. Each warp does it, so that there is one barrier,
-/// which also shows the threads of a block what they have stored. A `cluster_wait` must follow
-/// before a block changes its parts or ends.
-template <int warps>
-__device__ inline RowPart merge_parts_of_cluster(RowPart* parts, RowPart mine, int blocks,
+/// Merges the parts of all threads of a cluster. Its barriers also show the threads of a block what
+/// they have stored. A `cluster_wait` must follow before a block changes its parts or ends.
+///
+/// One warp of a block waits for memory and reads the other blocks' parts: if all do, they wait for
+/// each other's loads.
+template <class Shared>
+__device__ inline RowPart merge_parts_of_cluster(Shared& memory, RowPart mine, int blocks,
                                                  float scale) {
-  mine = mine.of_warp(scale);
-  if (lane_index() == 0) parts[warp_index()] = mine;
-  cluster_barrier();
-  RowPart all;
-  for (int i = lane_index(); i < blocks * warps; i += warp_size) {
-    all.merge(load_from_block(&parts[i % warps], i / warps), scale);
+  constexpr int warps = static_cast<int>(sizeof memory.warps / sizeof memory.warps[0]);
+  mine                = mine.of_warp(scale);
+  if (lane_index() == 0) memory.warps[warp_index()] = mine;
+  __syncthreads();
+  if (warp_index() == 0) {
+    cluster_arrive();
+  } else {
+    cluster_arrive_relaxed();
   }
-  all = all.of_warp(scale);
-  cluster_arrive_after_loads();
-  return all;
+  cluster_wait();
+  if (warp_index() == 0) {
+    RowPart all;
+    for (int i = lane_index(); i < blocks * warps; i += warp_size) {
+      all.merge(load_from_block(&memory.warps[i % warps], i / warps), scale);
+    }
+    all = all.of_warp(scale);
+    if (lane_index() == 0) memory.row = all;
+  }
+  __syncthreads();
+  cluster_arrive_relaxed();  // this block's loads have ended
+  return memory.row;
 }
 
 template <Number T, bool is_wide>
@@ -228,11 +234,10 @@ __global__ void __launch_bounds__(SoftmaxClusterShape<is_wide>::threads,
   using Shape           = AlignedSoftmaxShape<T, is_wide>;
   constexpr int few     = Shape::packs_in_thread;
   constexpr int threads = Shape::threads;
-  wait_for_previous_launch();
-  const int row     = static_cast<int>(blockIdx.x) / plan.blocks;
-  const int rank    = static_cast<int>(blockIdx.x) % plan.blocks;
-  auto& memory      = shared<typename Shape::Shared>();
-  auto* const packs = reinterpret_cast<Pack<T>*>(&memory + 1);
+  const int rank        = static_cast<int>(blockIdx.x) & (plan.blocks - 1);  // of 1, 2, 4 or 8
+  const int row         = static_cast<int>(blockIdx.x) >> (__ffs(plan.blocks) - 1);
+  auto& memory          = shared<typename Shape::Shared>();
+  auto* const packs     = reinterpret_cast<Pack<T>*>(&memory + 1);
   const MaskedRow<T> from(rows, row, 1);
   // Parts of the longest's size, the last shorter: without a division of 64 bits.
   const int row_end  = rows.vocabulary / pack_size<T>;
@@ -242,15 +247,17 @@ __global__ void __launch_bounds__(SoftmaxClusterShape<is_wide>::threads,
 
   typename MaskedRow<T>::template Few<(few > 0 ? few : 1)> others;
   const auto merged = [&](const StoredSum<T>& mine) {
-    return merge_parts_of_cluster<Shape::warps>(memory.warps, mine.part(), plan.blocks, scale);
+    return merge_parts_of_cluster(memory, mine.part(), plan.blocks, scale);
   };
   RowPart all;
   {
     StoredSum<T> mine(scale);
     const auto add = [&](Pack<T>& pack, unsigned allowed, int) { mine.add(pack, allowed); };
+    wait_for_previous_launch();
     if constexpr (few > 0) from.read_few(others, kept_end, end);
-    from.template for_each_arriving_pack<threads>(packs, begin, kept_end, add);
-    if constexpr (few > 0) from.for_each_pack_of_few(others, kept_end, end, add);
+    from.template for_each_arriving_pack<threads>(packs, begin, kept_end, add, [&] {
+      if constexpr (few > 0) from.for_each_pack_of_few(others, kept_end, end, add);
+    });
     all = merged(mine);
   }
   if (const StoredNumbers numbers = numbers_of(all); numbers != StoredNumbers::as_they_are) {
@@ -298,19 +305,27 @@ bool are_aligned(const LogitsRows<T>& rows, const float* out) {
          is_pack_aligned(rows.logits) && is_pack_aligned(out);
 }
 
+/// Whether rows leave few places empty, if so many are held at once. Then wide blocks end sooner, as
+/// those of F32 do in several waves too: its narrow blocks need clusters of 8.
+template <Number T>
+bool fills_waves(int rows, int rows_at_once) {
+  if (rows_at_once == 0) return false;
+  if (rows <= rows_at_once) return 4 * rows >= 3 * rows_at_once;
+  const std::int64_t places = divide_up(rows, rows_at_once) * rows_at_once;
+  return sizeof(T) == 4 && 8 * std::int64_t{rows} >= 7 * places;
+}
+
 /// How rows are held.
 template <Number T>
 SoftmaxClusterPlan plan_aligned_softmax(int rows, int vocabulary) {
   if (code_capability(aligned_softmax_kernel<T, false>) < 90) return {};
   const DeviceTraits device = device_traits();
-  // Wide blocks end sooner only where a cluster of two for each row fills most multiprocessors.
-  using Wide           = AlignedSoftmaxShape<T, true>;
-  constexpr int couple = 2;
-  const int part       = MaskedRow<T>::part_packs(vocabulary, couple);
+  using Wide                = AlignedSoftmaxShape<T, true>;
+  constexpr int couple      = 2;
+  const int part            = MaskedRow<T>::part_packs(vocabulary, couple);
   const auto packs =
       static_cast<int>((device.shared_bytes - sizeof(typename Wide::Shared)) / sizeof(Pack<T>));
-  if (spreads_softmax<T>(rows, vocabulary, couple, Wide::threads, device) &&
-      4 * rows * couple >= 3 * device.multiprocessors &&
+  if (fills_waves<T>(rows, device.multiprocessors / couple) && part >= Wide::threads &&
       part <= packs + Wide::threads * Wide::packs_in_thread) {
     return {.blocks = couple, .is_wide = true, .packs_in_block = part < packs ? part : packs};
   }
@@ -326,7 +341,7 @@ LaunchShape aligned_softmax_shape(int rows, const SoftmaxClusterPlan& plan) {
           .shared_bytes = sizeof(typename Shape::Shared) +
                           static_cast<std::size_t>(plan.packs_in_block) * sizeof(Pack<T>),
           .cluster      = static_cast<unsigned>(plan.blocks),
-          .starts_early = plan.starts_early};
+          .starts_early = true};
 }
 
 /// Whether the blocks of a plan can run at once; the plan assumes a whole device.

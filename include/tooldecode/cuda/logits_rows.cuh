@@ -201,10 +201,15 @@ class MaskedRow {
   /// Reads the packs begin, ..., end - 1 of a row whose packs are aligned and whole into shared
   /// memory, and calls `visit(Pack&, bits, index)` as packs arrive, with the numbers as they are. A
   /// pack without allowed bits is not read.
-  template <int threads, class Visit>
-  __device__ void for_each_arriving_pack(Pack<T>* kept, int begin, int end, Visit visit) const {
-    // All groups are in flight: with 1024 threads, as much as shared memory holds.
-    constexpr int groups = sizeof(T) == 4 ? 4 : 2;
+  ///
+  /// \param meanwhile  called while the first packs are on their way
+  template <int threads, class Visit, class Meanwhile>
+  __device__ void for_each_arriving_pack(Pack<T>* kept, int begin, int end, Visit visit,
+                                         Meanwhile meanwhile) const {
+    // All groups are in flight: with 1024 threads, as much as shared memory holds. Then none
+    // follows, and small groups leave less to do after the last has arrived.
+    constexpr int group  = threads == 1024 && sizeof(T) == 2 ? 2 : 4;  // packs
+    constexpr int groups = (sizeof(T) == 4 ? 16 : 8) / group;
     constexpr int step   = group * threads;
     const auto fetch     = [&](int first, std::uint32_t allowed) {
       Pack<T>* const to   = kept + (first - begin);
@@ -218,8 +223,9 @@ class MaskedRow {
     };
     const int mine = begin + static_cast<int>(threadIdx.x);
     std::uint32_t bits[groups];
-    bits_of_groups<threads>(bits, mine, end);
+    bits_of_groups<threads, group>(bits, mine, end);
     for (int g = 0; g < groups; ++g) fetch(mine + g * step, bits[g]);
+    meanwhile();
     for (int first = mine; first < end; first += step) {
       wait_for_copies<groups - 1>();
       Pack<T>* const now = kept + (first - begin);
@@ -230,7 +236,7 @@ class MaskedRow {
       for (int g = 0; g + 1 < groups; ++g) bits[g] = bits[g + 1];
       std::uint32_t next[1] = {};
       if (first - static_cast<int>(threadIdx.x) + groups * step < end) {
-        bits_of_groups<threads>(next, first + groups * step, end);
+        bits_of_groups<threads, group>(next, first + groups * step, end);
         fetch(first + groups * step, next[0]);
       } else {
         commit_copies();
@@ -306,10 +312,9 @@ class MaskedRow {
   }
   static constexpr unsigned all_bits = (1U << pack) - 1;
 
-  static constexpr int group = 4;  ///< packs of one group of copies
   /// The same for groups of packs that are whole. All bytes of the mask are loaded before one is
   /// used.
-  template <int threads, int groups>
+  template <int threads, int group, int groups>
   __device__ void bits_of_groups(std::uint32_t (&allowed)[groups], int first, int end) const {
     static_assert(group * pack <= 32 && threads * pack % 8 == 0);
     unsigned bits[group * groups];

@@ -113,8 +113,7 @@ struct SoftmaxClusterShape {
 struct SoftmaxClusterPlan {
   int blocks         = 0;  ///< 0: no number can, or the code has no clusters
   bool is_wide       = false;
-  int packs_in_block = 0;      ///< of a part, in shared memory; the others are in registers
-  bool starts_early  = false;  ///< before the stream's previous kernel ends
+  int packs_in_block = 0;  ///< of a part, in shared memory; the others are in registers
 
   template <Number T>
   [[nodiscard]] std::size_t shared_bytes() const {
@@ -124,6 +123,8 @@ struct SoftmaxClusterPlan {
   }
 };
 
+/// For logarithms, and for rows that are cut, not aligned or of an unusual temperature; the others
+/// have `aligned_softmax_kernel`.
 template <Number T, bool is_log, bool is_wide>
 __global__ void __launch_bounds__(SoftmaxClusterShape<is_wide>::threads,
                                   code_has_clusters ? SoftmaxClusterShape<is_wide>::blocks_at_once
