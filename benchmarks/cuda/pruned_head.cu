@@ -241,7 +241,10 @@ void measure(const Setup& setup, const Heads<T>& heads, int states, int rows, Re
   for (const auto& [kernel, layout, masked] :
        {Top{"pruned head, top 10", Layout::gathered, false},
         Top{"pruned head, masked top 10", Layout::gathered, true},
-        Top{"pruned head, rows by index, top 10", Layout::indexed, false}}) {
+        Top{"pruned head, rows by index, top 10", Layout::indexed, false},
+        Top{"pruned head, rows by index, masked top 10", Layout::indexed, true}}) {
+    // A mask that allows fewer tokens than K is answered with all that it allows, which are others.
+    if (layout == Layout::indexed && masked && 4 * rows > heads.vocabulary) continue;
     if (layout == Layout::indexed) {
       task.verify_logits(layout, [&](int set) { task.fill_logits(Layout::indexed, set, nullptr); });
     }

@@ -339,7 +339,8 @@ TEST_CASE("project_topk throws an error that names the argument it does not supp
   on_device([] {
     const DeviceBuffer<__half> weights(64), hidden(64);
     const DeviceBuffer<float> logits(64);
-    const HeadRows<__half> good{.weights = weights.data(), .rows = 4, .hidden_size = 8};
+    const HeadRows<__half> good{
+        .weights = weights.data(), .rows = 4, .hidden_size = 8, .vocabulary = 4};
     const DeviceBuffer<TokenId> tokens(2 * 33);
     const auto code_of_k = [&](int k, std::size_t missing) {
       const DeviceBuffer<std::byte> memory(pruned_head_workspace_bytes(2, 4, 32) - missing);

@@ -84,6 +84,37 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
     return run
 
 
+def aligned_softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, limits=False, is_wide=False):
+    """With `limits` the first row has NaN and -infinity, the second numbers above 1e30."""
+    def run(program, schedule):
+        rng, memory = np.random.default_rng(SEED), GlobalMemory()
+        values = rng.normal(size=(rows, vocabulary)) * 3
+        if limits:
+            values[0, ::5], values[0, 1::7], values[1, ::7] = np.nan, -np.inf, np.inf
+        coded = number.encode(values)
+        logits = np.clip(np.nan_to_num(number.decode(coded).astype(np.float64), nan=-1e30), -1e30, 1e30)
+        bits, words = random_masks(rng, rows, vocabulary, 0.7)
+        bits[:, :7], words[:, 0] = False, words[:, 0] & ~np.uint32(0x7F)
+        parameter = struct.pack("PiiqPq", memory.put(coded, "logits"), rows, vocabulary, 0, memory.put(words, "masks"), 0)
+        out = memory.put(unwritten((rows, vocabulary)), "out", True)
+        kept = memory.put(np.full(rows, -5, np.int32), "kept", True)
+        packs = -(-(vocabulary * number.size // 16) // blocks)
+        Launch(program, program.find("aligned_softmax_kernel", f"{number.mangled}Lb{is_wide:d}E"), memory,
+               [parameter, struct.pack("f", math.log2(math.e) / temperature),
+                struct.pack("i?i", blocks, is_wide, packs), struct.pack("i", packs),
+                struct.pack("P", out), struct.pack("P", kept)],
+               grid=rows * blocks, threads=1024 if is_wide else 384, cluster=blocks, schedule=schedule,
+               shared_bytes=program.constants["wide_shared_bytes" if is_wide else "aligned_shared_bytes"] + 16 * packs)
+        scaled = np.where(bits, logits / temperature, -np.inf)
+        wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        wanted /= wanted.sum(axis=1, keepdims=True)
+        got = memory.array(out, np.float32, (rows, vocabulary)).astype(np.float64)
+        if not np.array_equal(memory.array(kept, np.int32, rows), bits.sum(axis=1)):
+            return "kept is not the number of allowed tokens"
+        return compare("out", got, wanted, 1e-5 * wanted)
+    return run
+
+
 def philox(counter, key):
     """Ten rounds of Philox 4x32: four words."""
     counter, key = list(counter), list(key)
@@ -102,10 +133,12 @@ def draw(*, vocabulary, temperature, rows=3):
         parameter, logits, bits = logits_rows(rng, memory, F32, rows, vocabulary, scale=2.0)
         seed, shift, positions = 0x1234_5678_9ABC, 1, rng.integers(0, 1 << 34, rows)
         tokens = memory.put(np.full(rows, -7, "i4"), "tokens", True)
+        keys = struct.pack("20I", *((key + i * step) & 0xFFFFFFFF for key, step in
+                                    ((seed & 0xFFFFFFFF, 0x9E3779B9), (seed >> 32, 0xBB67AE85)) for i in range(10)))
         Launch(program, program.find("find_tokens_kernel", "Lb0"), memory,
                [parameter, struct.pack("f", temperature), struct.pack("P", 0),
                 struct.pack("QPq", seed, memory.put(positions, "positions"), shift),
-                struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
+                keys, struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
                grid=rows, threads=256, shared_bytes=program.constants["choice_shared_bytes"], schedule=schedule)
         wanted = []
         for row, position in enumerate(int(p) + shift for p in positions):
@@ -188,22 +221,36 @@ def random_head(rng, number, states, hidden_size, rows, vocabulary):
     return weights, inputs, logits, rng.permutation(vocabulary)[:rows].astype(np.int32)
 
 
-def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True):
-    """Logits of ranked rows; the best tokens under masks and their log-sum-exp. The first state may use nothing."""
+def head(number, *, states, hidden_size, rows, vocabulary, top, lists, tiling=None, is_whole=True,
+         allowed=0.4, notes_used=False):
+    """Logits of ranked rows; the best tokens under masks and their log-sum-exp. The first state may use nothing.
+
+    With `notes_used` the rows that a state may use are found first, as `project_topk` does for a copy.
+    """
     def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         weights, inputs, all_logits, tokens = random_head(rng, number, states, hidden_size, rows, vocabulary)
-        bits, words = random_masks(rng, states, vocabulary, 0.4)
+        bits, words = random_masks(rng, states, vocabulary, allowed)
         bits[0], words[0] = False, 0
         ids, hidden = memory.put(tokens, "tokens"), memory.put(inputs, "hidden")
         weights_at = memory.put(weights if is_whole else weights[tokens], "weights")
-        head_list = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0)
+        head_list = struct.pack("PqiiPPPP", weights_at, hidden_size, rows, hidden_size, ids if is_whole else 0, ids, 0, 0)
         kernels = HeadKernels(program, memory, number, states, tiling, schedule)
         logits = kernels.fill_logits(head_list, hidden, rows, lists)
         wrong = compare("logits", logits.astype(np.float64), all_logits[:, tokens], 1e-5)
         if wrong:
             return wrong
-        found = kernels.find_best(head_list, hidden, memory.put(words, "masks"), words.shape[1], top, lists)
+        masks = memory.put(words, "masks")
+        if notes_used:
+            used = memory.put(np.full(-(-rows // 32), 0x5A5A5A5A, np.uint32), "used", True)
+            given = struct.pack("Pii", masks, words.shape[1], vocabulary)
+            kernels.launch("note_used_rows", [head_list, given, struct.pack("i", states), struct.pack("P", used)],
+                           -(-rows // 256), 256)
+            got = np.unpackbits(memory.array(used, np.uint8, 4 * -(-rows // 32)), bitorder="little")[:rows]
+            if not np.array_equal(got, bits[:, tokens].any(axis=0)):
+                return "the rows that are used are not those that masks leave"
+            head_list = head_list[:-8] + struct.pack("P", used)
+        found = kernels.find_best(head_list, hidden, masks, words.shape[1], top, lists)
         return compare_best(found, logits, bits[:, tokens], tokens)
     return run
 
@@ -223,7 +270,7 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
         assert bits[1].sum() < rows <= bits[2:].sum(axis=1).min()
         hidden, weights_at = memory.put(inputs, "hidden"), memory.put(weights, "weights")
         kernels = HeadKernels(program, memory, number, states, tiling, schedule)
-        whole = struct.pack("PqiiPPP", weights_at, hidden_size, vocabulary, hidden_size, 0, 0, 0)
+        whole = struct.pack("PqiiPPPP", weights_at, hidden_size, vocabulary, hidden_size, 0, 0, 0, 0)
         logits = kernels.fill_logits(whole, hidden, vocabulary, lists)
         wrong = compare("logits", logits.astype(np.float64), all_logits, 1e-5)
         if wrong:
@@ -236,16 +283,15 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
             return memory.put(np.full(count, filled, np.int32), name, True)
         masks, listed, count = room(states * mask_words, "masks to use"), room(most_rows, "listed"), room(1, "count")
         allowed_rows = struct.pack(
-            "PPPPPPPPiiiii0P", masks, room(mask_words, "either"), room(states, "is narrow"),
-            room(vocabulary, "ranked rows", -1), room(parts, "part counts"), listed, room(most_rows, "copies"), count,
-            states, vocabulary, mask_words, parts, most_rows)
+            "PPPPPPPPiiiiii?0P", masks, room(mask_words, "either"), room(states, "is narrow"),
+            room(vocabulary, "ranked rows", -1), room(parts, "part counts"), listed, count, 0, states,
+            vocabulary, mask_words, parts, most_rows, rows, False)
         given = struct.pack("Pii", memory.put(words, "masks"), mask_words, vocabulary)
-        ranked = struct.pack("PqiiPPP", weights_at, hidden_size, rows, hidden_size, ids, ids, 0)
-        is_copy = struct.pack("?", False)
+        ranked = struct.pack("PqiiPPPP", weights_at, hidden_size, rows, hidden_size, ids, ids, 0, 0)
         kernels.launch("note_ranked_rows", [ranked, given, allowed_rows], states + -(-rows // 256), 256,
                        program.constants["counts_shared_bytes"])
-        kernels.launch("unite_allowed", [given, allowed_rows, is_copy], -(-parts // 8), 256)
-        kernels.launch("list_allowed", [allowed_rows, is_copy], -(-parts // 8), 256)
+        kernels.launch("unite_allowed", [given, allowed_rows], -(-parts // 8), 256)
+        kernels.launch("list_allowed", [allowed_rows], -(-parts // 8), 256)
 
         allowed = bits.copy()
         allowed[2:] &= np.isin(np.arange(vocabulary), tokens)
@@ -254,7 +300,7 @@ def allowed_head(number, *, states, hidden_size, rows, vocabulary, top, lists, t
             return f"{memory.array(count, np.int32, 1)[0]} rows are listed, not {len(union)}"
         if not np.array_equal(memory.array(listed, np.int32, len(union)), union):
             return "the rows that are listed are not those that masks leave"
-        left = struct.pack("PqiiPPP", weights_at, hidden_size, most_rows, hidden_size, listed, listed, count)
+        left = struct.pack("PqiiPPPP", weights_at, hidden_size, most_rows, hidden_size, listed, listed, count, 0)
         found = kernels.find_best(left, hidden, masks, mask_words, top, lists)
         return compare_best(found, logits, allowed, np.arange(vocabulary))
     return run
@@ -344,6 +390,11 @@ CASES = [
      softmax(F32, vocabulary=1003, blocks=4, temperature=0.7, misalignment=1)),
     ("softmax", "softmax of BF16 by a cluster", softmax(BF16, vocabulary=2051, blocks=2)),
     ("softmax", "softmax of BF16, not aligned", softmax(BF16, vocabulary=333, blocks=2, misalignment=3)),
+    ("softmax", "softmax of aligned F32 by a cluster", aligned_softmax(F32, vocabulary=1004, blocks=4, temperature=0.7)),
+    ("softmax", "softmax of aligned BF16 by a cluster", aligned_softmax(BF16, vocabulary=2056, blocks=2)),
+    ("softmax", "softmax of aligned BF16 with limits", aligned_softmax(BF16, vocabulary=1032, blocks=2, limits=True)),
+    ("softmax", "softmax of aligned BF16 by wide blocks, some packs later",
+     aligned_softmax(BF16, vocabulary=38 * 1024, blocks=2, rows=1, is_wide=True)),
     ("softmax", "draws of F32", draw(vocabulary=699, temperature=0.8)),
     ("head", "head of F16 on CUDA cores", head(F16, states=3, hidden_size=72, rows=37, vocabulary=133, top=5, lists=1)),
     ("head", "head of F16 on CUDA cores, a copy of rows",
@@ -353,6 +404,15 @@ CASES = [
     ("head", "head of BF16 on tensor cores, in chunks",
      head(BF16, states=9, hidden_size=264, rows=37, vocabulary=133, top=3, lists=1, tiling=(8, 2, 128, 2),
           is_whole=False)),
+    ("head", "head of BF16 on tensor cores, few rows of a copy",
+     head(BF16, states=9, hidden_size=72, rows=101, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1),
+          is_whole=False, allowed=0.03, notes_used=True)),
+    ("head", "head of BF16 on tensor cores, few rows of a copy, in chunks",
+     head(BF16, states=9, hidden_size=264, rows=150, vocabulary=170, top=3, lists=1, tiling=(8, 2, 128, 2),
+          is_whole=False, allowed=0.05, notes_used=True)),
+    ("head", "head of F16 on CUDA cores, few rows of a copy",
+     head(F16, states=3, hidden_size=72, rows=101, vocabulary=133, top=5, lists=1, is_whole=False, allowed=0.1,
+          notes_used=True)),
     ("head", "head of BF16 on tensor cores, rows that masks leave",
      allowed_head(BF16, states=9, hidden_size=72, rows=19, vocabulary=133, top=10, lists=2, tiling=(16, 16, 128, 1))),
     ("head", "head of F16 on CUDA cores, rows that masks leave",

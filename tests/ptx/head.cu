@@ -16,8 +16,10 @@ template __global__ void multiply_tiles<__nv_bfloat16, 2>(HeadList<__nv_bfloat16
                                                           HeadTiling);
 template __global__ void note_ranked_rows<__nv_bfloat16>(HeadList<__nv_bfloat16>, GivenMasks,
                                                          AllowedRows);
-template __global__ void unite_allowed<allowed_threads>(GivenMasks, AllowedRows, bool);
-template __global__ void list_allowed<allowed_threads>(AllowedRows, bool);
+template __global__ void unite_allowed<allowed_threads>(GivenMasks, AllowedRows);
+template __global__ void list_allowed<allowed_threads>(AllowedRows);
+template __global__ void note_used_rows<__nv_bfloat16>(HeadList<__nv_bfloat16>, GivenMasks, int,
+                                                       std::uint32_t*);
 template __global__ void merge_head_lists<merge_lists_threads>(HeadOutput, TopTokensView);
 
 }  // namespace tooldecode::cuda::detail

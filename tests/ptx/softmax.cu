@@ -5,7 +5,11 @@ namespace tooldecode::cuda::detail {
 
 extern "C" {
 __device__ unsigned long long cluster_shared_bytes = sizeof(SoftmaxClusterShape<false>::Shared);
-__device__ unsigned long long choice_shared_bytes  = sizeof(ChoiceShared);
+__device__ unsigned long long aligned_shared_bytes =
+    sizeof(AlignedSoftmaxShape<float, false>::Shared);
+__device__ unsigned long long wide_shared_bytes =
+    sizeof(AlignedSoftmaxShape<__nv_bfloat16, true>::Shared);
+__device__ unsigned long long choice_shared_bytes = sizeof(ChoiceShared);
 }
 
 template __global__ void softmax_cluster_kernel<float, false, false>(LogitsRows<float>, float,
@@ -15,8 +19,17 @@ template __global__ void softmax_cluster_kernel<float, false, false>(LogitsRows<
 template __global__ void softmax_cluster_kernel<__nv_bfloat16, false, false>(
     LogitsRows<__nv_bfloat16>, float, const std::uint64_t*, SoftmaxClusterPlan, float*,
     std::int32_t*);
+template __global__ void aligned_softmax_kernel<float, false>(LogitsRows<float>, float,
+                                                              SoftmaxClusterPlan, int, float*,
+                                                              std::int32_t*);
+template __global__ void aligned_softmax_kernel<__nv_bfloat16, false>(LogitsRows<__nv_bfloat16>,
+                                                                      float, SoftmaxClusterPlan,
+                                                                      int, float*, std::int32_t*);
+template __global__ void aligned_softmax_kernel<__nv_bfloat16, true>(LogitsRows<__nv_bfloat16>,
+                                                                     float, SoftmaxClusterPlan, int,
+                                                                     float*, std::int32_t*);
 template __global__ void find_tokens_kernel<float, false>(LogitsRows<float>, float,
                                                           const std::uint64_t*, NoiseRows,
-                                                          SoftmaxParts, TokenId*);
+                                                          NoiseKeys, SoftmaxParts, TokenId*);
 
 }  // namespace tooldecode::cuda::detail

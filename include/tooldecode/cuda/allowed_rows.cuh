@@ -22,10 +22,10 @@ namespace tooldecode::cuda {
 /// The rows that at least one of n states may use, as a list for `multiply_head`, and what each
 /// state may use of them: the ranked tokens that its mask allows, or, if it allows fewer tokens than
 /// the head has rows and the head is whole, all that it allows. The rule is the host's
-/// FrequencyRankedHead's.
+/// FrequencyRankedHead's. Of a copy, the rows stay in their order and each has a bit.
 ///
 /// \par Shapes      tokens 0, ..., M - 1 are those of the masks that the head knows
-/// \par Complexity  4 (3 M + n M / 32) bytes of workspace
+/// \par Complexity  4 (3 M + n M / 32) bytes of workspace for a whole head, K / 8 for a copy
 /// \par Threads     a view of a workspace; one per call in flight
 struct AllowedRows {
   std::uint32_t* masks  = nullptr;  ///< [n, words] what each state may use
@@ -35,39 +35,44 @@ struct AllowedRows {
   std::int32_t* ranked_rows = nullptr;  ///< [M] the row of a ranked token, or -1
   std::int32_t* part_counts = nullptr;  ///< [parts] rows of each 1024 tokens
   TokenId* tokens           = nullptr;  ///< [most_rows] of the list, ascending
-  std::int32_t* copies      = nullptr;  ///< [most_rows] their rows in a copy
   std::int32_t* count       = nullptr;  ///< [1] rows of the list
+  std::uint32_t* used       = nullptr;  ///< [K / 32, rounded up] bits of the rows of a copy
   int states                = 0;        ///< n
   int token_count           = 0;        ///< M
   int words                 = 0;        ///< M / 32, rounded up
   int parts                 = 1;        ///< of 1024 tokens, one for each warp
   int most_rows             = 0;        ///< of the list
+  int rows                  = 0;        ///< K
+  bool is_copy              = false;
 
   static constexpr int most_tokens = 0x7FFF'FC00;  ///< that masks may have
 
-  /// \param rows        K
+  /// \param ranked      K
   /// \param vocabulary  V of a whole head, or 0
-  AllowedRows(int state_count, int rows, int vocabulary, int mask_words) : states(state_count) {
+  AllowedRows(int state_count, int ranked, int vocabulary, int mask_words)
+      : states(state_count), rows(ranked), is_copy(vocabulary == 0) {
     const std::int64_t in_masks = 32 * std::int64_t{mask_words};
     const std::int64_t bound    = vocabulary > 0 ? vocabulary : most_tokens;
     token_count                 = static_cast<int>(in_masks < bound ? in_masks : bound);
     words                       = static_cast<int>(divide_up(token_count, 32));
     if (words > 0) parts = static_cast<int>(divide_up(words, warp_size));
     // Each state may use at most K.
-    const std::int64_t used = vocabulary > 0 ? std::int64_t{states} * rows : rows;
-    most_rows               = static_cast<int>(used < token_count ? used : token_count);
+    const std::int64_t usable = std::int64_t{states} * rows;
+    most_rows                 = static_cast<int>(usable < token_count ? usable : token_count);
+    if (is_copy) most_rows = token_count > 0 ? rows : 0;
   }
   void place(WorkspaceLayout& layout) {
     const auto take = [&layout]<class N>(N*& to, std::int64_t size) {
       to = layout.take<N>(static_cast<std::size_t>(size));
     };
+    take(used, divide_up(rows, 32));  // also for a whole head: its workspace serves a copy
+    if (is_copy) return;
     take(masks, std::int64_t{states} * words);
     take(either, words);
     take(is_narrow, states);
     take(ranked_rows, token_count);
     take(part_counts, parts);
     take(tokens, most_rows);
-    take(copies, most_rows);
     take(count, 1);
   }
 };
@@ -89,6 +94,29 @@ struct GivenMasks {
     return left < 32 ? bits & ((1U << left) - 1) : bits;
   }
 };
+
+/// Notes which rows of a copy at least one state may use.
+template <class T>
+__global__ void __launch_bounds__(allowed_threads)
+    note_used_rows(HeadList<T> rows, GivenMasks masks, int states, std::uint32_t* used) {
+  constexpr int batch = 8;  // states whose words are being loaded
+  wait_for_previous_launch();
+  let_next_launch_start();
+  const int row = static_cast<int>(blockIdx.x) * allowed_threads + static_cast<int>(threadIdx.x);
+  const std::uint32_t token = row < rows.rows ? HeadTop::token_of(rows, row) : ~0U;
+  std::uint32_t either      = 0;
+  if (token < static_cast<std::uint32_t>(masks.token_count)) {
+    const std::uint32_t* word = masks.words + token / 32;
+    for (int state = 0; state < states; state += batch) {
+      for (int i = 0; i < batch; ++i) {
+        const int at = state + i < states ? state + i : state;
+        either |= word[static_cast<std::int64_t>(at) * masks.stride];
+      }
+    }
+  }
+  const std::uint32_t bits = __ballot_sync(whole_warp, static_cast<int>(either >> token % 32 & 1U));
+  if (lane_index() == 0 && row < rows.rows) used[row / 32] = bits;
+}
 
 /// The first n blocks count the tokens of a mask each; the others note the rows of tokens.
 template <class T>
@@ -113,8 +141,8 @@ __global__ void __launch_bounds__(allowed_threads)
 
 /// A lane has 32 tokens: what each state may use of them, and the union.
 template <int threads>
-__global__ void __launch_bounds__(threads)
-    unite_allowed(GivenMasks masks, AllowedRows to, bool is_copy) {
+__global__ void __launch_bounds__(threads) unite_allowed(GivenMasks masks, AllowedRows to) {
+  wait_for_previous_launch();
   const int part = static_cast<int>(blockIdx.x) * allowed_warps + warp_index();
   if (part >= to.parts) return;
   const int first = part * warp_size, at = first + lane_index();
@@ -129,7 +157,7 @@ __global__ void __launch_bounds__(threads)
   if (at < to.words) {
     for (int state = 0; state < to.states; ++state) {
       std::uint32_t word = masks.word(state, at);
-      if (is_copy || to.is_narrow[state] == 0) word &= ranked;
+      if (to.is_narrow[state] == 0) word &= ranked;
       to.masks[static_cast<std::int64_t>(state) * to.words + at] = word;
       either |= word;
     }
@@ -141,7 +169,8 @@ __global__ void __launch_bounds__(threads)
 
 /// Writes the tokens of the union in ascending order; each warp adds up the counts before its part.
 template <int threads>
-__global__ void __launch_bounds__(threads) list_allowed(AllowedRows to, bool is_copy) {
+__global__ void __launch_bounds__(threads) list_allowed(AllowedRows to) {
+  wait_for_previous_launch();
   const int part = static_cast<int>(blockIdx.x) * allowed_warps + warp_index();
   if (part >= to.parts) return;
   int before = 0;
@@ -156,7 +185,6 @@ __global__ void __launch_bounds__(threads) list_allowed(AllowedRows to, bool is_
       const int place  = before + __popc(word & ((1U << lane_index()) - 1));
       const int token  = 32 * (first + i) + lane_index();
       to.tokens[place] = token;
-      if (is_copy) to.copies[place] = to.ranked_rows[token];
     }
     before += __popc(word);
   }
@@ -166,20 +194,32 @@ __global__ void __launch_bounds__(threads) list_allowed(AllowedRows to, bool is_
 }  // namespace detail
 
 /// Finds the rows that masks leave to n > 0 states, into memory that `to` has placed, and returns
-/// them as a list of at most n K rows.
+/// them: of a whole head as a list of at most n K rows, with masks of what each state may use; of a
+/// copy as its rows with bits, with the masks that are given.
 ///
 /// \par Shapes      masks [n, mask_words]
-/// \par Complexity  O(n V / 32 + V + K), a few percent of what a head's rows take to read; three
-///                  launches
+/// \par Complexity  of a whole head O(n V / 32 + V + K), a few percent of what its rows take to
+///                  read; three launches. Of a copy O(n K); one launch
 /// \par Threads     does not wait; may be captured into a graph
 /// \par Errors      Error{device_failure}
 template <HalfNumber T>
 HeadList<T> fill_allowed_rows(const HeadRows<T>& rows, const std::uint32_t* masks, int mask_words,
-                              const AllowedRows& to, cudaStream_t stream) {
+                              const AllowedRows& to, HeadOutput& out, cudaStream_t stream) {
   using namespace detail;
   HeadList<T> list(rows);
-  const bool is_copy = rows.vocabulary == 0;
   const GivenMasks given{.words = masks, .stride = mask_words, .token_count = to.token_count};
+  const bool starts_early = code_capability(note_used_rows<T>) >= 90;
+  if (to.is_copy) {
+    launch(note_used_rows<T>,
+           {.grid         = grid_size(divide_up(rows.rows, allowed_threads)),
+            .block        = allowed_threads,
+            .starts_early = starts_early},
+           stream, list, given, to.states, to.used);
+    list.used      = reinterpret_cast<const std::uint16_t*>(to.used);
+    out.masks      = masks;
+    out.mask_words = mask_words;
+    return list;
+  }
   check(cudaMemsetAsync(to.ranked_rows, 0xFF,
                         sizeof(std::int32_t) * static_cast<std::size_t>(to.token_count), stream));
   launch(note_ranked_rows<T>,
@@ -187,14 +227,17 @@ HeadList<T> fill_allowed_rows(const HeadRows<T>& rows, const std::uint32_t* mask
           .block        = allowed_threads,
           .shared_bytes = sizeof(typename BlockFold<int, allowed_threads>::Storage)},
          stream, list, given, to);
-  const LaunchShape by_parts{.grid  = grid_size(divide_up(to.parts, allowed_warps)),
-                             .block = allowed_threads};
-  launch(unite_allowed<allowed_threads>, by_parts, stream, given, to, is_copy);
-  launch(list_allowed<allowed_threads>, by_parts, stream, to, is_copy);
-  list.rows   = to.most_rows;
-  list.places = is_copy ? to.copies : to.tokens;
-  list.tokens = to.tokens;
-  list.count  = to.count;
+  const LaunchShape by_parts{.grid         = grid_size(divide_up(to.parts, allowed_warps)),
+                             .block        = allowed_threads,
+                             .starts_early = starts_early};
+  launch(unite_allowed<allowed_threads>, by_parts, stream, given, to);
+  launch(list_allowed<allowed_threads>, by_parts, stream, to);
+  list.rows      = to.most_rows;
+  list.places    = to.tokens;
+  list.tokens    = to.tokens;
+  list.count     = to.count;
+  out.masks      = to.masks;
+  out.mask_words = to.words;
   return list;
 }
 

@@ -71,14 +71,23 @@ __global__ void __launch_bounds__(head_threads, width == 1 ? 2 : 1)
     multiply_rows(HeadList<T> rows, const T* hidden, int states, HeadOutput out) {
   const int lane  = lane_index();
   const int first = static_cast<int>(blockIdx.y) * width;
+  wait_for_previous_launch();
+  let_next_launch_start();
   const int total = count_rows(rows);
   HeadTop found[width];
 
   const int step = static_cast<int>(gridDim.x) * head_warps;
-  for (int quad = static_cast<int>(blockIdx.x) * head_warps + warp_index(); 4 * quad < total;
-       quad += step) {
+  int quad       = static_cast<int>(blockIdx.x) * head_warps + warp_index();
+  unsigned next  = used_rows(rows, total, 4 * quad);
+  for (; 4 * quad < total; quad += step) {
+    const int place     = 4 * quad % 16;
+    const unsigned used = next >> place & 15U;
+    next                = used_rows(rows, total, 4 * (quad + step));
+    if (used == 0) continue;
     std::uint32_t weights[4];
-    for (int r = 0; r < 4; ++r) weights[r] = head_row(rows, total, 4 * quad + r);
+    for (int r = 0; r < 4; ++r) {
+      weights[r] = head_row(rows, total, 4 * quad + read_in_place_of(r, used));
+    }
 
     float sums[width][4] = {};
     for (int column = pack_size<T> * lane; column < rows.hidden_size;
@@ -215,13 +224,21 @@ __global__ void __launch_bounds__(head_threads, 1)
     return weights;
   };
 
+  wait_for_previous_launch();
+  let_next_launch_start();
   HeadTop found[shares];
-  const int total = count_rows(rows);
-  const int step  = static_cast<int>(gridDim.x) * height;
-  int row         = static_cast<int>(blockIdx.x) * height;  // the first row of the tile
+  const int total    = count_rows(rows);
+  const int step     = static_cast<int>(gridDim.x) * height;
+  int row            = static_cast<int>(blockIdx.x) * height;  // the first row of the tile
+  const auto used_at = [&](int at) { return used_rows(rows, total, at + 16 * group); };
+  const auto row_at  = [&](int at, unsigned used, int i) {
+    return head_row(rows, total, at + 16 * group + read_in_place_of(i, used));
+  };
   // Without a tile a block loads the last row, if there is one: to return here spills registers.
-  std::uint32_t upper = total == 0 ? 0 : head_row(rows, total, row + 16 * group + g);
-  std::uint32_t lower = total == 0 ? 0 : head_row(rows, total, row + 16 * group + g + 8);
+  unsigned used       = used_at(row);
+  std::uint32_t upper = total == 0 ? 0 : row_at(row, used, g);
+  std::uint32_t lower = total == 0 ? 0 : row_at(row, used, g + 8);
+  used                = used_at(row + step);
   HeadUnit ring[depth];
   for (int d = 0; d < depth; ++d) ring[d] = load(upper, lower, 0, d);
   if (row < total) stage(0, 0);
@@ -244,8 +261,9 @@ __global__ void __launch_bounds__(head_threads, 1)
       }
     }
     const bool is_last             = row + step >= total;
-    const std::uint32_t next_upper = head_row(rows, total, row + step + 16 * group + g);
-    const std::uint32_t next_lower = head_row(rows, total, row + step + 16 * group + g + 8);
+    const std::uint32_t next_upper = row_at(row + step, used, g);
+    const std::uint32_t next_lower = row_at(row + step, used, g + 8);
+    used                           = used_at(row + 2 * step);
     float products[max_tiles][4]   = {};
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const bool is_end = chunk + 1 == chunks;
@@ -353,7 +371,8 @@ __global__ void __launch_bounds__(head_threads, 1)
 template <HalfNumber T>
 void multiply_head(const HeadList<T>& rows, const T* hidden, int states, HeadOutput& out,
                    const DeviceTraits& device, cudaStream_t stream) {
-  const HeadPolicy policy = head_policy(code_capability(detail::multiply_tiles<T, 8>));
+  const int capability    = code_capability(detail::multiply_tiles<T, 8>);
+  const HeadPolicy policy = head_policy(capability);
   const auto start        = [&](auto kernel, std::int64_t tiles, int blocks, std::int64_t passes,
                          std::size_t shared_bytes, auto... more) {
     if (blocks > detail::most_head_lists) blocks = detail::most_head_lists;
@@ -361,7 +380,8 @@ void multiply_head(const HeadList<T>& rows, const T* hidden, int states, HeadOut
     launch(kernel,
                   {.grid         = dim3(static_cast<unsigned>(out.lists), static_cast<unsigned>(passes)),
                    .block        = detail::head_threads,
-                   .shared_bytes = shared_bytes},
+                   .shared_bytes = shared_bytes,
+                   .starts_early = capability >= 90},
                   stream, rows, hidden, states, out, more...);
   };
   if (states <= policy.max_states_without_tensor_cores) {

@@ -42,6 +42,8 @@ struct HeadList {
   const std::int32_t* places = nullptr;  ///< [rows] null: i
   const TokenId* tokens      = nullptr;  ///< [rows] null: i
   const std::int32_t* count  = nullptr;  ///< how many there are, on the device; null: `rows`
+  /// [rows / 16, rounded up] bit i of the j-th: whether row 16 j + i is used; null: all are.
+  const std::uint16_t* used = nullptr;
 
   /// All rows of a pruned head.
   explicit HeadList(const HeadRows<T>& head)
@@ -127,6 +129,17 @@ __device__ inline std::uint32_t head_row(const HeadList<T>& rows, int count, int
   if (row >= count) row = count - 1;
   const std::int64_t at = (rows.places == nullptr ? row : rows.places[row]) * rows.stride;
   return static_cast<std::uint32_t>(at / pack_size<T>);
+}
+
+/// Bit i: whether row first + i is used, for 16 rows of which the first is a multiple of 16.
+template <class T>
+__device__ inline unsigned used_rows(const HeadList<T>& rows, int count, int first) {
+  return rows.used == nullptr || first >= count ? 0xFFFFU : __ldcg(rows.used + first / 16);
+}
+/// Which of 16 rows is read in place of the i-th: itself if it is used, else one that is, because
+/// what a warp reads twice comes from memory once.
+__device__ inline int read_in_place_of(int i, unsigned used) {
+  return (used >> i & 1U) != 0 ? i : __ffs(static_cast<int>(used | 0x8000U)) - 1;
 }
 
 /// Loads 16 bytes that are read once, so that they do not displace data that is read again.

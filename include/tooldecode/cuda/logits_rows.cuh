@@ -75,6 +75,11 @@ namespace detail {
 inline constexpr float logit_limit = 1e30F;
 static_assert(logit_limit == LogitsPipeline::logit_limit);
 
+/// Whether products with a temperature's inverse are as exact as quotients, up to rounding.
+[[nodiscard]] __host__ __device__ inline bool is_usual_temperature(float temperature) {
+  return temperature == 0 || (temperature >= 1e-3F && temperature <= 1e3F);
+}
+
 /// Tokens first, first + 1, ... that one thread reads together.
 template <int n>
 struct TokenPack {
@@ -111,8 +116,8 @@ class MaskedRow {
 
   /// Calls `visit(Tokens)` for the packs of one of `splits` parts of the row, equally often in
   /// every thread. A thread sees its tokens in ascending order. Packs begin at multiples of their
-  /// size.
-  template <class Visit>
+  /// size. If `is_plain`, numbers are limited, but neither divided nor cut.
+  template <bool is_plain = false, class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
     const int rank    = static_cast<int>(threadIdx.x);
@@ -128,7 +133,7 @@ class MaskedRow {
       const int index              = base + rank;
       const Pack<T> then           = read(index + 2 * threads, allowed_then);
       const unsigned allowed_later = allowed_bits(index + 3 * threads, end);
-      visit(tokens_of<false>(index, end, allowed_now, now));
+      visit(tokens_of<is_plain>(index, end, allowed_now, now));
       now          = next;
       next         = then;
       allowed_now  = allowed_next;
@@ -193,6 +198,62 @@ class MaskedRow {
     }
   }
 
+  /// Reads the packs begin, ..., end - 1 of a row whose packs are aligned and whole into shared
+  /// memory, and calls `visit(Pack&, bits, index)` as packs arrive, with the numbers as they are. A
+  /// pack without allowed bits is not read.
+  ///
+  /// \param meanwhile  called while the first packs are on their way
+  template <int threads, class Visit, class Meanwhile>
+  __device__ void for_each_arriving_pack(Pack<T>* kept, int begin, int end, Visit visit,
+                                         Meanwhile meanwhile) const {
+    // All groups are in flight: with 1024 threads, as much as shared memory holds. Then none
+    // follows, and small groups leave less to do after the last has arrived.
+    constexpr int group  = threads == 1024 && sizeof(T) == 2 ? 2 : 4;  // packs
+    constexpr int groups = (sizeof(T) == 4 ? 16 : 8) / group;
+    constexpr int step   = group * threads;
+    const auto fetch     = [&](int first, std::uint32_t allowed) {
+      Pack<T>* const to   = kept + (first - begin);
+      const T* const from = logits_ + static_cast<std::ptrdiff_t>(first) * pack;
+      for (int i = 0; i < group; ++i) {
+        if ((allowed >> pack * i & all_bits) != 0) {
+          copy_async(to + i * threads, from + i * threads * pack, true);
+        }
+      }
+      commit_copies();
+    };
+    const int mine = begin + static_cast<int>(threadIdx.x);
+    std::uint32_t bits[groups];
+    bits_of_groups<threads, group>(bits, mine, end);
+    for (int g = 0; g < groups; ++g) fetch(mine + g * step, bits[g]);
+    meanwhile();
+    for (int first = mine; first < end; first += step) {
+      wait_for_copies<groups - 1>();
+      Pack<T>* const now = kept + (first - begin);
+      for (int i = 0; i < group; ++i) {
+        const int index = first + i * threads;
+        if (index < end) visit(now[i * threads], bits[0] >> pack * i & all_bits, index);
+      }
+      for (int g = 0; g + 1 < groups; ++g) bits[g] = bits[g + 1];
+      std::uint32_t next[1] = {};
+      if (first - static_cast<int>(threadIdx.x) + groups * step < end) {
+        bits_of_groups<threads, group>(next, first + groups * step, end);
+        fetch(first + groups * step, next[0]);
+      } else {
+        commit_copies();
+      }
+      bits[groups - 1] = next[0];
+    }
+  }
+  /// Calls it again, with packs that are in shared memory.
+  template <class Visit>
+  __device__ void for_each_pack_again(Pack<T>* kept, int begin, int end, Visit visit) const {
+    for (int index = begin + static_cast<int>(threadIdx.x); index < end;
+         index += static_cast<int>(blockDim.x)) {
+      const unsigned bits = mask_ == nullptr ? ~0U : mask_word(index);
+      visit(kept[index - begin], bits >> index * pack % 32 & all_bits, index);
+    }
+  }
+
   /// Packs that each thread keeps in registers.
   template <int n>
   struct Few {
@@ -204,6 +265,14 @@ class MaskedRow {
   __device__ void read_few(Few<n>& few, int begin, int end) const {
     for (int i = 0; i < n; ++i) few.allowed[i] = allowed_bits(few_index(begin, i), end);
     for (int i = 0; i < n; ++i) few.packs[i] = read(few_index(begin, i), few.allowed[i]);
+  }
+  /// Calls `visit(Pack&, bits, index)` for these packs, with the numbers as they are.
+  template <int n, class Visit>
+  __device__ static void for_each_pack_of_few(Few<n>& few, int begin, int end, Visit visit) {
+    for (int i = 0; i < n; ++i) {
+      const int index = few_index(begin, i);
+      if (index < end) visit(few.packs[i], few.allowed[i], index);
+    }
   }
   /// Calls `visit(Tokens)` for these packs.
   template <bool is_plain, int n, class Visit>
@@ -240,6 +309,32 @@ class MaskedRow {
       allowed |= static_cast<std::uint64_t>(bits) << i * pack;
     }
     return allowed;
+  }
+  static constexpr unsigned all_bits = (1U << pack) - 1;
+
+  /// The same for groups of packs that are whole. All bytes of the mask are loaded before one is
+  /// used.
+  template <int threads, int group, int groups>
+  __device__ void bits_of_groups(std::uint32_t (&allowed)[groups], int first, int end) const {
+    static_assert(group * pack <= 32 && threads * pack % 8 == 0);
+    unsigned bits[group * groups];
+    if (mask_ == nullptr) {
+      for (unsigned& byte : bits) byte = ~0U;
+    } else {
+      const auto* const bytes = reinterpret_cast<const unsigned char*>(mask_) + first * pack / 8;
+      for (int i = 0; i < group * groups; ++i) {
+        bits[i] = 0;
+        if (first + i * threads < end) bits[i] = __ldg(bytes + i * threads * pack / 8);
+      }
+    }
+    const int shift = first * pack % 8;
+    for (int g = 0; g < groups; ++g) {
+      allowed[g] = 0;
+      for (int i = 0; i < group; ++i) {
+        const bool is_there = first + (g * group + i) * threads < end;
+        allowed[g] |= (is_there ? bits[g * group + i] >> shift & all_bits : 0) << pack * i;
+      }
+    }
   }
   [[nodiscard]] static __device__ int few_index(int begin, int i) {
     return begin + static_cast<int>(threadIdx.x) + i * static_cast<int>(blockDim.x);

@@ -11,6 +11,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/aligned_softmax.cuh>
 #include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
@@ -171,9 +172,10 @@ __device__ inline Value pick(const Value* values, int index) {
 /// precision leaves open which token wins.
 class GumbelChoice {
  public:
-  /// \param position  position of the token to draw
-  __device__ GumbelChoice(std::uint64_t seed, std::uint64_t position)
-      : seed_(seed), position_(position) {}
+  /// \param position     position of the token to draw
+  /// \param temperature  by which logits are still to be divided
+  __device__ GumbelChoice(const NoiseKeys& keys, std::uint64_t position, float temperature)
+      : keys_(keys), position_(position), temperature_(temperature), rate_(1 / temperature) {}
 
   /// Called by all lanes together.
   template <int n>
@@ -182,13 +184,13 @@ class GumbelChoice {
     for (int i = 0; i < n; ++i) {
       if ((tokens.allowed >> i & 1) != 0) top = fmaxf(top, tokens.logits[i]);
     }
-    if (can_win(top + greatest_noise)) {
+    if (can_win(fmaf(top, rate_, greatest_noise))) {
       std::uint32_t words[n];
       fill_words(tokens.first, words);
       if constexpr (n == 8) fill_words(tokens.first + 4, words + 4);
       unsigned candidates = 0;
       for (int i = 0; i < n; ++i) {
-        const bool can = can_win(tokens.logits[i] + gumbel_bound(words[i]));
+        const bool can = can_win(fmaf(tokens.logits[i], rate_, gumbel_bound(words[i])));
         candidates |= static_cast<unsigned>(can) << i;
       }
       candidates &= tokens.allowed;
@@ -196,7 +198,8 @@ class GumbelChoice {
       // its candidates to its next.
       for (; candidates != 0; candidates &= candidates - 1) {
         const int next = __ffs(static_cast<int>(candidates)) - 1;
-        see(tokens.first + next, pick<n>(tokens.logits, next), pick<n>(words, next));
+        see(tokens.first + next, __fdiv_rn(pick<n>(tokens.logits, next), temperature_),
+            pick<n>(words, next));
       }
     }
     known_ = warp_greatest(token_ < 0 ? known_ : fmaxf(known_, rough_ - error_of(rough_)));
@@ -215,7 +218,7 @@ class GumbelChoice {
     return static_cast<double>(logit) + gumbel(word);
   }
   __device__ void fill_words(int token, std::uint32_t* words) const {
-    const uint4 noise = noise_words(seed_, position_, static_cast<std::uint32_t>(token) / 4);
+    const uint4 noise = noise_words(keys_, position_, static_cast<std::uint32_t>(token) / 4);
     words[0]          = noise.x;
     words[1]          = noise.y;
     words[2]          = noise.z;
@@ -224,7 +227,8 @@ class GumbelChoice {
   /// Error bound of a rough score.
   __device__ static float error_of(float score) { return 2.5e-5F + 2.4e-7F * fabsf(score); }
 
-  /// \param bound  upper bound of the score, in rounded arithmetic
+  /// \param bound  upper bound of the score, in rounded arithmetic. The error of a product with the
+  ///               temperature's inverse is less than half of the margin
   [[nodiscard]] __device__ bool can_win(float bound) const {
     return bound + error_of(bound) > known_;
   }
@@ -246,7 +250,9 @@ class GumbelChoice {
     known_ = fmaxf(known_, rough - error_of(rough));
   }
 
-  std::uint64_t seed_, position_;
+  const NoiseKeys& keys_;
+  std::uint64_t position_;
+  float temperature_, rate_;
   float known_        = -INFINITY;  ///< some token of the warp has at least this score
   float rough_        = -INFINITY;
   float logit_        = 0;
@@ -276,24 +282,29 @@ struct ChoiceShared {
   BlockFold<Choice, softmax_threads>::Storage fold;
 };
 
-// With eight numbers per pack (two bytes each) and more than three blocks at once, registers spill.
 template <Number T, bool is_greedy>
-__global__ void __launch_bounds__(softmax_threads, is_greedy&& pack_size<T> == 8 ? 3 : 4)
+__global__ void __launch_bounds__(softmax_threads, 4)
     find_tokens_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
-                       NoiseRows noise, SoftmaxParts parts, TokenId* tokens) {
+                       NoiseRows noise, NoiseKeys keys, SoftmaxParts parts, TokenId* tokens) {
   const int row   = static_cast<int>(blockIdx.x) / parts.splits;
   const int split = static_cast<int>(blockIdx.x) % parts.splits;
   const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
-  const auto choose = [&](auto mine) {
-    from.for_each_pack(split, parts.splits, [&](const auto& pack) { mine.see(pack); });
+  const auto choose = [&](auto is_plain, auto mine) {
+    from.template for_each_pack<is_plain>(split, parts.splits,
+                                          [&](const auto& pack) { mine.see(pack); });
     return mine.choice();
   };
   Choice mine{};
   if constexpr (is_greedy) {
-    mine = choose(GreedyChoice{});
+    mine = choose(std::true_type{}, GreedyChoice{});
   } else {
-    mine = choose(GumbelChoice(noise.seed, static_cast<std::uint64_t>(noise.positions[row]) +
-                                               static_cast<std::uint64_t>(noise.shift)));
+    const std::uint64_t position =
+        static_cast<std::uint64_t>(noise.positions[row]) + static_cast<std::uint64_t>(noise.shift);
+    if (cuts == nullptr && is_usual_temperature(temperature)) {
+      mine = choose(std::true_type{}, GumbelChoice(keys, position, temperature));
+    } else {
+      mine = choose(std::false_type{}, GumbelChoice(keys, position, 1));
+    }
   }
   const Choice best = BlockFold<Choice, softmax_threads>::all(
       shared<ChoiceShared>().fold, mine,
@@ -357,6 +368,16 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
     throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
+  if constexpr (!is_log) {
+    if (parts.cuts == nullptr && are_aligned(rows, out) &&
+        is_usual_temperature(options.temperature)) {
+      if (const auto plan = plan_aligned_softmax<T>(rows.rows, rows.vocabulary);
+          can_run_aligned_softmax<T>(plan)) {
+        launch_aligned_softmax(rows, options.temperature, plan, out, kept, stream);
+        return;
+      }
+    }
+  }
   if (const auto plan = plan_softmax_cluster<T, is_log>(rows.rows, rows.vocabulary);
       can_run_softmax_cluster<T, is_log>(plan)) {
     launch_softmax_cluster<is_log>(rows, options.temperature, parts.cuts, plan, out, kept, stream);
@@ -455,7 +476,8 @@ void find_tokens(const LogitsRows<T>& rows, const SamplingOptions& options, cons
          {.grid         = grid_size(std::int64_t{rows.rows} * parts.splits),
           .block        = detail::softmax_threads,
           .shared_bytes = sizeof(detail::ChoiceShared)},
-         stream, rows, options.temperature, parts.cuts, noise, parts, tokens);
+         stream, rows, options.temperature, parts.cuts, noise, NoiseKeys(noise.seed), parts,
+         tokens);
   if (parts.splits == 1) return;
   constexpr int rows_of_block = detail::merge_choices_rows;
   launch(detail::merge_choices_kernel<rows_of_block>,

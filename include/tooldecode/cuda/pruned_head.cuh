@@ -65,7 +65,8 @@ __device__ inline int count_greater(const std::uint64_t* keys, int first, int la
 template <int threads>
 __global__ void __launch_bounds__(threads) merge_head_lists(HeadOutput out, TopTokensView to) {
   constexpr int batch = 4;  // loads in flight
-  auto& memory        = shared<MergeListsShared>();
+  wait_for_previous_launch();
+  auto& memory    = shared<MergeListsShared>();
   const int state = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   const std::int64_t first        = static_cast<std::int64_t>(state) * out.lists;
   const std::uint64_t* const keys = out.keys + first * out.k;
@@ -189,7 +190,7 @@ inline void require_top(int k, int mask_words) {
 /// \par Shapes      hidden [n, H], n <= 65,535; masks [n, mask_words] or null, tokens past them are
 ///                  forbidden; 1 <= k <= 32
 /// \par Complexity  reads the H weights of each row that a state may use; n > 4 on tensor cores; two
-///                  launches, five with masks
+///                  launches, three with masks of a copy, five with those of a whole head
 /// \par Threads     does not wait; may be captured into a graph; one workspace per overlapping call
 /// \par Errors      as `require_head`; Error{invalid_option} for another k; {shape_mismatch} for a
 ///                  workspace too small; {device_failure}
@@ -215,16 +216,16 @@ void project_topk(const HeadRows<T>& rows, const T* hidden, int states, const st
   if (most_rows > 0) {
     HeadList<T> list(rows);
     if (masks != nullptr) {
-      list           = fill_allowed_rows(rows, masks, mask_words, memory.allowed, stream);
-      out.masks      = memory.allowed.masks;
-      out.mask_words = memory.allowed.words;
+      list = fill_allowed_rows(rows, masks, mask_words, memory.allowed, out, stream);
     }
     multiply_head(list, hidden, states, out, device, stream);
   }
-  launch(detail::merge_head_lists<detail::merge_lists_threads>,
+  const auto merge = detail::merge_head_lists<detail::merge_lists_threads>;
+  launch(merge,
          {.grid         = static_cast<unsigned>(states),
           .block        = detail::merge_lists_threads,
-          .shared_bytes = sizeof(detail::MergeListsShared)},
+          .shared_bytes = sizeof(detail::MergeListsShared),
+          .starts_early = code_capability(merge) >= 90},
          stream, out, to);
 }
 

@@ -68,6 +68,7 @@ struct SoftmaxScale {
   SoftmaxScale() = default;
   __device__ SoftmaxScale(const ExpSum& row, bool is_log)
       : top(row.top), log_sum(static_cast<float>(is_log ? log(row.sum) : log2(row.sum))) {}
+  __device__ SoftmaxScale(float greatest, float sum) : top(greatest), log_sum(log2f(sum)) {}
 
   template <bool is_log, int n>
   __device__ void write(const TokenPack<n>& tokens, float* to) const {
@@ -122,6 +123,8 @@ struct SoftmaxClusterPlan {
   }
 };
 
+/// For logarithms, and for rows that are cut, not aligned or of an unusual temperature; the others
+/// have `aligned_softmax_kernel`.
 template <Number T, bool is_log, bool is_wide>
 __global__ void __launch_bounds__(SoftmaxClusterShape<is_wide>::threads,
                                   code_has_clusters ? SoftmaxClusterShape<is_wide>::blocks_at_once
@@ -193,29 +196,16 @@ __global__ void __launch_bounds__(SoftmaxClusterShape<is_wide>::threads,
   cluster_wait();  // no other block reads this one's part any more
 }
 
-/// How rows are held.
-template <Number T, bool is_log>
-SoftmaxClusterPlan plan_softmax_cluster(int rows, int vocabulary) {
-  if (code_capability(softmax_cluster_kernel<T, is_log, false>) < 90) return {};
-  const DeviceTraits device = device_traits();
-  const auto spreads        = [&](int blocks, int threads) {  // each thread has a pack
-    return rows <= device.multiprocessors / blocks && vocabulary / blocks >= threads * pack_size<T>;
-  };
+/// Whether each thread of this many blocks per row has a pack, if all run at once.
+template <Number T>
+bool spreads_softmax(int rows, int vocabulary, int blocks, int threads,
+                     const DeviceTraits& device) {
+  return rows <= device.multiprocessors / blocks && vocabulary / blocks >= threads * pack_size<T>;
+}
 
-  // Wide blocks end sooner only where a cluster of two for each row fills most multiprocessors, and
-  // only for F32, whose narrow blocks need a second wave there.
-  if constexpr (sizeof(T) == 4) {
-    using Wide           = SoftmaxClusterShape<true>;
-    constexpr int blocks = 2;
-    const int part       = MaskedRow<T>::part_packs(vocabulary, blocks);
-    const auto packs =
-        static_cast<int>((device.shared_bytes - sizeof(Wide::Shared)) / sizeof(Pack<T>));
-    if (spreads(blocks, Wide::threads) && 4 * rows * blocks >= 3 * device.multiprocessors &&
-        part <= packs + Wide::threads * Wide::packs_in_thread) {
-      return {.blocks = blocks, .is_wide = true, .packs_in_block = part < packs ? part : packs};
-    }
-  }
-
+/// How narrow blocks hold rows.
+template <Number T>
+SoftmaxClusterPlan plan_narrow_softmax(int rows, int vocabulary, const DeviceTraits& device) {
   using Narrow                         = SoftmaxClusterShape<false>;
   constexpr std::size_t kept_by_system = 1024;  // per block, reserved by the system
   const auto plan_of                   = [&](int blocks) {
@@ -229,11 +219,37 @@ SoftmaxClusterPlan plan_softmax_cluster(int rows, int vocabulary) {
   for (int wanted = Narrow::blocks_at_once; wanted > 0; --wanted) {
     for (int blocks = 1; blocks <= max_cluster_blocks; blocks *= 2) {
       if (at_once(blocks) < static_cast<std::size_t>(wanted)) continue;
-      while (2 * blocks <= max_cluster_blocks && spreads(2 * blocks, Narrow::threads)) blocks *= 2;
+      while (2 * blocks <= max_cluster_blocks &&
+             spreads_softmax<T>(rows, vocabulary, 2 * blocks, Narrow::threads, device)) {
+        blocks *= 2;
+      }
       return plan_of(blocks);
     }
   }
   return {};
+}
+
+/// How rows are held.
+template <Number T, bool is_log>
+SoftmaxClusterPlan plan_softmax_cluster(int rows, int vocabulary) {
+  if (code_capability(softmax_cluster_kernel<T, is_log, false>) < 90) return {};
+  const DeviceTraits device = device_traits();
+
+  // Wide blocks end sooner only where a cluster of two for each row fills most multiprocessors, and
+  // only for F32, whose narrow blocks need a second wave there.
+  if constexpr (sizeof(T) == 4) {
+    using Wide           = SoftmaxClusterShape<true>;
+    constexpr int blocks = 2;
+    const int part       = MaskedRow<T>::part_packs(vocabulary, blocks);
+    const auto packs =
+        static_cast<int>((device.shared_bytes - sizeof(Wide::Shared)) / sizeof(Pack<T>));
+    if (spreads_softmax<T>(rows, vocabulary, blocks, Wide::threads, device) &&
+        4 * rows * blocks >= 3 * device.multiprocessors &&
+        part <= packs + Wide::threads * Wide::packs_in_thread) {
+      return {.blocks = blocks, .is_wide = true, .packs_in_block = part < packs ? part : packs};
+    }
+  }
+  return plan_narrow_softmax<T>(rows, vocabulary, device);
 }
 
 /// How the kernel of a plan is launched.

@@ -17,6 +17,7 @@ inline void cluster_barrier(SIMT_SITE) {
 }
 
 inline void cluster_arrive() {}
+inline void cluster_arrive_relaxed() {}
 inline void cluster_wait(SIMT_SITE) {
   cluster_barrier(file, line);
 }
