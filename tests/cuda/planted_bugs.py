@@ -82,7 +82,7 @@ BUGS = [
         "last = first + parts.splits;\n  Choice best", "last = first + parts.splits + 1;\n  Choice best"),
     Bug("a workspace that is too small for fewer rows", "masked_softmax", "filling > few ? filling : few", "few"),
     Bug("the first split left out", "attention_merge",
-        "for (int split = part;", "for (int split = part == 0 ? merge_at_once : part;"),
+        "for (int first = part;", "for (int first = part == 0 ? merge_at_once : part;"),
     Bug("NaN from a part with nothing in it", "softmax_cluster", 
         "top == best ? sum : sum * static_cast<double>(expf(top - best))", "sum * static_cast<double>(expf(top - best))"),
     Bug("a list merged in its own order", "top_k", "warp_size - 1 - lane", "lane"),

@@ -318,9 +318,8 @@ def attention(number, *, head_size, nodes, group, key_heads, lengths, splits=1, 
                grid=sequences * key_heads * splits * row_tiles, threads=threads, shared_bytes=shared_bytes,
                schedule=schedule)
         if splits > 1:
-            warps_of_row = -(-head_size // 32)
             Launch(program, program.find("merge_parts", number.mangled), memory, [parts, struct.pack("P", out)],
-                   grid=-(-rows * warps_of_row // 4), threads=128, schedule=schedule)
+                   grid=rows, threads=32 * -(-head_size // 64), schedule=schedule)
 
         q, k, v = number.decode(queries), number.decode(keys), number.decode(values)
         wanted, magnitude = np.zeros(queries.shape), np.zeros(queries.shape)

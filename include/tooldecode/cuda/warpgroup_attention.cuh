@@ -45,7 +45,7 @@ struct WarpgroupAttentionShape {
   }
 };
 
-// A warpgroup would wait for ever for registers that the block has not.
+// A warpgroup would wait forever for registers that the block has not.
 static_assert(WarpgroupAttentionShape::multipliers * WarpgroupAttentionShape::registers +
                   warpgroup_size * WarpgroupAttentionShape::registers_to_copy <=
               WarpgroupAttentionShape::threads *
