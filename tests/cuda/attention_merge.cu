@@ -66,7 +66,7 @@ void check_merge(int rows, int splits, int head_size, float spread) {
 
 }  // namespace
 
-TEST_CASE("merge_attention weighs parts by their log-sum-exp and does not read empty parts") {
+TEST_CASE("merge_attention weighs parts by their log-sum-exp and ignores empty parts") {
   test::on_device([] {
     check_merge<__half>(1, 1, 64, 1);
     check_merge<__half>(5, 2, 96, 3);

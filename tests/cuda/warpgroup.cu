@@ -61,6 +61,7 @@ __global__ void __launch_bounds__(code_has_warpgroups ? warpgroup_size : warp_si
     tiles += (1024 - reinterpret_cast<std::uintptr_t>(tiles) % 1024) % 1024 / sizeof(T);
     load_tile<T, columns>(tiles, b);
     load_tile<T, columns>(tiles + 64 * columns, d);
+    const ProductTile factors(tiles);
     publish_to_products();
     __syncthreads();
     std::uint32_t left[columns / 16][4], weights[4][4];
@@ -72,9 +73,9 @@ __global__ void __launch_bounds__(code_has_warpgroups ? warpgroup_size : warp_si
     hold(rows);
     hold(sums);
     begin_products();
-    for (int k = 0; k < columns / 16; ++k) start_product_of_rows(rows, left[k], tiles, k);
+    for (int k = 0; k < columns / 16; ++k) start_product_of_rows(rows, left[k], factors, k);
     commit_products();
-    for (int k = 0; k < 4; ++k) start_product(sums, weights[k], tiles + 64 * columns, k);
+    for (int k = 0; k < 4; ++k) start_product(sums, weights[k], factors.later(64 * columns), k);
     commit_products();
     wait_for_products<1>();
     hold(rows);

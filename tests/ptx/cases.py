@@ -355,8 +355,8 @@ def attention(number, *, head_size, nodes, group, key_heads, lengths, splits=1, 
                         (page_size or longest) * unit, pages_at, page_size, pages),
             struct.pack("iiif", query_heads, key_heads, head_size, scale), struct.pack("P", out), parts,
             struct.pack("i0P", row_tiles)])
-        name, threads, more = "attend_tree_by_warpgroups", 256, []
-        shared_bytes = 1024 + 2 * 2 * 5 * 64 * head_size
+        name, threads, more = "attend_tree_by_warpgroups", 384, []
+        shared_bytes = 1024 + 2 * 2 * 5 * 64 * head_size + 2 * 5 * 8
         if warps > 0:
             name, threads, more = "attend_treeI", 32 * warps, [struct.pack("i", stages)]
             shared_bytes = 2 * 32 * head_size * (warps + 2 * stages)
@@ -364,9 +364,8 @@ def attention(number, *, head_size, nodes, group, key_heads, lengths, splits=1, 
                grid=sequences * key_heads * splits * row_tiles, threads=threads, shared_bytes=shared_bytes,
                schedule=schedule)
         if splits > 1:
-            warps_of_row = -(-head_size // 32)
             Launch(program, program.find("merge_parts", number.mangled), memory, [parts, struct.pack("P", out)],
-                   grid=-(-rows * warps_of_row // 4), threads=128, schedule=schedule)
+                   grid=rows, threads=32 * -(-head_size // 64), schedule=schedule)
 
         q, k, v = number.decode(queries), number.decode(keys), number.decode(values)
         wanted, magnitude = np.zeros(queries.shape), np.zeros(queries.shape)
@@ -427,6 +426,8 @@ CASES = [
                query_scale=0.25)),
     ("attention", "attention of F16 by warpgroups, heads of 128",
      attention(F16, head_size=128, nodes=3, group=2, key_heads=1, lengths=(67,), page_size=16)),
+    ("attention", "attention of BF16 by warpgroups, more tiles than stages",
+     attention(BF16, head_size=64, nodes=2, group=3, key_heads=1, lengths=(64 * 11 + 9,), query_scale=0.25)),
     ("attention", "attention of F16 by warps",
      attention(F16, head_size=96, nodes=7, group=1, key_heads=1, lengths=(70,), warps=1, stages=3)),
     ("attention", "attention of F16 by warps, two sequences, pages",

@@ -103,6 +103,9 @@ def compile_copy(operands, instruction):
     if "wait_group" in instruction.modifiers:
         left = int(instruction.operands[0])
         return lambda warp, active: warp.finish_copies(active, left)
+    if instruction.modifiers[:4] == ["async", "mbarrier", "arrive", "noinc"]:
+        address = operands.address(instruction.operands[0])
+        return lambda warp, active: warp.arrive_after_copies(lanes_of(active), of_all(address(warp), active))
     if instruction.modifiers[:2] != ["async", "cg"] or len(instruction.operands) != 4:
         return None
     to, source = operands.address(instruction.operands[0]), operands.address(instruction.operands[1])
@@ -180,6 +183,38 @@ def compile_vote(operands, instruction):
         warp, np.full(LANES, functions[how](source(warp) & active), DTYPES[kind]), active)
 
 
+def of_all(numbers, active):
+    """The number that all active lanes have."""
+    lanes = lanes_of(active)
+    require(numbers == numbers[lanes[0]], "names another mbarrier than the lanes beside it", active)
+    return int(numbers[lanes[0]])
+
+
+def compile_mbarrier(operands, instruction):
+    what = instruction.modifiers[0]
+    if what == "init":
+        address, count = operands.address(instruction.operands[0]), operands.source(instruction.operands[1], "u32")
+
+        def begin(warp, active):
+            at = of_all(address(warp), active)
+            warp.block.shared.place(np.array([at]), 8, "writes", lanes_of(active)[:1])
+            warp.block.begin_mbarrier(at, of_all(count(warp), active))
+        return begin
+    if what == "arrive":
+        address = operands.address(instruction.operands[1])
+        return lambda warp, active: warp.block.arrive(of_all(address(warp), active), len(lanes_of(active)))
+    if instruction.modifiers[:2] != ["try_wait", "parity"]:
+        return None
+    put, address = operands.target(instruction.operands[0], "pred"), operands.address(instruction.operands[1])
+    parity = operands.source(instruction.operands[2], "u32")
+
+    def poll(warp, active):
+        has_ended = warp.block.has_ended(of_all(address(warp), active), of_all(parity(warp), active))
+        put(warp, np.full(LANES, has_ended), active)
+        return has_ended
+    return poll
+
+
 def compile_trap(operands, instruction):
     def trap(warp, active):
         raise Fault("traps", int(lanes_of(active)[0]))
@@ -193,8 +228,8 @@ def compile_nothing(operands, instruction):
 KNOWN = {"ld": compile_load, "st": compile_store, "atom": compile_atomic, "cp": compile_copy,
          "cvta": compile_conversion_of_address, "mapa": compile_address_in_cluster, "shfl": compile_shuffle,
          "vote": compile_vote, "ldmatrix": compile_matrix_load, "mma": compile_matrix_product,
-         "wgmma": compile_group_product, "trap": compile_trap, "fence": compile_nothing,
-         "griddepcontrol": compile_nothing}
+         "wgmma": compile_group_product, "mbarrier": compile_mbarrier, "trap": compile_trap, "fence": compile_nothing,
+         "griddepcontrol": compile_nothing, "setmaxnreg": compile_nothing, "nanosleep": compile_nothing}
 
 
 def compile_cooperation(operands, instruction):

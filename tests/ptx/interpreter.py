@@ -3,9 +3,10 @@
 The lanes of a warp are numpy arrays, of which those at the least program counter go on together. A warp runs until it
 waits for others, so a missing barrier shows in the numbers if the first or the last warp, running ahead, takes what is
 not there yet or spoils what is still needed; not if only another pace of the warps does. Asynchronous products are
-done when something waits for them, copies then or at once, as a Schedule says. What a device would not survive is a
-Fault: an access outside an allocation or with a wrong alignment, a write to an input, a launch of more threads than the
-kernel has bounds for, threads that wait for each other.
+done when something waits for them, copies then or at once, as a Schedule says; copies that arrive at an mbarrier come
+when nothing else goes on. What a device would not survive is a Fault: an access outside an allocation or with a wrong
+alignment, a write to an input, a launch of more threads than the kernel has bounds for, threads that wait for each
+other.
 """
 
 import typing
@@ -33,7 +34,10 @@ class Unsupported(Exception):
 
 
 class Step:
-    """What an instruction does. `kind`: plain, branch, end, together (all lanes of its mask), barrier, arrive, wait."""
+    """What an instruction does.
+
+    `kind`: plain, branch, end, together (all lanes of its mask), barrier, arrive, wait, poll.
+    """
 
     __slots__ = ("kind", "run", "condition", "target", "mask", "instruction")
 
@@ -59,7 +63,9 @@ class Step:
             self.run = compile_arithmetic(operands, instruction) or compile_cooperation(operands, instruction)
             if self.run is None:
                 raise Unsupported(f"{kernel.name}, line {instruction.line}: {instruction.text}")
-            if name in ("shfl", "vote"):
+            if name == "mbarrier" and modifiers[0] == "try_wait":
+                self.kind = "poll"
+            elif name in ("shfl", "vote"):
                 self.kind, self.mask = "together", operands.source(instruction.operands[-1], "u32")
             elif name in ("mma", "ldmatrix", "wgmma"):
                 self.kind = "together"
@@ -100,9 +106,10 @@ class Warp:
         self.alive = self.threads < launch.threads
         self.pc = np.zeros(LANES, np.int64)
         self.is_parked = np.zeros(LANES, bool)  # waits for lanes of its warp
-        self.state = "runs"  # or: barrier, wait, ended
+        self.state = "runs"  # or: barrier, wait, poll, ended
         self.arrivals = self.waits = 0  # at the cluster's barrier
         self.copies, self.closed_copies = [], np.zeros(LANES, np.int64)
+        self.arriving = []  # copies, and the mbarrier at which a number of threads arrives after them
         self.products, self.product_groups = [], []
 
     def special(self, name):
@@ -112,7 +119,21 @@ class Warp:
                   "%ctaid.x": self.block.index[0], "%ctaid.y": self.block.index[1]}
         return np.broadcast_to(np.asarray(values[name]), LANES)
 
+    def arrive_after_copies(self, lanes, address):
+        self.arriving.append((self.copies, address, len(lanes)))
+        self.copies = []
+        if self.block.launch.schedule.copies_at_once:
+            self.finish_arrival()
+
+    def finish_arrival(self):
+        copies, address, count = self.arriving.pop(0)
+        for lanes, groups, places, data in copies:
+            self.block.shared.write(places[:, None] + 4 * np.arange(data.shape[1]), 4, data)
+        self.block.arrive(address, count)
+
     def finish_copies(self, active, left):
+        while self.arriving:
+            self.finish_arrival()
         waiting = []
         for lanes, groups, places, data in self.copies:
             is_done = active[lanes] & (groups < self.closed_copies[lanes] - left)
@@ -206,6 +227,13 @@ class Warp:
                     step.run(self, active)
                     pc += 1
                     continue
+                if kind == "poll":
+                    if step.run(self, active):
+                        pc += 1
+                        continue
+                    self.pc[active] = pc
+                    self.state = kind
+                    return
                 if kind == "arrive":
                     self.arrivals += 1
                     pc += 1
@@ -226,6 +254,26 @@ class Block:
         self.shared = SharedMemory(launch.shared_bytes)
         self.warps = [Warp(self, i) for i in range(-(-launch.threads // LANES))]
         self.cluster = [self]
+        self.mbarriers = {}  # address -> [arrivals of a phase, those that are left, phases that have ended]
+
+    def begin_mbarrier(self, address, arrivals):
+        self.mbarriers[address] = [arrivals, arrivals, 0]
+
+    def arrive(self, address, count):
+        if address not in self.mbarriers:
+            raise Fault(f"arrives at {address:#x}, where no mbarrier has begun")
+        barrier = self.mbarriers[address]
+        barrier[1] -= count
+        self.launch.progress += 1
+        if barrier[1] < 0:
+            raise Fault("arrives at an mbarrier more often than a phase has arrivals")
+        if barrier[1] == 0:
+            barrier[1:] = barrier[0], barrier[2] + 1
+
+    def has_ended(self, address, parity):
+        if address not in self.mbarriers:
+            raise Fault(f"waits at {address:#x}, where no mbarrier has begun")
+        return self.mbarriers[address][2] % 2 != parity
 
     def peer(self, rank):
         """The shared memory of another block of the cluster, which must not have ended."""
@@ -249,6 +297,7 @@ class Launch:
         self.shared_bytes, self.steps = shared_bytes, program.steps_of(kernel)
         self.parameters = self.lay_out(parameters)
         self.now = None
+        self.progress = 0  # arrivals at mbarriers
         if threads > kernel.max_threads:
             raise Fault(f"{kernel.name}: {threads} threads, its bound is {kernel.max_threads}")
         if self.grid[0] % cluster != 0:
@@ -279,8 +328,10 @@ class Launch:
         if self.schedule.is_reversed:
             warps.reverse()
         while True:
+            before = self.progress
             for warp in warps:
-                if warp.state == "runs":
+                if warp.state in ("runs", "poll"):
+                    warp.state = "runs"
                     try:
                         warp.run()
                     except Fault as fault:
@@ -299,7 +350,12 @@ class Launch:
             for warp in free:
                 warp.waits += warp.state == "wait"
                 warp.state = "runs"
-            if not free:
+            if free or self.progress != before:
+                continue
+            late = next((w for w in living if w.arriving), None)
+            if late:
+                late.finish_arrival()
+            else:
                 raise Fault(f"{self.kernel.name}: warps wait for each other: " + ", ".join(
                     f"{w.index} of block {w.block.index} at a {w.state}" for w in living))
 

@@ -17,11 +17,11 @@ namespace tooldecode::cuda {
 
 /// Attention of rows to each of several disjoint sets of slots.
 struct AttentionParts {
-  float* outputs    = nullptr;  ///< [rows, splits, D] averages of values; an empty part is not read
+  float* outputs    = nullptr;  ///< [rows, splits, D] averages of values; an empty part is ignored
   float* log_sums   = nullptr;  ///< [rows, splits] log2 of the sum of the weights; -infinity: empty
   std::int64_t rows = 0;
   int splits        = 1;
-  int head_size     = 0;  ///< D, a multiple of 4
+  int head_size     = 0;  ///< D, a multiple of 4 up to 2048
 
   void place(WorkspaceLayout& layout) {
     const std::size_t count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits);
@@ -41,49 +41,62 @@ struct AttentionParts {
 
 namespace detail {
 
-inline constexpr int merge_threads = 128;
-inline constexpr int merge_quads   = 8;  // groups of four numbers that a warp merges
+inline constexpr int merge_quads   = 16;  // groups of four numbers that a warp merges
 inline constexpr int merge_at_once = warp_size / merge_quads;  // parts that a warp reads together
 
-__host__ __device__ constexpr int merge_warps(int head_size) {
-  return (head_size / 4 + merge_quads - 1) / merge_quads;
+/// Threads that merge a row.
+constexpr int merge_threads(int head_size) {
+  return (head_size / 4 + merge_quads - 1) / merge_quads * warp_size;
 }
 
-/// A warp merges 32 numbers of a row and reads four parts together: many short loads, so that all
-/// multiprocessors share the work. The parts are still in the L2 cache.
+/// A block merges a row, a warp 64 numbers of it. A lane reads four parts before it needs one, also empty ones:
+/// which are empty is on its way too. The parts are still in the L2 cache.
 template <class T>
-__global__ void __launch_bounds__(merge_threads) merge_parts(AttentionParts parts, T* out) {
-  const int quads = parts.head_size / 4;
-  const int warps = merge_warps(parts.head_size);
-  const std::int64_t warp =
-      static_cast<std::int64_t>(blockIdx.x) * (merge_threads / warp_size) + warp_index();
-  const std::int64_t row = warp / warps;
-  if (row >= parts.rows) return;
+__global__ void __launch_bounds__(1024) merge_parts(AttentionParts parts, T* out) {
+  let_next_launch_start();
   wait_for_previous_launch();
-  const int part = lane_index() / merge_quads;
-  const int quad = static_cast<int>(warp % warps) * merge_quads + lane_index() % merge_quads;
+  const std::int64_t row = blockIdx.x;
+  const int quads        = parts.head_size / 4;
+  const int part         = lane_index() / merge_quads;
+  const int quad         = warp_index() * merge_quads + lane_index() % merge_quads;
 
   const float* const log_sums = parts.log_sums + row * parts.splits;
-  float greatest              = -INFINITY;
-  for (int split = lane_index(); split < parts.splits; split += warp_size) {
-    greatest = fmaxf(greatest, log_sums[split]);
-  }
-  greatest = warp_greatest(greatest);
-
-  const auto* from = reinterpret_cast<const float4*>(parts.outputs) + row * parts.splits * quads +
-                     (quad < quads ? quad : 0);
-  float sum = 0, merged[4] = {};
-  for (int split = part; split < parts.splits; split += merge_at_once) {
-    if (log_sums[split] == -INFINITY) continue;
-    const float weight = exp2f(log_sums[split] - greatest);
-    const float4 four  = from[static_cast<std::int64_t>(split) * quads];
-    sum += weight;
-    merged[0] = fmaf(weight, four.x, merged[0]);
-    merged[1] = fmaf(weight, four.y, merged[1]);
-    merged[2] = fmaf(weight, four.z, merged[2]);
-    merged[3] = fmaf(weight, four.w, merged[3]);
+  const auto* const from      = reinterpret_cast<const float4*>(parts.outputs) +
+                           row * parts.splits * quads + (quad < quads ? quad : 0);
+  float greatest = -INFINITY, sum = 0, merged[4] = {};
+  // What the sums were relative to is `greatest`, and will be `next`.
+  const auto rescale = [&](float next) {
+    const float factor = greatest == -INFINITY ? 0 : exp2f(greatest - next);
+    greatest           = next;
+    sum *= factor;
+    for (float& number : merged) number *= factor;
+  };
+  constexpr int in_flight = 4;
+  for (int first = part; first < parts.splits; first += in_flight * merge_at_once) {
+    float log_sum_of[in_flight];
+    float4 four_of[in_flight];
+    float next = greatest;
+    for (int i = 0; i < in_flight; ++i) {
+      const int split = first + i * merge_at_once;
+      const int at    = split < parts.splits ? split : first;
+      log_sum_of[i]   = log_sums[at];
+      four_of[i]      = from[static_cast<std::int64_t>(at) * quads];
+      if (split >= parts.splits) log_sum_of[i] = -INFINITY;
+    }
+    for (const float log_sum : log_sum_of) next = fmaxf(next, log_sum);
+    rescale(next);
+    for (int i = 0; i < in_flight; ++i) {
+      const bool is_there = log_sum_of[i] != -INFINITY;
+      const float weight  = is_there ? exp2f(log_sum_of[i] - greatest) : 0;
+      sum += weight;
+      merged[0] = fmaf(weight, is_there ? four_of[i].x : 0, merged[0]);
+      merged[1] = fmaf(weight, is_there ? four_of[i].y : 0, merged[1]);
+      merged[2] = fmaf(weight, is_there ? four_of[i].z : 0, merged[2]);
+      merged[3] = fmaf(weight, is_there ? four_of[i].w : 0, merged[3]);
+    }
   }
   for (int lanes = merge_quads; lanes < warp_size; lanes *= 2) {
+    rescale(fmaxf(greatest, __shfl_xor_sync(whole_warp, greatest, lanes)));
     sum += __shfl_xor_sync(whole_warp, sum, lanes);
     for (float& number : merged) number += __shfl_xor_sync(whole_warp, number, lanes);
   }
@@ -108,10 +121,9 @@ template <HalfNumber T>
 void merge_attention(const AttentionParts& parts, T* out, cudaStream_t stream,
                      bool starts_early = false) {
   if (parts.rows == 0) return;
-  const std::int64_t threads = parts.rows * detail::merge_warps(parts.head_size) * warp_size;
   launch(detail::merge_parts<T>,
-         {.grid         = grid_size(divide_up(threads, detail::merge_threads)),
-          .block        = detail::merge_threads,
+         {.grid         = grid_size(parts.rows),
+          .block        = static_cast<unsigned>(detail::merge_threads(parts.head_size)),
           .starts_early = starts_early},
          stream, parts, out);
 }

@@ -57,18 +57,51 @@ struct WarpgroupTile {
   }
 };
 
+/// A tile as products find it.
+///
+/// \par Threads     a value that the lanes of a warp hold together; all call the constructor
+template <HalfNumber T>
+class ProductTile {
+ public:
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  // The shuffle keeps compilers from computing the address again before each product.
+  __device__ explicit ProductTile(const T* tile)
+      : low_(__shfl_sync(whole_warp,
+                         group_bytes / 16 << 16 |
+                             static_cast<std::uint32_t>(__cvta_generic_to_shared(tile)) / 16,
+                         0)) {}
+  /// Where in the tile factors begin, the bytes from 64 columns to the next 64, and that from eight
+  /// rows to the next there are 1024 bytes, swizzled by 128; as PTX ISA describes matrices to wgmma.
+  [[nodiscard]] __device__ std::uint64_t describe(int numbers_before) const {
+    return std::uint64_t{1U << 30 | 1024 / 16} << 32 | low_ + (numbers_before / 8);
+  }
+#else
+  __device__ explicit ProductTile(const T* tile) : tile_(tile) {}
+  [[nodiscard]] __device__ T operator[](int place) const { return tile_[place]; }
+#endif
+  /// The tile that lies so many numbers after this one.
+  [[nodiscard]] __device__ ProductTile later(int numbers) const {
+    ProductTile other = *this;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    other.low_ += numbers / 8;
+#else
+    other.tile_ += numbers;
+#endif
+    return other;
+  }
+
+ private:
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  static constexpr std::uint32_t group_bytes = 2 * WarpgroupTile<64>::group_size;
+  std::uint32_t low_;  // of the description; the other half is the same for all tiles
+#else
+  const T* tile_;
+#endif
+};
+
 namespace detail {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-/// Where in a tile factors begin, the bytes from 64 columns to the next 64, and that from eight rows
-/// to the next there are 1024 bytes, swizzled by 128; as PTX ISA describes matrices to wgmma.
-__device__ inline std::uint64_t describe_tile(const void* tile, int numbers_before) {
-  constexpr std::uint64_t group_bytes = 2 * WarpgroupTile<64>::group_size;
-  const auto address                  = static_cast<std::uint32_t>(__cvta_generic_to_shared(tile));
-  const std::uint64_t first           = std::uint64_t{1} << 62 | std::uint64_t{1024 / 16} << 32 |
-                              group_bytes / 16 << 16 | address / 16;
-  return first + static_cast<std::uint64_t>(numbers_before / 8);
-}
 /// The type of factors, as PTX calls it.
 template <HalfNumber T>
 inline constexpr char product_type[] = "bf16";
@@ -184,7 +217,9 @@ __device__ inline void wait_for_products() {
 template <int left>
 __device__ inline void wait_for_products_after([[maybe_unused]] float number) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  if (__any_sync(whole_warp, number < 0) != 0) asm volatile("trap;\n" ::: "memory");
+  // No trap: with it, compilers do not let the warpgroup take registers.
+  if (__any_sync(whole_warp, number < 0) != 0)
+    asm volatile("nanosleep.u32 1;\nexit;\n" ::: "memory");
 #endif
   wait_for_products<left>();
 }
@@ -198,6 +233,26 @@ __device__ inline void hold([[maybe_unused]] float (&sums)[quads][4]) {
 #endif
 }
 
+/// Bounds the registers of each thread of a warpgroup, and gives the others back to the block. A
+/// kernel has one branch for each bound.
+///
+/// \par Shapes      a multiple of 8 from 24 on; at the start each thread has 65,536 / threads
+template <int registers>
+__device__ inline void give_registers_but() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(registers));
+#endif
+}
+/// Lets each thread of a warpgroup have so many registers, once others have given them.
+///
+/// \par Shapes      a multiple of 8 up to 256
+template <int registers>
+__device__ inline void take_registers_up_to() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(registers));
+#endif
+}
+
 /// Starts c = a b^T (k = 0) or c += a b^T for the columns 16 k, ... of a and b. A warp's 16 rows of
 /// a's columns and of c are in registers, as `multiply_add` has them.
 ///
@@ -207,11 +262,11 @@ __device__ inline void hold([[maybe_unused]] float (&sums)[quads][4]) {
 template <HalfNumber T>
 __device__ inline void start_product_of_rows([[maybe_unused]] float (&c)[8][4],
                                              [[maybe_unused]] const std::uint32_t (&a)[4],
-                                             [[maybe_unused]] const T* tile,
+                                             [[maybe_unused]] const ProductTile<T>& tile,
                                              [[maybe_unused]] int k) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   const int before = k / 4 * WarpgroupTile<64>::group_size + 16 * (k % 4);
-  detail::multiply_group<T, false>(c, a, detail::describe_tile(tile, before), k == 0 ? 0 : 1);
+  detail::multiply_group<T, false>(c, a, tile.describe(before), k == 0 ? 0 : 1);
 #elif !defined(__CUDA_ARCH__)
   if (k == 0) {
     for (auto& four : c) four[0] = four[1] = four[2] = four[3] = 0;
@@ -231,9 +286,10 @@ __device__ inline void start_product_of_rows([[maybe_unused]] float (&c)[8][4],
 template <HalfNumber T, int quads>
 __device__ inline void start_product([[maybe_unused]] float (&c)[quads][4],
                                      [[maybe_unused]] const std::uint32_t (&a)[4],
-                                     [[maybe_unused]] const T* tile, [[maybe_unused]] int k) {
+                                     [[maybe_unused]] const ProductTile<T>& tile,
+                                     [[maybe_unused]] int k) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  detail::multiply_group<T, true>(c, a, detail::describe_tile(tile, 64 * 16 * k), 1);
+  detail::multiply_group<T, true>(c, a, tile.describe(64 * 16 * k), 1);
 #elif !defined(__CUDA_ARCH__)
   detail::multiply_group<T>(c, a, [&](int i, int column) {
     return tile[WarpgroupTile<64>::place(16 * k + i, column / 8) + column % 8];

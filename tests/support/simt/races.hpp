@@ -3,7 +3,7 @@
 /// them.
 ///
 /// A barrier of the block or the cluster orders what its threads did before and after it;
-/// `__syncwarp` does so for the lanes of its mask. Shuffles, votes, fences and the order of atomics
+/// `__syncwarp` does so for the lanes of its mask, an arrival for those that wait for it. Shuffles, votes, fences and the order of atomics
 /// order nothing. If two threads access one byte without an order and one of them writes, there is
 /// a Fault, unless both accesses are atomic.
 ///
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include <sys/mman.h>
 
@@ -89,6 +90,29 @@ class Races {
     }
   }
 
+  /// For each thread of a block, the tick before which what it did is known.
+  using Clock = std::vector<std::uint32_t>;
+  /// Adds what the running thread did, and knows of others.
+  void tell(Clock& clock) {
+    if (!is_watching) return;
+    ++tick_;
+    clock.resize(block_threads);
+    const Clock& mine = known_[running.rank][index_of(running)];
+    for (std::size_t i = 0; i < mine.size(); ++i) clock[i] = std::max(clock[i], mine[i]);
+    for (std::uint8_t lane = 0; lane < 32; ++lane) {
+      auto& one = clock[index_of({running.rank, running.warp, lane})];
+      one       = std::max(one, seen_[running.rank][running.warp][running.lane][lane]);
+    }
+    clock[index_of(running)] = tick_;
+  }
+  /// What other threads told precedes what the running thread does from now on.
+  void learn(const Clock& clock) {
+    if (!is_watching) return;
+    Clock& mine = known_[running.rank][index_of(running)];
+    mine.resize(block_threads);
+    for (std::size_t i = 0; i < clock.size(); ++i) mine[i] = std::max(mine[i], clock[i]);
+  }
+
   /// Records an access of the running thread; false if it races with an earlier one.
   [[nodiscard]] bool access(const void* memory, std::size_t bytes, Access kind) {
     Cell* cell = find(memory, bytes);
@@ -128,6 +152,11 @@ class Races {
     bool is_blocks       = false;
   };
 
+  static constexpr std::size_t block_threads = 1024;
+  static std::size_t index_of(const Thread& thread) {
+    return std::size_t{32} * thread.warp + thread.lane;
+  }
+
   static std::uintptr_t address_of(const void* memory) {
     return reinterpret_cast<std::uintptr_t>(memory);
   }
@@ -150,6 +179,8 @@ class Races {
     if (tick < run_began_) return last_.is_blocks;  // by another block of this launch
     if (thread.rank != running.rank) return tick < cluster_began_;
     if (tick < block_began_[running.rank]) return true;
+    const Clock& known = known_[running.rank][index_of(running)];
+    if (!known.empty() && tick < known[index_of(thread)]) return true;
     if (thread.warp != running.warp) return false;
     return thread.lane == running.lane ||
            tick < seen_[running.rank][running.warp][running.lane][thread.lane];
@@ -198,6 +229,7 @@ class Races {
   std::uintptr_t lowest_ = ~std::uintptr_t{0}, highest_ = 0;
   std::uint32_t tick_ = 1, launch_began_ = 1, run_began_ = 1, cluster_began_ = 1;
   std::array<std::uint32_t, 8> block_began_{};
+  std::array<std::array<Clock, block_threads>, 8> known_;
   // [rank][warp][lane][other]: the lane comes after what the other did before that tick
   std::array<std::array<std::array<std::array<std::uint32_t, 32>, 32>, 32>, 8> seen_{};
 };

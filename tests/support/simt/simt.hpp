@@ -21,6 +21,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <support/simt/fiber.hpp>
@@ -99,6 +100,7 @@ class Block {
     body_    = &body;
     failure_ = {};
     cluster_.waiting.clear();
+    waiting_.clear();
     cluster_.is_clusters = true;
     ready_.clear();
     for (unsigned rank = 0; rank < blocks_; ++rank) {
@@ -193,6 +195,22 @@ class Block {
     }
     suspend();
     return threads_[current_]->result;
+  }
+
+  /// Waits until a thread notifies those that wait for an object.
+  void wait_for(const void* what, const char* file, int line) {
+    threads_[current_]->place = {file, line};
+    waiting_.emplace_back(what, current_);
+    suspend();
+  }
+  void notify(const void* what) {
+    std::erase_if(waiting_, [&](const auto& one) {
+      if (one.first == what) ready_.push_back(one.second);
+      return one.first == what;
+    });
+  }
+  [[noreturn]] void refuse(const char* what, const char* file, int line) {
+    fail(what, {file, line});
   }
 
   /// Lets other threads run. Atomics do this first, because their order is not guaranteed.
@@ -400,6 +418,7 @@ class Block {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::array<Part, max_cluster_blocks> parts_;
   Barrier cluster_;
+  std::vector<std::pair<const void*, unsigned>> waiting_;
   std::vector<unsigned> ready_;  // lockstep takes from `head_` on
   std::size_t head_ = 0;
   Fiber main_;
