@@ -28,8 +28,9 @@
 namespace {
 
 using namespace tooldecode;
-using Number = __nv_bfloat16;
-using Clock  = std::chrono::steady_clock;
+namespace device = tooldecode::cuda;
+using Number     = __nv_bfloat16;
+using Clock      = std::chrono::steady_clock;
 
 LlamaConfig config_of_1b(bool is_small) {
   LlamaConfig config;
@@ -100,7 +101,7 @@ TokenId best_of(const std::vector<float>& logits) {
 }
 
 /// Greedy tokens, one pass each.
-std::vector<TokenId> plain(const cuda::DeviceLlama<Number>& model,
+std::vector<TokenId> plain(const device::DeviceLlama<Number>& model,
                            const std::vector<TokenId>& prompt, std::size_t count) {
   auto cache = model.make_cache();
   std::vector<float> logits(model.vocabulary_size());
@@ -113,7 +114,7 @@ std::vector<TokenId> plain(const cuda::DeviceLlama<Number>& model,
   return text;
 }
 
-void measure_plain(const cuda::DeviceLlama<Number>& model, double weight_bytes, bool is_small) {
+void measure_plain(const device::DeviceLlama<Number>& model, double weight_bytes, bool is_small) {
   const int times = is_small ? 3 : 50;
   for (const std::size_t length : {64, 1024, 4096}) {
     if (is_small && length > 64) break;
@@ -141,17 +142,17 @@ void measure_plain(const cuda::DeviceLlama<Number>& model, double weight_bytes, 
   }
 }
 
-void measure_rounds(const cuda::DeviceLlama<Number>& model, int sequences, int draft_layers,
-                    const cuda::DraftTreeOptions& shape, std::size_t count) {
+void measure_rounds(const device::DeviceLlama<Number>& model, int sequences, int draft_layers,
+                    const device::DraftTreeOptions& shape, std::size_t count) {
   constexpr int slots = 1024;
-  cuda::LlamaTarget<Number> target(model.layers(),
-                                   {.sequences = sequences, .nodes = 64, .slots = slots});
+  device::LlamaTarget<Number> target(model.layers(),
+                                     {.sequences = sequences, .nodes = 64, .slots = slots});
   std::vector<TokenId> ranked;
   const auto vocabulary = static_cast<TokenId>(model.vocabulary_size());
   for (TokenId token = 0; token < vocabulary; ++token) ranked.push_back(token);
-  cuda::EarlyExitDraft<Number> draft(target, draft_layers, shape.width, ranked);
-  cuda::NoMasks masks;
-  cuda::SpeculationRound round(
+  device::EarlyExitDraft<Number> draft(target, draft_layers, shape.width, ranked);
+  device::NoMasks masks;
+  device::SpeculationRound round(
       target, draft, masks,
       {.sequences = sequences, .tree = shape, .sampling = {.temperature = 0}, .slots = slots});
   std::vector<std::vector<TokenId>> texts(static_cast<std::size_t>(sequences));
@@ -195,7 +196,7 @@ int run(bool is_small) {
   const LlamaConfig config          = config_of_1b(is_small);
   const auto begin                  = Clock::now();
   const model::LlamaWeights weights = make_weights(config);
-  const cuda::DeviceLlama<Number> model(config, weights, {.context = 8192});
+  const device::DeviceLlama<Number> model(config, weights, {.context = 8192});
   double numbers = 0;
   const_cast<model::LlamaWeights&>(weights).for_each(
       config, [&](const std::vector<float>& weight, const std::string&, std::size_t, std::size_t) {
