@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/cuda/compact_cache.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
@@ -13,6 +16,7 @@
 #include <tooldecode/cuda/key_values.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/speculation_round.cuh>
+#include <tooldecode/cuda/state_table.cuh>
 #include <tooldecode/cuda/tree_pass.cuh>
 #include <tooldecode/cuda/tree_verifier.cuh>
 #include <tooldecode/cuda/warp.cuh>
@@ -138,6 +142,32 @@ __global__ void follow_verdicts(const Verdict* verdicts, std::uint32_t* contexts
   }
 }
 
+}  // namespace
+
+/// A constraint with 30 states, each of which forbids a quarter of the tokens.
+struct HashConstraint {
+  struct State {
+    std::uint32_t number                               = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  [[nodiscard]] std::size_t vocabulary_size() const { return words; }
+  [[nodiscard]] State initial() const { return {}; }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    if ((mask_of(state.number, token / 32) >> token % 32 & 1) == 0) return std::nullopt;
+    return State{follow(state.number, token) % 30};
+  }
+  void fill_mask(State state, MaskView mask) const {
+    for (int word = 0; word < mask_words; ++word) {
+      mask[static_cast<std::size_t>(word)] = mask_of(state.number, word);
+    }
+  }
+  [[nodiscard]] bool is_accepting(State) const { return true; }
+  [[nodiscard]] bool is_finished(State) const { return false; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
+};
+
+namespace {
+
 std::vector<float> distribution_after(std::uint32_t context, const LogitsPipeline& pipeline) {
   std::vector<float> distribution;
   std::vector<std::uint32_t> mask;
@@ -184,6 +214,7 @@ struct HashTarget {
     compact_cache<__half>(std::span(&layer, 1),
                           {.sequences = sequences, .key_heads = 1, .head_size = head_size},
                           verdicts, lengths, stream);
+    launch(follow_verdicts, {.grid = 1, .block = sequences}, stream, verdicts, contexts.data());
   }
 };
 
@@ -246,29 +277,31 @@ struct HashMasks {
     launch(tree_contexts, shape, stream, target->contexts.data(), tree, count, nodes.data());
     launch(masks_of, shape, stream, nodes.data(), to);
   }
-  void keep(const Verdict* verdicts, cudaStream_t stream) const {
-    launch(follow_verdicts, {.grid = 1, .block = sequences}, stream, verdicts,
-           target->contexts.data());
-  }
+  void keep(const Verdict*, cudaStream_t) const {}
 };
 
 /// All of a round; it begins with the prompts.
+template <MaskSource Masks>
 struct HashRounds {
   static constexpr DraftTreeOptions shape{.depth = 3, .width = 3, .children = 4, .budget = 13};
 
-  HashTarget target;
-  HashDraft draft{target, shape.width};
-  HashMasks masks{&target, &draft};
-  SpeculationRound<HashTarget, HashDraft, HashMasks> round;
+  HashTarget& target;
+  SpeculationRound<HashTarget, HashDraft, Masks> round;
 
-  HashRounds(const std::vector<std::vector<TokenId>>& prompts, const SamplingOptions& sampling,
+  HashRounds(HashTarget& of, HashDraft& draft, Masks& masks,
+             const std::vector<std::vector<TokenId>>& prompts, const SamplingOptions& sampling,
              std::uint64_t seed)
-      : round(target, draft, masks,
+      : target(of),
+        round(target, draft, masks,
               {.sequences = sequences,
                .tree      = shape,
                .sampling  = sampling,
                .seed      = seed,
                .slots     = slots}) {
+    begin(prompts);
+  }
+
+  void begin(const std::vector<std::vector<TokenId>>& prompts) {
     std::vector<__half> prefix(target.keys.size());
     std::vector<std::uint32_t> hashes;
     for (std::size_t b = 0; b < prompts.size(); ++b) {
@@ -284,23 +317,30 @@ struct HashRounds {
     target.contexts.upload(hashes);
     target.keys.upload(prefix);
   }
+};
 
-  [[nodiscard]] DraftTree host_tree(std::size_t sequence) const {
-    const auto copy = [](const auto* from, std::size_t count) {
-      std::vector<std::remove_cvref_t<decltype(*from)>> to(count);
-      check(cudaMemcpy(to.data(), from, count * sizeof *from, cudaMemcpyDeviceToHost));
-      return to;
-    };
-    const DraftTreeView view = round.tree();
-    const auto tokens        = copy(view.tokens + sequence * max_nodes, max_nodes);
-    const auto parents       = copy(view.parents + sequence * max_nodes, max_nodes);
-    const int size           = copy(view.sizes + sequence, 1)[0];
-    DraftTree tree(tokens[0]);
-    for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i) {
-      tree.add(static_cast<std::size_t>(parents[i]), tokens[i]);
-    }
-    return tree;
+/// The tree of a sequence in the last round.
+DraftTree host_tree(const DraftTreeView& view, std::size_t sequence) {
+  const auto copy = [](const auto* from, std::size_t count) {
+    std::vector<std::remove_cvref_t<decltype(*from)>> to(count);
+    check(cudaMemcpy(to.data(), from, count * sizeof *from, cudaMemcpyDeviceToHost));
+    return to;
+  };
+  const auto tokens  = copy(view.tokens + sequence * max_nodes, max_nodes);
+  const auto parents = copy(view.parents + sequence * max_nodes, max_nodes);
+  const int size     = copy(view.sizes + sequence, 1)[0];
+  DraftTree tree(tokens[0]);
+  for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i) {
+    tree.add(static_cast<std::size_t>(parents[i]), tokens[i]);
   }
+  return tree;
+}
+
+/// Under the masks of the hashes.
+struct MaskedRounds {
+  HashTarget target;
+  HashDraft draft{target, HashRounds<HashMasks>::shape.width};
+  HashMasks masks{&target, &draft};
 };
 
 /// Runs rounds; their tokens must be those of plain decoding.
@@ -311,7 +351,8 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
                                  .top_k       = static_cast<std::size_t>(sampling.top_k),
                                  .top_p       = sampling.top_p,
                                  .min_p       = sampling.min_p});
-  HashRounds hash(prompts, sampling, seed);
+  MaskedRounds all;
+  HashRounds hash(all.target, all.draft, all.masks, prompts, sampling, seed);
 
   std::vector<std::vector<TokenId>> texts = prompts;
   int accepted                            = 0;
@@ -319,7 +360,7 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
     const auto verdicts = hash.round.run();
     for (std::size_t b = 0; b < sequences; ++b) {
       INFO("round " << i << ", sequence " << b);
-      const DraftTree tree   = hash.host_tree(b);
+      const DraftTree tree   = host_tree(hash.round.tree(), b);
       const Verdict& verdict = verdicts[b];
       std::uint32_t context  = 0;
       for (const TokenId token : texts[b]) context = follow(context, token);
@@ -377,7 +418,8 @@ TEST_CASE(
   test::on_device([] {
     const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
     const LogitsPipeline greedy({.temperature = 0});
-    HashRounds hash(prompts, {.temperature = 0}, 1);
+    MaskedRounds all;
+    HashRounds hash(all.target, all.draft, all.masks, prompts, {.temperature = 0}, 1);
     auto verdicts             = hash.round.run();
     std::vector<TokenId> text = prompts[1];
     text.insert(text.end(), verdicts[1].tokens, verdicts[1].tokens + verdicts[1].emitted);
@@ -405,7 +447,8 @@ TEST_CASE(
 
 TEST_CASE("SpeculationRound, wrong arguments: names them") {
   test::on_device([] {
-    HashRounds hash({{1}, {2}}, {.temperature = 0}, 1);
+    MaskedRounds all;
+    HashRounds hash(all.target, all.draft, all.masks, {{1}, {2}}, {.temperature = 0}, 1);
     CHECK_THROWS_WITH(hash.round.start(2, 1, 0), "sequence 2: must be from 0 to 1");
     CHECK_THROWS_WITH(hash.round.start(0, words, 0),
                       "root 300: must be one of the model's vocabulary, below 300");
@@ -413,5 +456,67 @@ TEST_CASE("SpeculationRound, wrong arguments: names them") {
                       "length 147: must leave 14 of the 160 slots for a tree");
     CHECK_NOTHROW(hash.round.start(0, 1, slots - 14));
     CHECK(hash.round.has_room(0));
+  });
+}
+
+TEST_CASE(
+    "SpeculationRound, StateTable: emits the tokens of plain decoding, with and without misses") {
+  test::on_device([] {
+    const std::uint64_t seed = 13;
+    INFO("seed " << seed);
+    const SamplingOptions sampling{.temperature = 0.7F};
+    const LogitsPipeline pipeline({.temperature = 0.7F});
+    const HashConstraint constraint;
+    const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
+    HashTarget target;
+    HashDraft draft(target, 3);
+    StateTable table(constraint, {.sequences = 2, .width = 3, .vocabulary = words});
+    HashRounds hash(target, draft, table, prompts, sampling, seed);
+    // What one pass misses lets the next one draft deeper, until nothing is missed.
+    constexpr int passes       = 8;
+    int accepted[passes]       = {};
+    std::size_t misses[passes] = {};
+    for (int pass = 0; pass < passes; ++pass) {
+      if (pass > 0) hash.begin(prompts);
+      for (int b = 0; b < 2; ++b) table.start(b, constraint.initial());
+      const std::size_t before = table.counts().misses;
+      auto texts               = prompts;
+      for (int i = 0; i < 6; ++i) {
+        const auto verdicts = hash.round.run();
+        table.learn(verdicts);
+        for (std::size_t b = 0; b < 2; ++b) {
+          texts[b].insert(texts[b].end(), verdicts[b].tokens,
+                          verdicts[b].tokens + verdicts[b].emitted);
+          accepted[pass] += verdicts[b].accepted;
+        }
+      }
+      misses[pass] = table.counts().misses - before;
+      for (std::size_t b = 0; b < 2; ++b) {
+        INFO("pass " << pass << ", sequence " << b);
+        std::vector<TokenId> expected = prompts[b];
+        HashConstraint::State state   = constraint.initial();
+        std::uint32_t context         = 0;
+        for (const TokenId token : expected) context = follow(context, token);
+        while (expected.size() < texts[b].size()) {
+          std::vector<float> logits;
+          for (TokenId token = 0; token < words; ++token) {
+            logits.push_back(logit_of(context, token));
+          }
+          std::vector<std::uint32_t> mask(mask_words);
+          constraint.fill_mask(state, mask);
+          pipeline.apply(logits, mask);
+          const auto token = find_token(logits, 0.7F, NoiseKey{seed, expected.size()});
+          REQUIRE(token.has_value());
+          expected.push_back(*token);
+          context = follow(context, *token);
+          state   = constraint.advance(state, *token).value();
+        }
+        CHECK(texts[b] == expected);
+        CHECK(table.state(static_cast<int>(b)) == state);
+      }
+    }
+    CHECK(misses[0] > 0);
+    CHECK(misses[passes - 1] == 0);
+    CHECK(accepted[passes - 1] > accepted[0]);
   });
 }
