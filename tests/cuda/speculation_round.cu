@@ -481,7 +481,7 @@ TEST_CASE(
       for (int b = 0; b < 2; ++b) table.start(b, constraint.initial());
       const std::size_t before = table.counts().misses;
       auto texts               = prompts;
-      for (int i = 0; i < 6; ++i) {
+      for (int i = 0; i < 3; ++i) {
         const auto verdicts = hash.round.run();
         table.learn(verdicts);
         for (std::size_t b = 0; b < 2; ++b) {
