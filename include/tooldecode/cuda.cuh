@@ -16,6 +16,7 @@
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>
+#include <tooldecode/cuda/few_products.cuh>
 #include <tooldecode/cuda/head_products.cuh>
 #include <tooldecode/cuda/head_rows.cuh>
 #include <tooldecode/cuda/host_buffer.cuh>

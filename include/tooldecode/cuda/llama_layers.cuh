@@ -2,6 +2,7 @@
 /// LlamaLayers: runs tokens through the layers of a Llama model on the device.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/few_products.cuh>
 #include <tooldecode/cuda/head_products.cuh>
 #include <tooldecode/cuda/head_rows.cuh>
 #include <tooldecode/cuda/key_values.cuh>
@@ -143,6 +145,103 @@ __global__ void __launch_bounds__(llama_threads)
   out[at]                = narrow<T>(gate / (1.0F + expf(-gate)) * row[inner + at % inner]);
 }
 
+/// A state, normalised, as the vector of `multiply_few`.
+template <HalfNumber T>
+struct NormedStates {
+  const float* states;  // [rows, H]
+  const float* weight;  // [H]
+  PaddedGroups hidden;
+  float epsilon;
+
+  __device__ void fill(T* to, int rows, FewFold::Storage& fold) const {
+    const int packs = hidden.padded / 4, thread = static_cast<int>(threadIdx.x);
+    for (int row = 0; row < rows; ++row) {
+      const float4* const state = reinterpret_cast<const float4*>(states) + row * packs;
+      float squares             = 0;
+      for (int pack = thread; pack < packs; pack += few_threads) {
+        const float4 x = __ldcg(state + pack);
+        squares += x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w;
+      }
+      squares           = FewFold::sum(fold, squares);
+      const float scale = 1.0F / sqrtf(squares / static_cast<float>(hidden.size) + epsilon);
+      for (int pack = thread; pack < packs; pack += few_threads) {
+        const float4 x      = __ldcg(state + pack);
+        const float4 factor = reinterpret_cast<const float4*>(weight)[pack];
+        T* const at         = to + (row * packs + pack) * 4;
+        at[0]               = narrow<T>(x.x * scale * factor.x);
+        at[1]               = narrow<T>(x.y * scale * factor.y);
+        at[2]               = narrow<T>(x.z * scale * factor.z);
+        at[3]               = narrow<T>(x.w * scale * factor.w);
+      }
+    }
+  }
+};
+
+/// What `rotate_heads` does, with the products of a pair's two rows.
+template <HalfNumber T>
+struct RotatedHeads {
+  TreePass pass;
+  LlamaShape shape;
+  const float* bias;
+  const float* turns;
+  const std::uint64_t* ancestors;
+  T* queries;
+  KeyValues<T> cache;
+
+  // Pairs that are rotated, and then pairs of padding.
+  [[nodiscard]] __device__ int first(int pair) const {
+    const int size = shape.head.padded, half = shape.head.size / 2, i = pair % (size / 2);
+    return pair / (size / 2) * size + (i < half ? i : i + half);
+  }
+  [[nodiscard]] __device__ int second(int pair) const {
+    const int size = shape.head.padded, half = shape.head.size / 2, i = pair % (size / 2);
+    return first(pair) + (i < half ? half : size / 2 - half);
+  }
+  __device__ void take(int row, int pair, float a, float b) const {
+    const int size = shape.head.padded, half = shape.head.size / 2;
+    const int at_a = first(pair), at_b = second(pair), head = at_a / size, i = at_a % size;
+    const bool is_token = ancestors[row] != 0;
+    const int rotated   = shape.heads + shape.key_heads;
+    if (bias != nullptr) {
+      a += bias[at_a];
+      b += bias[at_b];
+    }
+    if (head < rotated && i < half) {
+      const float* const turn = turns + std::int64_t{row} * 2 * half;
+      const float turned      = a * turn[i] - b * turn[half + i];
+      b                       = b * turn[i] + a * turn[half + i];
+      a                       = turned;
+    }
+    if (head < shape.heads) {
+      T* const to = queries + std::int64_t{row} * shape.query_width();
+      to[at_a]    = narrow<T>(is_token ? a : 0.0F);
+      to[at_b]    = narrow<T>(is_token ? b : 0.0F);
+    } else if (is_token) {
+      const int sequence        = row / pass.nodes;
+      const int slot            = pass.lengths[sequence] + pass.first_slot + row % pass.nodes;
+      const bool is_key         = head < rotated;
+      const int of              = head - (is_key ? shape.heads : rotated);
+      const std::int64_t at     = cache.offset(sequence, slot, of);
+      T* const numbers          = is_key ? cache.keys : cache.values;
+      numbers[at + i]           = narrow<T>(a);
+      numbers[at + at_b % size] = narrow<T>(b);
+    }
+  }
+};
+
+/// The gated activation: a pair has a row of the gate's matrix and the same one of the other.
+template <HalfNumber T>
+struct GatedProducts {
+  T* out;  // [rows, F]
+  int inner;
+
+  [[nodiscard]] __device__ int first(int pair) const { return pair; }
+  [[nodiscard]] __device__ int second(int pair) const { return inner + pair; }
+  __device__ void take(int row, int pair, float gate, float up) const {
+    out[std::int64_t{row} * inner + pair] = narrow<T>(gate / (1.0F + expf(-gate)) * up);
+  }
+};
+
 }  // namespace detail
 
 /// The layers of a model, its embedding, final norm and head.
@@ -152,7 +251,8 @@ __global__ void __launch_bounds__(llama_threads)
 /// and the split of attention depend on it.
 ///
 /// \par Shapes      see `run`
-/// \par Complexity  reads the weights once per 64 rows; about ten launches per layer
+/// \par Complexity  reads the weights once per 64 rows; about ten launches per layer, five or six for
+///                  up to four rows
 /// \par Threads     immutable; does not wait for the device; may be captured into a graph; one
 ///                  workspace per overlapping call
 /// \par Errors      construction: as LlamaWeights. Error{shape_mismatch} for a workspace too small
@@ -228,8 +328,15 @@ class LlamaLayers {
                                .max_length = pass.max_length,
                                .slots      = pass.slots};
     const std::int64_t activations = std::int64_t{rows} * shape_.inner.padded;
+    const DeviceTraits device      = device_traits();
+    const int widest  = std::max({shape_.hidden.padded, shape_.query_width(), shape_.inner.padded});
+    const bool is_few = can_multiply_few<T>(rows, widest, device);
     for (std::size_t l = 0; l < caches.size(); ++l) {
       const auto& layer = weights_.layers[l];
+      if (is_few) {
+        run_few(layer, pass, trees, caches[l], memory, device, stream);
+        continue;
+      }
       normalise(layer.attention_norm, nullptr, rows, memory.normed);
       multiply(layer.query_key_value, shape_.joint_width(), shape_.hidden.padded, memory.normed,
                memory.joint);
@@ -291,6 +398,31 @@ class LlamaLayers {
       bytes     = layout.bytes();
     }
   };
+
+  // One layer for few rows: what precedes and follows products is done in their launches.
+  void run_few(const typename LlamaWeights<T>::Layer& layer, const TreePass& pass,
+               const TreeQueries<T>& trees, const KeyValues<T>& cache, const Memory& memory,
+               const DeviceTraits& device, cudaStream_t stream) const {
+    const int rows = pass.rows(), hidden = shape_.hidden.padded, inner = shape_.inner.padded;
+    const auto normed = [&](const DeviceBuffer<float>& weight) {
+      return detail::NormedStates<T>{memory.states, weight.data(), shape_.hidden, epsilon_};
+    };
+    multiply_few(PairedRows<T>{layer.query_key_value.data(), shape_.joint_width() / 2, hidden},
+                 rows, normed(layer.attention_norm),
+                 detail::RotatedHeads<T>{pass, shape_, layer.bias.data(), memory.turns,
+                                         memory.ancestors, memory.queries, cache},
+                 device, stream);
+    tree_attention(trees, cache, attention_options(), memory.attended, memory.attention, stream);
+    multiply_few(PairedRows<T>{layer.output.data(), hidden / 2, shape_.query_width()}, rows,
+                 PlainVectors<T>{memory.attended, shape_.query_width()},
+                 AddedProducts{memory.states, hidden}, device, stream);
+    multiply_few(PairedRows<T>{layer.gate_up.data(), inner, hidden}, rows,
+                 normed(layer.feed_forward_norm), detail::GatedProducts<T>{memory.active, inner},
+                 device, stream);
+    multiply_few(PairedRows<T>{layer.down.data(), hidden / 2, inner}, rows,
+                 PlainVectors<T>{memory.active, inner}, AddedProducts{memory.states, hidden},
+                 device, stream);
+  }
 
   [[nodiscard]] TreeAttentionOptions attention_options() const {
     return {.query_heads = shape_.heads,
