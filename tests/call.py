@@ -70,6 +70,8 @@ def main():
         (("--speculation", "model", "--draft-model", "/nowhere"), "/nowhere"),
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
         (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),
+        (("--device", "gpu"), '--device "gpu": must be cpu or cuda'),
+        (("--device", "cuda"), "--device cuda: "),  # without CUDA in the build, or without a GPU
     ):
         failed = run(*arguments)
         check(failed.returncode != 0, f"{arguments} must fail")

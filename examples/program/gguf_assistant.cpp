@@ -15,6 +15,7 @@
 #include <llama.h>
 #include <program/chat_template.hpp>
 #include <program/gguf_assistant.hpp>
+#include <program/plain_prompter.hpp>
 
 namespace program {
 
@@ -47,7 +48,13 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     chat = std::make_shared<const ChatTemplate>(source, name(llama_vocab_bos(model.vocab())),
                                                 name(llama_vocab_eos(model.vocab())));
   }
-  const bool has_tools = chat && chat->has_tools();
+  const bool adds_begin = llama_vocab_get_add_bos(model.vocab());
+  if (!chat) {
+    Prompter prompter   = plain_prompter(std::move(otherwise));
+    prompter.adds_begin = adds_begin;
+    return {file, std::move(model), tooldecode::load_tokenizer(file), std::move(prompter)};
+  }
+  const bool has_tools = chat->has_tools();
   if (!has_tools) shots = std::move(otherwise);
   const bool by_template = has_tools && shots.rows.empty();
   auto dialogue          = [chat, by_template, shots = std::move(shots)](
@@ -56,11 +63,7 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
                       const TemplateVariables& variables) {
     if (by_template) return encode_parts(tokenizer, chat->render(messages, tools, variables));
     const auto turns = tools.empty() ? messages : turns_with_tools(tools, format, shots, messages);
-    if (chat) return encode_parts(tokenizer, chat->render(turns, {}, variables));
-    auto tokens = tokenizer.encode(plain_text(turns));
-    if (const auto begin = tokenizer.vocabulary().begin_token())
-      tokens.insert(tokens.begin(), *begin);
-    return tokens;
+    return encode_parts(tokenizer, chat->render(turns, {}, variables));
   };
   // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
@@ -72,7 +75,6 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     } else {
       turns.push_back({"user", results_text(of_calls)});
     }
-    if (!chat) return tokenizer.encode(behind(plain_text(turns), answer));
     auto parts = chat->render(turns, {});
     while (!parts.empty() && parts.front().text.find(answer) == std::string::npos)
       parts.erase(parts.begin());
@@ -83,12 +85,11 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     parts.front() = {behind(parts.front().text, answer), false};
     return encode_parts(tokenizer, parts);
   };
-  const bool adds_begin = llama_vocab_get_add_bos(model.vocab());
-  return {file, std::move(model), tooldecode::load_tokenizer(file),
-          Prompter{std::move(dialogue), std::move(results),
-                   [chat] { return find_format(*chat).value_or(""); }, has_tools,
-                   [chat](const std::string& variable) { return chat && chat->takes(variable); },
-                   adds_begin}};
+  return {
+      file, std::move(model), tooldecode::load_tokenizer(file),
+      Prompter{std::move(dialogue), std::move(results),
+               [chat] { return find_format(*chat).value_or(""); }, has_tools,
+               [chat](const std::string& variable) { return chat->takes(variable); }, adds_begin}};
 }
 
 }  // namespace program

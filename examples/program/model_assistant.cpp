@@ -23,18 +23,20 @@ bool begins_texts(const std::filesystem::path& directory) {
 
 template class ModelAssistant<tooldecode::LlamaModel>;
 
+Prompter embedded_prompter(const std::filesystem::path& directory) {
+  return {
+      .dialogue =
+          [](const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
+             const Format& format, const std::vector<Message>& messages, const TemplateVariables&) {
+            return make_prompt(tokenizer, tools, format.name, messages);
+          },
+      .results    = make_results_prompt,
+      .adds_begin = begins_texts(directory)};
+}
+
 EmbeddedAssistant load_embedded(const std::filesystem::path& directory) {
-  return {directory,
-          tooldecode::LlamaModel::load(directory),
-          tooldecode::load_tokenizer(directory),
-          {.dialogue =
-               [](const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
-                  const Format& format, const std::vector<Message>& messages,
-                  const TemplateVariables&) {
-                 return make_prompt(tokenizer, tools, format.name, messages);
-               },
-           .results    = make_results_prompt,
-           .adds_begin = begins_texts(directory)}};
+  return {directory, tooldecode::LlamaModel::load(directory), tooldecode::load_tokenizer(directory),
+          embedded_prompter(directory)};
 }
 
 }  // namespace program

@@ -49,6 +49,9 @@ class ModelAssistant : public Assistant {
 using EmbeddedAssistant = ModelAssistant<tooldecode::LlamaModel>;
 extern template class ModelAssistant<tooldecode::LlamaModel>;
 
+/// The prompts of the embedded model, for a directory.
+[[nodiscard]] Prompter embedded_prompter(const std::filesystem::path& directory);
+
 /// Reads config.json, model.safetensors and the tokenizer of a directory.
 [[nodiscard]] EmbeddedAssistant load_embedded(const std::filesystem::path& directory);
 

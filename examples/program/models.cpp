@@ -7,6 +7,7 @@
 
 #include <program/cache_folder.hpp>
 #include <program/command_line.hpp>
+#include <program/device_assistant.hpp>
 #include <program/model_assistant.hpp>
 #include <program/models.hpp>
 #include <program/shots.hpp>
@@ -22,11 +23,17 @@ void add_model_options(Command& sub, ModelOptions& options) {
              "program was built with llama.cpp, a GGUF file, smollm2, gemma3, "
              "qwen-coder-0.5b or qwen-coder-1.5b")
       .shows_default();
+  sub.option(
+         "--device", options.device,
+         "cpu; or, where the program was built with CUDA, cuda: a model of a directory, or of a "
+         "GGUF file of the kind of Llama or Qwen2, on a GPU")
+      .shows_default();
   sub.option("--threads", options.threads,
              "of a GGUF file's model; as many as there are cores, where nothing is said")
       .within(1, 256);
-  sub.option("--context-size", options.context,
-             "tokens that all sequences of a GGUF file's model hold together")
+  sub.option(
+         "--context-size", options.context,
+         "tokens that all sequences of a GGUF file's model, or of a model on a GPU, hold together")
       .shows_default()
       .within(64, 1 << 20);
   sub.option(
@@ -56,8 +63,26 @@ std::filesystem::path model_file(const std::string& name) {
   return file;
 }
 
+Shots shots_of(const ModelOptions& options) {
+  return read_shots(options.shots_from,
+                    static_cast<std::size_t>(options.shots < 0 ? usual_shots : options.shots));
+}
+
+#ifndef TOOLDECODE_PROGRAM_CUDA
+std::shared_ptr<const Assistant> load_on_device(const std::filesystem::path&, const ModelOptions&) {
+  throw tooldecode::Error(tooldecode::Errc::invalid_option, "--device cuda",
+                          "this program was built without CUDA: configure it with "
+                          "-DTOOLDECODE_CUDA=ON where nvcc is");
+}
+#endif
+
 std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
   const std::filesystem::path place = model_file(options.name);
+  if (options.device == "cuda") return load_on_device(place, options);
+  if (options.device != "cpu") {
+    throw tooldecode::Error(tooldecode::Errc::invalid_option, "--device", options.device,
+                            "must be cpu or cuda");
+  }
   if (place.extension() != ".gguf") {
     return std::shared_ptr<const Assistant>(new EmbeddedAssistant(load_embedded(place)));
   }
@@ -71,8 +96,7 @@ std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
                                   {.cells     = static_cast<std::uint32_t>(options.context),
                                    .sequences = static_cast<std::uint32_t>(sequences),
                                    .threads   = options.threads},
-                                  read(options.shots < 0 ? 0 : options.shots),
-                                  read(options.shots < 0 ? usual_shots : options.shots))));
+                                  read(options.shots < 0 ? 0 : options.shots), shots_of(options))));
 #else
   throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),
                           "this program was built without llama.cpp: see examples/run.sh --help");

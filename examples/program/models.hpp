@@ -12,6 +12,7 @@
 #include <thread>
 
 #include <program/assistant.hpp>
+#include <program/shots.hpp>
 
 namespace program {
 
@@ -28,6 +29,8 @@ struct ModelOptions {
   /// `usual_shots`.
   std::int64_t shots     = -1;
   std::string shots_from = example_data("shots.jsonl").string();
+  /// "cpu", or "cuda" for a GPU.
+  std::string device = "cpu";
 };
 
 inline constexpr std::int64_t usual_shots = 2;
@@ -36,6 +39,9 @@ void add_model_options(Command& sub, ModelOptions& options);
 
 /// The file of a model that examples/models.sh downloads; the name itself if it is not one of them.
 [[nodiscard]] std::filesystem::path model_file(const std::string& name);
+
+/// The examples of a model whose template has no place for tools.
+[[nodiscard]] Shots shots_of(const ModelOptions& options);
 
 [[nodiscard]] std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options);
 

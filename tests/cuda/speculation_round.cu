@@ -1,16 +1,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/cuda/compact_cache.cuh>
+#include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>
-#include <tooldecode/cuda/masked_softmax.cuh>
-#include <tooldecode/cuda/pruned_head.cuh>
+#include <tooldecode/cuda/head_rows.cuh>
+#include <tooldecode/cuda/key_values.cuh>
+#include <tooldecode/cuda/logits_rows.cuh>
+#include <tooldecode/cuda/speculation_round.cuh>
+#include <tooldecode/cuda/state_table.cuh>
+#include <tooldecode/cuda/tree_pass.cuh>
 #include <tooldecode/cuda/tree_verifier.cuh>
 #include <tooldecode/cuda/warp.cuh>
 #include <tooldecode/draft/draft_tree.hpp>
@@ -62,65 +69,104 @@ __host__ __device__ std::uint32_t mask_of(std::uint32_t context, int word) {
   return mix(context, 4000U + 2 * at) | mix(context, 4001U + 2 * at);
 }
 
-/// What the draft model's calls pass on: the hash, the hidden state and the mask of each row.
-struct DraftStates {
-  std::uint32_t* contexts;  // [B, n]
-  __half* hidden;           // [B, n, H]
-  std::uint32_t* masks;     // [B, n, mask_words]
-};
-
-/// The rows of the root if there is no frontier, else those of the frontier; one block each.
-__global__ void draft_states(const std::uint32_t* before, int rows_before,
-                             DraftFrontierView frontier, int rows, DraftStates to) {
+/// The contexts and hidden states of a level's rows, one block each.
+__global__ void draft_states(const std::uint32_t* before, int rows_before, DraftLevel level,
+                             std::uint32_t* contexts, __half* hidden) {
   const auto row        = static_cast<int>(blockIdx.x);
-  const int sequence    = row / rows;
+  const int sequence    = row / level.rows;
   std::uint32_t context = before[sequence * rows_before];
-  if (frontier.tokens != nullptr) {
+  if (level.level > 0) {
+    const DraftFrontierView& frontier = level.frontier;
     context =
-        row % rows < frontier.sizes[sequence]
+        row % level.rows < frontier.sizes[sequence]
             ? follow(before[sequence * rows_before + frontier.parents[row]], frontier.tokens[row])
             : 0;
   }
   const auto thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) to.contexts[row] = context;
+  if (thread == 0) contexts[row] = context;
   if (thread < hidden_size) {
-    to.hidden[row * hidden_size + thread] = from_float<__half>(hidden_of(context, thread));
+    hidden[row * hidden_size + thread] = from_float<__half>(hidden_of(context, thread));
   }
-  if (thread < mask_words) to.masks[row * mask_words + thread] = mask_of(context, thread);
 }
 
-/// The target's logits, masks, keys and values of a tree's nodes; one block each.
-__global__ void target_pass(const std::uint32_t* contexts, const std::int32_t* lengths,
-                            DraftTreeView tree, float* logits, std::uint32_t* masks,
+/// The masks of rows with these contexts, one block each.
+__global__ void masks_of(const std::uint32_t* contexts, std::uint32_t* masks) {
+  const auto row    = static_cast<int>(blockIdx.x);
+  const auto thread = static_cast<int>(threadIdx.x);
+  if (thread < mask_words) masks[row * mask_words + thread] = mask_of(contexts[row], thread);
+}
+
+/// The contexts of a tree's nodes, one block each.
+__global__ void tree_contexts(const std::uint32_t* contexts, DraftTreeView tree, int nodes,
+                              std::uint32_t* to) {
+  const auto row     = static_cast<int>(blockIdx.x);
+  const int sequence = row / nodes, node = row % nodes;
+  std::uint32_t context = contexts[sequence];
+  for (int above = 1; above <= node; ++above) {
+    if ((tree.ancestors[sequence * max_nodes + node] >> above & 1) == 0) continue;
+    context = follow(context, tree.tokens[sequence * max_nodes + above]);
+  }
+  if (threadIdx.x == 0) to[row] = context;
+}
+
+/// The target's logits, keys and values of a tree's nodes; one block each.
+__global__ void target_pass(const std::uint32_t* contexts, TreePass pass, float* logits,
                             KeyValues<__half> cache) {
   const auto row     = static_cast<int>(blockIdx.x);
   const auto thread  = static_cast<int>(threadIdx.x);
-  const int sequence = row / max_nodes, node = row % max_nodes;
-  if (node >= tree.sizes[sequence]) return;  // its logits are NaN, and must not matter
+  const int sequence = row / pass.nodes, node = row % pass.nodes;
+  const std::uint64_t ancestors = pass.ancestors[pass.place(row)];
+  if (ancestors == 0) return;  // its logits are NaN, and must not matter
   std::uint32_t context = contexts[sequence];
   for (int above = 1; above <= node; ++above) {
-    if ((tree.ancestors[row] >> above & 1) == 0) continue;
-    context = follow(context, tree.tokens[sequence * max_nodes + above]);
+    if ((ancestors >> above & 1) == 0) continue;
+    context = follow(context, pass.tokens[pass.place(row - node + above)]);
   }
   for (int token = thread; token < words; token += static_cast<int>(blockDim.x)) {
     logits[row * words + token] = logit_of(context, token);
   }
-  if (thread < mask_words) masks[row * mask_words + thread] = mask_of(context, thread);
   if (thread < head_size) {
-    const std::int64_t at = cache.offset(sequence, lengths[sequence] + node, 0) + thread;
-    cache.keys[at]        = from_float<__half>(static_cast<float>(tree.tokens[row]));
-    cache.values[at]      = from_float<__half>(static_cast<float>(tree.positions[row]));
+    const int slot        = pass.lengths[sequence] + node;
+    const std::int64_t at = cache.offset(sequence, slot, 0) + thread;
+    const int depth       = __popcll(ancestors) - 1;
+    cache.keys[at]        = from_float<__half>(static_cast<float>(pass.tokens[pass.place(row)]));
+    cache.values[at]      = from_float<__half>(static_cast<float>(pass.lengths[sequence] + depth));
   }
 }
 
-/// The token after the accepted ones is the next root.
-__global__ void next_round(const Verdict* verdicts, std::uint32_t* contexts, TokenId* roots) {
+/// The hash of all tokens, the next root included.
+__global__ void follow_verdicts(const Verdict* verdicts, std::uint32_t* contexts) {
   const Verdict& verdict = verdicts[threadIdx.x];
   for (int i = 0; i < verdict.emitted; ++i) {
     contexts[threadIdx.x] = follow(contexts[threadIdx.x], verdict.tokens[i]);
   }
-  if (verdict.emitted > 0) roots[threadIdx.x] = verdict.tokens[verdict.emitted - 1];
 }
+
+}  // namespace
+
+/// A constraint with 30 states, each of which forbids a quarter of the tokens.
+struct HashConstraint {
+  struct State {
+    std::uint32_t number                               = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  [[nodiscard]] std::size_t vocabulary_size() const { return words; }
+  [[nodiscard]] State initial() const { return {}; }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    if ((mask_of(state.number, token / 32) >> token % 32 & 1) == 0) return std::nullopt;
+    return State{follow(state.number, token) % 30};
+  }
+  void fill_mask(State state, MaskView mask) const {
+    for (int word = 0; word < mask_words; ++word) {
+      mask[static_cast<std::size_t>(word)] = mask_of(state.number, word);
+    }
+  }
+  [[nodiscard]] bool is_accepting(State) const { return true; }
+  [[nodiscard]] bool is_finished(State) const { return false; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
+};
+
+namespace {
 
 std::vector<float> distribution_after(std::uint32_t context, const LogitsPipeline& pipeline) {
   std::vector<float> distribution;
@@ -146,27 +192,42 @@ std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t lengt
   return text;
 }
 
-/// What a round reads and writes; it lives as long as its graph.
-struct Round {
-  DraftTreeOptions options{.depth = 3, .width = 3, .children = 4, .budget = 13};
-  DraftGrowth growth{.options = options, .sequences = sequences};
-  int rows = sequences * options.width;
+/// The hashes of the sequences' texts, their roots included, and a cache of what was read.
+struct HashTarget {
+  DeviceBuffer<std::uint32_t> contexts{sequences};
+  DeviceBuffer<__half> keys{std::size_t{sequences} * slots * head_size}, values{keys.size()};
 
+  [[nodiscard]] KeyValues<__half> cache() const {
+    return {.keys        = keys.data(),
+            .values      = values.data(),
+            .slot_stride = head_size,
+            .head_stride = head_size,
+            .page_stride = slots * head_size};
+  }
+  [[nodiscard]] int vocabulary_size() const { return words; }
+  void run_tree(const TreePass& pass, float* logits, cudaStream_t stream) const {
+    launch(target_pass, {.grid = static_cast<unsigned>(pass.rows()), .block = warp_size}, stream,
+           contexts.data(), pass, logits, cache());
+  }
+  void keep(const Verdict* verdicts, const std::int32_t* lengths, cudaStream_t stream) const {
+    const auto layer = cache();
+    compact_cache<__half>(std::span(&layer, 1),
+                          {.sequences = sequences, .key_heads = 1, .head_size = head_size},
+                          verdicts, lengths, stream);
+    launch(follow_verdicts, {.grid = 1, .block = sequences}, stream, verdicts, contexts.data());
+  }
+};
+
+struct HashDraft {
+  using Number = __half;
+
+  const HashTarget* target;
   DeviceBuffer<__half> weights;
-  DeviceBuffer<TokenId> ranked_tokens, roots, frontier_tokens, top_tokens, tree_tokens, choices;
-  DeviceBuffer<std::uint32_t> contexts, draft_contexts[2], draft_masks, target_masks;
-  DeviceBuffer<std::int32_t> lengths, frontier_parents, frontier_sizes, tree_parents, tree_sizes;
-  DeviceBuffer<__half> hidden, keys, values;
-  DeviceBuffer<float> top_logits, top_sums, tree_scores, logits;
-  DeviceBuffer<std::uint64_t> tree_ancestors;
-  DeviceBuffer<std::int64_t> tree_positions;
-  DeviceBuffer<Verdict> verdicts;
-  DeviceBuffer<std::byte> growth_memory, workspace;
+  DeviceBuffer<TokenId> ranked_tokens;
+  DeviceBuffer<std::uint32_t> contexts[2];
+  const std::uint32_t* of_level = nullptr;
 
-  explicit Round(const std::vector<std::vector<TokenId>>& prompts) {
-    constexpr std::size_t nodes = sequences * std::size_t{max_nodes};
-    const auto frontier         = static_cast<std::size_t>(rows);
-    const auto tops             = frontier * static_cast<std::size_t>(options.children);
+  HashDraft(const HashTarget& of, int width) : target(&of) {
     std::vector<__half> numbers;
     std::vector<TokenId> ids;
     for (int row = 0; row < ranked; ++row) {
@@ -177,10 +238,72 @@ struct Round {
         numbers.push_back(from_float<__half>(weight_of(token, i)));
       }
     }
+    weights       = DeviceBuffer<__half>(numbers);
+    ranked_tokens = DeviceBuffer<TokenId>(ids);
+    for (auto& part : contexts) {
+      part = DeviceBuffer<std::uint32_t>(static_cast<std::size_t>(sequences * width));
+    }
+  }
+  [[nodiscard]] HeadRows<__half> head() const {
+    return {.weights     = weights.data(),
+            .rows        = ranked,
+            .hidden_size = hidden_size,
+            .tokens      = ranked_tokens.data(),
+            .vocabulary  = words};
+  }
+  void run_level(const DraftLevel& level, __half* hidden, cudaStream_t stream) {
+    const int i = level.level;
+    of_level    = contexts[i % 2].data();
+    launch(draft_states,
+           {.grid = static_cast<unsigned>(sequences * level.rows), .block = warp_size}, stream,
+           i == 0 ? target->contexts.data() : contexts[(i - 1) % 2].data(), i <= 1 ? 1 : level.rows,
+           level, contexts[i % 2].data(), hidden);
+  }
+  void keep(const Verdict*, const std::int32_t*, cudaStream_t) const {}
+};
+
+struct HashMasks {
+  const HashTarget* target;
+  const HashDraft* draft;
+  DeviceBuffer<std::uint32_t> nodes{std::size_t{sequences} * max_nodes};
+
+  void fill_level(const DraftLevel& level, std::uint32_t* to, cudaStream_t stream) const {
+    launch(masks_of, {.grid = static_cast<unsigned>(sequences * level.rows), .block = warp_size},
+           stream, draft->of_level, to);
+  }
+  void fill_tree(const DraftTreeView& tree, int count, std::uint32_t* to,
+                 cudaStream_t stream) const {
+    const LaunchShape shape{.grid = static_cast<unsigned>(sequences * count), .block = warp_size};
+    launch(tree_contexts, shape, stream, target->contexts.data(), tree, count, nodes.data());
+    launch(masks_of, shape, stream, nodes.data(), to);
+  }
+  void keep(const Verdict*, cudaStream_t) const {}
+};
+
+/// All of a round; it begins with the prompts.
+template <MaskSource Masks>
+struct HashRounds {
+  static constexpr DraftTreeOptions shape{.depth = 3, .width = 3, .children = 4, .budget = 13};
+
+  HashTarget& target;
+  SpeculationRound<HashTarget, HashDraft, Masks> round;
+
+  HashRounds(HashTarget& of, HashDraft& draft, Masks& masks,
+             const std::vector<std::vector<TokenId>>& prompts, const SamplingOptions& sampling,
+             std::uint64_t seed)
+      : target(of),
+        round(target, draft, masks,
+              {.sequences = sequences,
+               .tree      = shape,
+               .sampling  = sampling,
+               .seed      = seed,
+               .slots     = slots}) {
+    begin(prompts);
+  }
+
+  void begin(const std::vector<std::vector<TokenId>>& prompts) {
+    std::vector<__half> prefix(target.keys.size());
     std::vector<std::uint32_t> hashes;
-    std::vector<TokenId> last;
-    std::vector<std::int32_t> before;
-    std::vector<__half> prefix(std::size_t{sequences} * slots * head_size);
     for (std::size_t b = 0; b < prompts.size(); ++b) {
       std::uint32_t context = 0;
       for (std::size_t i = 0; i < prompts[b].size(); ++i) {
@@ -189,118 +312,38 @@ struct Round {
                     head_size, from_float<__half>(static_cast<float>(prompts[b][i])));
       }
       hashes.push_back(context);
-      last.push_back(prompts[b].back());
-      before.push_back(static_cast<std::int32_t>(prompts[b].size()) - 1);
+      round.start(static_cast<int>(b), prompts[b].back(), static_cast<int>(prompts[b].size()) - 1);
     }
-    weights          = DeviceBuffer<__half>(numbers);
-    ranked_tokens    = DeviceBuffer<TokenId>(ids);
-    roots            = DeviceBuffer<TokenId>(last);
-    frontier_tokens  = DeviceBuffer<TokenId>(frontier);
-    top_tokens       = DeviceBuffer<TokenId>(tops);
-    tree_tokens      = DeviceBuffer<TokenId>(nodes);
-    choices          = DeviceBuffer<TokenId>(nodes);
-    contexts         = DeviceBuffer<std::uint32_t>(hashes);
-    draft_masks      = DeviceBuffer<std::uint32_t>(frontier * mask_words);
-    target_masks     = DeviceBuffer<std::uint32_t>(nodes * mask_words);
-    lengths          = DeviceBuffer<std::int32_t>(before);
-    frontier_parents = DeviceBuffer<std::int32_t>(frontier);
-    frontier_sizes   = DeviceBuffer<std::int32_t>(sequences);
-    tree_parents     = DeviceBuffer<std::int32_t>(nodes);
-    tree_sizes       = DeviceBuffer<std::int32_t>(sequences);
-    hidden           = DeviceBuffer<__half>(frontier * hidden_size);
-    keys             = DeviceBuffer<__half>(prefix);
-    values           = DeviceBuffer<__half>(prefix.size());
-    top_logits       = DeviceBuffer<float>(tops);
-    top_sums         = DeviceBuffer<float>(frontier);
-    tree_scores      = DeviceBuffer<float>(nodes);
-    logits           = DeviceBuffer<float>(nodes * words);
-    tree_ancestors   = DeviceBuffer<std::uint64_t>(nodes);
-    tree_positions   = DeviceBuffer<std::int64_t>(nodes);
-    verdicts         = DeviceBuffer<Verdict>(sequences);
-    growth_memory    = DeviceBuffer<std::byte>(draft_growth_bytes(growth));
-    // One for all calls, as in an engine, with arbitrary contents.
-    workspace = DeviceBuffer<std::byte>(std::vector<std::byte>(
-        std::max(pruned_head_workspace_bytes(rows, ranked, options.children, mask_words),
-                 masked_softmax_workspace_bytes(static_cast<int>(nodes), words)),
-        std::byte{0xCC}));
-    for (auto& part : draft_contexts) part = DeviceBuffer<std::uint32_t>(frontier);
-    growth.memory = growth_memory;
-  }
-
-  DraftTreeView tree() const {
-    return {.tokens    = tree_tokens.data(),
-            .parents   = tree_parents.data(),
-            .ancestors = tree_ancestors.data(),
-            .positions = tree_positions.data(),
-            .scores    = tree_scores.data(),
-            .sizes     = tree_sizes.data()};
-  }
-
-  /// Enqueues one round on a stream; nothing in it waits for the host.
-  void run(const SamplingOptions& sampling, std::uint64_t seed, Verdict* host,
-           cudaStream_t stream) const {
-    const DraftFrontierView frontier{.tokens  = frontier_tokens.data(),
-                                     .parents = frontier_parents.data(),
-                                     .sizes   = frontier_sizes.data()};
-    const HeadRows<__half> head{.weights     = weights.data(),
-                                .rows        = ranked,
-                                .hidden_size = hidden_size,
-                                .tokens      = ranked_tokens.data(),
-                                .vocabulary  = words};
-    const TopTokensView tops{top_tokens.data(), top_logits.data(), top_sums.data()};
-    //! [round]
-    for (int level = 0; level < options.depth; ++level) {
-      const int here = level == 0 ? 1 : options.width;
-      const std::uint32_t* before =
-          level == 0 ? contexts.data() : draft_contexts[(level - 1) % 2].data();
-      const DraftStates states{draft_contexts[level % 2].data(), hidden.data(), draft_masks.data()};
-      launch(draft_states, {.grid = static_cast<unsigned>(sequences * here), .block = warp_size},
-             stream, before, level <= 1 ? 1 : options.width,
-             level == 0 ? DraftFrontierView{} : frontier, here, states);
-      project_topk(head, hidden.data(), sequences * here, draft_masks.data(), mask_words,
-                   options.children, tops, workspace, stream);
-      grow_level(growth, level, tops, frontier, stream);
-    }
-    fill_best_tree(growth, roots.data(), lengths.data(), tree(), stream);
-
-    const KeyValues<__half> cache{.keys        = keys.data(),
-                                  .values      = values.data(),
-                                  .slot_stride = head_size,
-                                  .head_stride = head_size,
-                                  .page_stride = slots * head_size};
-    launch(target_pass, {.grid = sequences * max_nodes, .block = warp_size}, stream,
-           contexts.data(), lengths.data(), tree(), logits.data(), target_masks.data(), cache);
-    find_tokens<float>({.logits     = logits.data(),
-                        .rows       = sequences * max_nodes,
-                        .vocabulary = words,
-                        .mask       = target_masks.data()},
-                       sampling, {.seed = seed, .positions = tree_positions.data(), .shift = 1},
-                       choices.data(), workspace, stream);
-    verify_trees(tree(), choices.data(), verdicts.data(), sequences, stream);
-    compact_cache<__half>(std::span(&cache, 1),
-                          {.sequences = sequences, .key_heads = 1, .head_size = head_size},
-                          verdicts.data(), lengths.data(), stream);
-    advance_lengths(verdicts.data(), lengths.data(), sequences, stream);
-    launch(next_round, {.grid = 1, .block = sequences}, stream, verdicts.data(), contexts.data(),
-           roots.data());
-    check(cudaMemcpyAsync(host, verdicts.data(), verdicts.bytes(), cudaMemcpyDeviceToHost, stream));
-    //! [round]
-  }
-
-  DraftTree host_tree(std::size_t sequence) const {
-    const auto tokens       = tree_tokens.download();
-    const auto parents      = tree_parents.download();
-    const std::size_t first = sequence * max_nodes;
-    DraftTree tree(tokens[first]);
-    for (int i = 1; i < tree_sizes.download()[sequence]; ++i) {
-      const auto at = first + static_cast<std::size_t>(i);
-      tree.add(static_cast<std::size_t>(parents[at]), tokens[at]);
-    }
-    return tree;
+    target.contexts.upload(hashes);
+    target.keys.upload(prefix);
   }
 };
 
-/// Replays one captured round; its tokens must be those of plain decoding.
+/// The tree of a sequence in the last round.
+DraftTree host_tree(const DraftTreeView& view, std::size_t sequence) {
+  const auto copy = [](const auto* from, std::size_t count) {
+    std::vector<std::remove_cvref_t<decltype(*from)>> to(count);
+    check(cudaMemcpy(to.data(), from, count * sizeof *from, cudaMemcpyDeviceToHost));
+    return to;
+  };
+  const auto tokens  = copy(view.tokens + sequence * max_nodes, max_nodes);
+  const auto parents = copy(view.parents + sequence * max_nodes, max_nodes);
+  const int size     = copy(view.sizes + sequence, 1)[0];
+  DraftTree tree(tokens[0]);
+  for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i) {
+    tree.add(static_cast<std::size_t>(parents[i]), tokens[i]);
+  }
+  return tree;
+}
+
+/// Under the masks of the hashes.
+struct MaskedRounds {
+  HashTarget target;
+  HashDraft draft{target, HashRounds<HashMasks>::shape.width};
+  HashMasks masks{&target, &draft};
+};
+
+/// Runs rounds; their tokens must be those of plain decoding.
 void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int rounds) {
   INFO("temperature " << sampling.temperature << ", seed " << seed);
   const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
@@ -308,26 +351,16 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
                                  .top_k       = static_cast<std::size_t>(sampling.top_k),
                                  .top_p       = sampling.top_p,
                                  .min_p       = sampling.min_p});
-  const Round round(prompts);
-  Verdict* verdicts = nullptr;
-  check(cudaMallocHost(&verdicts, sequences * sizeof(Verdict)));
-  cudaStream_t stream        = nullptr;
-  cudaGraph_t graph          = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  check(cudaStreamCreate(&stream));
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  round.run(sampling, seed, verdicts, stream);
-  check(cudaStreamEndCapture(stream, &graph));
-  check(cudaGraphInstantiate(&executable, graph, 0));
+  MaskedRounds all;
+  HashRounds hash(all.target, all.draft, all.masks, prompts, sampling, seed);
 
   std::vector<std::vector<TokenId>> texts = prompts;
   int accepted                            = 0;
   for (int i = 0; i < rounds; ++i) {
-    check(cudaGraphLaunch(executable, stream));
-    check(cudaStreamSynchronize(stream));
+    const auto verdicts = hash.round.run();
     for (std::size_t b = 0; b < sequences; ++b) {
       INFO("round " << i << ", sequence " << b);
-      const DraftTree tree   = round.host_tree(b);
+      const DraftTree tree   = host_tree(hash.round.tree(), b);
       const Verdict& verdict = verdicts[b];
       std::uint32_t context  = 0;
       for (const TokenId token : texts[b]) context = follow(context, token);
@@ -351,12 +384,11 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
       accepted += verdict.accepted;
     }
   }
-  const auto lengths = round.lengths.download();
-  const auto keys    = round.keys.download();
-  const auto values  = round.values.download();
+  const auto keys   = hash.target.keys.download();
+  const auto values = hash.target.values.download();
   for (std::size_t b = 0; b < sequences; ++b) {
     CHECK(texts[b] == plain(prompts[b], texts[b].size(), pipeline, seed));
-    CHECK(lengths[b] == static_cast<int>(texts[b].size()) - 1);
+    CHECK(hash.round.length(static_cast<int>(b)) == static_cast<int>(texts[b].size()) - 1);
     bool is_equal = true;
     for (std::size_t slot = 0; slot + 1 < texts[b].size(); ++slot) {
       for (std::size_t i = 0; i < head_size; ++i) {
@@ -370,18 +402,121 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
     CHECK(is_equal);
   }
   CHECK(accepted > rounds);  // otherwise next to nothing was tested
-
-  check(cudaGraphExecDestroy(executable));
-  check(cudaGraphDestroy(graph));
-  check(cudaStreamDestroy(stream));
-  check(cudaFreeHost(verdicts));
 }
 
 }  // namespace
 
-TEST_CASE("A captured speculation round emits the tokens of plain decoding at every replay") {
+TEST_CASE("SpeculationRound: emits the tokens of plain decoding at every replay") {
   test::on_device([] {
     check_rounds({.temperature = 0.7F, .top_k = 30}, 11, 3);
     check_rounds({.temperature = 0}, 12, 2);
+  });
+}
+
+TEST_CASE(
+    "SpeculationRound, sequences that stop and start: emits nothing for those that are not there") {
+  test::on_device([] {
+    const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
+    const LogitsPipeline greedy({.temperature = 0});
+    MaskedRounds all;
+    HashRounds hash(all.target, all.draft, all.masks, prompts, {.temperature = 0}, 1);
+    auto verdicts             = hash.round.run();
+    std::vector<TokenId> text = prompts[1];
+    text.insert(text.end(), verdicts[1].tokens, verdicts[1].tokens + verdicts[1].emitted);
+    hash.round.stop(0);
+    CHECK(hash.round.length(0) == -1);
+    verdicts = hash.round.run();
+    CHECK(verdicts[0].emitted == 0);
+    CHECK(verdicts[0].kept == 0);
+    text.insert(text.end(), verdicts[1].tokens, verdicts[1].tokens + verdicts[1].emitted);
+    CHECK(text == plain(prompts[1], text.size(), greedy, 1));
+
+    std::uint32_t context = 0;
+    for (const TokenId token : prompts[0]) context = follow(context, token);
+    auto contexts = hash.target.contexts.download();
+    contexts[0]   = context;
+    hash.target.contexts.upload(contexts);
+    hash.round.start(0, prompts[0].back(), static_cast<int>(prompts[0].size()) - 1);
+    verdicts = hash.round.run();
+    text     = prompts[0];
+    text.insert(text.end(), verdicts[0].tokens, verdicts[0].tokens + verdicts[0].emitted);
+    CHECK(verdicts[0].emitted > 0);
+    CHECK(text == plain(prompts[0], text.size(), greedy, 1));
+  });
+}
+
+TEST_CASE("SpeculationRound, wrong arguments: names them") {
+  test::on_device([] {
+    MaskedRounds all;
+    HashRounds hash(all.target, all.draft, all.masks, {{1}, {2}}, {.temperature = 0}, 1);
+    CHECK_THROWS_WITH(hash.round.start(2, 1, 0), "sequence 2: must be from 0 to 1");
+    CHECK_THROWS_WITH(hash.round.start(0, words, 0),
+                      "root 300: must be one of the model's vocabulary, below 300");
+    CHECK_THROWS_WITH(hash.round.start(0, 1, slots - 13),
+                      "length 147: must leave 14 of the 160 slots for a tree");
+    CHECK_NOTHROW(hash.round.start(0, 1, slots - 14));
+    CHECK(hash.round.has_room(0));
+  });
+}
+
+TEST_CASE(
+    "SpeculationRound, StateTable: emits the tokens of plain decoding, with and without misses") {
+  test::on_device([] {
+    const std::uint64_t seed = 13;
+    INFO("seed " << seed);
+    const SamplingOptions sampling{.temperature = 0.7F};
+    const LogitsPipeline pipeline({.temperature = 0.7F});
+    const HashConstraint constraint;
+    const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
+    HashTarget target;
+    HashDraft draft(target, 3);
+    StateTable table(constraint, {.sequences = 2, .width = 3, .vocabulary = words});
+    HashRounds hash(target, draft, table, prompts, sampling, seed);
+    // What one pass misses lets the next one draft deeper, until nothing is missed.
+    constexpr int passes       = 8;
+    int accepted[passes]       = {};
+    std::size_t misses[passes] = {};
+    for (int pass = 0; pass < passes; ++pass) {
+      if (pass > 0) hash.begin(prompts);
+      for (int b = 0; b < 2; ++b) table.start(b, constraint.initial());
+      const std::size_t before = table.counts().misses;
+      auto texts               = prompts;
+      for (int i = 0; i < 3; ++i) {
+        const auto verdicts = hash.round.run();
+        table.learn(verdicts);
+        for (std::size_t b = 0; b < 2; ++b) {
+          texts[b].insert(texts[b].end(), verdicts[b].tokens,
+                          verdicts[b].tokens + verdicts[b].emitted);
+          accepted[pass] += verdicts[b].accepted;
+        }
+      }
+      misses[pass] = table.counts().misses - before;
+      for (std::size_t b = 0; b < 2; ++b) {
+        INFO("pass " << pass << ", sequence " << b);
+        std::vector<TokenId> expected = prompts[b];
+        HashConstraint::State state   = constraint.initial();
+        std::uint32_t context         = 0;
+        for (const TokenId token : expected) context = follow(context, token);
+        while (expected.size() < texts[b].size()) {
+          std::vector<float> logits;
+          for (TokenId token = 0; token < words; ++token) {
+            logits.push_back(logit_of(context, token));
+          }
+          std::vector<std::uint32_t> mask(mask_words);
+          constraint.fill_mask(state, mask);
+          pipeline.apply(logits, mask);
+          const auto token = find_token(logits, 0.7F, NoiseKey{seed, expected.size()});
+          REQUIRE(token.has_value());
+          expected.push_back(*token);
+          context = follow(context, *token);
+          state   = constraint.advance(state, *token).value();
+        }
+        CHECK(texts[b] == expected);
+        CHECK(table.state(static_cast<int>(b)) == state);
+      }
+    }
+    CHECK(misses[0] > 0);
+    CHECK(misses[passes - 1] == 0);
+    CHECK(accepted[passes - 1] > accepted[0]);
   });
 }

@@ -51,6 +51,7 @@ class LlamaModel {
   [[nodiscard]] static LlamaModel parse_gguf(std::string_view bytes);
 
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
+  [[nodiscard]] const model::LlamaWeights& weights() const noexcept { return weights_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return config_.vocabulary_size; }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return config_.hidden_size; }
   [[nodiscard]] std::size_t context_length() const noexcept { return config_.context_length; }

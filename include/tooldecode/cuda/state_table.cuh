@@ -1,0 +1,451 @@
+/// \file
+/// StateTable: the states of a constraint that were met before, on the device, as a MaskSource.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/draft_tree.cuh>
+#include <tooldecode/cuda/host_buffer.cuh>
+#include <tooldecode/cuda/key_values.cuh>
+#include <tooldecode/cuda/speculation_round.cuh>
+#include <tooldecode/cuda/tree_verifier.cuh>
+
+namespace tooldecode::cuda {
+
+/// A step of a constraint from one state of a table to another.
+struct StateStep {
+  std::int32_t from = 0;
+  TokenId token     = 0;
+  std::int32_t to   = -1;  ///< -1: not in the table
+};
+
+/// A hash table of steps in device memory.
+struct StateSteps {
+  unsigned long long* keys = nullptr;  ///< [size] 0: free; the type that atomics take
+  std::int32_t* states     = nullptr;  ///< [size] the state after the step
+  int size                 = 0;        ///< a power of two
+
+  [[nodiscard]] __host__ __device__ static unsigned long long key_of(std::int32_t from,
+                                                                     TokenId token) {
+    return (static_cast<unsigned long long>(static_cast<std::uint32_t>(from)) << 32 |
+            static_cast<std::uint32_t>(token)) +
+           1;
+  }
+  [[nodiscard]] __device__ int first_place(unsigned long long key) const {
+    key ^= key >> 29;
+    key *= 0xBF58476D1CE4E5B9ULL;
+    return static_cast<int>(key >> 32) & (size - 1);
+  }
+  /// The state after a step, or -1 if it is not in the table.
+  [[nodiscard]] __device__ std::int32_t find(std::int32_t from, TokenId token) const {
+    const unsigned long long key = key_of(from, token);
+    for (int place = first_place(key);; place = (place + 1) & (size - 1)) {
+      const unsigned long long there = keys[place];
+      if (there == key) return states[place];
+      if (there == 0) return -1;
+    }
+  }
+};
+
+/// The steps of a round that the table lacks.
+struct StateMisses {
+  StateStep* steps = nullptr;  ///< [most]
+  int* count       = nullptr;  ///< may exceed `most`; the rest is not noted
+  int most         = 0;
+
+  __device__ void note(std::int32_t from, TokenId token) const {
+    const int place = atomicAdd(count, 1);
+    if (place < most) steps[place] = {from, token, -1};
+  }
+};
+
+namespace detail {
+
+inline constexpr int state_threads = 128;
+
+template <int threads>
+__global__ void insert_steps(const StateStep* steps, int count, StateSteps table) {
+  const int i = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+  if (i >= count) return;
+  const unsigned long long key = StateSteps::key_of(steps[i].from, steps[i].token);
+  for (int place = table.first_place(key);; place = (place + 1) & (table.size - 1)) {
+    const unsigned long long there = atomicCAS(&table.keys[place], 0ULL, key);
+    if (there != 0 && there != key) continue;
+    table.states[place] = steps[i].to;
+    return;
+  }
+}
+
+/// Copies the mask of a state, or forbids everything without one. Called by all threads.
+template <int threads>
+__device__ inline void copy_mask(const std::uint32_t* masks, int words, std::int32_t state,
+                                 std::uint32_t* to) {
+  for (int word = static_cast<int>(threadIdx.x); word < words; word += threads) {
+    to[word] = state < 0 ? 0 : masks[std::int64_t{state} * words + word];
+  }
+}
+
+/// One block per row of a level: its state and its mask.
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    follow_level(DraftLevel level, const std::int32_t* before, int rows_before, StateSteps steps,
+                 StateMisses misses, const std::uint32_t* masks, int words, std::int32_t* states,
+                 std::uint32_t* to) {
+  const int row = static_cast<int>(blockIdx.x), sequence = row / level.rows;
+  std::int32_t state = -1;
+  if (level.level == 0) {
+    if (level.roots[sequence] >= 0) state = before[sequence];
+  } else if (const TokenId token = level.frontier.tokens[row]; token >= 0) {
+    const std::int32_t from = before[sequence * rows_before + level.frontier.parents[row]];
+    state                   = from < 0 ? -1 : steps.find(from, token);
+    if (from >= 0 && state < 0 && threadIdx.x == 0) misses.note(from, token);
+  }
+  if (threadIdx.x == 0) states[row] = state;
+  copy_mask<threads>(masks, words, state, to + std::int64_t{row} * words);
+}
+
+/// One block per tree, one thread per node: states, level by level, and cuts below what is not
+/// known.
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    follow_tree(DraftTreeView tree, const std::int32_t* roots, StateSteps steps, StateMisses misses,
+                std::int32_t* states) {
+  static_assert(threads == max_nodes);
+  const int node      = static_cast<int>(threadIdx.x);
+  const int sequence  = static_cast<int>(blockIdx.x);
+  const int at        = sequence * max_nodes + node;
+  const bool is_node  = node < tree.sizes[sequence];
+  const int depth     = is_node ? __popcll(tree.ancestors[at]) - 1 : -1;
+  const bool is_root  = node == 0;
+  const TokenId token = is_node ? tree.tokens[at] : -1;
+  states[at]          = is_root && token >= 0 ? roots[sequence] : -1;
+  for (int level = 1; __syncthreads_or(depth >= level ? 1 : 0) != 0; ++level) {
+    if (depth != level) continue;
+    const std::int32_t from  = states[sequence * max_nodes + tree.parents[at]];
+    const std::int32_t state = from < 0 ? -1 : steps.find(from, token);
+    if (from >= 0 && state < 0) misses.note(from, token);
+    if (state < 0) tree.tokens[at] = cut_token;
+    states[at] = state;
+  }
+}
+
+/// One block per node of a pass.
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    copy_tree_masks(const std::int32_t* states, int nodes, const std::uint32_t* masks, int words,
+                    std::uint32_t* to) {
+  const int row = static_cast<int>(blockIdx.x);
+  copy_mask<threads>(masks, words, states[row / nodes * max_nodes + row % nodes],
+                     to + std::int64_t{row} * words);
+}
+
+/// The state after the last emitted token of each sequence.
+template <int threads>
+__global__ void follow_verdicts(const TreeVerdict* verdicts, const std::int32_t* states,
+                                StateSteps steps, StateMisses misses, std::int32_t* roots,
+                                int sequences) {
+  const int sequence = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+  if (sequence >= sequences) return;
+  const TreeVerdict& verdict = verdicts[sequence];
+  if (verdict.emitted == 0) return;
+  const int last     = verdict.accepted > 0 ? verdict.path[verdict.accepted - 1] : 0;
+  std::int32_t state = states[sequence * max_nodes + last];
+  if (verdict.emitted > verdict.accepted) {
+    const TokenId token     = verdict.tokens[verdict.accepted];
+    const std::int32_t from = state;
+    state                   = steps.find(from, token);
+    if (state < 0) misses.note(from, token);
+  }
+  roots[sequence] = state;
+}
+
+}  // namespace detail
+
+/// The sizes of a StateTable.
+struct StateTableOptions {
+  int sequences  = 1;        ///< B
+  int width      = 10;       ///< of the trees
+  int vocabulary = 0;        ///< V of the model, if it is more than the constraint's
+  int states     = 4096;     ///< with a mask each; 512 a sequence are left free
+  int steps      = 1 << 17;  ///< places for steps, a power of two; half of them are used at most
+};
+
+/// How often the table had what a round needed.
+struct StateTableCounts {
+  std::size_t misses = 0;  ///< steps that it lacked
+  std::size_t states = 0;  ///< that it has now
+  std::size_t steps  = 0;
+  std::size_t clears = 0;  ///< how often it was full
+};
+
+/// A constraint's masks on the device, without the host during a round: a mask for each state that
+/// was met before, and the steps between these.
+///
+/// A draft that takes a step which the table lacks ends there: its tokens are what they would be
+/// without that part of the draft. `learn` fills in what a round lacked, and follows the emitted
+/// tokens on the host, which decides. A table that is full begins anew.
+///
+/// \par Shapes      masks [states, ceil(V / 32)], 64 MB for 4,096 states of 128k tokens
+/// \par Complexity  a launch per level, three more per round; `learn`: the constraint's `advance` per
+///                  emitted token, and its mask for each new state
+/// \par Threads     a value of one owner; refers to the constraint
+/// \par Errors      constructor: Error{invalid_option}; {device_failure}; what the constraint throws
+template <ConstraintPolicy C>
+class StateTable {
+  using State = typename C::State;
+
+ public:
+  StateTable(const C& constraint, const StateTableOptions& options)
+      : constraint_(&constraint),
+        options_(options),
+        own_words_(divide_up(static_cast<std::int64_t>(constraint.vocabulary_size()), 32)),
+        words_(static_cast<int>(
+            std::max<std::int64_t>(own_words_, divide_up(options.vocabulary, 32)))) {
+    const auto require = [](bool met, const char* argument, int value, const std::string& what) {
+      if (!met) throw Error(Errc::invalid_option, argument, value, what);
+    };
+    require(options.sequences >= 1, "sequences", options.sequences, "must be 1 or more");
+    require(options.width >= 1 && options.width <= max_nodes, "width", options.width,
+            "must be from 1 to 64");
+    require(options.states >= 4 * reserve(), "states", options.states,
+            "must be " + std::to_string(4 * reserve()) + " or more for this many sequences");
+    require(options.steps >= 4 * options.states && (options.steps & (options.steps - 1)) == 0,
+            "steps", options.steps, "must be a power of two, and four times the states");
+    const auto sequences = static_cast<std::size_t>(options.sequences);
+    const auto size      = [](int count) { return static_cast<std::size_t>(count); };
+    masks_               = DeviceBuffer<std::uint32_t>(size(options.states) * size(words_));
+    keys_                = DeviceBuffer<unsigned long long>(size(options.steps));
+    after_               = DeviceBuffer<std::int32_t>(size(options.steps));
+    roots_               = DeviceBuffer<std::int32_t>(sequences);
+    for (auto& level : levels_) level = DeviceBuffer<std::int32_t>(sequences * size(options.width));
+    nodes_              = DeviceBuffer<std::int32_t>(sequences * size(max_nodes));
+    missed_             = DeviceBuffer<StateStep>(size(reserve()));
+    count_              = DeviceBuffer<int>(1);
+    new_steps_          = DeviceBuffer<StateStep>(2 * size(reserve()));
+    host_missed_        = HostBuffer<StateStep>(size(reserve()));
+    host_count_         = HostBuffer<int>(1);
+    host_roots_         = HostBuffer<std::int32_t>(sequences);
+    *host_count_.data() = 0;
+    current_.resize(sequences);
+  }
+
+  /// Begins a sequence, whose root led to a state.
+  void start(int sequence, const State& state) {
+    make_room();
+    current_.at(static_cast<std::size_t>(sequence)) = state;
+    const std::int32_t index                        = index_of(state);
+    upload();
+    set_root(sequence, index);
+  }
+  /// Ends a sequence.
+  void stop(int sequence) { current_.at(static_cast<std::size_t>(sequence)).reset(); }
+
+  /// The state after a sequence's last token; empty without a sequence.
+  [[nodiscard]] const std::optional<State>& state(int sequence) const {
+    return current_.at(static_cast<std::size_t>(sequence));
+  }
+  [[nodiscard]] StateTableCounts counts() const {
+    StateTableCounts counts = counts_;
+    counts.states           = states_.size();
+    counts.steps            = known_.size();
+    return counts;
+  }
+
+  /// Follows the emitted tokens of a round, and fills in what it lacked. Call it after each round.
+  void learn(std::span<const TreeVerdict> verdicts) {
+    make_room();
+    std::vector<std::int32_t> roots(current_.size(), -1);
+    for (std::size_t b = 0; b < current_.size(); ++b) {
+      if (!current_[b]) continue;
+      std::int32_t index = index_of(*current_[b]);
+      for (int i = 0; i < verdicts[b].emitted; ++i) {
+        const auto next = step(index, verdicts[b].tokens[i]);
+        if (!next) break;  // a constraint that changes its mind; nothing more is emitted
+        index = *next;
+      }
+      current_[b] = states_[static_cast<std::size_t>(index)];
+      roots[b]    = index;
+    }
+    const int missed = std::min(*host_count_.data(), reserve());
+    counts_.misses += static_cast<std::size_t>(*host_count_.data());
+    for (const StateStep& of : host_missed_.span().first(static_cast<std::size_t>(missed))) {
+      if (static_cast<std::size_t>(of.from) < states_.size()) step(of.from, of.token);
+    }
+    *host_count_.data() = 0;
+    upload();
+    for (std::size_t b = 0; b < roots.size(); ++b) {
+      if (current_[b] && host_roots_.span()[b] != roots[b]) {
+        set_root(static_cast<int>(b), roots[b]);
+      }
+    }
+  }
+
+  void fill_level(const DraftLevel& level, std::uint32_t* to, cudaStream_t stream) {
+    if (level.level == 0) {
+      check(cudaMemsetAsync(count_.data(), 0, count_.bytes(), stream));
+    }
+    const std::int32_t* before =
+        level.level == 0 ? roots_.data() : levels_[(level.level - 1) % 2].data();
+    launch(detail::follow_level<detail::state_threads>,
+           {.grid  = static_cast<unsigned>(level.sequences * level.rows),
+            .block = detail::state_threads},
+           stream, level, before, level.level <= 1 ? 1 : level.rows, steps(), misses(),
+           masks_.data(), words_, levels_[level.level % 2].data(), to);
+  }
+  void fill_tree(const DraftTreeView& tree, int nodes, std::uint32_t* to, cudaStream_t stream) {
+    launch(detail::follow_tree<max_nodes>,
+           {.grid = static_cast<unsigned>(options_.sequences), .block = max_nodes}, stream, tree,
+           roots_.data(), steps(), misses(), nodes_.data());
+    launch(
+        detail::copy_tree_masks<detail::state_threads>,
+        {.grid = static_cast<unsigned>(options_.sequences * nodes), .block = detail::state_threads},
+        stream, nodes_.data(), nodes, masks_.data(), words_, to);
+  }
+  void keep(const TreeVerdict* verdicts, cudaStream_t stream) {
+    constexpr int threads = detail::state_threads;
+    launch(
+        detail::follow_verdicts<threads>,
+        {.grid = static_cast<unsigned>(divide_up(options_.sequences, threads)), .block = threads},
+        stream, verdicts, nodes_.data(), steps(), misses(), roots_.data(), options_.sequences);
+    const auto copy = [&](const auto& to, const auto& from) {
+      check(cudaMemcpyAsync(to.data(), from.data(), to.bytes(), cudaMemcpyDeviceToHost, stream));
+    };
+    copy(host_missed_, missed_);
+    copy(host_count_, count_);
+    copy(host_roots_, roots_);
+  }
+
+ private:
+  using Bytes = std::array<std::uint64_t, 2>;
+
+  // Most states and steps that one round brings: its missed steps, and those of emitted tokens.
+  [[nodiscard]] int reserve() const { return 4 * max_nodes * options_.sequences; }
+
+  [[nodiscard]] StateSteps steps() const { return {keys_.data(), after_.data(), options_.steps}; }
+  [[nodiscard]] StateMisses misses() const { return {missed_.data(), count_.data(), reserve()}; }
+
+  static Bytes bytes_of(const State& state) {
+    Bytes bytes{};
+    std::memcpy(bytes.data(), &state, sizeof state);
+    return bytes;
+  }
+  static std::uint64_t key_of(std::int32_t from, TokenId token) {
+    return StateSteps::key_of(from, token);
+  }
+
+  // Begins anew if the next round might not fit.
+  void make_room() {
+    const auto room = static_cast<std::size_t>(2 * reserve());
+    if (states_.size() + room <= static_cast<std::size_t>(options_.states) &&
+        known_.size() + room <= static_cast<std::size_t>(options_.steps / 2)) {
+      return;
+    }
+    states_.clear();
+    indices_.clear();
+    known_.clear();
+    uploaded_           = 0;
+    *host_count_.data() = 0;
+    check(cudaMemsetAsync(keys_.data(), 0, keys_.bytes(), nullptr));
+    check(cudaStreamSynchronize(nullptr));
+    ++counts_.clears;
+    for (std::size_t b = 0; b < current_.size(); ++b) {
+      if (current_[b]) set_root(static_cast<int>(b), index_of(*current_[b]));
+    }
+    upload();
+  }
+
+  std::int32_t index_of(const State& state) {
+    const auto [found, is_new] =
+        indices_.try_emplace(bytes_of(state), static_cast<std::int32_t>(states_.size()));
+    if (is_new) {
+      states_.push_back(state);
+      const std::size_t at = new_masks_.size();
+      new_masks_.resize(at + static_cast<std::size_t>(words_));
+      const auto own = std::span(new_masks_).subspan(at, static_cast<std::size_t>(own_words_));
+      constraint_->fill_mask(state, own);
+    }
+    return found->second;
+  }
+  // The state after a step, which is then in the table; empty if the constraint forbids it.
+  std::optional<std::int32_t> step(std::int32_t from, TokenId token) {
+    if (const auto found = known_.find(key_of(from, token)); found != known_.end()) {
+      return found->second;
+    }
+    const auto next = constraint_->advance(states_[static_cast<std::size_t>(from)], token);
+    if (!next) return std::nullopt;
+    const std::int32_t to = index_of(*next);
+    known_.try_emplace(key_of(from, token), to);
+    new_.push_back({from, token, to});
+    return to;
+  }
+  // Copies new masks and steps to the device.
+  void upload() {
+    if (!new_masks_.empty()) {
+      check(cudaMemcpy(masks_.data() + uploaded_ * static_cast<std::size_t>(words_),
+                       new_masks_.data(), new_masks_.size() * sizeof(std::uint32_t),
+                       cudaMemcpyHostToDevice));
+      new_masks_.clear();
+      uploaded_ = states_.size();
+    }
+    if (!new_.empty()) {
+      new_steps_.upload(new_);
+      constexpr int threads = detail::state_threads;
+      const auto count      = static_cast<int>(new_.size());
+      launch(detail::insert_steps<threads>,
+             {.grid = static_cast<unsigned>(divide_up(count, threads)), .block = threads}, nullptr,
+             new_steps_.data(), count, steps());
+      check(cudaStreamSynchronize(nullptr));
+      new_.clear();
+    }
+  }
+  void set_root(int sequence, std::int32_t index) {
+    check(cudaMemcpy(roots_.data() + sequence, &index, sizeof index, cudaMemcpyHostToDevice));
+    host_roots_.span()[static_cast<std::size_t>(sequence)] = index;
+  }
+
+  const C* constraint_;
+  StateTableOptions options_;
+  std::int64_t own_words_;  // of the constraint's masks
+  int words_;
+  DeviceBuffer<std::uint32_t> masks_;      // [states, words]
+  DeviceBuffer<unsigned long long> keys_;  // [steps]
+  DeviceBuffer<std::int32_t> after_;       // [steps]
+  DeviceBuffer<std::int32_t> roots_;       // [B] the state that the root led to
+  DeviceBuffer<std::int32_t> levels_[2];   // [B, width]
+  DeviceBuffer<std::int32_t> nodes_;       // [B, 64]
+  DeviceBuffer<StateStep> missed_, new_steps_;
+  DeviceBuffer<int> count_;
+  HostBuffer<StateStep> host_missed_;
+  HostBuffer<int> host_count_;
+  HostBuffer<std::int32_t> host_roots_;  // [B]
+
+  std::vector<std::optional<State>> current_;  // [B]
+  std::vector<State> states_;                  // by index
+  std::map<Bytes, std::int32_t> indices_;
+  std::unordered_map<std::uint64_t, std::int32_t> known_;  // steps
+  std::size_t uploaded_ = 0;                               // states whose masks are on the device
+  std::vector<std::uint32_t> new_masks_;
+  std::vector<StateStep> new_;
+  StateTableCounts counts_;
+};
+
+}  // namespace tooldecode::cuda

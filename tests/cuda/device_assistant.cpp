@@ -1,0 +1,48 @@
+// The program's model on a GPU, in the emulator: `tooldecode call --device cuda`. The program has the
+// function that this file defines only where it is built with CUDA.
+#define load_on_device load_on_emulated_device
+#include <program/device_assistant.cu>
+#undef load_on_device
+
+#include <memory>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+#include <program/formats.hpp>
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+std::vector<TokenId> answer_of(const program::Assistant& assistant) {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "book", "parameters": {"type": "object",
+      "properties": {"place": {"type": "string"}}, "required": ["place"]}}])");
+  const program::Format& format = assistant.format("");
+  const ToolCallFSM calls(assistant.masks, tools, format.format, {});
+  const auto prompt    = assistant.prompt(calls.tools(), format, {{"user", "Book Luigi's."}});
+  const ModelRef model = assistant.model_ref();
+  return Decoder{model, calls}(prompt, {.max_tokens = 6, .temperature = 0}).tokens;
+}
+
+}  // namespace
+
+TEST_CASE("load_on_device, the embedded model: answers as it does on the host") {
+  simt::options.schedule = simt::Schedule::lockstep;
+  program::ModelOptions options;
+  options.context   = 256;
+  const auto tokens = answer_of(*program::load_on_emulated_device(options.name, options));
+  CHECK(tokens.size() == 6);
+  CHECK(tokens == answer_of(*program::load_assistant(options)));
+}
+
+TEST_CASE("load_assistant, an unknown device: is named") {
+  program::ModelOptions options;
+  options.device = "gpu";
+  CHECK_THROWS_WITH(program::load_assistant(options), "--device \"gpu\": must be cpu or cuda");
+}
