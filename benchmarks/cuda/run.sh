@@ -14,10 +14,10 @@
 #   bash benchmarks/cuda/run.sh --help
 #
 # Results are in benchmarks/results, below FOLDER where OUT names one: cuda_steps.json, what was done and how it
-# ended, written anew after each step; cuda.json, what was measured, after each kernel; cuda_profile.csv, what ncu
-# counts of the kernels whose speed has an aim; cuda.log. What could not be done, for want of Catch2 or time, has
-# failed, and the rest is done all the same. Exit status: 0 where every step passed, 1 where one did not, 2 for wrong
-# arguments, 3 where everything is built and no GPU is there.
+# ended, written anew after each step; cuda.json, what was measured, after each kernel; cuda_model.json, how fast a
+# whole model is; cuda_profile.csv, what ncu counts of the kernels whose speed has an aim; cuda.log. What could not be
+# done, for want of Catch2 or time, has failed, and the rest is done all the same. Exit status: 0 where every step
+# passed, 1 where one did not, 2 for wrong arguments, 3 where everything is built and no GPU is there.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 started=$SECONDS
@@ -251,6 +251,7 @@ export flags="-std=c++20 -O3 -arch=sm_$target -Iinclude -Xcompiler=-Wall,-Wextra
 compile() {  # compile <kind> <name>
   local kind=$1 name=$2 command log=$build/objects/$1.$2.log
   case $kind in
+    model) command="$nvcc $flags $test_includes -c benchmarks/device_model/main.cu" ;;
     library) command="$nvcc $flags $spills -Xcompiler=-fPIC -c benchmarks/cuda/library.cu" ;;
     benchmark) command="$nvcc $flags $cublas_compile -c benchmarks/cuda/$name.cu" ;;
     test) command="$nvcc $flags $spills $test_includes -c tests/cuda/$name.cu" ;;
@@ -273,6 +274,7 @@ build_all() {
   "$nvcc" $flags $spills -c "$build/empty.cu" -o "$build/empty.o" 2> /dev/null || spills=""
   {
     echo library library
+    [ -z "$has_tests" ] || echo model model
     for source in benchmarks/cuda/*.cu; do
       case $source in */library.cu) ;; *) echo benchmark "$(basename "$source" .cu)" ;; esac
     done
@@ -292,6 +294,7 @@ link_all() {  # what can be linked may still be run
   local code=0
   "$nvcc" -arch=sm_"$target" "$build"/objects/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
   "$nvcc" -arch=sm_"$target" -shared "$build"/objects/library.library.o -o "$build/library.so" || code=1
+  [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$target" "$build"/objects/model.model.o -o "$build/device_model" || code=1
   [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$target" "$build"/objects/test.*.o "$build/objects/main.main.o" \
     $test_libraries -o "$build/test_cuda" || code=1
   return $code
@@ -344,6 +347,28 @@ if [ -n "$python" ] && [ -e "$build/library.so" ]; then
   step "comparison with PyTorch" 90 compare
 else
   note "comparison with PyTorch" "NOT RUN, python3 or the library is not here"
+fi
+
+# A Llama model of 1.2 billion made-up weights on the device, a token at a time and in rounds of speculation.
+write_model() {
+  local line comma=""
+  {
+    printf '{\n "question": "How fast a Llama model is on the device, plain and in rounds of speculation",\n'
+    printf ' "made_by": %s,\n "weights": "made up: the tokens mean nothing, nor does how many are accepted",\n' "$made"
+    printf ' "printed": ['
+    while IFS= read -r line; do
+      printf '%s\n  %s' "$comma" "$(quoted "$line")"
+      comma=,
+    done < "$output"
+    printf '\n ]\n}\n'
+  } > "$results/cuda_model.json"
+}
+if [ -x "$build/device_model" ]; then
+  run_model() { lines "$build/device_model"; }
+  export -f run_model
+  step "a model on the device" 90 run_model && write_model
+else
+  note "a model on the device" "NOT RUN, it is not built"
 fi
 
 # What limits the kernels at the sizes of the aims; the counters of each are in cuda_profile.csv.
