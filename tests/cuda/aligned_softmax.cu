@@ -115,13 +115,14 @@ bool has_clusters() {
 }
 
 /// Rows with numbers that the limits change: in the first NaN and -infinity, in the second numbers
-/// above the limit, in the third no number above -1e30, in the last -infinity.
+/// above the limit, in the third no number above -1e30, in the fourth -infinity, in the fifth the
+/// lower limit and what is below it, in the last the upper limit and what is above it.
 template <Number T>
 Rows<T> rows_with_limits(std::size_t vocabulary) {
-  Rows<T> rows(4, vocabulary, 0.7);
-  rows.masks.resize(rows.masks.size() / 4);
+  Rows<T> rows(6, vocabulary, 0.7);
+  rows.masks.resize(rows.masks.size() / 6);
   const auto mask = rows.masks;  // for each row
-  for (int row = 1; row < 4; ++row) rows.masks.insert(rows.masks.end(), mask.begin(), mask.end());
+  for (int row = 1; row < 6; ++row) rows.masks.insert(rows.masks.end(), mask.begin(), mask.end());
   const auto number = [](float x) { return from_float<T>(x); };
   for (std::size_t t = 0; t < vocabulary; ++t) {
     if (t % 5 == 0) rows.logits[t] = number(t % 2 == 0 ? NAN : -INFINITY);
@@ -129,6 +130,8 @@ Rows<T> rows_with_limits(std::size_t vocabulary) {
     if (t % 7 == 1) rows.logits[vocabulary + t] = number(NAN);
     rows.logits[2 * vocabulary + t] = number(t % 3 == 0 ? NAN : t % 3 == 1 ? -INFINITY : -2e38F);
     if (t % 5 == 0) rows.logits[3 * vocabulary + t] = number(-INFINITY);
+    rows.logits[4 * vocabulary + t] = number(t % 3 == 0 ? -1e30F : t % 3 == 1 ? -2e30F : -INFINITY);
+    if (t % 5 == 0) rows.logits[5 * vocabulary + t] = number(t % 2 == 0 ? 1e30F : 3e38F);
   }
   return rows;
 }

@@ -62,14 +62,15 @@ struct RowPart {
   }
 };
 
-/// What stands for a row's numbers. As they are, they need no limits, if the row has a number
-/// between the limits and none that is above or NaN. Else the limits make some equal and the
+/// What stands for a row's numbers. As they are, they need no limits, if the row's greatest number
+/// is between the limits, not equal to the lower one, and none is NaN. Else the limits make some equal and the
 /// others infinitely less likely.
 enum class StoredNumbers { as_they_are, greatest_only, without_nan, all_equal };
 
 /// What must stand for the numbers of a row whose numbers, as they are, have this sum.
 [[nodiscard]] __device__ inline StoredNumbers numbers_of(const RowPart& row) {
-  if (row.count == 0 || (row.top <= logit_limit && row.sum > 0)) return StoredNumbers::as_they_are;
+  const bool is_between = row.top > -logit_limit && row.top <= logit_limit;
+  if (row.count == 0 || (is_between && row.sum > 0)) return StoredNumbers::as_they_are;
   if (row.top > logit_limit) return StoredNumbers::greatest_only;
   return row.top == -logit_limit ? StoredNumbers::all_equal : StoredNumbers::without_nan;
 }

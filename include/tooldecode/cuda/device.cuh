@@ -85,8 +85,9 @@ struct LaunchShape {
   dim3 block               = {};
   std::size_t shared_bytes = 0;
   unsigned cluster         = 1;  ///< blocks along x that run at once; more than 1 needs 9.0
-  /// Whether blocks may start before the stream's previous kernel ends; needs 9.0. They call
-  /// `wait_for_previous_launch` before they read what it writes.
+  /// Whether blocks may start before the stream's previous kernel ends; needs 9.0. All of them call
+  /// `wait_for_previous_launch` before they read what earlier kernels write, and before they write
+  /// what these read, such as a workspace that calls share.
   bool starts_early = false;
 };
 

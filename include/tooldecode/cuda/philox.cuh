@@ -15,7 +15,6 @@ namespace tooldecode::cuda {
 struct NoiseKeys {
   std::uint32_t low[10], high[10];
 
-  NoiseKeys() = default;
   __host__ __device__ explicit NoiseKeys(std::uint64_t seed) {
     std::uint32_t k0 = static_cast<std::uint32_t>(seed),
                   k1 = static_cast<std::uint32_t>(seed >> 32);
