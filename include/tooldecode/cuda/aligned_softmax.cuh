@@ -198,21 +198,14 @@ struct AlignedSoftmaxShape : SoftmaxClusterShape<is_wide> {
 /// Merges the parts of all threads of a cluster. Its barriers also show the threads of a block what
 /// they have stored. A `cluster_wait` must follow before a block changes its parts or ends.
 ///
-/// One warp of a block waits for memory and reads the other blocks' parts: if all do, they wait for
-/// each other's loads.
+/// One warp of a block reads the other blocks' parts: if all do, they wait for each other's loads.
 template <class Shared>
 __device__ inline RowPart merge_parts_of_cluster(Shared& memory, RowPart mine, int blocks,
                                                  float scale) {
   constexpr int warps = static_cast<int>(sizeof memory.warps / sizeof memory.warps[0]);
   mine                = mine.of_warp(scale);
   if (lane_index() == 0) memory.warps[warp_index()] = mine;
-  __syncthreads();
-  if (warp_index() == 0) {
-    cluster_arrive();
-  } else {
-    cluster_arrive_relaxed();
-  }
-  cluster_wait();
+  cluster_barrier();
   if (warp_index() == 0) {
     RowPart all;
     for (int i = lane_index(); i < blocks * warps; i += warp_size) {

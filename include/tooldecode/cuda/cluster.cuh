@@ -45,8 +45,7 @@ __device__ inline void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release;\n" ::: "memory");
 #endif
 }
-/// The first half for a thread of whose writes others need see none, or only those that a barrier of
-/// its block has shown to a thread that calls `cluster_arrive`. It does not wait for memory.
+/// The first half for a thread of whose writes others need see none. It does not wait for memory.
 __device__ inline void cluster_arrive_relaxed() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed;\n" ::: "memory");
