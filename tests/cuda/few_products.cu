@@ -35,6 +35,7 @@ void check_products(int height, int width, int rows) {
                device_traits(), nullptr);
   const auto result = sums.download();
   double worst      = 0;
+  bool is_finite    = true;
   for (int r = 0; r < rows; ++r) {
     for (int row = 0; row < height; ++row) {
       double sum = 0, magnitude = 1e-30;
@@ -47,10 +48,12 @@ void check_products(int height, int width, int rows) {
       }
       const std::size_t at = size(r, height) + static_cast<std::size_t>(row);
       sum += static_cast<double>(before[at]);
-      worst = std::max(worst, std::abs(static_cast<double>(result[at]) - sum) /
-                                  (magnitude + static_cast<double>(before[at])));
+      is_finite = is_finite && std::isfinite(result[at]);
+      worst     = std::max(worst, std::abs(static_cast<double>(result[at]) - sum) /
+                                      (magnitude + static_cast<double>(before[at])));
     }
   }
+  CHECK(is_finite);
   CHECK(worst < test::tolerance<float>());
 }
 

@@ -65,6 +65,7 @@ bool is_near(const std::vector<float>& a, std::size_t first, const std::vector<f
              std::size_t of, std::size_t count) {
   float worst = 0, greatest = 0;
   for (std::size_t i = 0; i < count; ++i) {
+    if (!std::isfinite(a[first + i])) return false;
     worst    = std::max(worst, std::abs(a[first + i] - b[of + i]));
     greatest = std::max(greatest, std::abs(b[of + i]));
   }

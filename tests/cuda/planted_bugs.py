@@ -109,6 +109,14 @@ BUGS = [
     Bug("a list merged in its own order", "top_k", "warp_size - 1 - lane", "lane"),
     Bug("accepted keys moved onto the root's", "compact_cache",
         "*pack_of(first + 1 + begin + i) = packs_read[i];", "*pack_of(first + begin + i) = packs_read[i];"),
+    # rounds and what they are made of
+    Bug("vectors multiplied before they are there", "few_products",
+        "input.fill(x, rows, memory.fold);\n  __syncthreads();", "input.fill(x, rows, memory.fold);"),
+    Bug("a pair multiplied by the weights of the one before", "few_products", "load(pair + step, 0);", "load(pair, 0);"),
+    Bug("a node verified without a mask", "state_table", "if (state < 0) tree.tokens[at] = cut_token;", ""),
+    Bug("the noise of the position before", "speculation_round", ".shift = 1}", ".shift = 0}"),
+    Bug("tokens of a sequence that is not there", "speculation_round", "if (roots[sequence] < 0) {", "if (false) {"),
+    Bug("a shared page that is written", "page_pool", "index_.use_count() == 1", "index_.use_count() >= 1"),
     # what the driver is told and asked
     Bug("each launch sets the shared memory to its own", "device",
         """  if (static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes) >= bytes) return;
