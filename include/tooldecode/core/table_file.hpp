@@ -7,7 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,38 +45,42 @@ class TableWriter {
   }
 
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
+  /// Of all that was written.
+  [[nodiscard]] std::uint64_t checksum() const noexcept { return sum_; }
 
  private:
-  void append(const void* from, std::size_t size) {
-    if (size != 0) bytes_.append(static_cast<const char*>(from), size);
-  }
+  void append(const void* from, std::size_t size);
 
   std::string bytes_;
+  std::uint64_t sum_ = 0;
 };
 
-/// Reads what a TableWriter has written, and nothing past its end.
+/// Reads what a TableWriter has written, and nothing past its end, from a text or from a file: then
+/// tables go from the file to where they stay, without a copy of the whole.
 ///
 /// \par Complexity  O(bytes read); a table is allocated only if the text holds all of it
 /// \par Errors      Error{malformed_file} with the place of the text
 class TableReader {
  public:
   /// \param place  of the text, for errors; both are kept by the caller
-  TableReader(std::string_view bytes, std::string place) : rest_(bytes), place_(std::move(place)) {}
+  TableReader(std::string_view bytes, std::string place)
+      : rest_(bytes.data()), left_(bytes.size()), place_(std::move(place)) {}
+  /// \param left  bytes of the tables
+  TableReader(std::istream& file, std::uint64_t left, std::string place)
+      : file_(&file), left_(left), place_(std::move(place)) {}
 
   template <TableValue T>
   [[nodiscard]] T number() {
     std::array<char, sizeof(T)> bytes{};
-    std::memcpy(bytes.data(), take(sizeof(T)), sizeof(T));
+    read(bytes.data(), sizeof(T));
     return std::bit_cast<T>(bytes);
   }
   template <TableValue T>
   [[nodiscard]] std::vector<T> table() {
     const auto size = number<std::uint64_t>();
-    require(size <= rest_.size() / sizeof(T), "ends inside a table");
+    require(size <= left_ / sizeof(T), "ends inside a table");
     std::vector<T> values(static_cast<std::size_t>(size));
-    if (!values.empty()) {
-      std::memcpy(values.data(), take(values.size() * sizeof(T)), values.size() * sizeof(T));
-    }
+    read(values.data(), values.size() * sizeof(T));
     return values;
   }
 
@@ -86,13 +90,18 @@ class TableReader {
   void require(bool holds, std::string_view what) const {
     if (!holds) fail(what);
   }
-  void require_end() const { require(rest_.empty(), "goes on behind its last table"); }
+  /// Of all that was read; the writer's if that is what was written.
+  [[nodiscard]] std::uint64_t checksum() const noexcept { return sum_; }
+  void require_end() const { require(left_ == 0, "goes on behind its last table"); }
 
  private:
   [[noreturn]] void fail(std::string_view what) const;
-  const char* take(std::size_t size);
+  void read(void* to, std::size_t size);
 
-  std::string_view rest_;
+  std::istream* file_ = nullptr;
+  const char* rest_   = nullptr;  // of a text
+  std::uint64_t left_;
+  std::uint64_t sum_ = 0;
   std::string place_;
 };
 

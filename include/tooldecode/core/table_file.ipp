@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ios>
+#include <istream>
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
@@ -18,11 +20,25 @@ TOOLDECODE_INLINE void TableReader::fail(std::string_view what) const {
   throw Error(Errc::malformed_file, place_, what);
 }
 
-TOOLDECODE_INLINE const char* TableReader::take(std::size_t size) {
-  require(size <= rest_.size(), "ends inside a number");
-  const char* const begin = rest_.data();
-  rest_.remove_prefix(size);
-  return begin;
+TOOLDECODE_INLINE void TableReader::read(void* to, std::size_t size) {
+  if (size == 0) return;
+  require(size <= left_, "ends inside a number");
+  left_ -= size;
+  if (file_ != nullptr) {
+    file_->read(static_cast<char*>(to), static_cast<std::streamsize>(size));
+    require(!file_->fail(), "ended while it was read");
+  } else {
+    std::memcpy(to, rest_, size);
+    rest_ += size;
+  }
+  sum_ = hash_combine(sum_, core::checksum({static_cast<const char*>(to), size}));
+}
+
+TOOLDECODE_INLINE void TableWriter::append(const void* from, std::size_t size) {
+  if (size == 0) return;
+  const std::string_view bytes(static_cast<const char*>(from), size);
+  bytes_ += bytes;
+  sum_ = hash_combine(sum_, core::checksum(bytes));
 }
 
 TOOLDECODE_INLINE std::uint64_t checksum(std::string_view bytes) noexcept {
