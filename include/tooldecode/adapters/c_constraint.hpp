@@ -34,6 +34,7 @@
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/mask/mask_file.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -47,8 +48,7 @@ namespace tooldecode::c_interface {
 
 /// Shared by a vocabulary's handle and its constraints.
 struct Tokens {
-  Tokens(const Vocabulary& vocabulary, std::size_t budget)
-      : index(vocabulary, budget == 0 ? VocabularyIndex::default_budget : budget) {}
+  explicit Tokens(VocabularyIndex made) : index(std::move(made)) {}
 
   void set(const Tokenizer& from) {
     tokenizer = from;
@@ -75,7 +75,11 @@ struct Tokens {
         {options.end_tokens, options.end_tokens + options.end_token_count});
   }
   if (options.size != 0) vocabulary = vocabulary.with_size(options.size);
-  auto tokens = std::make_shared<Tokens>(vocabulary, options.memory_bytes);
+  const std::size_t budget =
+      options.memory_bytes == 0 ? VocabularyIndex::default_budget : options.memory_bytes;
+  auto tokens = std::make_shared<Tokens>(
+      options.mask_file == nullptr ? VocabularyIndex(vocabulary, budget)
+                                   : load_or_make_masks(vocabulary, options.mask_file, budget));
   if (file != nullptr) tokens->set(*file);
   return tokens;
 }
