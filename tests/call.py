@@ -71,11 +71,18 @@ def main():
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
         (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),
         (("--device", "gpu"), '--device "gpu": must be cpu or cuda'),
-        (("--device", "cuda"), "--device cuda: "),  # without CUDA in the build, or without a GPU
     ):
         failed = run(*arguments)
         check(failed.returncode != 0, f"{arguments} must fail")
         check(words in failed.stderr and failed.stderr.count("\n") == 1, f"{arguments}: {failed.stderr!r}")
+
+    on_device = run("--json", "--device", "cuda")
+    if on_device.returncode == 0:
+        check(json.loads(on_device.stdout)["constrained"]["calls"], f"no call: {on_device.stdout}")
+    else:
+        lacks = ("--device cuda: this program was built without CUDA", "--device cuda: there is no GPU")
+        check(any(words in on_device.stderr for words in lacks), f"--device cuda: {on_device.stderr!r}")
+        check(on_device.stderr.count("\n") == 1, f"--device cuda: {on_device.stderr!r}")
     print("every drafter leaves the text as it is")
 
 

@@ -1,6 +1,7 @@
 // Compiled only if the program is built with CUDA; all of it that nvcc sees.
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include <cuda_runtime.h>
@@ -8,9 +9,11 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/cuda/device_llama.cuh>
 #include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/vocabulary/gguf_metadata.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/device_assistant.hpp>
+#include <program/files.hpp>
 #include <program/model_assistant.hpp>
 #include <program/plain_prompter.hpp>
 
@@ -19,6 +22,13 @@ namespace program {
 namespace {
 
 using DeviceModel = tooldecode::cuda::DeviceLlama<__half>;
+
+// What `add_bos_token` of a GGUF file says; true if nothing does.
+bool begins_texts(const std::string& bytes) {
+  const tooldecode::vocabulary::GgufMetadata said(bytes);
+  const std::string key = "tokenizer.ggml.add_bos_token";
+  return !said.has(key) || said.value<double>(key) != 0;
+}
 
 class DeviceAssistant final : public ModelAssistant<DeviceModel> {
  public:
@@ -47,6 +57,7 @@ std::shared_ptr<const Assistant> load_on_device(const std::filesystem::path& pla
   }
   const bool is_directory = place.extension() != ".gguf";
   auto prompter = is_directory ? embedded_prompter(place) : plain_prompter(shots_of(options));
+  if (!is_directory) prompter.adds_begin = begins_texts(read_file(place));
   DeviceModel model(tooldecode::LlamaModel::load(place), {.context = options.context});
   return std::make_shared<const DeviceAssistant>(place, std::move(model), std::move(prompter),
                                                  is_directory);

@@ -4,6 +4,7 @@
 #include <program/device_assistant.cu>
 #undef load_on_device
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 #include <program/formats.hpp>
 #include <support/catch.hpp>
+#include <support/gguf_writer.hpp>
 
 using namespace tooldecode;
 
@@ -39,6 +41,17 @@ TEST_CASE("load_on_device, the embedded model: answers as it does on the host") 
   const auto tokens = answer_of(*program::load_on_emulated_device(options.name, options));
   CHECK(tokens.size() == 6);
   CHECK(tokens == answer_of(*program::load_assistant(options)));
+}
+
+TEST_CASE("begins_texts, a GGUF file: reads add_bos_token, which is true if it is not there") {
+  constexpr std::uint32_t boolean = 7;
+  for (const bool adds : {false, true}) {
+    tooldecode::test::GgufWriter file;
+    file.key("tokenizer.ggml.add_bos_token", boolean).put(static_cast<std::uint8_t>(adds));
+    CHECK(program::begins_texts(file.file(1)) == adds);
+  }
+  tooldecode::test::GgufWriter file;
+  CHECK(program::begins_texts(file.number("other", 1).file(1)));
 }
 
 TEST_CASE("load_assistant, an unknown device: is named") {

@@ -226,3 +226,21 @@ TEST_CASE("DeviceLlama, without room: says so before a cache changes, and goes o
     CHECK_NOTHROW(forward(device, other, one));
   });
 }
+
+TEST_CASE("DeviceLlama, a tree of which little is kept: gives back its pages") {
+  test::on_device([] {
+    const LlamaConfig config = even_config();
+    const DeviceLlama<__half> device(rounded_llama<__half>(config), {.context = 128});
+    auto cache = device.make_cache();
+    forward(device, cache, random_tokens(60, config.vocabulary_size, 8));
+    const std::vector<TokenId> nodes(30, 1);
+    std::vector<std::uint64_t> ancestors;
+    for (std::size_t i = 0; i < nodes.size(); ++i) ancestors.push_back(std::uint64_t{1} << i);
+    std::vector<float> logits(nodes.size() * config.vocabulary_size);
+    device.forward_tree(cache, nodes, ancestors, logits);
+    device.commit(cache, std::vector<std::size_t>{7});
+    CHECK(device.length(cache) == 61);
+    auto other = device.make_cache();
+    CHECK_NOTHROW(forward(device, other, random_tokens(128, config.vocabulary_size, 9)));
+  });
+}

@@ -274,6 +274,47 @@ TEST_CASE("grow_level and fill_best_tree handle many candidates, 63 levels and n
   });
 }
 
+TEST_CASE("grow_level and fill_best_tree, a negative root: nothing grows") {
+  test::on_device([] {
+    const DeviceBuffer<TokenId> roots(std::vector<TokenId>{-1, 4});
+    const DeviceBuffer<std::int32_t> lengths(std::vector<std::int32_t>{0, 9});
+    DraftGrowth growth{.options   = {.depth = 2, .width = 2, .children = 2, .budget = 4},
+                       .sequences = 2,
+                       .roots     = roots.data()};
+    const test::Scratch memory(draft_growth_bytes(growth));
+    growth.memory = memory;
+    const DeviceBuffer<TokenId> tokens(4), tree_tokens(2 * max_nodes);
+    const DeviceBuffer<std::int32_t> parents(4), sizes(2), tree_parents(2 * max_nodes),
+        tree_sizes(2);
+    const DeviceBuffer<std::uint64_t> ancestors(4), tree_ancestors(2 * max_nodes);
+    const DeviceBuffer<std::int64_t> tree_positions(2 * max_nodes);
+    const DeviceBuffer<float> tree_scores(2 * max_nodes);
+    const DeviceBuffer<TokenId> top_tokens(std::vector<TokenId>{1, 2, 1, 2, 1, 2, 1, 2});
+    const DeviceBuffer<float> logits(std::vector<float>(8, -1.0F)), sums(4);
+    const TopTokensView tops{top_tokens.data(), logits.data(), sums.data()};
+    grow_level(growth, 0, tops, {tokens.data(), parents.data(), ancestors.data(), sizes.data()},
+               nullptr);
+    CHECK(sizes.download() == std::vector<std::int32_t>{0, 2});
+    CHECK(tokens.download() == std::vector<TokenId>{-1, -1, 1, 2});
+    CHECK(ancestors.download() == std::vector<std::uint64_t>{0, 0, 1, 2});
+    grow_level(growth, 1, tops, {}, nullptr);
+    fill_best_tree(growth, roots.data(), lengths.data(),
+                   {.tokens    = tree_tokens.data(),
+                    .parents   = tree_parents.data(),
+                    .ancestors = tree_ancestors.data(),
+                    .positions = tree_positions.data(),
+                    .scores    = tree_scores.data(),
+                    .sizes     = tree_sizes.data()},
+                   nullptr);
+    CHECK(tree_sizes.download() == std::vector<std::int32_t>{0, 5});
+    const auto seen = tree_ancestors.download();
+    CHECK(std::vector(seen.begin(), seen.begin() + max_nodes) ==
+          std::vector<std::uint64_t>(max_nodes));
+    CHECK(tree_tokens.download()[0] == -1);
+    CHECK(tree_tokens.download()[max_nodes] == 4);
+  });
+}
+
 TEST_CASE("grow_level and fill_best_tree throw for options and sizes out of range") {
   const auto code_of = [](const DraftTreeOptions& options) {
     try {

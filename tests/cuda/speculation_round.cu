@@ -90,10 +90,10 @@ __global__ void draft_states(const std::uint32_t* before, int rows_before, Draft
 }
 
 /// The masks of rows with these contexts, one block each.
-__global__ void masks_of(const std::uint32_t* contexts, std::uint32_t* masks) {
+__global__ void masks_of(const std::uint32_t* contexts, MaskRows to) {
   const auto row    = static_cast<int>(blockIdx.x);
   const auto thread = static_cast<int>(threadIdx.x);
-  if (thread < mask_words) masks[row * mask_words + thread] = mask_of(contexts[row], thread);
+  if (thread < to.words) to.data[row * to.words + thread] = mask_of(contexts[row], thread);
 }
 
 /// The contexts of a tree's nodes, one block each.
@@ -267,11 +267,11 @@ struct HashMasks {
   const HashDraft* draft;
   DeviceBuffer<std::uint32_t> nodes{std::size_t{sequences} * max_nodes};
 
-  void fill_level(const DraftLevel& level, std::uint32_t* to, cudaStream_t stream) const {
+  void fill_level(const DraftLevel& level, const MaskRows& to, cudaStream_t stream) const {
     launch(masks_of, {.grid = static_cast<unsigned>(sequences * level.rows), .block = warp_size},
            stream, draft->of_level, to);
   }
-  void fill_tree(const DraftTreeView& tree, int count, std::uint32_t* to,
+  void fill_tree(const DraftTreeView& tree, int count, const MaskRows& to,
                  cudaStream_t stream) const {
     const LaunchShape shape{.grid = static_cast<unsigned>(sequences * count), .block = warp_size};
     launch(tree_contexts, shape, stream, target->contexts.data(), tree, count, nodes.data());
@@ -445,6 +445,139 @@ TEST_CASE(
   });
 }
 
+namespace {
+
+/// What the host chooses under a constraint, from a state on.
+template <class C>
+std::vector<TokenId> plain_under(const C& constraint, typename C::State state,
+                                 const std::vector<TokenId>& prompt, std::size_t length,
+                                 const LogitsPipeline& pipeline, std::uint64_t seed) {
+  std::uint32_t context = 0;
+  for (const TokenId token : prompt) context = follow(context, token);
+  std::vector<TokenId> text = prompt;
+  while (text.size() < length) {
+    std::vector<float> logits;
+    for (TokenId token = 0; token < words; ++token) logits.push_back(logit_of(context, token));
+    std::vector<std::uint32_t> mask(mask_words);
+    constraint.fill_mask(state, mask);
+    pipeline.apply(logits, mask);
+    const auto token =
+        find_token(logits, pipeline.options().temperature, NoiseKey{seed, text.size()});
+    REQUIRE(token.has_value());
+    text.push_back(*token);
+    context = follow(context, *token);
+    state   = constraint.advance(state, *token).value();
+  }
+  return text;
+}
+
+}  // namespace
+
+/// Allows all tokens, as many as the state says.
+struct Countdown {
+  struct State {
+    int left                                           = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  [[nodiscard]] std::size_t vocabulary_size() const { return words; }
+  [[nodiscard]] State initial() const { return {1000}; }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId) const {
+    if (state.left == 0) return std::nullopt;
+    return State{state.left - 1};
+  }
+  void fill_mask(State state, MaskView mask) const {
+    for (int word = 0; word < mask_words; ++word) {
+      const std::uint32_t all              = word == mask_words - 1 ? (1U << words % 32) - 1 : ~0U;
+      mask[static_cast<std::size_t>(word)] = state.left == 0 ? 0 : all;
+    }
+  }
+  [[nodiscard]] bool is_accepting(State) const { return true; }
+  [[nodiscard]] bool is_finished(State) const { return false; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
+};
+
+TEST_CASE("SpeculationRound, nothing may follow: the sequence ends, and others go on") {
+  test::on_device([] {
+    const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
+    const LogitsPipeline greedy({.temperature = 0});
+    const Countdown constraint;
+    HashTarget target;
+    HashDraft draft(target, 3);
+    StateTable table(constraint, {.sequences = 2, .width = 3});
+    HashRounds hash(target, draft, table, prompts, {.temperature = 0}, 1);
+    constexpr int left[2] = {4, 1000};
+    for (int b = 0; b < 2; ++b) table.start(b, {left[b]}, hash.round.stream());
+    auto texts = prompts;
+    for (int i = 0; i < 7; ++i) {
+      const auto verdicts = hash.round.run();
+      table.learn(verdicts, hash.round.stream());
+      for (std::size_t b = 0; b < 2; ++b) {
+        texts[b].insert(texts[b].end(), verdicts[b].tokens,
+                        verdicts[b].tokens + verdicts[b].emitted);
+      }
+    }
+    CHECK(texts[0].size() == prompts[0].size() + 4);
+    CHECK(hash.round.length(0) == -1);
+    CHECK(table.state(0) == Countdown::State{0});
+    CHECK(hash.round.length(1) == static_cast<int>(texts[1].size()) - 1);
+    for (std::size_t b = 0; b < 2; ++b) {
+      CHECK(texts[b] == plain_under(constraint, {left[b]}, prompts[b], texts[b].size(), greedy, 1));
+    }
+  });
+}
+
+TEST_CASE("SpeculationRound, a StateTable that is full after a round: the tokens stay the same") {
+  test::on_device([] {
+    const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
+    const LogitsPipeline greedy({.temperature = 0});
+    const HashConstraint constraint;
+    HashTarget target;
+    HashDraft draft(target, 3);
+    StateTable table(constraint, {.sequences = 2, .width = 3, .states = 2048, .steps = 8192});
+    HashRounds hash(target, draft, table, prompts, {.temperature = 0}, 1);
+    const Stream& stream = hash.round.stream();
+    table.start(1, {7}, stream);
+    for (std::uint32_t number = 1000; table.counts().states < 1024; ++number) {
+      table.start(0, {number}, stream);
+    }
+    table.start(0, {0}, stream);  // one state more than leave room for a round
+    auto texts = prompts;
+    for (int i = 0; i < 4; ++i) {
+      CHECK(table.counts().clears == (i == 0 ? 0 : 1));
+      const auto verdicts = hash.round.run();
+      table.learn(verdicts, stream);
+      for (std::size_t b = 0; b < 2; ++b) {
+        texts[b].insert(texts[b].end(), verdicts[b].tokens,
+                        verdicts[b].tokens + verdicts[b].emitted);
+      }
+    }
+    for (std::size_t b = 0; b < 2; ++b) {
+      CHECK(texts[b].size() >= prompts[b].size() + 4);
+      CHECK(texts[b] ==
+            plain_under(constraint, {b == 0 ? 0U : 7U}, prompts[b], texts[b].size(), greedy, 1));
+    }
+  });
+}
+
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("SpeculationRound, StateTable: use no default stream between rounds") {
+  simt::options.schedule = simt::Schedule::lockstep;
+  const HashConstraint constraint;
+  HashTarget target;
+  HashDraft draft(target, 3);
+  StateTable table(constraint, {.sequences = 2, .width = 3});
+  HashRounds hash(target, draft, table, {{5}, {299}}, {.temperature = 0}, 1);
+  const int before = simt::by_default;
+  for (int b = 0; b < 2; ++b) {
+    hash.round.start(b, 5, 0);
+    table.start(b, constraint.initial(), hash.round.stream());
+  }
+  table.learn(hash.round.run(), hash.round.stream());
+  hash.round.stop(0);
+  CHECK(simt::by_default == before);
+}
+#endif
+
 TEST_CASE("SpeculationRound, wrong arguments: names them") {
   test::on_device([] {
     MaskedRounds all;
@@ -456,6 +589,15 @@ TEST_CASE("SpeculationRound, wrong arguments: names them") {
                       "length 147: must leave 14 of the 160 slots for a tree");
     CHECK_NOTHROW(hash.round.start(0, 1, slots - 14));
     CHECK(hash.round.has_room(0));
+    CHECK_THROWS_WITH(hash.round.stop(-1), "sequence -1: must be from 0 to 1");
+    CHECK_THROWS_WITH(hash.round.length(2), "sequence 2: must be from 0 to 1");
+    CHECK_THROWS_WITH(hash.round.has_room(2), "sequence 2: must be from 0 to 1");
+    const auto make = [&](const DraftTreeOptions& tree) {
+      SpeculationRound(all.target, all.draft, all.masks,
+                       {.sequences = sequences, .tree = tree, .slots = slots});
+    };
+    CHECK_THROWS_WITH(make({.depth = 8, .width = 10}),
+                      "depth 8: less one, times the width 10, must be at most 64");
   });
 }
 
@@ -470,7 +612,7 @@ TEST_CASE(
     const std::vector<std::vector<TokenId>> prompts{{5, 7, 9, 200, 31}, {299}};
     HashTarget target;
     HashDraft draft(target, 3);
-    StateTable table(constraint, {.sequences = 2, .width = 3, .vocabulary = words});
+    StateTable table(constraint, {.sequences = 2, .width = 3});
     HashRounds hash(target, draft, table, prompts, sampling, seed);
     // What one pass misses lets the next one draft deeper, until nothing is missed.
     constexpr int passes       = 8;
@@ -478,12 +620,14 @@ TEST_CASE(
     std::size_t misses[passes] = {};
     for (int pass = 0; pass < passes; ++pass) {
       if (pass > 0) hash.begin(prompts);
-      for (int b = 0; b < 2; ++b) table.start(b, constraint.initial());
+      for (int b = 0; b < 2; ++b) {
+        table.start(b, constraint.initial(), hash.round.stream());
+      }
       const std::size_t before = table.counts().misses;
       auto texts               = prompts;
       for (int i = 0; i < 3; ++i) {
         const auto verdicts = hash.round.run();
-        table.learn(verdicts);
+        table.learn(verdicts, hash.round.stream());
         for (std::size_t b = 0; b < 2; ++b) {
           texts[b].insert(texts[b].end(), verdicts[b].tokens,
                           verdicts[b].tokens + verdicts[b].emitted);
@@ -493,25 +637,12 @@ TEST_CASE(
       misses[pass] = table.counts().misses - before;
       for (std::size_t b = 0; b < 2; ++b) {
         INFO("pass " << pass << ", sequence " << b);
-        std::vector<TokenId> expected = prompts[b];
-        HashConstraint::State state   = constraint.initial();
-        std::uint32_t context         = 0;
-        for (const TokenId token : expected) context = follow(context, token);
-        while (expected.size() < texts[b].size()) {
-          std::vector<float> logits;
-          for (TokenId token = 0; token < words; ++token) {
-            logits.push_back(logit_of(context, token));
-          }
-          std::vector<std::uint32_t> mask(mask_words);
-          constraint.fill_mask(state, mask);
-          pipeline.apply(logits, mask);
-          const auto token = find_token(logits, 0.7F, NoiseKey{seed, expected.size()});
-          REQUIRE(token.has_value());
-          expected.push_back(*token);
-          context = follow(context, *token);
-          state   = constraint.advance(state, *token).value();
+        CHECK(texts[b] == plain_under(constraint, constraint.initial(), prompts[b], texts[b].size(),
+                                      pipeline, seed));
+        HashConstraint::State state = constraint.initial();
+        for (std::size_t i = prompts[b].size(); i < texts[b].size(); ++i) {
+          state = constraint.advance(state, texts[b][i]).value();
         }
-        CHECK(texts[b] == expected);
         CHECK(table.state(static_cast<int>(b)) == state);
       }
     }

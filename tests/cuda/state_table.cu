@@ -2,10 +2,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/cuda/captured_graph.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>
 #include <tooldecode/cuda/key_values.cuh>
@@ -21,6 +23,8 @@ using namespace tooldecode::cuda;
 
 /// State n allows the tokens below n + 10; token t leads to state n + t.
 struct Sums {
+  int fails_at = -1, refused = -1;  // a state without a mask, a token that only the mask allows
+
   struct State {
     int sum                                            = 0;
     friend bool operator==(const State&, const State&) = default;
@@ -28,10 +32,12 @@ struct Sums {
   [[nodiscard]] std::size_t vocabulary_size() const { return 40; }
   [[nodiscard]] State initial() const { return {}; }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    if (token == refused) return std::nullopt;
     if (token >= state.sum + 10 || token >= 40) return std::nullopt;
     return State{state.sum + token};
   }
   void fill_mask(State state, MaskView mask) const {
+    if (state.sum == fails_at) throw Error(Errc::limit_exceeded, "mask", "is too large");
     for (std::size_t word = 0; word < mask.size(); ++word) mask[word] = word_of(state.sum, word);
   }
   [[nodiscard]] bool is_accepting(State) const { return true; }
@@ -66,6 +72,7 @@ std::vector<std::uint32_t> masks_of(const std::vector<int>& sums) {
 
 /// One round of one sequence by hand: a root, a level of two nodes, and a tree of three.
 struct HandMadeRound {
+  Stream stream;
   DeviceBuffer<TokenId> roots, frontier_tokens, tokens;
   DeviceBuffer<std::int32_t> frontier_parents, parents, sizes;
   DeviceBuffer<std::uint64_t> ancestors;
@@ -103,17 +110,19 @@ struct HandMadeRound {
   std::vector<std::uint32_t> run(StateTable<Sums>& table, const Verdict& verdict) {
     std::vector<std::uint32_t> all;
     for (int i = 0; i < 2; ++i) {
-      table.fill_level(level(i), masks.data(), nullptr);
+      table.fill_level(level(i), {masks.data(), words}, stream.get());
+      stream.wait();
       const auto of_level = masks.download();
       all.insert(all.end(), of_level.begin(), of_level.begin() + (i + 1) * words);
     }
-    table.fill_tree(tree(), 4, tree_masks.data(), nullptr);
+    table.fill_tree(tree(), 4, {tree_masks.data(), words}, stream.get());
+    stream.wait();
     const auto of_tree = tree_masks.download();
     all.insert(all.end(), of_tree.begin(), of_tree.end());
     const DeviceBuffer<Verdict> verdicts(std::vector<Verdict>{verdict});
-    table.keep(verdicts.data(), nullptr);
-    check(cudaStreamSynchronize(nullptr));
-    table.learn(std::vector<Verdict>{verdict});
+    table.keep(verdicts.data(), stream.get());
+    stream.wait();
+    table.learn(std::vector<Verdict>{verdict}, stream);
     return all;
   }
 };
@@ -123,8 +132,9 @@ struct HandMadeRound {
 TEST_CASE("StateTable: cuts what it does not know, learns it, and then has its masks") {
   test::on_device([] {
     const Sums sums;
+    const Stream stream;
     StateTable<Sums> table(sums, {.sequences = 1, .width = 2, .states = 1024, .steps = 1 << 12});
-    table.start(0, {5});
+    table.start(0, {5}, stream);
     Verdict verdict{.accepted = 0, .kept = 1, .emitted = 1, .path = {-1}, .tokens = {3}};
     HandMadeRound first(3, 4, 7);
     CHECK(first.run(table, verdict) == masks_of({5, -1, -1, 5, -1, -1, -1}));
@@ -137,12 +147,12 @@ TEST_CASE("StateTable: cuts what it does not know, learns it, and then has its m
     CHECK(table.counts().misses == 5);  // each of a and b twice, and the emitted token
 
     // The same draft at the same state: its first two steps are known, the third one is not.
-    table.start(0, {5});
+    table.start(0, {5}, stream);
     HandMadeRound second(3, 4, 7);
     CHECK(second.run(table, verdict) == masks_of({5, 8, 9, 5, 8, 9, -1}));
     CHECK(second.tokens.download()[3] == cut_token);
 
-    table.start(0, {5});
+    table.start(0, {5}, stream);
     verdict = {.accepted = 2, .kept = 3, .emitted = 3, .path = {1, 3, -1}, .tokens = {3, 7, 2}};
     HandMadeRound third(3, 4, 7);
     CHECK(third.run(table, verdict) == masks_of({5, 8, 9, 5, 8, 9, 15}));
@@ -158,8 +168,9 @@ TEST_CASE("StateTable: cuts what it does not know, learns it, and then has its m
 TEST_CASE("StateTable, full: begins anew with the sequences that are there") {
   test::on_device([] {
     const Sums sums;
+    const Stream stream;
     StateTable<Sums> table(sums, {.sequences = 1, .width = 2, .states = 1024, .steps = 1 << 12});
-    for (int sum = 0; sum < 700; ++sum) table.start(0, {sum});
+    for (int sum = 0; sum < 700; ++sum) table.start(0, {sum}, stream);
     CHECK(table.counts().clears > 0);
     CHECK(table.counts().states < 512);
     const Verdict verdict{.accepted = 0, .kept = 1, .emitted = 1, .path = {-1}, .tokens = {3}};
@@ -180,6 +191,112 @@ TEST_CASE("StateTable, no sequence: forbids everything") {
     CHECK(round.run(table, verdict) == masks_of({-1, -1, -1, -1, -1, -1, -1}));
     CHECK_FALSE(table.state(0).has_value());
   });
+}
+
+TEST_CASE("StateTable, a model with more or fewer tokens than the constraint: fills each row") {
+  test::on_device([] {
+    const Sums sums;
+    for (const int row_words : {1, 2, 4}) {
+      INFO("words " << row_words);
+      HandMadeRound round(3, 4, 7);
+      StateTable<Sums> table(sums, {.sequences = 1, .width = 2});
+      table.start(0, {5}, round.stream);
+      const auto size = static_cast<std::size_t>(row_words);
+      const DeviceBuffer<std::uint32_t> level(std::vector<std::uint32_t>(size, ~0U));
+      const DeviceBuffer<std::uint32_t> nodes(std::vector<std::uint32_t>(4 * size, ~0U));
+      table.fill_level(round.level(0), {level.data(), row_words}, round.stream.get());
+      table.fill_tree(round.tree(), 4, {nodes.data(), row_words}, round.stream.get());
+      round.stream.wait();
+      std::vector<std::uint32_t> expected(size);
+      for (std::size_t word = 0; word < size && word < words; ++word) {
+        expected[word] = Sums::word_of(5, word);
+      }
+      CHECK(level.download() == expected);
+      expected.resize(4 * size);  // the other nodes are not known
+      CHECK(nodes.download() == expected);
+    }
+  });
+}
+
+TEST_CASE(
+    "StateTable, a mask that fails: has the sequences of before, and learns when asked again") {
+  test::on_device([] {
+    Sums sums;
+    HandMadeRound round(3, 4, 7);
+    StateTable<Sums> table(sums, {.sequences = 1, .width = 2});
+    table.start(0, {5}, round.stream);
+    const Verdict verdict{.accepted = 0, .kept = 1, .emitted = 1, .path = {-1}, .tokens = {3}};
+    sums.fails_at = 8;
+    CHECK_THROWS_WITH(round.run(table, verdict), "mask: is too large");
+    CHECK(table.state(0) == Sums::State{5});
+    CHECK_THROWS_WITH(table.learn(std::vector<Verdict>{verdict}, round.stream),
+                      "mask: is too large");
+    sums.fails_at = -1;
+    table.learn(std::vector<Verdict>{verdict}, round.stream);
+    CHECK(table.state(0) == Sums::State{8});
+    CHECK(table.counts().misses == 5);
+    table.start(0, {5}, round.stream);
+    HandMadeRound second(3, 4, 7);
+    CHECK(second.run(table, verdict) == masks_of({5, 8, 9, 5, 8, 9, -1}));
+
+    sums.fails_at = 30;
+    CHECK_THROWS_WITH(table.start(0, {30}, round.stream), "mask: is too large");
+    CHECK(table.state(0) == Sums::State{8});
+    sums.fails_at = -1;
+    table.start(0, {30}, round.stream);
+    HandMadeRound third(3, 4, 7);
+    CHECK(third.run(table, verdict) == masks_of({30, -1, -1, 30, -1, -1, -1}));
+  });
+}
+
+TEST_CASE("StateTable, a constraint that refuses what its mask allowed: names the token") {
+  test::on_device([] {
+    Sums sums;
+    sums.refused = 3;
+    HandMadeRound round(2, 4, 7);
+    StateTable<Sums> table(sums, {.sequences = 1, .width = 2});
+    table.start(0, {5}, round.stream);
+    const Verdict verdict{.accepted = 0, .kept = 1, .emitted = 1, .path = {-1}, .tokens = {3}};
+    CHECK_THROWS_WITH(round.run(table, verdict),
+                      "sequence 0, token 3: was emitted under the constraint's mask, but the "
+                      "constraint refuses it");
+    CHECK(table.state(0) == Sums::State{5});
+  });
+}
+
+TEST_CASE("StateTable, a depth of zero: counts the misses of one round") {
+  test::on_device([] {
+    const Sums sums;
+    HandMadeRound round(3, 4, 7);
+    StateTable<Sums> table(sums, {.sequences = 1, .width = 2});
+    const std::vector<Verdict> verdicts{
+        {.accepted = 0, .kept = 1, .emitted = 1, .path = {-1}, .tokens = {3}}};
+    for (const std::size_t misses : {1U, 1U}) {  // the second round lacks nothing
+      table.start(0, {5}, round.stream);
+      round.sizes.upload(std::vector<std::int32_t>{1});
+      table.fill_tree(round.tree(), 4, {round.tree_masks.data(), words}, round.stream.get());
+      const DeviceBuffer<Verdict> on_device(verdicts);
+      table.keep(on_device.data(), round.stream.get());
+      round.stream.wait();
+      table.learn(verdicts, round.stream);
+      CHECK(table.counts().misses == misses);
+    }
+  });
+}
+
+TEST_CASE("StateTable, wrong arguments: names them") {
+  static_assert(!std::is_constructible_v<StateTable<Sums>, Sums, StateTableOptions>);
+  const Sums sums;
+  const Stream stream;
+  StateTable<Sums> table(sums, {.sequences = 2, .width = 3});
+  CHECK_THROWS_WITH(table.start(2, {}, stream), "sequence 2: must be from 0 to 1");
+  CHECK_THROWS_WITH(table.stop(-1), "sequence -1: must be from 0 to 1");
+  CHECK_THROWS_WITH(table.state(2), "sequence 2: must be from 0 to 1");
+  CHECK_THROWS_WITH(table.learn({}, stream), "verdicts 0: must be 2, one per sequence");
+  CHECK_THROWS_WITH(table.require({.sequences = 1}), "sequences 1: must be the StateTable's 2");
+  CHECK_THROWS_WITH(table.require({.sequences = 2, .tree = {.width = 4}}),
+                    "width 4: must be at most the StateTable's 3");
+  CHECK_NOTHROW(table.require({.sequences = 2, .tree = {.width = 3}}));
 }
 
 TEST_CASE("StateTable, wrong sizes: names them") {

@@ -2,7 +2,9 @@
 #include <cstddef>
 #include <random>
 #include <string>
+#include <vector>
 
+#include <tooldecode/core/types.hpp>
 #include <tooldecode/model/llama_config.hpp>
 
 #include <nlohmann/json.hpp>
@@ -205,4 +207,17 @@ TEST_CASE("LlamaConfig::parse of malformed text throws only Error") {
       CHECK_FALSE(error.where().empty());
     }
   }
+}
+
+TEST_CASE("LlamaConfig::check, tokens past the vocabulary or the context: names them") {
+  td::LlamaConfig config;
+  config.vocabulary_size = 10;
+  config.context_length  = 4;
+  CHECK_NOTHROW(config.check(std::vector<td::TokenId>{0, 9}, 4));
+  CHECK_THROWS_WITH(config.check(std::vector<td::TokenId>{0}, 5),
+                    "context: 5 tokens: must be at most 4");
+  CHECK_THROWS_WITH(config.check(std::vector<td::TokenId>{3, 10}, 2),
+                    "token 10: must be one of the model's vocabulary, below 10");
+  CHECK_THROWS_WITH(config.check(std::vector<td::TokenId>{-1}, 1),
+                    "token -1: must be one of the model's vocabulary, below 10");
 }

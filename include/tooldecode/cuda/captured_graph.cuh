@@ -10,13 +10,13 @@
 
 namespace tooldecode::cuda {
 
-/// Owns a stream.
+/// Owns a stream, which does not wait for the default stream, nor that for it.
 ///
 /// \par Threads     a value of one owner
 /// \par Errors      Error{device_failure} from the constructor and `wait`
 class Stream {
  public:
-  Stream() { check(cudaStreamCreate(&stream_)); }
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
   Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     std::swap(stream_, other.stream_);

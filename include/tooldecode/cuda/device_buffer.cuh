@@ -22,7 +22,8 @@ namespace tooldecode::cuda {
 /// Kernels take pointers, so an engine can use its own allocator instead.
 ///
 /// \par Shapes      [size]
-/// \par Complexity  construction allocates and waits for the device; copies wait for it as well
+/// \par Complexity  construction allocates; construction and copies wait for their stream, the
+///                  default one if none is given
 /// \par Threads     a value of one owner
 /// \par Errors      Error{device_failure}
 template <class T>
@@ -60,13 +61,18 @@ class DeviceBuffer {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(T); }
 
-  void upload(std::span<const T> values) {
-    if (values.size() > size_) {
+  void upload(std::span<const T> values) { upload(values, 0, nullptr); }
+  /// Copies to the elements from an index on.
+  void upload(std::span<const T> values, std::size_t at, cudaStream_t stream) {
+    if (at > size_ || values.size() > size_ - at) {
       throw Error(Errc::shape_mismatch, "DeviceBuffer",
-                  std::to_string(values.size()) + " values: must be at most its size, " +
+                  std::to_string(at + values.size()) + " values: must be at most its size, " +
                       std::to_string(size_));
     }
-    check(cudaMemcpy(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
+    if (values.empty()) return;
+    check(cudaMemcpyAsync(data_ + at, values.data(), values.size_bytes(), cudaMemcpyHostToDevice,
+                          stream));
+    check(cudaStreamSynchronize(stream));
   }
   [[nodiscard]] std::vector<T> download() const {
     std::vector<T> values(size_);

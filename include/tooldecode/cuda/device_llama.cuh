@@ -76,10 +76,13 @@ class DeviceLlama {
 
   DeviceLlama(const LlamaConfig& config, const model::LlamaWeights& weights,
               const DeviceLlamaOptions& options = {})
-      : config_(config), engine_(std::make_unique<Engine>(config, weights, options)) {}
+      : config_(config), engine_(std::make_unique<Engine>(config, weights, options)) {
+    config_.context_length = engine_->context;
+  }
   explicit DeviceLlama(const LlamaModel& model, const DeviceLlamaOptions& options = {})
       : DeviceLlama(model.config(), model.weights(), options) {}
 
+  /// The model's, with the context that there is room for.
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
   [[nodiscard]] const LlamaLayers<T>& layers() const noexcept { return engine_->layers; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return config_.vocabulary_size; }
@@ -90,12 +93,8 @@ class DeviceLlama {
   [[nodiscard]] Cache fork(const Cache& cache) const { return cache; }
   void truncate(Cache& cache, std::size_t length) const {
     TOOLDECODE_ASSERT(length <= cache.length_);
-    cache.length_          = length;
-    const std::size_t kept = pages_of(length);
-    if (kept < cache.pages_.size()) {
-      cache.pages_.erase(cache.pages_.begin() + static_cast<std::ptrdiff_t>(kept),
-                         cache.pages_.end());
-    }
+    cache.length_ = length;
+    drop_pages(cache);
   }
 
   /// Appends L >= 1 tokens and writes the logits after the last one.
@@ -114,7 +113,7 @@ class DeviceLlama {
     const std::lock_guard lock(engine_->mutex);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       TOOLDECODE_ASSERT(!tokens[i].empty());
-      require(tokens[i], caches[i]->length_ + tokens[i].size());
+      config_.check(tokens[i], caches[i]->length_ + tokens[i].size());
     }
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       make_room(*caches[i], caches[i]->length_ + tokens[i].size());
@@ -171,7 +170,7 @@ class DeviceLlama {
     const std::lock_guard lock(engine_->mutex);
     int depth = 0;
     for (const std::uint64_t of_node : ancestors) depth = std::max(depth, std::popcount(of_node));
-    require(tokens, cache.length_ + static_cast<std::size_t>(depth));
+    config_.check(tokens, cache.length_ + static_cast<std::size_t>(depth));
     make_room(cache, cache.length_ + tokens.size());
     std::vector<std::int32_t> wanted(tokens.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<std::int32_t>(i);
@@ -187,6 +186,7 @@ class DeviceLlama {
     const std::lock_guard lock(engine_->mutex);
     engine_->commit(cache, path);
     cache.length_ += path.size();
+    drop_pages(cache);
   }
 
  private:
@@ -374,19 +374,12 @@ class DeviceLlama {
     }
   };
 
-  void require(std::span<const TokenId> tokens, std::size_t length) const {
-    if (length > context_length()) {
-      throw Error(
-          Errc::limit_exceeded, "context",
-          std::to_string(length) + " tokens: must be at most " + std::to_string(context_length()));
-    }
-    for (const TokenId token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size()) {
-        throw Error(
-            Errc::unknown_token, "token " + std::to_string(token),
-            "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size()));
-      }
-    }
+  // Gives back the pages past the length.
+  static void drop_pages(Cache& cache) {
+    const std::size_t kept = pages_of(cache.length_);
+    if (kept >= cache.pages_.size()) return;
+    cache.pages_.erase(cache.pages_.begin() + static_cast<std::ptrdiff_t>(kept),
+                       cache.pages_.end());
   }
 
   // Makes the slots from the cache's length on writable, up to a number of slots. The tokens stay

@@ -70,6 +70,7 @@ struct DraftGrowth {
   DraftTreeOptions options = {};
   int sequences            = 0;
   Workspace memory         = {};
+  const TokenId* roots     = nullptr;  ///< [B] nothing grows where one is negative; null: all grow
 };
 
 namespace detail {
@@ -164,8 +165,8 @@ struct GrowShared {
 };
 
 template <class Shared>
-__global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, TopTokensView tops,
-                                  DraftFrontierView frontier) {
+__global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, const TokenId* roots,
+                                  TopTokensView tops, DraftFrontierView frontier) {
   auto& memory           = shared<Shared>();
   const int sequence     = static_cast<int>(blockIdx.x);
   const int sequences    = static_cast<int>(gridDim.x);
@@ -177,7 +178,8 @@ __global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, TopToke
   const std::int64_t from   = shape.level % 2 * sequences;
   const std::int64_t to     = sequences - from;
   const std::int32_t* above = growth.slots + from * shape.width + row;
-  const int rows            = shape.level == 0 ? 1 : growth.sizes[from + sequence];
+  const bool is_there       = roots == nullptr || roots[sequence] >= 0;
+  const int rows            = shape.level > 0 ? growth.sizes[from + sequence] : (is_there ? 1 : 0);
   TokenId* const tokens     = growth.tokens + std::int64_t{sequence} * shape.capacity;
   float* const scores       = growth.scores + std::int64_t{sequence} * shape.capacity;
   std::int32_t* parents     = growth.parents + std::int64_t{sequence} * shape.capacity;
@@ -262,10 +264,11 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int nod
   const int threads       = static_cast<int>(blockDim.x);
   const std::int64_t from = std::int64_t{sequence} * capacity;
   const std::int64_t to   = std::int64_t{sequence} * max_nodes;
+  const bool is_there     = roots[sequence] >= 0;
 
   for (int slot = thread; slot < capacity; slot += threads) {
     const bool is_root   = slot == 0;
-    const bool exists    = is_root || growth.tokens[from + slot] >= 0;
+    const bool exists    = is_there && (is_root || growth.tokens[from + slot] >= 0);
     const float score    = is_root || !exists ? 0 : growth.scores[from + slot];
     const bool counts    = exists && score >= minimum;
     memory.parents[slot] = is_root || !exists
@@ -384,13 +387,13 @@ inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView
          {.grid         = static_cast<unsigned>(growth.sequences),
           .block        = detail::threads_for(shape.count),
           .shared_bytes = sizeof(detail::GrowShared)},
-         stream, memory, shape, tops, frontier);
+         stream, memory, shape, growth.roots, tops, frontier);
 }
 
 /// Builds the trees of the most probable candidates after all levels have grown: the host's
 /// `DraftCandidates::best`.
 ///
-/// \param roots    the last emitted tokens
+/// \param roots    the last emitted tokens; where one is negative the tree is empty
 /// \param lengths  tokens before them, whose keys and values are in the cache
 /// \par Shapes      roots [B]; lengths [B]; a tree per sequence
 /// \par Complexity  one launch of a block per sequence, of O(1) barriers

@@ -40,10 +40,12 @@ struct LlamaTargetOptions {
 /// \par Shapes      caches [layers, 2, B, slots, key heads, head size]
 /// \par Complexity  as LlamaLayers
 /// \par Threads     a value of one owner; refers to the layers
-/// \par Errors      Error{device_failure}; `read`: Error{limit_exceeded} past the slots
+/// \par Errors      Error{device_failure}; `read`: {invalid_option} for a sequence that is not one of
+///                  B, {limit_exceeded} past the slots, and {unknown_token}, before anything is read
 template <HalfNumber T>
 class LlamaTarget {
  public:
+  LlamaTarget(const LlamaLayers<T>&&, const LlamaTargetOptions&) = delete;
   LlamaTarget(const LlamaLayers<T>& layers, const LlamaTargetOptions& options)
       : layers_(&layers), options_(options) {
     const LlamaShape& shape = layers.shape();
@@ -72,7 +74,8 @@ class LlamaTarget {
   /// Reads tokens of a sequence after those that it has read, and waits. A round's root is read in
   /// the round.
   ///
-  /// \param start  how many tokens the sequence has read
+  /// \param start   how many tokens the sequence has read
+  /// \param stream  of the rounds
   void read(int sequence, int start, std::span<const TokenId> tokens, const Stream& stream) {
     if (sequence < 0 || sequence >= options_.sequences) {
       throw Error(Errc::invalid_option, "sequence", sequence,
@@ -81,6 +84,12 @@ class LlamaTarget {
     if (start < 0 || start + static_cast<std::int64_t>(tokens.size()) > options_.slots) {
       throw Error(Errc::limit_exceeded, "tokens", start + static_cast<std::int64_t>(tokens.size()),
                   "must be at most the " + std::to_string(options_.slots) + " slots");
+    }
+    for (const TokenId token : tokens) {
+      if (token >= 0 && token < vocabulary_size()) continue;
+      throw Error(
+          Errc::unknown_token, "token", token,
+          "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size()));
     }
     // Parts are sequences of a pass that share one cache: a part's keys are written before the
     // next part's attention reads them.
@@ -96,9 +105,9 @@ class LlamaTarget {
       for (std::size_t part = 0; part < parts; ++part) {
         starts[part] = start + static_cast<std::int32_t>(first + part * max_nodes);
       }
-      tokens_.upload(some);
-      ancestors_.upload(ancestors);
-      starts_.upload(starts);
+      tokens_.upload(some, 0, stream.get());
+      ancestors_.upload(ancestors, 0, stream.get());
+      starts_.upload(starts, 0, stream.get());
       const auto used =
           static_cast<int>(divide_up(static_cast<std::int64_t>(some.size()), max_nodes));
       layers_->run({.tokens     = tokens_.data(),
@@ -112,6 +121,14 @@ class LlamaTarget {
     }
   }
 
+  void require(const SpeculationRoundOptions& round) const {
+    detail::require_round(round.sequences == options_.sequences, "sequences", round.sequences,
+                          "must be the LlamaTarget's ", options_.sequences);
+    detail::require_round(round.tree.budget < options_.nodes, "budget", round.tree.budget,
+                          "must be less than the LlamaTarget's nodes, ", options_.nodes);
+    detail::require_round(round.slots <= options_.slots, "slots", round.slots,
+                          "must be at most the LlamaTarget's ", options_.slots);
+  }
   /// \param logits  [B, N, V]
   void run_tree(const TreePass& pass, float* logits, cudaStream_t stream) {
     layers_->run(pass, caches(), nullptr, 0, hidden_.data(), workspace_, stream);
@@ -163,7 +180,7 @@ __global__ void begin_early_exit(const std::int32_t* lengths, std::int32_t* afte
   const int sequence = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
   if (sequence >= sequences) return;
   after[sequence]     = lengths[sequence] + 1;
-  ancestors[sequence] = 1;
+  ancestors[sequence] = 1;  // without a sequence the token is negative, which is padding too
 }
 
 }  // namespace detail
@@ -177,7 +194,8 @@ __global__ void begin_early_exit(const std::int32_t* lengths, std::int32_t* afte
 /// \par Shapes      trees with (depth - 1) * width <= 64
 /// \par Complexity  as LlamaLayers, for its layers
 /// \par Threads     a value of one owner; refers to the target, on whose stream it runs
-/// \par Errors      constructor: Error{invalid_option}; Error{device_failure}
+/// \par Errors      constructor: Error{invalid_option} for layers or a width out of range,
+///                  {unknown_token} for a ranked token; {device_failure}
 /// \par Source      Elhoushi et al., LayerSkip, arXiv:2404.16710, section 4.3
 template <HalfNumber T>
 class EarlyExitDraft {
@@ -189,18 +207,36 @@ class EarlyExitDraft {
   /// \param ranked  the tokens that are drafted where a mask allows more than these; empty: all
   EarlyExitDraft(const LlamaTarget<T>& target, int layers, int width,
                  const std::vector<TokenId>& ranked = {})
-      : target_(&target), layers_(layers), ranked_(ranked) {
+      : target_(&target), layers_(layers), width_(width), ranked_(ranked) {
     if (layers < 1 || layers > target.layers().shape().layers) {
       throw Error(
           Errc::invalid_option, "layers", layers,
           "must be from 1 to the model's " + std::to_string(target.layers().shape().layers));
+    }
+    if (width < 1 || width > max_nodes) {
+      throw Error(Errc::invalid_option, "width", width, "must be from 1 to 64");
+    }
+    for (const TokenId token : ranked) {
+      if (token >= 0 && token < target.vocabulary_size()) continue;
+      throw Error(Errc::unknown_token, "ranked", token,
+                  "must be one of the model's vocabulary, below " +
+                      std::to_string(target.vocabulary_size()));
     }
     const auto sequences = static_cast<std::size_t>(target.options().sequences);
     const int longest    = 2 * std::max(target.options().slots, 256);
     lengths_             = DeviceBuffer<std::int32_t>(sequences);
     ancestors_           = DeviceBuffer<std::uint64_t>(sequences);
     workspace_           = DeviceBuffer<std::byte>(
-        target.layers().workspace_bytes(target.options().sequences, std::max(width, 1), longest));
+        target.layers().workspace_bytes(target.options().sequences, width, longest));
+  }
+  EarlyExitDraft(const LlamaTarget<T>&&, int, int, const std::vector<TokenId>& = {}) = delete;
+
+  void require(const SpeculationRoundOptions& round) const {
+    detail::require_round(round.sequences == target_->options().sequences, "sequences",
+                          round.sequences, "must be the LlamaTarget's ",
+                          target_->options().sequences);
+    detail::require_round(round.tree.width <= width_, "width", round.tree.width,
+                          "must be at most the EarlyExitDraft's ", width_);
   }
 
   [[nodiscard]] HeadRows<T> head() const {
@@ -241,7 +277,7 @@ class EarlyExitDraft {
 
  private:
   const LlamaTarget<T>* target_;
-  int layers_;
+  int layers_, width_;
   DeviceBuffer<TokenId> ranked_;           // [K]
   DeviceBuffer<std::int32_t> lengths_;     // [B] slots before the frontier, with the root's
   DeviceBuffer<std::uint64_t> ancestors_;  // [B] of the roots

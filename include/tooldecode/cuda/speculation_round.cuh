@@ -43,10 +43,19 @@ struct DraftLevel {
   int max_length              = 0;        ///< expected maximum; work is split for it
 };
 
+/// Masks on the device, a bit per token of the model.
+///
+/// \par Shapes      [rows, words]
+struct MaskRows {
+  std::uint32_t* data = nullptr;
+  int words           = 0;  ///< of a row: ceil(V / 32)
+};
+
 /// A target on the device. Functions enqueue work on a stream and do not wait.
 ///
 /// `run_tree` reads the nodes of a tree per sequence, node i in slot L + i, and writes the logits
-/// after each. `keep` moves what the verdicts accept to the slots after the roots; the lengths are
+/// after each. A node without ancestors or with a negative token is padding: nothing reads its
+/// logits, and its slot need not be written. `keep` moves what the verdicts accept to the slots after the roots; the lengths are
 /// those before.
 template <class M>
 concept DeviceModel =
@@ -60,7 +69,8 @@ concept DeviceModel =
 /// A draft model on the device. Functions enqueue work on a stream and do not wait.
 ///
 /// `run_level` writes the hidden states after each row of a level, which `head` turns into logits.
-/// Levels come in order, and a node's parent is a row of the level before. `keep` follows a round.
+/// Levels come in order, and a node's parent is a row of the level before. A row with a negative
+/// token is padding. `keep` follows a round.
 template <class D>
 concept DeviceDraft =
     HalfNumber<typename D::Number> &&
@@ -75,14 +85,14 @@ concept DeviceDraft =
 ///
 /// `fill_level` writes what may follow each row of a level; it is called after the draft model has
 /// run, in the same order. `fill_tree` writes what may follow each node, and may set the token of a
-/// node to `cut_token`, with all nodes below it: the tree is then verified without them. `keep`
-/// follows the emitted tokens.
+/// node to `cut_token`, with all nodes below it: the tree is then verified without them. Both write
+/// all words of their rows. `keep` follows the emitted tokens.
 template <class S>
 concept MaskSource =
-    requires(S& masks, const DraftLevel& level, const DraftTreeView& tree, std::uint32_t* words,
+    requires(S& masks, const DraftLevel& level, const DraftTreeView& tree, const MaskRows& to,
              const TreeVerdict* verdicts, int nodes, cudaStream_t stream) {
-      { masks.fill_level(level, words, stream) };       // words [B, rows, ceil(V / 32)]
-      { masks.fill_tree(tree, nodes, words, stream) };  // words [B, N, ceil(V / 32)]
+      { masks.fill_level(level, to, stream) };       // to [B, rows, words]
+      { masks.fill_tree(tree, nodes, to, stream) };  // to [B, N, words]
       { masks.keep(verdicts, stream) };
     };
 
@@ -91,8 +101,8 @@ inline constexpr TokenId cut_token = -2;
 
 /// A MaskSource that allows every token; nothing is written or read.
 struct NoMasks {
-  void fill_level(const DraftLevel&, std::uint32_t*, cudaStream_t) const {}
-  void fill_tree(const DraftTreeView&, int, std::uint32_t*, cudaStream_t) const {}
+  void fill_level(const DraftLevel&, const MaskRows&, cudaStream_t) const {}
+  void fill_tree(const DraftTreeView&, int, const MaskRows&, cudaStream_t) const {}
   void keep(const TreeVerdict*, cudaStream_t) const {}
 };
 
@@ -105,7 +115,24 @@ struct SpeculationRoundOptions {
   int slots                = 0;  ///< of a sequence's caches, those of trees included
 };
 
+/// Whether a target, a draft model or a mask source says which rounds it has memory for:
+/// `require(options)` throws if these are others. SpeculationRound then asks it.
+template <class Part>
+concept ChecksRounds =
+    requires(const Part& part, const SpeculationRoundOptions& options) { part.require(options); };
+
 namespace detail {
+
+/// A number of a round's options that must be at most, or exactly, what a part of it has.
+inline void require_round(bool met, const char* argument, int value, const char* what, int has) {
+  if (met) return;
+  throw Error(Errc::shape_mismatch, argument, value, what + std::to_string(has));
+}
+
+template <class Part>
+void require_of_part(const Part& part, const SpeculationRoundOptions& options) {
+  if constexpr (ChecksRounds<Part>) part.require(options);
+}
 
 inline constexpr int round_threads = 256;
 
@@ -151,15 +178,19 @@ __global__ void settle_verdicts(TreeVerdict* verdicts, TokenId* roots, int seque
 /// with the same logits, masks and seed, whatever the draft proposes.
 ///
 /// A sequence joins with `start` and leaves with `stop`; a round reads the tree after its last
-/// token, the root, and emits one token or more. A sequence that no token may follow stops.
+/// token, the root, and emits one token or more. A sequence that no token may follow stops. End
+/// tokens and limits are the caller's: a round may emit tokens past both, so cut the text there and
+/// call `stop`.
 ///
 /// \par Shapes      B sequences; trees of at most 64 nodes
 /// \par Complexity  a graph per doubling of the longest sequence, captured when it is needed; logits
 ///                  [B, N, V] in device memory
 /// \par Threads     a value of one owner; refers to model, draft and masks
-/// \par Errors      constructor: Error{shape_mismatch} if the head knows other tokens than the
-///                  model, and {invalid_option}; `start`: {shape_mismatch}, {limit_exceeded}; `run`:
-///                  {limit_exceeded} if a sequence has no room for a tree; {device_failure}
+/// \par Errors      constructor: Error{shape_mismatch} if the head knows more tokens than the model
+///                  or a part has no memory for the options, and {invalid_option}; `start`:
+///                  {invalid_option} for a sequence that is not one of B, as `stop`, `length` and
+///                  `has_room`, {unknown_token}, and {limit_exceeded}, as `run`, without room for a
+///                  tree; {device_failure}
 /// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856; Li et al., EAGLE-2, arXiv:2406.16858
 template <DeviceModel Model, DeviceDraft Draft, MaskSource Masks = NoMasks>
 class SpeculationRound {
@@ -180,12 +211,21 @@ class SpeculationRound {
     if (options.sequences < 1) {
       throw Error(Errc::invalid_option, "sequences", options.sequences, "must be 1 or more");
     }
+    const std::size_t growth_bytes = draft_growth_bytes(growth_);
+    if ((options.tree.depth - 1) * options.tree.width > max_nodes) {
+      throw Error(Errc::invalid_option, "depth", options.tree.depth,
+                  "less one, times the width " + std::to_string(options.tree.width) +
+                      ", must be at most 64");
+    }
+    detail::require_of_part(model, options);
+    detail::require_of_part(draft, options);
+    detail::require_of_part(masks, options);
     const HeadRows<T> head = draft.head();
     if (head.vocabulary > vocabulary_) {
       throw Error(Errc::shape_mismatch, "draft head: vocabulary", head.vocabulary,
                   "must be at most the model's " + std::to_string(vocabulary_));
     }
-    growth_memory_ = DeviceBuffer<std::byte>(draft_growth_bytes(growth_));
+    growth_memory_ = DeviceBuffer<std::byte>(growth_bytes);
     growth_.memory = growth_memory_;
 
     const auto size = [](std::int64_t a, std::int64_t b = 1) {
@@ -226,8 +266,13 @@ class SpeculationRound {
         std::max(pruned_head_workspace_bytes(static_cast<int>(frontier), head.rows,
                                              options.tree.children, has_masks ? words_ : 0),
                  masked_softmax_workspace_bytes(static_cast<int>(nodes), vocabulary_)));
+    growth_.roots = roots_.data();
     host_lengths_.assign(size(sequences), -1);
   }
+  /// Without masks.
+  SpeculationRound(Model& model, Draft& draft, const SpeculationRoundOptions& options)
+    requires std::same_as<Masks, NoMasks>
+      : SpeculationRound(model, draft, no_masks(), options) {}
 
   /// The draft trees of the last round, in device memory.
   [[nodiscard]] DraftTreeView tree() const {
@@ -243,6 +288,7 @@ class SpeculationRound {
 
   /// Slots before the root of a sequence; -1: no sequence.
   [[nodiscard]] int length(int sequence) const {
+    require_sequence(sequence);
     return host_lengths_[static_cast<std::size_t>(sequence)];
   }
 
@@ -263,7 +309,7 @@ class SpeculationRound {
     set(sequence, -1, -1);
   }
 
-  /// Whether a sequence has room for a tree after its last token.
+  /// Whether a sequence has room for a tree after its last token; true without a sequence.
   [[nodiscard]] bool has_room(int sequence) const {
     return length(sequence) + slots_of_tree() <= options_.slots;
   }
@@ -296,6 +342,10 @@ class SpeculationRound {
   }
 
  private:
+  static NoMasks& no_masks() {
+    static NoMasks none;
+    return none;
+  }
   [[nodiscard]] int slots_of_tree() const {
     // The levels of a draft model that keeps its nodes in the target's slots.
     const int drafted = 1 + (options_.tree.depth - 1) * options_.tree.width;
@@ -311,6 +361,7 @@ class SpeculationRound {
     const TopTokensView tops{top_tokens_.data(), top_logits_.data(), top_sums_.data()};
     const int sequences = options_.sequences;
     const int words     = has_masks ? words_ : 0;
+    const MaskRows of_level{level_masks_.data(), words}, of_tree{tree_masks_.data(), words};
     //! [round]
     for (int i = 0; i < options_.tree.depth; ++i) {
       const DraftLevel level{.level      = i,
@@ -321,13 +372,13 @@ class SpeculationRound {
                              .frontier   = frontier,
                              .max_length = max_length};
       draft_->run_level(level, hidden_.data(), stream);
-      masks_->fill_level(level, level_masks_.data(), stream);
+      masks_->fill_level(level, of_level, stream);
       project_topk(draft_->head(), hidden_.data(), sequences * level.rows, level_masks_.data(),
                    words, options_.tree.children, tops, workspace_, stream);
       grow_level(growth_, i, tops, frontier, stream);
     }
     fill_best_tree(growth_, roots_.data(), lengths_.data(), tree(), stream);
-    masks_->fill_tree(tree(), nodes_, tree_masks_.data(), stream);
+    masks_->fill_tree(tree(), nodes_, of_tree, stream);
     model_->run_tree({.tokens     = tree_tokens_.data(),
                       .ancestors  = tree_ancestors_.data(),
                       .lengths    = lengths_.data(),
@@ -374,9 +425,8 @@ class SpeculationRound {
     const auto at                = static_cast<std::size_t>(sequence);
     host_lengths_[at]            = length;
     const std::int32_t on_device = length < 0 ? 0 : length;
-    stream_.wait();
-    check(cudaMemcpy(roots_.data() + at, &root, sizeof root, cudaMemcpyHostToDevice));
-    check(cudaMemcpy(lengths_.data() + at, &on_device, sizeof on_device, cudaMemcpyHostToDevice));
+    roots_.upload(std::span(&root, 1), at, stream_.get());
+    lengths_.upload(std::span(&on_device, 1), at, stream_.get());
   }
   void require_sequence(int sequence) const {
     if (sequence >= 0 && sequence < options_.sequences) return;

@@ -21,6 +21,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/captured_graph.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>
@@ -95,12 +96,21 @@ __global__ void insert_steps(const StateStep* steps, int count, StateSteps table
   }
 }
 
-/// Copies the mask of a state, or forbids everything without one. Called by all threads.
+/// The masks of a table's states.
+struct StateMasks {
+  const std::uint32_t* data = nullptr;  // [states, words]
+  int words                 = 0;
+};
+
+/// Copies the mask of a state to a row, or forbids everything without one; tokens past the state's
+/// mask are forbidden. Called by all threads.
 template <int threads>
-__device__ inline void copy_mask(const std::uint32_t* masks, int words, std::int32_t state,
-                                 std::uint32_t* to) {
-  for (int word = static_cast<int>(threadIdx.x); word < words; word += threads) {
-    to[word] = state < 0 ? 0 : masks[std::int64_t{state} * words + word];
+__device__ inline void copy_mask(const StateMasks& masks, std::int32_t state, const MaskRows& to,
+                                 int row) {
+  for (int word = static_cast<int>(threadIdx.x); word < to.words; word += threads) {
+    const bool is_known = state >= 0 && word < masks.words;
+    to.data[std::int64_t{row} * to.words + word] =
+        is_known ? masks.data[std::int64_t{state} * masks.words + word] : 0;
   }
 }
 
@@ -108,8 +118,7 @@ __device__ inline void copy_mask(const std::uint32_t* masks, int words, std::int
 template <int threads>
 __global__ void __launch_bounds__(threads)
     follow_level(DraftLevel level, const std::int32_t* before, int rows_before, StateSteps steps,
-                 StateMisses misses, const std::uint32_t* masks, int words, std::int32_t* states,
-                 std::uint32_t* to) {
+                 StateMisses misses, StateMasks masks, std::int32_t* states, MaskRows to) {
   const int row = static_cast<int>(blockIdx.x), sequence = row / level.rows;
   std::int32_t state = -1;
   if (level.level == 0) {
@@ -120,7 +129,7 @@ __global__ void __launch_bounds__(threads)
     if (from >= 0 && state < 0 && threadIdx.x == 0) misses.note(from, token);
   }
   if (threadIdx.x == 0) states[row] = state;
-  copy_mask<threads>(masks, words, state, to + std::int64_t{row} * words);
+  copy_mask<threads>(masks, state, to, row);
 }
 
 /// One block per tree, one thread per node: states, level by level, and cuts below what is not
@@ -151,11 +160,9 @@ __global__ void __launch_bounds__(threads)
 /// One block per node of a pass.
 template <int threads>
 __global__ void __launch_bounds__(threads)
-    copy_tree_masks(const std::int32_t* states, int nodes, const std::uint32_t* masks, int words,
-                    std::uint32_t* to) {
+    copy_tree_masks(const std::int32_t* states, int nodes, StateMasks masks, MaskRows to) {
   const int row = static_cast<int>(blockIdx.x);
-  copy_mask<threads>(masks, words, states[row / nodes * max_nodes + row % nodes],
-                     to + std::int64_t{row} * words);
+  copy_mask<threads>(masks, states[row / nodes * max_nodes + row % nodes], to, row);
 }
 
 /// The state after the last emitted token of each sequence.
@@ -182,11 +189,10 @@ __global__ void follow_verdicts(const TreeVerdict* verdicts, const std::int32_t*
 
 /// The sizes of a StateTable.
 struct StateTableOptions {
-  int sequences  = 1;        ///< B
-  int width      = 10;       ///< of the trees
-  int vocabulary = 0;        ///< V of the model, if it is more than the constraint's
-  int states     = 4096;     ///< with a mask each; 512 a sequence are left free
-  int steps      = 1 << 17;  ///< places for steps, a power of two; half of them are used at most
+  int sequences = 1;        ///< B
+  int width     = 10;       ///< of the trees
+  int states    = 4096;     ///< with a mask each; 512 a sequence are left free
+  int steps     = 1 << 17;  ///< places for steps, a power of two; half of them are used at most
 };
 
 /// How often the table had what a round needed.
@@ -202,13 +208,22 @@ struct StateTableCounts {
 ///
 /// A draft that takes a step which the table lacks ends there: its tokens are what they would be
 /// without that part of the draft. `learn` fills in what a round lacked, and follows the emitted
-/// tokens on the host, which decides. A table that is full begins anew.
+/// tokens on the host, which decides. A table that is full begins anew. Tokens of the model past
+/// the constraint's vocabulary are forbidden.
 ///
-/// \par Shapes      masks [states, ceil(V / 32)], 64 MB for 4,096 states of 128k tokens
+/// States are compared by their bytes, so a State has no padding. It keeps states across requests:
+/// do not `reset` a constraint that a table refers to.
+///
+/// \par Shapes      masks [states, ceil(V / 32)] of the constraint's V, 64 MB for 4,096 states of
+///                  128k tokens
 /// \par Complexity  a launch per level, three more per round; `learn`: the constraint's `advance` per
 ///                  emitted token, and its mask for each new state
 /// \par Threads     a value of one owner; refers to the constraint
-/// \par Errors      constructor: Error{invalid_option}; {device_failure}; what the constraint throws
+/// \par Errors      constructor: Error{invalid_option}; `start`, `stop` and `state`: {invalid_option}
+///                  for a sequence that is not one of B; `learn`: {shape_mismatch} for other than B
+///                  verdicts, and {unknown_token} if the constraint refuses a token that was
+///                  emitted; what the constraint throws, and {device_failure}. After an error of
+///                  `start` or `learn` the sequences are as before: call it again before a round
 template <ConstraintPolicy C>
 class StateTable {
   using State = typename C::State;
@@ -217,9 +232,8 @@ class StateTable {
   StateTable(const C& constraint, const StateTableOptions& options)
       : constraint_(&constraint),
         options_(options),
-        own_words_(divide_up(static_cast<std::int64_t>(constraint.vocabulary_size()), 32)),
         words_(static_cast<int>(
-            std::max<std::int64_t>(own_words_, divide_up(options.vocabulary, 32)))) {
+            divide_up(static_cast<std::int64_t>(constraint.vocabulary_size()), 32))) {
     const auto require = [](bool met, const char* argument, int value, const std::string& what) {
       if (!met) throw Error(Errc::invalid_option, argument, value, what);
     };
@@ -235,7 +249,7 @@ class StateTable {
     masks_               = DeviceBuffer<std::uint32_t>(size(options.states) * size(words_));
     keys_                = DeviceBuffer<unsigned long long>(size(options.steps));
     after_               = DeviceBuffer<std::int32_t>(size(options.steps));
-    roots_               = DeviceBuffer<std::int32_t>(sequences);
+    roots_               = DeviceBuffer<std::int32_t>(std::vector<std::int32_t>(sequences, -1));
     for (auto& level : levels_) level = DeviceBuffer<std::int32_t>(sequences * size(options.width));
     nodes_              = DeviceBuffer<std::int32_t>(sequences * size(max_nodes));
     missed_             = DeviceBuffer<StateStep>(size(reserve()));
@@ -245,23 +259,28 @@ class StateTable {
     host_count_         = HostBuffer<int>(1);
     host_roots_         = HostBuffer<std::int32_t>(sequences);
     *host_count_.data() = 0;
+    std::ranges::fill(host_roots_.span(), -1);
     current_.resize(sequences);
   }
+  StateTable(const C&&, const StateTableOptions&) = delete;  // it refers to the constraint
 
-  /// Begins a sequence, whose root led to a state.
-  void start(int sequence, const State& state) {
-    make_room();
-    current_.at(static_cast<std::size_t>(sequence)) = state;
-    const std::int32_t index                        = index_of(state);
-    upload();
-    set_root(sequence, index);
+  /// Begins a sequence, whose root led to a state, and waits.
+  ///
+  /// \param stream  of the rounds
+  void start(int sequence, const State& state, const Stream& stream) {
+    const std::size_t at = place_of(sequence);
+    make_room(stream);
+    const std::int32_t index = index_of(state);
+    upload(stream);
+    set_root(at, index, stream);
+    current_[at] = state;
   }
   /// Ends a sequence.
-  void stop(int sequence) { current_.at(static_cast<std::size_t>(sequence)).reset(); }
+  void stop(int sequence) { current_[place_of(sequence)].reset(); }
 
   /// The state after a sequence's last token; empty without a sequence.
   [[nodiscard]] const std::optional<State>& state(int sequence) const {
-    return current_.at(static_cast<std::size_t>(sequence));
+    return current_[place_of(sequence)];
   }
   [[nodiscard]] StateTableCounts counts() const {
     StateTableCounts counts = counts_;
@@ -270,55 +289,67 @@ class StateTable {
     return counts;
   }
 
-  /// Follows the emitted tokens of a round, and fills in what it lacked. Call it after each round.
-  void learn(std::span<const TreeVerdict> verdicts) {
-    make_room();
+  /// Follows the emitted tokens of a round, fills in what it lacked, and waits. Call it after each
+  /// round.
+  ///
+  /// \param stream  of the rounds
+  void learn(std::span<const TreeVerdict> verdicts, const Stream& stream) {
+    if (verdicts.size() != current_.size()) {
+      throw Error(Errc::shape_mismatch, "verdicts", static_cast<std::int64_t>(verdicts.size()),
+                  "must be " + std::to_string(current_.size()) + ", one per sequence");
+    }
+    make_room(stream);
     std::vector<std::int32_t> roots(current_.size(), -1);
     for (std::size_t b = 0; b < current_.size(); ++b) {
       if (!current_[b]) continue;
-      std::int32_t index = index_of(*current_[b]);
+      roots[b] = index_of(*current_[b]);
       for (int i = 0; i < verdicts[b].emitted; ++i) {
-        const auto next = step(index, verdicts[b].tokens[i]);
-        if (!next) break;  // a constraint that changes its mind; nothing more is emitted
-        index = *next;
+        const auto next = step(roots[b], verdicts[b].tokens[i]);
+        if (!next) {
+          throw Error(Errc::unknown_token, "sequence " + std::to_string(b) + ", token",
+                      verdicts[b].tokens[i],
+                      "was emitted under the constraint's mask, but the constraint refuses it");
+        }
+        roots[b] = *next;
       }
-      current_[b] = states_[static_cast<std::size_t>(index)];
-      roots[b]    = index;
     }
     const int missed = std::min(*host_count_.data(), reserve());
-    counts_.misses += static_cast<std::size_t>(*host_count_.data());
     for (const StateStep& of : host_missed_.span().first(static_cast<std::size_t>(missed))) {
       if (static_cast<std::size_t>(of.from) < states_.size()) step(of.from, of.token);
     }
-    *host_count_.data() = 0;
-    upload();
+    upload(stream);
     for (std::size_t b = 0; b < roots.size(); ++b) {
-      if (current_[b] && host_roots_.span()[b] != roots[b]) {
-        set_root(static_cast<int>(b), roots[b]);
-      }
+      if (current_[b] && host_roots_.span()[b] != roots[b]) set_root(b, roots[b], stream);
     }
+    for (std::size_t b = 0; b < roots.size(); ++b) {
+      if (current_[b]) current_[b] = states_[static_cast<std::size_t>(roots[b])];
+    }
+    counts_.misses += static_cast<std::size_t>(std::exchange(*host_count_.data(), 0));
   }
 
-  void fill_level(const DraftLevel& level, std::uint32_t* to, cudaStream_t stream) {
-    if (level.level == 0) {
-      check(cudaMemsetAsync(count_.data(), 0, count_.bytes(), stream));
-    }
+  void require(const SpeculationRoundOptions& options) const {
+    detail::require_round(options.sequences == options_.sequences, "sequences", options.sequences,
+                          "must be the StateTable's ", options_.sequences);
+    detail::require_round(options.tree.width <= options_.width, "width", options.tree.width,
+                          "must be at most the StateTable's ", options_.width);
+  }
+  void fill_level(const DraftLevel& level, const MaskRows& to, cudaStream_t stream) {
     const std::int32_t* before =
         level.level == 0 ? roots_.data() : levels_[(level.level - 1) % 2].data();
     launch(detail::follow_level<detail::state_threads>,
            {.grid  = static_cast<unsigned>(level.sequences * level.rows),
             .block = detail::state_threads},
-           stream, level, before, level.level <= 1 ? 1 : level.rows, steps(), misses(),
-           masks_.data(), words_, levels_[level.level % 2].data(), to);
+           stream, level, before, level.level <= 1 ? 1 : level.rows, steps(), misses(), masks(),
+           levels_[level.level % 2].data(), to);
   }
-  void fill_tree(const DraftTreeView& tree, int nodes, std::uint32_t* to, cudaStream_t stream) {
+  void fill_tree(const DraftTreeView& tree, int nodes, const MaskRows& to, cudaStream_t stream) {
     launch(detail::follow_tree<max_nodes>,
            {.grid = static_cast<unsigned>(options_.sequences), .block = max_nodes}, stream, tree,
            roots_.data(), steps(), misses(), nodes_.data());
     launch(
         detail::copy_tree_masks<detail::state_threads>,
         {.grid = static_cast<unsigned>(options_.sequences * nodes), .block = detail::state_threads},
-        stream, nodes_.data(), nodes, masks_.data(), words_, to);
+        stream, nodes_.data(), nodes, masks(), to);
   }
   void keep(const TreeVerdict* verdicts, cudaStream_t stream) {
     constexpr int threads = detail::state_threads;
@@ -332,6 +363,7 @@ class StateTable {
     copy(host_missed_, missed_);
     copy(host_count_, count_);
     copy(host_roots_, roots_);
+    check(cudaMemsetAsync(count_.data(), 0, count_.bytes(), stream));  // for the next round
   }
 
  private:
@@ -341,6 +373,7 @@ class StateTable {
   [[nodiscard]] int reserve() const { return 4 * max_nodes * options_.sequences; }
 
   [[nodiscard]] StateSteps steps() const { return {keys_.data(), after_.data(), options_.steps}; }
+  [[nodiscard]] detail::StateMasks masks() const { return {masks_.data(), words_}; }
   [[nodiscard]] StateMisses misses() const { return {missed_.data(), count_.data(), reserve()}; }
 
   static Bytes bytes_of(const State& state) {
@@ -352,38 +385,63 @@ class StateTable {
     return StateSteps::key_of(from, token);
   }
 
+  [[nodiscard]] std::size_t place_of(int sequence) const {
+    if (sequence < 0 || sequence >= options_.sequences) {
+      throw Error(Errc::invalid_option, "sequence", sequence,
+                  "must be from 0 to " + std::to_string(options_.sequences - 1));
+    }
+    return static_cast<std::size_t>(sequence);
+  }
+
   // Begins anew if the next round might not fit.
-  void make_room() {
+  void make_room(const Stream& stream) {
     const auto room = static_cast<std::size_t>(2 * reserve());
     if (states_.size() + room <= static_cast<std::size_t>(options_.states) &&
         known_.size() + room <= static_cast<std::size_t>(options_.steps / 2)) {
       return;
     }
+    // What the constraint may throw comes before what changes.
+    std::vector<std::vector<std::uint32_t>> masks(current_.size());
+    for (std::size_t b = 0; b < current_.size(); ++b) {
+      if (current_[b]) masks[b] = mask_of(*current_[b]);
+    }
+    check(cudaMemsetAsync(keys_.data(), 0, keys_.bytes(), stream.get()));
+    stream.wait();
     states_.clear();
     indices_.clear();
     known_.clear();
-    uploaded_           = 0;
-    *host_count_.data() = 0;
-    check(cudaMemsetAsync(keys_.data(), 0, keys_.bytes(), nullptr));
-    check(cudaStreamSynchronize(nullptr));
+    new_masks_.clear();
+    new_.clear();
+    uploaded_ = 0;
+    counts_.misses += static_cast<std::size_t>(std::exchange(*host_count_.data(), 0));
     ++counts_.clears;
+    std::vector<std::int32_t> roots(current_.size(), -1);
     for (std::size_t b = 0; b < current_.size(); ++b) {
-      if (current_[b]) set_root(static_cast<int>(b), index_of(*current_[b]));
+      if (current_[b]) roots[b] = insert(*current_[b], masks[b]);
     }
-    upload();
+    upload(stream);
+    for (std::size_t b = 0; b < roots.size(); ++b) {
+      if (current_[b]) set_root(b, roots[b], stream);
+    }
   }
 
-  std::int32_t index_of(const State& state) {
+  [[nodiscard]] std::vector<std::uint32_t> mask_of(const State& state) const {
+    std::vector<std::uint32_t> mask(static_cast<std::size_t>(words_));
+    constraint_->fill_mask(state, mask);
+    return mask;
+  }
+  std::int32_t insert(const State& state, const std::vector<std::uint32_t>& mask) {
     const auto [found, is_new] =
         indices_.try_emplace(bytes_of(state), static_cast<std::int32_t>(states_.size()));
     if (is_new) {
       states_.push_back(state);
-      const std::size_t at = new_masks_.size();
-      new_masks_.resize(at + static_cast<std::size_t>(words_));
-      const auto own = std::span(new_masks_).subspan(at, static_cast<std::size_t>(own_words_));
-      constraint_->fill_mask(state, own);
+      new_masks_.insert(new_masks_.end(), mask.begin(), mask.end());
     }
     return found->second;
+  }
+  std::int32_t index_of(const State& state) {
+    const auto found = indices_.find(bytes_of(state));
+    return found != indices_.end() ? found->second : insert(state, mask_of(state));
   }
   // The state after a step, which is then in the table; empty if the constraint forbids it.
   std::optional<std::int32_t> step(std::int32_t from, TokenId token) {
@@ -398,34 +456,31 @@ class StateTable {
     return to;
   }
   // Copies new masks and steps to the device.
-  void upload() {
+  void upload(const Stream& stream) {
     if (!new_masks_.empty()) {
-      check(cudaMemcpy(masks_.data() + uploaded_ * static_cast<std::size_t>(words_),
-                       new_masks_.data(), new_masks_.size() * sizeof(std::uint32_t),
-                       cudaMemcpyHostToDevice));
+      masks_.upload(new_masks_, uploaded_ * static_cast<std::size_t>(words_), stream.get());
       new_masks_.clear();
       uploaded_ = states_.size();
     }
     if (!new_.empty()) {
-      new_steps_.upload(new_);
+      new_steps_.upload(new_, 0, stream.get());
       constexpr int threads = detail::state_threads;
       const auto count      = static_cast<int>(new_.size());
       launch(detail::insert_steps<threads>,
-             {.grid = static_cast<unsigned>(divide_up(count, threads)), .block = threads}, nullptr,
-             new_steps_.data(), count, steps());
-      check(cudaStreamSynchronize(nullptr));
+             {.grid = static_cast<unsigned>(divide_up(count, threads)), .block = threads},
+             stream.get(), new_steps_.data(), count, steps());
+      stream.wait();
       new_.clear();
     }
   }
-  void set_root(int sequence, std::int32_t index) {
-    check(cudaMemcpy(roots_.data() + sequence, &index, sizeof index, cudaMemcpyHostToDevice));
-    host_roots_.span()[static_cast<std::size_t>(sequence)] = index;
+  void set_root(std::size_t sequence, std::int32_t index, const Stream& stream) {
+    roots_.upload(std::span(&index, 1), sequence, stream.get());
+    host_roots_.span()[sequence] = index;
   }
 
   const C* constraint_;
   StateTableOptions options_;
-  std::int64_t own_words_;  // of the constraint's masks
-  int words_;
+  int words_;                              // of a state's mask
   DeviceBuffer<std::uint32_t> masks_;      // [states, words]
   DeviceBuffer<unsigned long long> keys_;  // [steps]
   DeviceBuffer<std::int32_t> after_;       // [steps]

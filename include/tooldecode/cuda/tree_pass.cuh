@@ -19,7 +19,7 @@ namespace tooldecode::cuda {
 ///
 /// \par Shapes      tokens, ancestors [B, stride], of which the first N are read; lengths [B]
 struct TreePass {
-  const TokenId* tokens          = nullptr;  ///< not read where there are no ancestors
+  const TokenId* tokens          = nullptr;  ///< negative: padding; not read without ancestors
   const std::uint64_t* ancestors = nullptr;  ///< 0: padding
   const std::int32_t* lengths    = nullptr;  ///< L, slots before the tokens
   int sequences                  = 0;        ///< B

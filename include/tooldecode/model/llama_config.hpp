@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
 
@@ -17,7 +19,8 @@ namespace tooldecode {
 /// \par Complexity  O(file) to parse
 /// \par Errors      `parse` and `load`: Error{file_unreadable}, {malformed_json}; {malformed_file}
 ///                  for a missing or impossible value and {unsupported_keyword} for a feature that
-///                  LlamaModel does not compute, both with the file and a JSON pointer as place
+///                  LlamaModel does not compute, both with the file and a JSON pointer as place.
+///                  `check`: {limit_exceeded} and {unknown_token}
 struct LlamaConfig {
   std::size_t vocabulary_size   = 0;  // V
   std::size_t hidden_size       = 0;  // H
@@ -37,6 +40,9 @@ struct LlamaConfig {
   [[nodiscard]] static LlamaConfig load(const std::filesystem::path& path);
 
   [[nodiscard]] static LlamaConfig parse(std::string_view text, std::string place = "config.json");
+
+  /// Requires tokens of the vocabulary, and a length with them that the context holds.
+  void check(std::span<const TokenId> tokens, std::size_t length) const;
 };
 
 }  // namespace tooldecode

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <numbers>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
+#include <tooldecode/core/types.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
@@ -224,6 +226,22 @@ TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::str
     }
   }
   return config;
+}
+
+TOOLDECODE_INLINE void LlamaConfig::check(std::span<const TokenId> tokens,
+                                          std::size_t length) const {
+  if (length > context_length) {
+    throw Error(
+        Errc::limit_exceeded, "context",
+        std::to_string(length) + " tokens: must be at most " + std::to_string(context_length));
+  }
+  for (const TokenId token : tokens) {
+    if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size) {
+      throw Error(
+          Errc::unknown_token, "token " + std::to_string(token),
+          "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size));
+    }
+  }
 }
 
 }  // namespace tooldecode

@@ -117,8 +117,6 @@ class LlamaModel {
 
   static LlamaModel load_directory(const std::filesystem::path& directory);
 
-  void check(std::span<const TokenId> tokens, std::size_t length) const;
-
   /// The width of a state with features.
   [[nodiscard]] std::size_t state_size(std::span<const std::size_t> features) const noexcept;
 

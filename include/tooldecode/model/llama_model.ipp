@@ -105,7 +105,7 @@ TOOLDECODE_INLINE void LlamaModel::forward_tree_hidden(
     std::span<float> hidden, std::span<const std::size_t> features) const {
   TOOLDECODE_ASSERT(tokens.size() <= chunk && ancestors.size() == tokens.size());
   TOOLDECODE_ASSERT(hidden.size() == tokens.size() * state_size(features));
-  check(tokens, cache.length() + depth_of(ancestors));
+  config_.check(tokens, cache.length() + depth_of(ancestors));
   std::vector<Row> rows;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     rows.push_back(node_row(cache, tokens[i], i, ancestors[i]));
@@ -162,22 +162,6 @@ TOOLDECODE_INLINE LlamaModel LlamaModel::load_directory(const std::filesystem::p
   return {config, model::LlamaWeights::read(SafeTensors::load(weights), config)};
 }
 
-TOOLDECODE_INLINE void LlamaModel::check(std::span<const TokenId> tokens,
-                                         std::size_t length) const {
-  if (length > context_length()) {
-    throw Error(
-        Errc::limit_exceeded, "context",
-        std::to_string(length) + " tokens: must be at most " + std::to_string(context_length()));
-  }
-  for (const TokenId token : tokens) {
-    if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size()) {
-      throw Error(
-          Errc::unknown_token, "token " + std::to_string(token),
-          "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size()));
-    }
-  }
-}
-
 TOOLDECODE_INLINE std::size_t LlamaModel::state_size(
     std::span<const std::size_t> features) const noexcept {
   return (features.size() + 1) * hidden_size();
@@ -187,7 +171,7 @@ TOOLDECODE_INLINE void LlamaModel::append(
     Cache& cache, std::span<const TokenId> tokens,
     const std::function<void(std::size_t, std::span<const float>)>& visit,
     std::span<const std::size_t> features) const {
-  check(tokens, cache.length() + tokens.size());
+  config_.check(tokens, cache.length() + tokens.size());
   std::vector<float> hidden;
   for (std::size_t first = 0; first < tokens.size(); first += chunk) {
     const std::size_t count = std::min(chunk, tokens.size() - first);
@@ -235,7 +219,8 @@ TOOLDECODE_INLINE void LlamaModel::run_batch(
     const auto tree = tree_of(i);
     TOOLDECODE_ASSERT(!tokens[i].empty());
     TOOLDECODE_ASSERT(tree.empty() || (tree.size() == tokens[i].size() && tree.size() <= chunk));
-    check(tokens[i], caches[i]->length() + (tree.empty() ? tokens[i].size() : depth_of(tree)));
+    config_.check(tokens[i],
+                  caches[i]->length() + (tree.empty() ? tokens[i].size() : depth_of(tree)));
   }
   std::vector<Row> rows;
   std::vector<Part> parts;

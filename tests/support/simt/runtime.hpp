@@ -70,6 +70,7 @@ inline int shared_limit_calls = 0;
 inline int active_clusters    = 1;  ///< that can run at once; 0: no cluster of several blocks can
 inline int allocated          = 0;  ///< blocks of device memory
 inline bool copies_fail       = false;  ///< copies and fills return an error
+inline int by_default         = 0;      ///< launches, copies and fills on the default stream
 
 /// A device with another amount of shared memory is another device.
 inline int device_number() {
@@ -92,6 +93,7 @@ cudaError_t enqueue(Stream* stream, Work work) {
     return cudaSuccess;
   }
   if (capturing != nullptr && stream == nullptr) return cudaErrorStreamCaptureUnsupported;
+  if (stream == nullptr) ++by_default;
   work();
   return cudaSuccess;
 }
@@ -215,6 +217,11 @@ inline cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cu
   return simt::enqueue(stream, [=] { std::memset(memory, byte, bytes); });
 }
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = new simt::Stream;
+  return cudaSuccess;
+}
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new simt::Stream;
   return cudaSuccess;
 }
