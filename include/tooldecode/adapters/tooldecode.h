@@ -138,7 +138,7 @@ typedef struct td_vocabulary_options {
   size_t end_token_count;    /**< at least one if there is no file, or no text ends */
   size_t size;               /**< V; 0: the number of tokens. Ids past the tokens are unused */
   size_t memory_bytes;       /**< see td_constraint_renew; 0: 512 MiB */
-  const char* mask_file;     /**< of td_vocabulary_save_masks, or to be made if none is there; null */
+  const char* mask_file; /**< of td_vocabulary_save_masks, or to be made if none is there; null */
 } td_vocabulary_options;
 
 /** Reads the vocabulary of a file: tokenizer.json (or its folder, with the configuration), GGUF,
