@@ -41,7 +41,6 @@
 #include <tooldecode/core/byte_trie.ipp>
 #include <tooldecode/core/error.ipp>
 #include <tooldecode/core/read_file.ipp>
-#include <tooldecode/core/table_file.ipp>
 #include <tooldecode/core/thread_pool.ipp>
 #include <tooldecode/decode/batch_loop.ipp>
 #include <tooldecode/decode/batch_pass.ipp>
@@ -138,10 +137,8 @@
 #include <tooldecode/mask/joint_walk.ipp>
 #include <tooldecode/mask/lexeme_slice.ipp>
 #include <tooldecode/mask/mask_builder.ipp>
-#include <tooldecode/mask/mask_file.ipp>
 #include <tooldecode/mask/mask_parts.ipp>
 #include <tooldecode/mask/prepare_masks.ipp>
-#include <tooldecode/mask/ready_slices.ipp>
 #include <tooldecode/mask/shared_states.ipp>
 #include <tooldecode/mask/token_classes.ipp>
 #include <tooldecode/mask/token_trie.ipp>

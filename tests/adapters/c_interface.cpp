@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -279,61 +277,6 @@ TEST_CASE("td_vocabulary of bytes equals the library's vocabulary") {
   });
   CHECK(encoded.code == TD_ERROR_INVALID_ARGUMENT);
   CHECK(td_vocabulary_size(nullptr) + td_vocabulary_mask_words(nullptr) == 0);
-}
-
-TEST_CASE("td_vocabulary_save_masks writes a file that gives a later vocabulary the same masks") {
-  const std::string file = (std::filesystem::temp_directory_path() /
-                            ("tooldecode_c_masks_" + std::to_string(std::random_device{}())))
-                               .string();
-  const auto path = td::test::example_data("tiny/tokenizer.json").string();
-  const auto load = [&](td_vocabulary** raw, td_error** error) {
-    td_vocabulary_options options{};
-    options.struct_size = sizeof options;
-    options.mask_file   = file.c_str();
-    return td_vocabulary_load(path.c_str(), &options, raw, error);
-  };
-  const auto load_one = [&] {
-    td_vocabulary* raw = nullptr;
-    require_ok([&](td_error** error) { return load(&raw, error); });
-    return Vocabulary(raw);
-  };
-  const auto tokens_of = [](const Vocabulary& vocabulary, std::string_view of) {
-    std::vector<std::int32_t> tokens(of.size());
-    std::size_t count = 0;
-    REQUIRE(td_vocabulary_encode(vocabulary.get(), text(of), tokens.data(), tokens.size(), &count,
-                                 nullptr) == TD_OK);
-    tokens.resize(count);
-    return tokens;
-  };
-  const auto masks = [&](const Vocabulary& vocabulary) {
-    const Constraint made = make_constraint(
-        vocabulary.get(),
-        specification_of(TD_JSON_SCHEMA, R"({"type": "string", "pattern": "^[a-z ,]+$"})"));
-    td_state state = initial(made.get());
-    for (const std::int32_t token : tokens_of(vocabulary, "\"a")) {
-      REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
-    }
-    return mask_of(made.get(), state, td_vocabulary_mask_words(vocabulary.get()));
-  };
-  const Vocabulary first = load_one();
-  REQUIRE(std::filesystem::exists(file));
-  const auto words = masks(first);
-  REQUIRE(std::filesystem::remove(file));
-  require_ok(
-      [&](td_error** error) { return td_vocabulary_save_masks(first.get(), file.c_str(), error); });
-  REQUIRE(std::filesystem::exists(file));
-  CHECK(masks(load_one()) == words);
-
-  std::ofstream(file) << "something else";
-  td_vocabulary* raw = nullptr;
-  const auto foreign = told([&](td_error** error) { return load(&raw, error); });
-  CHECK(foreign.code == TD_ERROR_MALFORMED_FILE);
-  CHECK((foreign.where + foreign.what).find(file) != std::string::npos);
-  std::filesystem::remove(file);
-  const auto nowhere = told([&](td_error** error) {
-    return td_vocabulary_save_masks(first.get(), (file + "/masks").c_str(), error);
-  });
-  CHECK(nowhere.code == TD_ERROR_FILE_UNREADABLE);
 }
 
 TEST_CASE("td_vocabulary_load and _parse read what load_tokenizer reads") {

@@ -34,7 +34,6 @@
 #include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/mask/mask_file.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -48,7 +47,8 @@ namespace tooldecode::c_interface {
 
 /// Shared by a vocabulary's handle and its constraints.
 struct Tokens {
-  explicit Tokens(VocabularyIndex made) : index(std::move(made)) {}
+  Tokens(const Vocabulary& vocabulary, std::size_t budget)
+      : index(vocabulary, budget == 0 ? VocabularyIndex::default_budget : budget) {}
 
   void set(const Tokenizer& from) {
     tokenizer = from;
@@ -75,11 +75,7 @@ struct Tokens {
         {options.end_tokens, options.end_tokens + options.end_token_count});
   }
   if (options.size != 0) vocabulary = vocabulary.with_size(options.size);
-  const std::size_t budget =
-      options.memory_bytes == 0 ? VocabularyIndex::default_budget : options.memory_bytes;
-  auto tokens = std::make_shared<Tokens>(
-      options.mask_file == nullptr ? VocabularyIndex(vocabulary, budget)
-                                   : load_or_make_masks(vocabulary, options.mask_file, budget));
+  auto tokens = std::make_shared<Tokens>(vocabulary, options.memory_bytes);
   if (file != nullptr) tokens->set(*file);
   return tokens;
 }

@@ -90,16 +90,6 @@ td_code td_vocabulary_make(const char* bytes, const uint64_t* ends, const uint8_
     return new td_vocabulary{make_tokens(Vocabulary(entries), nullptr, options)};
   });
 }
-td_code td_vocabulary_save_masks(const td_vocabulary* vocabulary, const char* path,
-                                 td_error** error) {
-  using namespace tooldecode::c_interface;
-  return call(error, [&] {
-    const auto& index = tokens_of(vocabulary).index;
-    require(path, "path");
-    tooldecode::save_masks(index, path);
-    return TD_OK;
-  });
-}
 void td_vocabulary_free(td_vocabulary* vocabulary) {
   delete vocabulary;
 }

@@ -138,7 +138,6 @@ typedef struct td_vocabulary_options {
   size_t end_token_count;    /**< at least one if there is no file, or no text ends */
   size_t size;               /**< V; 0: the number of tokens. Ids past the tokens are unused */
   size_t memory_bytes;       /**< see td_constraint_renew; 0: 512 MiB */
-  const char* mask_file; /**< of td_vocabulary_save_masks, or to be made if none is there; null */
 } td_vocabulary_options;
 
 /** Reads the vocabulary of a file: tokenizer.json (or its folder, with the configuration), GGUF,
@@ -160,12 +159,6 @@ TOOLDECODE_C_API td_code td_vocabulary_make(const char* bytes, const uint64_t* e
                                             const uint8_t* types, size_t count,
                                             const td_vocabulary_options* options,
                                             td_vocabulary** out, td_error** error);
-/** Writes what the masks of this vocabulary need, with what its constraints have made so far, to a
- * file that a later process names in its options. Replaces a file at once. The file serves one
- * vocabulary and one version of the library; read it only from a place that you trust like the
- * program itself. */
-TOOLDECODE_C_API td_code td_vocabulary_save_masks(const td_vocabulary* vocabulary, const char* path,
-                                                  td_error** error);
 /** Frees the handle; null is ignored. */
 TOOLDECODE_C_API void td_vocabulary_free(td_vocabulary* vocabulary);
 

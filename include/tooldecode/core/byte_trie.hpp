@@ -14,9 +14,6 @@
 
 namespace tooldecode::core {
 
-class TableReader;
-class TableWriter;
-
 /// The length in bytes of the longest common prefix of two texts.
 [[nodiscard]] std::size_t leading_bytes(std::string_view a, std::string_view b) noexcept;
 
@@ -39,9 +36,6 @@ class ByteTrie {
   using Entry     = std::pair<std::string_view, std::uint32_t>;
 
   explicit ByteTrie(std::vector<Entry> entries);
-  /// Reads what `write` has written; refuses values of `values` and more.
-  ByteTrie(TableReader& from, std::size_t values);
-  void write(TableWriter& to) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }

@@ -13,7 +13,6 @@
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/intern_index.hpp>
-#include <tooldecode/core/table_file.hpp>
 
 namespace tooldecode::core {
 
@@ -98,34 +97,6 @@ TOOLDECODE_INLINE ByteTrie::ByteTrie(std::vector<Entry> entries) {
     }
     values_[runs[before].value++] = value;
   }
-}
-
-TOOLDECODE_INLINE ByteTrie::ByteTrie(TableReader& from, std::size_t values)
-    : labels_(from.table<std::uint8_t>()),
-      nodes_(from.table<Node>()),
-      values_(from.table<std::uint32_t>()),
-      longest_(static_cast<std::size_t>(from.number<std::uint64_t>())) {
-  const std::size_t count = labels_.size();
-  bool fits = count != 0 && nodes_.size() == count + 1 && nodes_[count].first_child == count &&
-              nodes_[count].first_value == values_.size();
-  // Children stand behind their parents, so that no walk goes round.
-  for (std::size_t i = 0; fits && i < count; ++i) {
-    fits = nodes_[i].first_child > i && nodes_[i].first_child <= nodes_[i + 1].first_child &&
-           nodes_[i].first_value <= nodes_[i + 1].first_value;
-  }
-  std::size_t longest = 0;
-  for (std::size_t first = 1, last = fits ? nodes_[1].first_child : 0; first < last; ++longest) {
-    first = std::exchange(last, nodes_[last].first_child);
-  }
-  from.require(fits && longest == longest_, "has a trie that contradicts itself");
-  const bool are_known =
-      std::ranges::all_of(values_, [&](std::uint32_t value) { return value < values; });
-  from.require(are_known, "has a trie with unknown values");
-}
-
-TOOLDECODE_INLINE void ByteTrie::write(TableWriter& to) const {
-  to.table(labels_), to.table(nodes_), to.table(values_);
-  to.number(std::uint64_t{longest_});
 }
 
 TOOLDECODE_INLINE ByteTrie::NodeIndex ByteTrie::find_child(NodeIndex node,

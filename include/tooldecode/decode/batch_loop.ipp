@@ -95,8 +95,8 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
   }
   std::ranges::sort(reading, {}, &Slot::id);
   share_prefill(reading);
-  for (Slot* slot : reading) slot->last = steps_;
   if (!reading.empty()) read(reading);
+  for (Slot* slot : reading) slot->last = steps_;
   for (const auto& slot : present_) {
     if (!slot->waits && !slot->retired && slot->now->is_finished()) end(*slot);
   }

@@ -33,10 +33,6 @@ class LexemeSlice {
   /// \param trie  the vocabulary's; the slice covers the tokens below `node`
   LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie, const TokenClasses& classes,
               const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node);
-  /// Reads what `write` has written.
-  LexemeSlice(core::TableReader& from, const core::ByteTrie& trie, const TokenClasses& classes,
-              std::size_t vocabulary_size);
-  void write(core::TableWriter& to) const;
 
   [[nodiscard]] std::uint32_t max_units() const noexcept;
   /// The tokens that stay inside the lexeme or end exactly where it closes, with any number of
@@ -73,12 +69,9 @@ class LexemeSlice {
     bool plain;  // the class's tokens below are known
   };
 
-  static constexpr unsigned ends_inside = 1, ends_in_class = 2, has_plain = 4, plain_counts = 8;
-
   // One more than the most characters that its tokens have, where these are units; else 0.
   [[nodiscard]] std::size_t counted() const noexcept;
 
-  void finish();  // what follows from the tokens
   core::ByteTrie build(const Vocabulary& vocabulary, const core::ByteTrie& trie,
                        const text::Dfa& dfa, text::Dfa::State start,
                        core::ByteTrie::NodeIndex root);

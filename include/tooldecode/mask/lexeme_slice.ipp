@@ -14,7 +14,6 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/table_file.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
 #include <tooldecode/mask/token_classes.hpp>
@@ -32,57 +31,6 @@ TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const c
   may_end_in_class_ = plain_ && plain_->counts && dfa.may_end_inside();
   if (node == 0 && !plain_) plain_ = classes.find_bounded(dfa, state);
   past_ = build(vocabulary, trie, dfa, state, node);
-  finish();
-}
-
-TOOLDECODE_INLINE LexemeSlice::LexemeSlice(core::TableReader& from, const core::ByteTrie& trie,
-                                           const TokenClasses& classes, std::size_t vocabulary_size)
-    : vocabulary_size_(vocabulary_size), classes_(&classes) {
-  const auto flags  = from.number<std::uint8_t>();
-  may_end_inside_   = (flags & ends_inside) != 0;
-  may_end_in_class_ = (flags & ends_in_class) != 0;
-  if ((flags & has_plain) != 0) {
-    const auto k    = from.number<std::uint8_t>();
-    const auto most = from.number<std::uint64_t>();
-    from.require(k < TokenClasses::count && most < classes.by_characters(k).size(),
-                 "has a slice of an unknown class");
-    plain_.emplace(TokenClasses::Taken{k, (flags & plain_counts) != 0,
-                                       static_cast<std::size_t>(most),
-                                       from.number<text::ByteSet>()});
-  }
-  const auto units = from.number<std::uint64_t>();
-  from.require(units >= 1 && units <= trie.longest() + 1, "has a slice of longer tokens");
-  staying_.resize(static_cast<std::size_t>(units));
-  for (const CountedToken& token : read_tokens(from, vocabulary_size)) {
-    from.require(token.units < units, "has a slice that contradicts itself");
-    staying_[token.units].push_back(token.token);
-  }
-  closing_  = read_tokens(from, vocabulary_size);
-  past_end_ = read_tokens(from, vocabulary_size);
-  past_     = core::ByteTrie(from, past_end_.size());
-  finish();
-}
-
-TOOLDECODE_INLINE void LexemeSlice::write(core::TableWriter& to) const {
-  const auto flags = [](bool holds, unsigned flag) { return holds ? flag : 0U; };
-  to.number(static_cast<std::uint8_t>(
-      flags(may_end_inside_, ends_inside) | flags(may_end_in_class_, ends_in_class) |
-      flags(plain_.has_value(), has_plain) | flags(plain_ && plain_->counts, plain_counts)));
-  if (plain_) {
-    to.number(static_cast<std::uint8_t>(plain_->k));
-    to.number(std::uint64_t{plain_->most});
-    to.number(plain_->apart);
-  }
-  to.number(std::uint64_t{staying_.size()});
-  std::vector<CountedToken> tokens;
-  for (std::uint32_t units = 0; units < staying_.size(); ++units) {
-    for (const TokenId token : staying_[units]) tokens.push_back({token, units});
-  }
-  to.table(tokens), to.table(closing_), to.table(past_end_);
-  past_.write(to);
-}
-
-TOOLDECODE_INLINE void LexemeSlice::finish() {
   staying_.resize(std::max(staying_.size(), counted()));
   by_limit_.resize(staying_.size());
   inside_ = staying(max_units());

@@ -39,7 +39,6 @@ struct MaskEntry {
   void update(const MaskEntry& shown, MaskView words) const noexcept;
 };
 
-class ReadySlices;
 class StatesReset;
 
 /// An automaton with the masks of its states, shared by constraints: what one request has computed
@@ -52,9 +51,8 @@ class StatesReset;
 /// \par Threads     every member may run concurrently
 class SharedStates {
  public:
-  /// \param ready  slices to take instead of making them; null without any
   SharedStates(const Vocabulary& vocabulary, const core::ByteTrie& trie,
-               const TokenClasses& classes, const ReadySlices* ready = nullptr);
+               const TokenClasses& classes);
   /// The same grammars without states and masks.
   explicit SharedStates(const SharedStates& from);
   SharedStates& operator=(const SharedStates&) = delete;
@@ -82,9 +80,6 @@ class SharedStates {
   [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
                                                core::ByteTrie::NodeIndex node) const;
 
-  /// Adds the slices that were made here.
-  void add_slices_to(ReadySlices& all) const;
-
   /// The mask of a state, computed by `make()` on first use.
   template <class Make>
   const MaskEntry& mask(grammar::Automaton::State state, Make make) const {
@@ -111,8 +106,7 @@ class SharedStates {
   static constexpr std::uint32_t asks_before_slice = 3;
   struct Slice {
     std::uint32_t asked = 0;
-    bool is_made_here   = false;
-    std::shared_ptr<const LexemeSlice> slice{};
+    std::unique_ptr<const LexemeSlice> slice{};
   };
 
   // The slice of JSON strings, in which most tokens of nearly every schema's texts are.
@@ -125,7 +119,6 @@ class SharedStates {
   const Vocabulary* vocabulary_;
   const core::ByteTrie* trie_;
   const TokenClasses* classes_;
-  const ReadySlices* ready_;
   std::uint32_t number_ = next_number();
   grammar::Automaton automaton_;
   mutable TransitionCache transitions_;

@@ -18,7 +18,6 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
-#include <tooldecode/mask/ready_slices.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/mask/token_mask.hpp>
@@ -57,11 +56,10 @@ TOOLDECODE_INLINE void MaskEntry::update(const MaskEntry& shown, MaskView words)
 
 TOOLDECODE_INLINE SharedStates::SharedStates(const Vocabulary& vocabulary,
                                              const core::ByteTrie& trie,
-                                             const TokenClasses& classes, const ReadySlices* ready)
+                                             const TokenClasses& classes)
     : vocabulary_(&vocabulary),
       trie_(&trie),
       classes_(&classes),
-      ready_(ready),
       automaton_(static_cast<std::uint32_t>(trie.longest())) {
   make_common_slice();
 }
@@ -70,7 +68,6 @@ TOOLDECODE_INLINE SharedStates::SharedStates(const SharedStates& from)
     : vocabulary_(from.vocabulary_),
       trie_(from.trie_),
       classes_(from.classes_),
-      ready_(from.ready_),
       automaton_(from.automaton_.shared_nodes(),
                  static_cast<std::uint32_t>(from.trie_->longest())) {
   make_common_slice();
@@ -81,11 +78,8 @@ TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer&
                                                          core::ByteTrie::NodeIndex node) const {
   const std::lock_guard lock(mutex_);
   Slice& known = slices_[{number(dfa), state, node}];
-  if (known.asked == 0 && ready_ != nullptr) known.slice = ready_->find(*dfa, state, node);
   if (!known.slice && ++known.asked >= asks_before_slice) {
-    known.slice =
-        std::make_shared<const LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
-    known.is_made_here = true;
+    known.slice = std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
     bytes_ += 3 * mask_word_count(vocabulary_->size()) * sizeof(std::uint32_t);
   }
   return known.slice.get();
@@ -95,16 +89,6 @@ TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
     const text::DfaPointer& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node) const {
   for (;;) {
     if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
-  }
-}
-
-TOOLDECODE_INLINE void SharedStates::add_slices_to(ReadySlices& all) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<const text::Dfa*> lexemes(lexemes_.size());
-  for (const auto& [hash, known] : lexemes_) lexemes[known.second] = known.first.get();
-  for (const auto& [key, known] : slices_) {
-    const auto& [lexeme, state, node] = key;
-    if (known.is_made_here) all.add(*lexemes[lexeme], state, node, known.slice);
   }
 }
 

@@ -36,9 +36,6 @@ class TokenClasses {
   static constexpr std::size_t count = 8;
 
   TokenClasses(const core::ByteTrie& trie, std::size_t vocabulary_size);
-  /// Reads what `write` has written.
-  TokenClasses(core::TableReader& from, const core::ByteTrie& trie, std::size_t vocabulary_size);
-  void write(core::TableWriter& to) const;
 
   [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return classes_[k].mask; }
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
@@ -120,9 +117,8 @@ class TokenClasses {
 
   struct Plain {
     TokenId token;
-    std::uint32_t kinds;  // four bytes, so that there is no padding
+    std::uint8_t kinds;
   };
-  [[nodiscard]] std::vector<Plain> read_plain(core::TableReader& from) const;
   struct Class {
     TokenMask mask{};
     std::size_t size     = 0;
@@ -130,15 +126,65 @@ class TokenClasses {
     std::vector<std::size_t> by_characters{};
     std::array<std::size_t, 256> by_first_byte{};
   };
+  struct PairState {
+    text::Dfa::State state;
+    std::uint8_t text;
+    friend bool operator==(const PairState&, const PairState&) = default;
+  };
 
   static constexpr std::uint8_t bit(std::size_t k) noexcept {
     return static_cast<std::uint8_t>(1U << k);
   }
-  static constexpr bool has(std::size_t k, std::uint32_t some) noexcept {
+  static constexpr bool has(std::size_t k, std::uint8_t some) noexcept {
     return (some & ~kinds[k]) == 0;
   }
-  static std::uint8_t kind(std::uint8_t byte) noexcept;
-  static std::uint8_t next_place(std::uint8_t place, std::uint8_t byte) noexcept;
+  static constexpr std::uint8_t kind(std::uint8_t byte) noexcept {
+    if (byte >= 0x80) return beyond_ascii;
+    if (byte == ' ') return space;
+    if (byte == '-' || byte == '_') return joining;
+    const bool is_alphanumeric = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                                 (byte >= 'a' && byte <= 'z');
+    return is_alphanumeric ? alphanumeric : other;
+  }
+  static constexpr std::uint8_t next_place(std::uint8_t place, std::uint8_t byte) noexcept {
+    const auto within = [&](unsigned low, unsigned high, std::uint8_t to) {
+      return byte >= low && byte <= high ? to : outside;
+    };
+    switch (place) {
+      case one_more:
+        return within(0x80, 0xBF, boundary);
+      case two_more:
+        return within(0x80, 0xBF, one_more);
+      case three_more:
+        return within(0x80, 0xBF, two_more);
+      case after_e0:
+        return within(0xA0, 0xBF, one_more);
+      case after_ed:
+        return within(0x80, 0x9F, one_more);
+      case after_e2:
+        return byte == 0x80 ? after_e2_80 : within(0x81, 0xBF, one_more);
+      case after_e2_80:  // U+2028 and U+2029, which a pattern's dot does not match
+        return byte == 0xA8 || byte == 0xA9 ? outside : within(0x80, 0xBF, boundary);
+      case after_f0:
+        return within(0x90, 0xBF, two_more);
+      case after_f4:
+        return within(0x80, 0x8F, two_more);
+      case outside:
+        return outside;
+      default:
+        break;
+    }
+    if (byte < 0x80) {
+      return byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F ? boundary : outside;
+    }
+    if (byte < 0xC2 || byte > 0xF4) return outside;
+    if (byte < 0xE0) return one_more;
+    if (byte == 0xE0) return after_e0;
+    if (byte == 0xE2) return after_e2;
+    if (byte == 0xED) return after_ed;
+    if (byte < 0xF0) return two_more;
+    return byte == 0xF0 ? after_f0 : byte == 0xF4 ? after_f4 : three_more;
+  }
 
   template <class Visit>
   static void visit_class(std::size_t k, const std::vector<Plain>& tokens, Visit visit) {

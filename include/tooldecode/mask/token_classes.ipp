@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/table_file.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/mask/token_mask.hpp>
@@ -22,66 +21,6 @@
 #include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::mask {
-namespace classes {
-
-/// Where a lexeme and a text are after the same bytes.
-struct PairState {
-  text::Dfa::State state;
-  std::uint8_t text;
-  friend bool operator==(const PairState&, const PairState&) = default;
-};
-
-}  // namespace classes
-
-TOOLDECODE_INLINE std::uint8_t TokenClasses::kind(std::uint8_t byte) noexcept {
-  if (byte >= 0x80) return beyond_ascii;
-  if (byte == ' ') return space;
-  if (byte == '-' || byte == '_') return joining;
-  const bool is_alphanumeric =
-      (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
-  return is_alphanumeric ? alphanumeric : other;
-}
-
-TOOLDECODE_INLINE std::uint8_t TokenClasses::next_place(std::uint8_t place,
-                                                        std::uint8_t byte) noexcept {
-  const auto within = [&](unsigned low, unsigned high, std::uint8_t to) {
-    return byte >= low && byte <= high ? to : outside;
-  };
-  switch (place) {
-    case one_more:
-      return within(0x80, 0xBF, boundary);
-    case two_more:
-      return within(0x80, 0xBF, one_more);
-    case three_more:
-      return within(0x80, 0xBF, two_more);
-    case after_e0:
-      return within(0xA0, 0xBF, one_more);
-    case after_ed:
-      return within(0x80, 0x9F, one_more);
-    case after_e2:
-      return byte == 0x80 ? after_e2_80 : within(0x81, 0xBF, one_more);
-    case after_e2_80:  // U+2028 and U+2029, which a pattern's dot does not match
-      return byte == 0xA8 || byte == 0xA9 ? outside : within(0x80, 0xBF, boundary);
-    case after_f0:
-      return within(0x90, 0xBF, two_more);
-    case after_f4:
-      return within(0x80, 0x8F, two_more);
-    case outside:
-      return outside;
-    default:
-      break;
-  }
-  if (byte < 0x80) {
-    return byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F ? boundary : outside;
-  }
-  if (byte < 0xC2 || byte > 0xF4) return outside;
-  if (byte < 0xE0) return one_more;
-  if (byte == 0xE0) return after_e0;
-  if (byte == 0xE2) return after_e2;
-  if (byte == 0xED) return after_ed;
-  if (byte < 0xF0) return two_more;
-  return byte == 0xF0 ? after_f0 : byte == 0xF4 ? after_f4 : three_more;
-}
 
 TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
                                              std::size_t vocabulary_size)
@@ -142,65 +81,6 @@ TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
     const auto [first, last] = trie.children(node);
     for (auto child = first; child < last; ++child) others_[node] |= others_[child];
   }
-}
-
-TOOLDECODE_INLINE TokenClasses::TokenClasses(core::TableReader& from, const core::ByteTrie& trie,
-                                             std::size_t vocabulary_size)
-    : others_(from.table<std::uint8_t>()),
-      whitespace_(from, trie, vocabulary_size),
-      vocabulary_size_(vocabulary_size) {
-  from.require(others_.size() == trie.size(), "has classes of another trie");
-  by_characters_.resize(from.number<std::uint8_t>());  // at most max_bytes + 1
-  for (auto& tokens : by_characters_) tokens = read_plain(from);
-  for (auto& tokens : by_first_byte_) tokens = read_plain(from);
-  for (std::size_t k = 0; k < count; ++k) {
-    Class& known     = classes_[k];
-    const auto words = from.table<std::uint32_t>();
-    known.mask       = TokenMask(vocabulary_size);
-    from.require(words.size() == known.mask.words().size(), "has a mask of another size");
-    std::ranges::copy(words, known.mask.words().begin());
-    const std::size_t in_last = vocabulary_size % 32;
-    from.require(in_last == 0 || words.back() >> in_last == 0, "has a mask with unknown tokens");
-    known.longest = from.number<std::uint8_t>();
-    for (const std::uint32_t n : from.table<std::uint32_t>()) {
-      known.by_characters.push_back(static_cast<std::size_t>(n));
-      known.size += static_cast<std::size_t>(n);
-    }
-    const bool is_ascii = (kinds[k] & beyond_ascii) == 0;
-    const bool is_counted =
-        known.by_characters.size() <= by_characters_.size() &&
-        (!is_ascii || known.longest == 0 || known.longest < known.by_characters.size());
-    from.require(is_counted && known.size == known.mask.count(),
-                 "has a class that contradicts itself");
-    const auto counts = from.table<std::uint32_t>();
-    from.require(counts.size() == known.by_first_byte.size(), "has unknown first bytes");
-    std::ranges::transform(counts, known.by_first_byte.begin(),
-                           [](std::uint32_t n) { return static_cast<std::size_t>(n); });
-  }
-}
-
-TOOLDECODE_INLINE void TokenClasses::write(core::TableWriter& to) const {
-  to.table(others_);
-  whitespace_.write(to);
-  to.number(static_cast<std::uint8_t>(by_characters_.size()));
-  for (const auto& tokens : by_characters_) to.table(tokens);
-  for (const auto& tokens : by_first_byte_) to.table(tokens);
-  for (const Class& known : classes_) {
-    to.table(std::span<const std::uint32_t>(known.mask.words()));
-    to.number(known.longest);
-    to.table(std::vector<std::uint32_t>(known.by_characters.begin(), known.by_characters.end()));
-    to.table(std::vector<std::uint32_t>(known.by_first_byte.begin(), known.by_first_byte.end()));
-  }
-}
-
-TOOLDECODE_INLINE std::vector<TokenClasses::Plain> TokenClasses::read_plain(
-    core::TableReader& from) const {
-  auto tokens          = from.table<Plain>();
-  const bool are_known = std::ranges::all_of(tokens, [&](const Plain& one) {
-    return one.token >= 0 && static_cast<std::size_t>(one.token) < vocabulary_size_;
-  });
-  from.require(are_known, "has unknown tokens");
-  return tokens;
 }
 
 TOOLDECODE_INLINE bool TokenClasses::has_others(std::size_t k,
@@ -360,7 +240,6 @@ TOOLDECODE_INLINE std::vector<std::uint8_t> TokenClasses::distinct_bytes(const t
 TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa::State start,
                                                 const std::vector<std::uint8_t>& bytes,
                                                 Taken& taken) const {
-  using classes::PairState;
   const Class& known    = classes_[taken.k];
   const std::size_t max = std::min(max_apart, known.size / 4);
   std::size_t apart     = 0;

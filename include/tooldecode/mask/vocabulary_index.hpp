@@ -16,8 +16,6 @@ class SharedStates;
 }  // namespace mask
 namespace core {
 class ByteTrie;
-class TableReader;
-class TableWriter;
 }  // namespace core
 
 /// A vocabulary with its byte trie and the states that its constraints share. Make one per
@@ -40,11 +38,6 @@ class VocabularyIndex {
   // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that a cache needs
   VocabularyIndex(Vocabulary vocabulary, std::size_t budget = default_budget,
                   const BuildLimits& mask_limits = {});
-
-  /// Reads what `write` has written of the same vocabulary; see mask_file.hpp.
-  VocabularyIndex(Vocabulary vocabulary, core::TableReader& from,
-                  std::size_t budget = default_budget, const BuildLimits& mask_limits = {});
-  void write(core::TableWriter& to) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
   [[nodiscard]] const core::ByteTrie& trie() const noexcept;

@@ -7,10 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/table_file.hpp>
-#include <tooldecode/mask/ready_slices.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
@@ -26,19 +23,9 @@ struct VocabularyIndex::Shared {
         classes(trie, vocabulary.size()),
         budget(max),
         mask_limits(limits) {}
-  Shared(Vocabulary from, core::TableReader& tables, std::size_t max, const BuildLimits& limits)
-      : vocabulary(std::move(from)),
-        trie(tables, vocabulary.size()),
-        classes(tables, trie, vocabulary.size()),
-        slices(tables, trie, classes, vocabulary.size()),
-        budget(max),
-        mask_limits(limits) {
-    tables.require_end();
-  }
   Vocabulary vocabulary;
   core::ByteTrie trie;
   mask::TokenClasses classes;
-  mask::ReadySlices slices{};
   std::size_t budget;
   BuildLimits mask_limits;
   std::mutex mutex;  // guards the following
@@ -49,20 +36,6 @@ TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(Vocabulary vocabulary, std::s
                                                    const BuildLimits& mask_limits)
     : shared_(std::make_shared<Shared>(std::move(vocabulary), budget, mask_limits)),
       vocabulary_(&shared_->vocabulary) {}
-
-TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(Vocabulary vocabulary, core::TableReader& from,
-                                                   std::size_t budget,
-                                                   const BuildLimits& mask_limits)
-    : shared_(std::make_shared<Shared>(std::move(vocabulary), from, budget, mask_limits)),
-      vocabulary_(&shared_->vocabulary) {}
-
-TOOLDECODE_INLINE void VocabularyIndex::write(core::TableWriter& to) const {
-  trie().write(to);
-  shared_->classes.write(to);
-  mask::ReadySlices slices = shared_->slices;
-  states()->add_slices_to(slices);
-  slices.write(to);
-}
 
 TOOLDECODE_INLINE const core::ByteTrie& VocabularyIndex::trie() const noexcept {
   return shared_->trie;
@@ -82,8 +55,7 @@ TOOLDECODE_INLINE std::shared_ptr<mask::SharedStates> VocabularyIndex::states() 
     return shared_->states->bytes() + shared_->states->automaton().nodes().bytes();
   };
   if (!shared_->states || bytes() > shared_->budget) {
-    shared_->states = std::make_shared<mask::SharedStates>(vocabulary(), trie(), shared_->classes,
-                                                           &shared_->slices);
+    shared_->states = std::make_shared<mask::SharedStates>(vocabulary(), trie(), shared_->classes);
   }
   return shared_->states;
 }

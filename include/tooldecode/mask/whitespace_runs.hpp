@@ -20,10 +20,6 @@ struct CountedToken {
   std::uint32_t units = 0;
 };
 
-/// Reads a table of tokens below V.
-[[nodiscard]] std::vector<CountedToken> read_tokens(core::TableReader& from,
-                                                    std::size_t vocabulary_size);
-
 /// What the tokens of a vocabulary are where white space may stand: white space alone, or white
 /// space and something behind it.
 ///
@@ -39,9 +35,6 @@ class WhitespaceRuns {
  public:
   /// \param trie  the vocabulary's
   WhitespaceRuns(const core::ByteTrie& trie, std::size_t vocabulary_size);
-  /// Reads what `write` has written.
-  WhitespaceRuns(core::TableReader& from, const core::ByteTrie& trie, std::size_t vocabulary_size);
-  void write(core::TableWriter& to) const;
 
   [[nodiscard]] static const text::ByteSet& bytes() noexcept;
 
@@ -61,7 +54,6 @@ class WhitespaceRuns {
 
  private:
   core::ByteTrie build(const core::ByteTrie& trie);
-  void fill_mask() noexcept;
 
   std::vector<core::ByteTrie::NodeIndex> behind_one_;
   std::vector<CountedToken> alone_;  // by length

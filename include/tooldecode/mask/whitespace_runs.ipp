@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/table_file.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/whitespace_runs.hpp>
@@ -20,42 +19,9 @@
 
 namespace tooldecode::mask {
 
-TOOLDECODE_INLINE std::vector<CountedToken> read_tokens(core::TableReader& from,
-                                                        std::size_t vocabulary_size) {
-  auto tokens          = from.table<CountedToken>();
-  const bool are_known = std::ranges::all_of(tokens, [&](const CountedToken& one) {
-    return one.token >= 0 && static_cast<std::size_t>(one.token) < vocabulary_size;
-  });
-  from.require(are_known, "has unknown tokens");
-  return tokens;
-}
-
 TOOLDECODE_INLINE WhitespaceRuns::WhitespaceRuns(const core::ByteTrie& trie,
                                                  std::size_t vocabulary_size)
     : past_(build(trie)), mask_(vocabulary_size) {
-  fill_mask();
-}
-
-TOOLDECODE_INLINE WhitespaceRuns::WhitespaceRuns(core::TableReader& from,
-                                                 const core::ByteTrie& trie,
-                                                 std::size_t vocabulary_size)
-    : behind_one_(from.table<core::ByteTrie::NodeIndex>()),
-      alone_(read_tokens(from, vocabulary_size)),
-      past_end_(read_tokens(from, vocabulary_size)),
-      past_(from, past_end_.size()),
-      mask_(vocabulary_size) {
-  const bool are_nodes = std::ranges::all_of(
-      behind_one_, [&](core::ByteTrie::NodeIndex node) { return node < trie.size(); });
-  from.require(are_nodes, "has white space outside the trie");
-  fill_mask();
-}
-
-TOOLDECODE_INLINE void WhitespaceRuns::write(core::TableWriter& to) const {
-  to.table(behind_one_), to.table(alone_), to.table(past_end_);
-  past_.write(to);
-}
-
-TOOLDECODE_INLINE void WhitespaceRuns::fill_mask() noexcept {
   for (const CountedToken& token : alone_) mask_.insert(token.token);
 }
 

@@ -14,10 +14,6 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa_pointer.hpp>
 
-namespace tooldecode::core {
-class TableWriter;
-}  // namespace tooldecode::core
-
 namespace tooldecode::text {
 
 class DfaLengths;
@@ -123,8 +119,6 @@ class Dfa {
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   [[nodiscard]] const ByteSet& live(State state) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;
-  /// Writes what `==` compares: equal automata write equal tables.
-  void write(core::TableWriter& to) const;
   /// Hash of the whole table: equal automata have equal hashes in every process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 

@@ -14,7 +14,6 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/table_file.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
@@ -77,11 +76,6 @@ TOOLDECODE_INLINE const ByteSet& Dfa::live(State state) const noexcept {
 TOOLDECODE_INLINE std::size_t Dfa::bytes() const noexcept {
   return sizeof(*this) + 4 * (table_.size() + exits_.size()) + live_.size() * sizeof(ByteSet) +
          flags_.size() + placed_.size() * sizeof(Placed);
-}
-
-TOOLDECODE_INLINE void Dfa::write(core::TableWriter& to) const {
-  to.number(hash_), to.number(column_);
-  to.table(table_), to.table(flags_), to.table(placed_), to.table(exits_);
 }
 
 TOOLDECODE_INLINE const Dfa::Placed& Dfa::block_of(State state) const noexcept {
