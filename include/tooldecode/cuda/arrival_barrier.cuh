@@ -55,10 +55,13 @@ struct ArrivalBarrier {
 #endif
   }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+
  private:
   [[nodiscard]] __device__ std::uint32_t address() const {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(this));
   }
+#endif
 };
 
 }  // namespace tooldecode::cuda
