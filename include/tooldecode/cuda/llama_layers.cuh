@@ -69,12 +69,12 @@ __global__ void __launch_bounds__(llama_threads)
   const int row         = rows == nullptr ? static_cast<int>(blockIdx.x) : rows[blockIdx.x];
   const int thread      = static_cast<int>(threadIdx.x);
   const int packs       = hidden.padded / 4;
-  float4* const state   = reinterpret_cast<float4*>(states) + std::int64_t{row} * packs;
-  const float4* const x = reinterpret_cast<const float4*>(added) + std::int64_t{row} * packs;
+  const std::int64_t at = std::int64_t{row} * packs;
+  float4* const state   = reinterpret_cast<float4*>(states) + at;
   const auto sum_at     = [&](int pack) {
     float4 sum = state[pack];
     if (added != nullptr) {
-      const float4 more = x[pack];
+      const float4 more = reinterpret_cast<const float4*>(added)[at + pack];
       sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
     }
     return sum;
