@@ -206,7 +206,9 @@ inline cudaError_t cudaFreeHost(void* memory) {
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                                    cudaStream_t stream) {
   if (simt::copies_fail) return cudaErrorInvalidValue;
-  return simt::enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  return simt::enqueue(stream, [=] {
+    if (bytes > 0) std::memmove(to, from, bytes);  // of nothing both may be null
+  });
 }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
@@ -214,7 +216,9 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cud
 }
 inline cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream) {
   if (simt::copies_fail) return cudaErrorInvalidValue;
-  return simt::enqueue(stream, [=] { std::memset(memory, byte, bytes); });
+  return simt::enqueue(stream, [=] {
+    if (bytes > 0) std::memset(memory, byte, bytes);
+  });
 }
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = new simt::Stream;
