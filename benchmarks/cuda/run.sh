@@ -366,9 +366,9 @@ write_model() {
 if [ -x "$build/device_model" ]; then
   run_model() { lines "$build/device_model"; }
   export -f run_model
-  step "a model on the device" 90 run_model && write_model
+  step "model" 90 run_model && write_model
 else
-  note "a model on the device" "NOT RUN, it is not built"
+  note "model" "NOT RUN, it is not built"
 fi
 
 # What limits the kernels at the sizes of the aims; the counters of each are in cuda_profile.csv.
@@ -389,7 +389,7 @@ profile() {
 }
 export -f profile
 if [ -z "$profiler" ]; then
-  note "profile" "NOT RUN, ncu is not here"
+  note "profile" "SKIPPED, ncu is not here"
 elif [ -x "$build/benchmark_cuda" ]; then
   step "profile" 90 profile
 fi

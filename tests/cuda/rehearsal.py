@@ -50,6 +50,10 @@ esac
 [[ $1 == *peers.py ]] && echo "IN ALL: as fast"
 exit 0
 """,
+    "ncu": r"""
+while ! [ -e "$1" ]; do shift; done
+"$@"
+""",
     "compute-sanitizer": r"""
 export UNDER_SANITIZER=yes
 [[ $SCENARIO == *races* && $* == *racecheck* ]] && { echo "========= Error: Race reported"; exit 9; }
@@ -158,8 +162,8 @@ def main():
         runs = list(pool.map(lambda scenario: Run(*scenario), SCENARIOS))
     good, device, tests, benchmark, build, no_catch, failing, races, spoilt, warnings, cublas, no_device, nothing, broken = runs
     names = ["the device", "cuBLAS", "headers of Catch2, Eigen and nlohmann-json", "build for sm_90",
-             "benchmark, small", "tests", "benchmark", "comparison with PyTorch", "memcheck of the tests",
-             "racecheck of the tests", "synccheck of the tests", "memcheck of the benchmark"]
+             "benchmark, small", "tests", "benchmark", "comparison with PyTorch", "model", "profile",
+             "memcheck of the tests", "racecheck of the tests", "synccheck of the tests", "memcheck of the benchmark"]
     good.expect_outcomes(0)
     good.expect(list(good.steps) == names, "other steps")
     record = good.record
@@ -170,7 +174,7 @@ def main():
     made_by = record["made_by"]
     good.expect(made_by["commit"] == "abc1234+changes" and made_by["tooldecode"] and made_by["machine"]["gpu"] ==
                 record["machine"] and made_by["machine"]["memory_gib"] > 0, f"made by {made_by}")
-    good.expect(good.files == [f"benchmarks/results/cuda{end}" for end in (".json", ".log", "_steps.json")],
+    good.expect(good.files == [f"benchmarks/results/cuda{end}" for end in (".json", ".log", "_model.json", "_profile.csv", "_steps.json")],
                 f"results in {good.files}")
     good.expect(len(good.of("nvcc", "tests/cuda/")) == len(list((ROOT / "tests/cuda").glob("*.cu"))) - 1,
                 "not every test was compiled")
@@ -189,11 +193,12 @@ def main():
     tests.expect_outcomes(1, **{"^tests": "NOT FINISHED in 5 s, after 2 tests"})
     benchmark.expect_outcomes(1, **{"^benchmark$": "NOT FINISHED"})
     benchmark.expect("benchmarks/results/cuda.json" in benchmark.files, "what it had measured is lost")
-    build.expect_outcomes(1, build="NOT FINISHED", **{"benchmark": "NOT RUN", "tests": "NOT RUN", "PyTorch": "NOT RUN"})
+    build.expect_outcomes(1, build="NOT FINISHED", **{"benchmark": "NOT RUN", "tests": "NOT RUN", "PyTorch": "NOT RUN",
+                                                   "model": "NOT RUN"})
     for run in (device, tests, benchmark, build):
         run.expect(run.seconds < 50, f"{run.seconds:.0f} s")
 
-    no_catch.expect_outcomes(1, Catch2="FAILED", tests="NOT RUN, they are not built")
+    no_catch.expect_outcomes(1, Catch2="FAILED", tests="NOT RUN, they are not built", model="NOT RUN")
     failing.expect_outcomes(1, tests=r"FAILED \(42\)")
     races.expect_outcomes(1, racecheck=r"FAILED \(9\)")
     spoilt.expect_outcomes(1, build="FAILED")
