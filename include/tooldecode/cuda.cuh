@@ -30,6 +30,7 @@
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/softmax_cluster.cuh>
 #include <tooldecode/cuda/speculation_round.cuh>
+#include <tooldecode/cuda/state_steps.cuh>
 #include <tooldecode/cuda/state_table.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
 #include <tooldecode/cuda/threshold_search.cuh>
