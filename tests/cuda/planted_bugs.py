@@ -115,7 +115,7 @@ BUGS = [
     Bug("a pair multiplied by the weights of the one before", "few_products", "load(pair + step, 0);", "load(pair, 0);"),
     Bug("a node verified without a mask", "state_table", "if (state < 0) tree.tokens[at] = cut_token;", ""),
     Bug("the noise of the position before", "speculation_round", ".shift = 1}", ".shift = 0}"),
-    Bug("tokens of a sequence that is not there", "speculation_round", "if (roots[sequence] < 0) {", "if (false) {"),
+    Bug("a tree of a sequence that is not there", "draft_tree", "is_there     = roots[sequence] >= 0;", "is_there     = true;"),
     Bug("a shared page that is written", "page_pool", "index_.use_count() == 1", "index_.use_count() >= 1"),
     # what the driver is told and asked
     Bug("each launch sets the shared memory to its own", "device",

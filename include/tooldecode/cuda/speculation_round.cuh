@@ -154,19 +154,12 @@ __global__ void spread_choices(const TokenId* from, int sequences, int nodes, To
   choices[at]    = node < nodes ? from[at / max_nodes * nodes + node] : -1;
 }
 
-/// The last emitted token is the next root. Where there is no sequence nothing is accepted; where
-/// no token may follow, the sequence ends.
+/// The last emitted token is the next root. A sequence that no token may follow ends.
 template <int threads>
-__global__ void settle_verdicts(TreeVerdict* verdicts, TokenId* roots, int sequences) {
+__global__ void settle_roots(const TreeVerdict* verdicts, TokenId* roots, int sequences) {
   const int sequence = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
   if (sequence >= sequences) return;
-  TreeVerdict& verdict = verdicts[sequence];
-  if (roots[sequence] < 0) {
-    verdict.accepted  = 0;
-    verdict.kept      = 0;
-    verdict.emitted   = 0;
-    verdict.tokens[0] = -1;
-  }
+  const TreeVerdict& verdict = verdicts[sequence];
   roots[sequence] =
       verdict.emitted > verdict.accepted ? verdict.tokens[verdict.emitted - 1] : TokenId{-1};
 }
@@ -389,7 +382,7 @@ class SpeculationRound {
                      logits_.data(), stream);
     draw(stream);
     verify_trees(tree(), choices_.data(), verdicts_.data(), sequences, stream);
-    launch(detail::settle_verdicts<detail::round_threads>, per_item(sequences), stream,
+    launch(detail::settle_roots<detail::round_threads>, per_item(sequences), stream,
            verdicts_.data(), roots_.data(), sequences);
     model_->keep(verdicts_.data(), lengths_.data(), stream);
     draft_->keep(verdicts_.data(), lengths_.data(), stream);
