@@ -97,15 +97,10 @@ void check_model(const LlamaConfig& config) {
 }
 
 LlamaConfig even_config() {
-  LlamaConfig config       = test::random_llama_config();
-  config.hidden_size       = 64;
-  config.intermediate_size = 96;
-  config.heads             = 2;
-  config.key_value_heads   = 1;
-  config.head_size         = 64;
-  config.tied_head         = true;
-  config.attention_biases  = true;
-  config.rope_factors      = std::vector<float>(32, 1.5F);
+  LlamaConfig config      = test::even_llama_config();
+  config.tied_head        = true;
+  config.attention_biases = true;
+  config.rope_factors     = std::vector<float>(32, 1.5F);
   return config;
 }
 

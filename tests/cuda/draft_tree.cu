@@ -52,6 +52,32 @@ static_assert(DraftHead<ListHead>);
 
 namespace {
 
+/// The trees of a batch in device memory.
+struct Trees {
+  explicit Trees(std::size_t sequences)
+      : tokens(sequences * max_nodes),
+        parents(sequences * max_nodes),
+        sizes(sequences),
+        ancestors(sequences * max_nodes),
+        positions(sequences * max_nodes),
+        scores(sequences * max_nodes) {}
+
+  [[nodiscard]] DraftTreeView view() const {
+    return {.tokens    = tokens.data(),
+            .parents   = parents.data(),
+            .ancestors = ancestors.data(),
+            .positions = positions.data(),
+            .scores    = scores.data(),
+            .sizes     = sizes.data()};
+  }
+
+  DeviceBuffer<TokenId> tokens;
+  DeviceBuffer<std::int32_t> parents, sizes;
+  DeviceBuffer<std::uint64_t> ancestors;
+  DeviceBuffer<std::int64_t> positions;
+  DeviceBuffer<float> scores;
+};
+
 using draft_tree_test::ListHead, draft_tree_test::vocabulary;
 
 enum class Distribution { smooth, tied, sparse, strange };
@@ -191,26 +217,16 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
     }
   }
 
-  const DeviceBuffer<TokenId> device_roots(roots), tree_tokens(sequences * max_nodes);
-  const DeviceBuffer<std::int32_t> device_lengths(lengths), tree_parents(sequences * max_nodes),
-      tree_sizes(sequences);
-  const DeviceBuffer<std::uint64_t> tree_ancestors(sequences * max_nodes);
-  const DeviceBuffer<std::int64_t> tree_positions(sequences * max_nodes);
-  const DeviceBuffer<float> tree_scores(sequences * max_nodes);
-  fill_best_tree(growth, device_roots.data(), device_lengths.data(),
-                 {.tokens    = tree_tokens.data(),
-                  .parents   = tree_parents.data(),
-                  .ancestors = tree_ancestors.data(),
-                  .positions = tree_positions.data(),
-                  .scores    = tree_scores.data(),
-                  .sizes     = tree_sizes.data()},
-                 nullptr);
-  const auto got_tokens    = tree_tokens.download();
-  const auto got_parents   = tree_parents.download();
-  const auto got_ancestors = tree_ancestors.download();
-  const auto got_positions = tree_positions.download();
-  const auto got_scores    = tree_scores.download();
-  const auto got_sizes     = tree_sizes.download();
+  const DeviceBuffer<TokenId> device_roots(roots);
+  const DeviceBuffer<std::int32_t> device_lengths(lengths);
+  const Trees got(sequences);
+  fill_best_tree(growth, device_roots.data(), device_lengths.data(), got.view(), nullptr);
+  const auto got_tokens    = got.tokens.download();
+  const auto got_parents   = got.parents.download();
+  const auto got_ancestors = got.ancestors.download();
+  const auto got_positions = got.positions.download();
+  const auto got_scores    = got.scores.download();
+  const auto got_sizes     = got.sizes.download();
   for (std::size_t b = 0; b < sequences; ++b) {
     INFO("tree " << b);
     const DraftTree& tree = trees[b];
@@ -283,12 +299,10 @@ TEST_CASE("grow_level and fill_best_tree, a negative root: nothing grows") {
                        .roots     = roots.data()};
     const test::Scratch memory(draft_growth_bytes(growth));
     growth.memory = memory;
-    const DeviceBuffer<TokenId> tokens(4), tree_tokens(2 * max_nodes);
-    const DeviceBuffer<std::int32_t> parents(4), sizes(2), tree_parents(2 * max_nodes),
-        tree_sizes(2);
-    const DeviceBuffer<std::uint64_t> ancestors(4), tree_ancestors(2 * max_nodes);
-    const DeviceBuffer<std::int64_t> tree_positions(2 * max_nodes);
-    const DeviceBuffer<float> tree_scores(2 * max_nodes);
+    const DeviceBuffer<TokenId> tokens(4);
+    const DeviceBuffer<std::int32_t> parents(4), sizes(2);
+    const DeviceBuffer<std::uint64_t> ancestors(4);
+    const Trees trees(2);
     const DeviceBuffer<TokenId> top_tokens(std::vector<TokenId>{1, 2, 1, 2, 1, 2, 1, 2});
     const DeviceBuffer<float> logits(std::vector<float>(8, -1.0F)), sums(4);
     const TopTokensView tops{top_tokens.data(), logits.data(), sums.data()};
@@ -298,20 +312,13 @@ TEST_CASE("grow_level and fill_best_tree, a negative root: nothing grows") {
     CHECK(tokens.download() == std::vector<TokenId>{-1, -1, 1, 2});
     CHECK(ancestors.download() == std::vector<std::uint64_t>{0, 0, 1, 2});
     grow_level(growth, 1, tops, {}, nullptr);
-    fill_best_tree(growth, roots.data(), lengths.data(),
-                   {.tokens    = tree_tokens.data(),
-                    .parents   = tree_parents.data(),
-                    .ancestors = tree_ancestors.data(),
-                    .positions = tree_positions.data(),
-                    .scores    = tree_scores.data(),
-                    .sizes     = tree_sizes.data()},
-                   nullptr);
-    CHECK(tree_sizes.download() == std::vector<std::int32_t>{0, 5});
-    const auto seen = tree_ancestors.download();
+    fill_best_tree(growth, roots.data(), lengths.data(), trees.view(), nullptr);
+    CHECK(trees.sizes.download() == std::vector<std::int32_t>{0, 5});
+    const auto seen = trees.ancestors.download();
     CHECK(std::vector(seen.begin(), seen.begin() + max_nodes) ==
           std::vector<std::uint64_t>(max_nodes));
-    CHECK(tree_tokens.download()[0] == -1);
-    CHECK(tree_tokens.download()[max_nodes] == 4);
+    CHECK(trees.tokens.download()[0] == -1);
+    CHECK(trees.tokens.download()[max_nodes] == 4);
   });
 }
 

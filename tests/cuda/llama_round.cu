@@ -36,12 +36,8 @@ namespace {
 constexpr unsigned weight_seed = 9;
 
 LlamaConfig config_of_three_layers() {
-  LlamaConfig config       = test::random_llama_config();
-  config.hidden_size       = 64;
+  LlamaConfig config       = test::even_llama_config();
   config.intermediate_size = 64;
-  config.heads             = 2;
-  config.key_value_heads   = 1;
-  config.head_size         = 64;
   config.layers            = 3;
   return config;
 }

@@ -62,6 +62,17 @@ def logits_rows(rng, memory, number, rows, vocabulary, misalignment=0, scale=4.0
     return parameter, number.decode(flat[misalignment:]).reshape(rows, vocabulary), bits
 
 
+def compare_softmax(memory, out, kept, bits, logits):
+    """What a kernel wrote against the softmax of the allowed logits in float64."""
+    scaled = np.where(bits, logits, -np.inf)
+    wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    got = memory.array(out, np.float32, bits.shape).astype(np.float64)
+    if not np.array_equal(memory.array(kept, np.int32, len(bits)), bits.sum(axis=1)):
+        return "kept is not the number of allowed tokens"
+    return compare("out", got, wanted, 1e-5 * wanted)  # so masked tokens get exactly 0
+
+
 def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment=0):
     def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
@@ -74,13 +85,7 @@ def softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, misalignment
                 struct.pack("P", out), struct.pack("P", kept)],
                grid=rows * blocks, threads=384, cluster=blocks, schedule=schedule,
                shared_bytes=program.constants["cluster_shared_bytes"] + 16 * packs)
-        scaled = np.where(bits, logits / temperature, -np.inf)
-        wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-        wanted /= wanted.sum(axis=1, keepdims=True)
-        got = memory.array(out, np.float32, (rows, vocabulary)).astype(np.float64)
-        if not np.array_equal(memory.array(kept, np.int32, rows), bits.sum(axis=1)):
-            return "kept is not the number of allowed tokens"
-        return compare("out", got, wanted, 1e-5 * wanted)  # so masked tokens get exactly 0
+        return compare_softmax(memory, out, kept, bits, logits / temperature)
     return run
 
 
@@ -105,13 +110,7 @@ def aligned_softmax(number, *, vocabulary, blocks, temperature=1.0, rows=2, limi
                 struct.pack("P", out), struct.pack("P", kept)],
                grid=rows * blocks, threads=1024 if is_wide else 384, cluster=blocks, schedule=schedule,
                shared_bytes=program.constants["wide_shared_bytes" if is_wide else "aligned_shared_bytes"] + 16 * packs)
-        scaled = np.where(bits, logits / temperature, -np.inf)
-        wanted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-        wanted /= wanted.sum(axis=1, keepdims=True)
-        got = memory.array(out, np.float32, (rows, vocabulary)).astype(np.float64)
-        if not np.array_equal(memory.array(kept, np.int32, rows), bits.sum(axis=1)):
-            return "kept is not the number of allowed tokens"
-        return compare("out", got, wanted, 1e-5 * wanted)
+        return compare_softmax(memory, out, kept, bits, logits / temperature)
     return run
 
 

@@ -30,6 +30,17 @@ inline LlamaConfig random_llama_config() {
   return config;
 }
 
+/// The same with sizes that the kernels multiply without padding.
+inline LlamaConfig even_llama_config() {
+  LlamaConfig config       = random_llama_config();
+  config.hidden_size       = 64;
+  config.intermediate_size = 96;
+  config.heads             = 2;
+  config.key_value_heads   = 1;
+  config.head_size         = 64;
+  return config;
+}
+
 /// Weights of a size at which every part of the model affects its logits.
 inline model::LlamaWeights random_llama_weights(const LlamaConfig& config, unsigned seed) {
   std::mt19937 random{seed};

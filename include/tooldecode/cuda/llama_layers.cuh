@@ -59,6 +59,17 @@ __global__ void __launch_bounds__(llama_threads)
   }
 }
 
+__device__ inline float sum_of_squares(const float4& x) {
+  return x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w;
+}
+template <HalfNumber T>
+__device__ inline void write_normed(T* to, const float4& x, float scale, const float4& factor) {
+  to[0] = narrow<T>(x.x * scale * factor.x);
+  to[1] = narrow<T>(x.y * scale * factor.y);
+  to[2] = narrow<T>(x.z * scale * factor.z);
+  to[3] = narrow<T>(x.w * scale * factor.w);
+}
+
 /// One block per row: adds to the state, if there is something to add, and normalises the sum.
 ///
 /// \param rows  the rows to read, whose states then stay as they are; null: all, in place
@@ -82,7 +93,7 @@ __global__ void __launch_bounds__(llama_threads)
   float squares = 0;
   for (int pack = thread; pack < packs; pack += llama_threads) {
     const float4 sum = sum_at(pack);
-    squares += sum.x * sum.x + sum.y * sum.y + sum.z * sum.z + sum.w * sum.w;
+    squares += sum_of_squares(sum);
   }
   using Fold        = BlockFold<float, llama_threads>;
   squares           = Fold::sum(shared<typename Fold::Storage>(), squares);
@@ -92,10 +103,7 @@ __global__ void __launch_bounds__(llama_threads)
     const float4 factor = reinterpret_cast<const float4*>(weight)[pack];
     T* const to         = out + (std::int64_t{blockIdx.x} * packs + pack) * 4;
     if (rows == nullptr && added != nullptr) state[pack] = sum;
-    to[0] = narrow<T>(sum.x * scale * factor.x);
-    to[1] = narrow<T>(sum.y * scale * factor.y);
-    to[2] = narrow<T>(sum.z * scale * factor.z);
-    to[3] = narrow<T>(sum.w * scale * factor.w);
+    write_normed(to, sum, scale, factor);
   }
 }
 
@@ -160,18 +168,14 @@ struct NormedStates {
       float squares             = 0;
       for (int pack = thread; pack < packs; pack += few_threads) {
         const float4 x = __ldcg(state + pack);
-        squares += x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w;
+        squares += sum_of_squares(x);
       }
       squares           = FewFold::sum(fold, squares);
       const float scale = 1.0F / sqrtf(squares / static_cast<float>(hidden.size) + epsilon);
       for (int pack = thread; pack < packs; pack += few_threads) {
         const float4 x      = __ldcg(state + pack);
         const float4 factor = reinterpret_cast<const float4*>(weight)[pack];
-        T* const at         = to + (row * packs + pack) * 4;
-        at[0]               = narrow<T>(x.x * scale * factor.x);
-        at[1]               = narrow<T>(x.y * scale * factor.y);
-        at[2]               = narrow<T>(x.z * scale * factor.z);
-        at[3]               = narrow<T>(x.w * scale * factor.w);
+        write_normed(to + (row * packs + pack) * 4, x, scale, factor);
       }
     }
   }
