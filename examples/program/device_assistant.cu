@@ -11,6 +11,7 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/gguf_metadata.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
 
 #include <program/device_assistant.hpp>
 #include <program/files.hpp>
@@ -30,13 +31,16 @@ bool begins_texts(const std::string& bytes) {
   return !said.has(key) || said.value<double>(key) != 0;
 }
 
+bool is_gguf(const std::filesystem::path& place) {
+  return place.extension() == ".gguf";
+}
+
 class DeviceAssistant final : public ModelAssistant<DeviceModel> {
  public:
-  DeviceAssistant(const std::filesystem::path& where, DeviceModel loaded, Prompter prompter,
-                  bool is_directory)
-      : ModelAssistant(where, std::move(loaded), tooldecode::load_tokenizer(where),
-                       std::move(prompter)),
-        is_directory_(is_directory) {}
+  DeviceAssistant(const std::filesystem::path& where, DeviceModel loaded,
+                  tooldecode::Tokenizer read, Prompter prompter)
+      : ModelAssistant(where, std::move(loaded), std::move(read), std::move(prompter)),
+        is_directory_(!is_gguf(where)) {}
 
   [[nodiscard]] bool is_embedded() const noexcept override { return is_directory_; }
 
@@ -55,12 +59,18 @@ std::shared_ptr<const Assistant> load_on_device(const std::filesystem::path& pla
                             "there is no GPU that CUDA finds here: see nvidia-smi, or leave the "
                             "option out");
   }
-  const bool is_directory = place.extension() != ".gguf";
-  auto prompter = is_directory ? embedded_prompter(place) : plain_prompter(shots_of(options));
-  if (!is_directory) prompter.adds_begin = begins_texts(read_file(place));
-  DeviceModel model(tooldecode::LlamaModel::load(place), {.context = options.context});
-  return std::make_shared<const DeviceAssistant>(place, std::move(model), std::move(prompter),
-                                                 is_directory);
+  const auto make = [&](tooldecode::Tokenizer tokenizer, Prompter prompter) {
+    DeviceModel model(tooldecode::LlamaModel::load(place), {.context = options.context});
+    return std::make_shared<const DeviceAssistant>(place, std::move(model), std::move(tokenizer),
+                                                   std::move(prompter));
+  };
+  if (!is_gguf(place)) return make(tooldecode::load_tokenizer(place), embedded_prompter(place));
+  Prompter prompter   = plain_prompter(shots_of(options));
+  auto bytes          = read_file(place);  // for the tokenizer and for what begins its texts
+  prompter.adds_begin = begins_texts(bytes);
+  auto tokenizer      = tooldecode::parse_tokenizer(bytes, place.string());
+  bytes               = {};
+  return make(std::move(tokenizer), std::move(prompter));
 }
 
 }  // namespace program
