@@ -570,13 +570,13 @@ def eval_sentences() -> list[str]:
     assert all(low < 0 < high for low, high in intervals.values()), "an interval excludes none: write it so"
     numbers = {1: "one", 2: "two", 3: "three"}
     return [
-        f"the {numbers[cut]} format error of `tooldec` in the second table is an answer that ran into its limit of 160 tokens, "
-        "which the others never do",
-        f"Against one order, {wrong[1]} wrong values of {rows} become {wrong[4]} with oc 4, {wrong[6]} with 6, {wrong[9]} "
-        f"with 9 and {wrong[12]} with the default, 12, which gains next to nothing here",
-        f"the 95 % intervals of the reduction, {span[4]} for oc 4 and {span[12]} for oc 12, include none",
-        f"Alone, the documented order has {accuracy['oc1']}, the reversed {accuracy['reversed']}, a shuffled one "
-        f"{accuracy['shuffled']}, the vote of these three {accuracy['oc3']}",
+        f"The second table has {numbers[cut]} format error of `tooldec`: an answer that ran into its limit of 160 tokens, "
+        "which no constrained answer reaches",
+        f"Of the toy's {rows} answers, {wrong[1]} have a wrong value with one order, {wrong[4]} with oc 4, {wrong[6]} with 6, "
+        f"{wrong[9]} with 9 and {wrong[12]} with the default, 12, which gains next to nothing here",
+        f"The 95 % intervals of the reduction, {span[4]} for oc 4 and {span[12]} for oc 12, include 0",
+        f"The documented order alone is right in {accuracy['oc1']}, the reversed in {accuracy['reversed']}, a shuffled one in "
+        f"{accuracy['shuffled']}, the vote of these three in {accuracy['oc3']}",
     ]
 
 
@@ -586,10 +586,10 @@ def calling_sentences() -> list[str]:
     gemma = results("gemma3_bfcl")["methods"]
     assert gemma["greedy"]["errors"]["awareness"] == 1 and gemma["constrained"]["time_to_greedy"] < 0.55
     return [f"is right in {percent(gemma['constrained']['accuracy'])} of {gemma['constrained']['samples']} rows",
-            f"calls nothing in any of {none['greedy']['samples']} rows",
-            f"which has it call, {percent(none['constrained']['accuracy'])} are right",
-            f"well enough for {percent(one['greedy']['accuracy'])}",
-            f"the constrained answers little ({percent(one['constrained']['accuracy'])})"]
+            f"makes no call in any of {none['greedy']['samples']} rows",
+            f"Under the constraint, which makes it call, {percent(none['constrained']['accuracy'])} are right",
+            f"With one example, {percent(one['greedy']['accuracy'])} are right in greedy decoding and "
+            f"{percent(one['constrained']['accuracy'])} under the constraint"]
 
 
 def coder_sentences() -> list[str]:
@@ -599,11 +599,11 @@ def coder_sentences() -> list[str]:
     both = [methods, results("qwen_coder_0.5b_two")["methods"]]
     assert all(found["errors"][error] == 0 for sets in both for name, found in sets.items() if name != "greedy"
                for error in ("awareness", "format", "key"))
-    return [f"Greedy answers are right in {percent(greedy['accuracy'])} of the {greedy['samples']} rows with three parameters "
-            f"and more, constrained ones in {percent(constrained['accuracy'])}",
-            f"Of {votes['samples']} rows together, {votes['value_errors'][0]} have a wrong value with one order and "
-            f"{votes['value_errors'][1]} with the most orders there are: {votes['mended']} are mended and "
-            f"{votes['added']} spoiled, {percent(votes['reduction'])} fewer (95 % interval {points(votes['ci95'][0])} to "
+    return [f"Greedy answers are right in {percent(greedy['accuracy'])} of the {greedy['samples']} rows with three or more "
+            f"required parameters, constrained answers in {percent(constrained['accuracy'])}",
+            f"Of {votes['samples']} rows in both sets, {votes['value_errors'][0]} have a wrong value with one order and "
+            f"{votes['value_errors'][1]} with the most orders. The vote corrects {votes['mended']} rows and spoils "
+            f"{votes['added']}, so {percent(votes['reduction'])} fewer have a wrong value (95 % interval {points(votes['ci95'][0])} to "
             f"{percent(votes['ci95'][1])}, p = {votes['p']:.3f})"]
 
 
@@ -615,8 +615,8 @@ def speed_sentences() -> list[str]:
     plain, sized, theirs = one["no grammar"], one[SIZED], one["no grammar, its n-gram drafts"]
     return [f"{plain['calls']} calls of Qwen2.5-Coder-0.5B",
             f"{sized['tokens_per_second_to_plain']:.2f} times the tokens per second of llama.cpp without a grammar",
-            f"its own n-gram drafts make it {theirs['tokens_per_second_to_plain']:.2f} times as fast",
-            f"the decoder without drafts {one['tooldecode, forced tokens']['tokens_per_second_to_plain']:.2f}"]
+            f"With its n-gram drafts llama.cpp runs at {theirs['tokens_per_second_to_plain']:.2f} times that speed, and "
+            f"tooldecode's decoder without drafts at {one['tooldecode, forced tokens']['tokens_per_second_to_plain']:.2f} times"]
 
 
 def draft_sentences() -> list[str]:
@@ -624,8 +624,8 @@ def draft_sentences() -> list[str]:
     assert all(one["mismatches"] == 0 for one in found["drafters"] + found["sizes"]), "answers differ from plain decoding"
     levels = [one["levels"] for one in found["sizes"]]
     return [f"{found['drafters'][0]['answers']} held-out tool calls",
-            f"The same program, {found['sweep']['rows']} calls",
-            f"with the {min(levels):.1f} to {max(levels):.1f} levels that verified trees have on average"]
+            f"on {found['sweep']['rows']} calls of the same program and toy of 6 M parameters",
+            f"verified trees have {min(levels):.1f} to {max(levels):.1f} levels on average"]
 
 
 def head_sentences() -> list[str]:
@@ -641,10 +641,10 @@ def head_sentences() -> list[str]:
         return found
 
     return [f"{100 * min(large):.0f} to {100 * max(large):.0f} % of the read bandwidth measured in the same run for K = 16k to "
-            f"128k, and at {100 * ours[8192]:.0f} % for 8k",
+            f"128k, and {100 * ours[8192]:.0f} % for 8k",
             f"ten vectors at K = 32k take {found['ten_states_to_one']:.1f} times as long as one",
             f"For one vector at K = 32k Eigen takes {times('Eigen, panels widened', 'BF16'):.1f} times as long in BF16 and "
-            f"{times('Eigen', 'F32'):.1f} times in F32, OpenBLAS {times('OpenBLAS', 'F32'):.1f} times in F32"]
+            f"{times('Eigen', 'F32'):.1f} times in F32, and OpenBLAS {times('OpenBLAS', 'F32'):.1f} times in F32"]
 
 
 def latency_sentences() -> list[str]:
@@ -668,15 +668,15 @@ def latency_sentences() -> list[str]:
     return [
         f"{int(count):,} points",
         f"the standard error of its figures is at most {points(error)} points",
-        f"saves {in_time} more",
-        f"At T = 1 s it gains {points(late[0])} points with 1 agent, {points(late[1])} with 8 and {points(late[2])} with 32; "
+        f"the engine saves {in_time} more than the client",
+        f"at T = 1 s the engine gains {points(late[0])} points with 1 agent, {points(late[1])} with 8 and {points(late[2])} with 32; "
         f"at T = 2.25 s {points(later[0])}, {points(later[1])} and {points(later[2])}",
-        f"In the real run that is {min(real_gains)} to {max(real_gains)} points"
+        f"In the real run, with an oracle, the engine gains {min(real_gains)} to {max(real_gains)} points"
         + (", below the 3 that were aimed at" if min(real_gains) < 3 else "") +
-        f": a request takes this server {request:.0f} ms, and more than a part of that cannot be saved",
+        f": a request takes this server {request:.0f} ms, and only part of that can be saved",
         f"within {off} of the performance model where its assumptions hold, the real run within {real_off}",
-        f"all {turns} turns of that have the calls, results and texts of waiting",
-        f"no simulated point is more than {gated.lstrip('-')} slower than no speculation, without it the worst is "
+        f"all {turns} turns of the real run have the calls, results and texts of turns without speculation",
+        f"no simulated point is more than {gated.lstrip('-')} slower than no speculation; without it the worst is "
         f"{ungated.lstrip('-')} slower",
     ]
 
@@ -705,28 +705,29 @@ def fr_spec_sentences() -> list[str]:
     third, fewest = length["EAGLE-3, its own rows"], length["EAGLE, K = 4k"]
     assert third["k"] == fewest["k"] == 4096
     return [
-        f"EAGLE-3's layer with 4,096 rows of its own gives {third['mean']:.2f} tokens a pass ({span(third['ci95'])}) where EAGLE's "
-        f"with as many of the target's gives {fewest['mean']:.2f}, and is {speed['EAGLE-3, its own rows']['to_plain']:.2f} times as "
-        f"fast as plain decoding, EAGLE's {speed['EAGLE, K = 4k']['to_plain']:.2f} times",
-        f"EAGLE's layer with all rows gives {domains['tools']:.2f} tokens a pass on free calls, "
-        f"{domains['tools, constrained']:.2f} on constrained ones and {min(text):.2f} to {max(text):.2f} on open text, where 3.0 on "
-        "calls and 2.2 on text were aimed at",
-        f"V/4 of the rows keep {percent(quarter['retention'])} ({span(quarter['retention_ci95'], 100, 1)}) of it, with the prompt's "
-        f"tokens {percent(context['retention'])} ({span(context['retention_ci95'], 100, 1)}); 95 and 98 % were aimed at",
-        f"The best of these, {best['way']}, is {best['to_target_head']:.2f} times as fast as drafts over the target's own head "
-        f"({span(best['to_target_head_ci95'])}), which the paper compares with and where 1.12 was aimed at, and "
+        f"EAGLE-3's layer with its own 4,096 rows gives {third['mean']:.2f} tokens per pass ({span(third['ci95'])}) and is "
+        f"{speed['EAGLE-3, its own rows']['to_plain']:.2f} times as fast as plain decoding; EAGLE's layer with 4,096 of the "
+        f"target's rows gives {fewest['mean']:.2f} and is {speed['EAGLE, K = 4k']['to_plain']:.2f} times as fast",
+        f"EAGLE's layer with all rows gives {domains['tools']:.2f} tokens per pass on free calls, "
+        f"{domains['tools, constrained']:.2f} on constrained calls and {min(text):.2f} to {max(text):.2f} on open text; the aims "
+        "were 3.0 on calls and 2.2 on text",
+        f"V/4 of the rows keep {percent(quarter['retention'])} ({span(quarter['retention_ci95'], 100, 1)}) of that, and "
+        f"{percent(context['retention'])} ({span(context['retention_ci95'], 100, 1)}) with the prompt's tokens added; the aims were "
+        "95 and 98 %",
+        f"the best of these, {best['way']}, is {best['to_target_head']:.2f} times as fast as drafts with the target's own head "
+        f"({span(best['to_target_head_ci95'])}), the paper's baseline, where the aim was 1.12; it is "
         f"{best['to_all_rows']:.2f} times as fast as all rows in 8 bits ({span(best['to_all_rows_ci95'])})",
-        f"Everything together is {called['to_plain']:.2f} times as fast as plain decoding on constrained calls "
-        f"({span(called['to_plain_ci95'])}), where 1.5 was aimed at",
-        f"a head of Gemma 3 270M's shape takes {alone['Gemma 3 270M', 1, 4]:.1f} times less time with V/4 of its rows and "
-        f"{alone['Gemma 3 270M', 1, 8]:.1f} times less with V/8, where 3 was aimed at",
+        f"All drafters together are {called['to_plain']:.2f} times as fast as plain decoding on constrained calls "
+        f"({span(called['to_plain_ci95'])}); the aim was 1.5",
+        f"a head of Gemma 3 270M's shape is {alone['Gemma 3 270M', 1, 4]:.1f} times faster with V/4 of its rows and "
+        f"{alone['Gemma 3 270M', 1, 8]:.1f} times faster with V/8; the aim was 3",
         f"a pass of 2, 4, 8, 16 and 32 tokens takes {', '.join(f'{passes[n] / passes[1]:.1f}' for n in (2, 4, 8, 16))} and "
-        f"{passes[32] / passes[1]:.1f} times as long as one of a single token, and the trees above have "
+        f"{passes[32] / passes[1]:.1f} times as long as a pass of one token, and the trees above have "
         f"{length['EAGLE, K = V']['drafted_per_round']:.0f} tokens",
-        f"`SizedDrafter` lets EAGLE draft {min(drafted):.1f} to {max(drafted):.1f} tokens a round",
-        f"The target's head takes {target:.1f} of a round's {longest:.1f} ms, so that one that cost nothing would give "
-        f"{longest / (longest - target):.2f} for the same drafts; in 8 bits it takes {head:.1f} of {whole:.1f}",
-        f"None of {found['tokens_compared']:,.0f} timed tokens differs from plain decoding's, plain's own included; of the "
+        f"`SizedDrafter` lets EAGLE draft {min(drafted):.1f} to {max(drafted):.1f} tokens per round",
+        f"The target's head takes {target:.1f} of a round's {longest:.1f} ms, so a head that costs nothing would give "
+        f"{longest / (longest - target):.2f} for the same drafts; in 8 bits the head takes {head:.1f} of {whole:.1f} ms",
+        f"none of {found['tokens_compared']:,.0f} timed tokens differs from plain decoding, whose own timed tokens are among them; of the "
         f"replayed answers' tokens {found['near_ties']} were chosen by less than 0.001 of a logit",
     ]
 
@@ -738,8 +739,8 @@ def equality_sentences() -> list[str]:
     assert found["temperature"] == 0
     return [
         f"In batches of {found['batch']}, {compared['tokens']:,} tokens of {compared['answers']} answers, each of at most "
-        f"{found['max_tokens']}, were written without drafts in {plain['passes']:,} passes and with them in "
-        f"{drafted['passes']:,}: {compared['near_ties']} answers part at a near-tie and {compared['different']} elsewhere",
+        f"{found['max_tokens']}, took {plain['passes']:,} passes without drafts and {drafted['passes']:,} with them: "
+        f"{compared['near_ties']} answers differ at a near-tie and {compared['different']} elsewhere",
     ]
 
 
@@ -755,17 +756,16 @@ def guessed_sentences() -> list[str]:
     gains = [points(rows[tools, "engine"]["time_saved"] - rows[tools, "client"]["time_saved"]) for tools in ("short", "long")]
     return [
         f"{none['tasks']} tasks of two questions",
-        f"With T = G - g it would have {percent(best)}",
-        f"{parameters['tokens_per_call']:.0f} tokens a call",
-        f"The guess is the call made for α = {percent(client['acceptance'])} of the guesses",
+        f"With T = G - g speculation would save {percent(best)}",
+        f"{parameters['tokens_per_call']:.0f} tokens per call",
+        f"The guess is the model's call in α = {percent(client['acceptance'])} of the guesses",
         f"g = {client['prediction_s']:.2f} s, G = {none['generation_s']:.2f} s",
-        f"{same} of {3 * none['tasks']} tasks with speculation have the thoughts, calls and results of those without",
-        f"Eq. 1 is {abs(off['client']) * 100:.1f} % off for the client, {abs(off['client, gate']) * 100:.1f} % with the gate and "
+        f"{same} of {3 * none['tasks']} tasks with speculation have the thoughts, calls and results of the tasks without it",
+        f"Eq. 1, with each call's own G and T and means for the rest, is off by {abs(off['client']) * 100:.1f} % for the client, {abs(off['client, gate']) * 100:.1f} % with the gate and "
         f"{abs(off['engine']) * 100:.1f} % for the engine",
-        f"{gains[0]} points where tools are short and {gains[1]} where they are long",
-        f"a token takes {1000 * parameters['decode_s']:.0f} ms to be written and {1000 * parameters['prefill_s']:.0f} ms to be "
-        "read",
-        f"its G is {engine['generation_s']:.2f} s, the client's {client['generation_s']:.2f} s",
+        f"the engine gains {gains[0]} points on the client where tools are short (aim: 3) and {gains[1]} where they are long",
+        f"a token takes {1000 * parameters['decode_s']:.0f} ms to write and {1000 * parameters['prefill_s']:.0f} ms to read",
+        f"Its G is {engine['generation_s']:.2f} s, the client's {client['generation_s']:.2f} s",
         f"Eq. 6 is {percent(engine['task_s'] / engine['eq6_s'] - 1)} off",
     ]
 
@@ -777,14 +777,15 @@ def llama_cpp_sentences() -> list[str]:
     first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
     drafted, ends = one["tooldecode, forced text drafted"], one["the same, answers always end"]
     assert all(row["conforming"] == row["calls"] for row in found["contenders"] if "no grammar" not in row["contender"])
-    return [f"llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call without its prompt, with the best "
-            f"token first {percent(first['constraint_share'])}, the library's sampler {percent(sampler['constraint_share'])}",
-            f"with answers that always end {percent(ends['constraint_share'])}",
-            f"{drafted['passes_per_call']:.0f} passes for {grammar['passes_per_call']:.0f}, and "
-            f"{drafted['time_to_grammar']:.2f} of the time under llama.cpp's grammar, {drafted['time_to_token_first']:.2f} of that "
-            "with the best token first",
+    return [f"On these {plain['calls']} calls, llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call's time "
+            f"without the prompt, and {percent(first['constraint_share'])} with the best token first; tooldecode's sampler takes "
+            f"{percent(sampler['constraint_share'])}, and its decoder takes {percent(ends['constraint_share'])} when answers always "
+            "end",
+            f"need {drafted['passes_per_call']:.0f} passes instead of {grammar['passes_per_call']:.0f}. A call takes "
+            f"{drafted['time_to_grammar']:.2f} of the time under llama.cpp's grammar (aim: 0.6), and "
+            f"{drafted['time_to_token_first']:.2f} of that with the best token first",
             f"{plain['conforming']} of {plain['calls']} free answers conform",
-            f"all {found['same_texts']} texts of the one grammar are the same by both"]
+            f"all {found['same_texts']} texts are equal in both engines"]
 
 
 def page_sentences() -> dict[str, list[str]]:
@@ -808,7 +809,7 @@ def page_sentences() -> dict[str, list[str]]:
 
 def constraint_sentences() -> list[str]:
     copy = results("constraint")["microseconds"]["copy_of_a_mask"]["mean"]
-    return [f"The floor of a mask, copying its 19 KB, is {copy:.2f} us"]
+    return [f"The floor of a mask is a copy of its 19 KB, which takes {copy:.2f} us"]
 
 
 def tables(text: str, name_of_file: str, all_of: dict, write: bool) -> tuple[str, int]:
