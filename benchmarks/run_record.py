@@ -1,4 +1,4 @@
-"""What a file of results says about its making, where a script writes it."""
+"""The record of how a file of results was made, for scripts that write one."""
 
 import importlib.metadata
 import json
@@ -13,7 +13,7 @@ DATA = os.environ.get("TOOLDECODE_SHARED_DATA", str(ROOT / "../shared/data"))
 
 
 def plain(word):
-    """A word of a command line without what differs from one machine to the next."""
+    """A word of a command line without what differs between machines."""
     for folder, name in ((DATA, "DATA"), (str(ROOT.parent / "shared/data"), "DATA"), ("../shared/data", "DATA"), (f"{ROOT}/", "")):
         if word.startswith(folder):
             word = name + word[len(folder):]
@@ -21,8 +21,8 @@ def plain(word):
 
 
 def run_record(program, packages, command):
-    """The record that `program`, a command of this library's, prints of itself (examples/program/run_record.hpp), with
-    the versions of the Python packages that are measured beside it and the command line of who asks."""
+    """The record that `program` prints about itself (examples/program/run_record.hpp), with the versions of the
+    measured Python packages and the command line of the script."""
     record = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
     record["peers"] |= {package: importlib.metadata.version(package) for package in packages}
     record["peers"]["python"] = platform.python_version()

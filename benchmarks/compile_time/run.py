@@ -1,13 +1,13 @@
-"""What a translation unit costs that includes the library: processor time and peak memory of the compiler.
+"""Measures the compiler's processor time and peak memory for a translation unit that includes the library.
 
 python3 benchmarks/compile_time/run.py [--rounds N] [--include DIR]... [--json FILE] [UNIT...]
 
-A unit is a file beside this script; `X, compiled` is X as a project that links tooldecode::tooldecode compiles it, and X
-alone as one that links tooldecode::header_only does. XGrammar's and EnTT's headers are found where --include says, as
-`pip download --no-deps --no-binary xgrammar xgrammar` or a clone has them (for XGrammar DIR/include and
-DIR/3rdparty/dlpack/include); units whose headers are not found are listed as such. Rounds alternate between the
-units, and the least of each is what counts: other work on a machine only ever adds. Units are compared to
-nlohmann's, so that tables of different machines can be compared too.
+A unit is a file beside this script. `X, compiled` is X in a project that links tooldecode::tooldecode; X alone is X
+in a project that links tooldecode::header_only. --include names the directories with XGrammar's and EnTT's headers,
+as in `pip download --no-deps --no-binary xgrammar xgrammar` or a clone (for XGrammar DIR/include and
+DIR/3rdparty/dlpack/include). Units whose headers are not found are listed as such. Rounds alternate between the
+units, and the minimum of each counts, because other work on the machine only adds time. Times are also relative to
+nlohmann's, so that you can compare machines.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def command(compiler, unit, includes, output, flags=()):
 
 
 def cost(arguments):
-    """Seconds of processor time and MB at the peak of a command and what it starts; nothing where it fails."""
+    """Processor seconds and peak MB of a command and its children; None if it fails."""
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     message = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -68,7 +68,7 @@ def first_line(path, name):
 
 
 def version(compiler, includes, unit):
-    """The version that a peer's own headers, or the name of their folder, give."""
+    """The version from a peer's headers, or from the name of their directory."""
     if unit == "xgrammar":
         return next((found[1] for folder in includes if (found := re.search(r"xgrammar-(\d[\w.]*)", folder))), None)
     macros = {"nlohmann": ("nlohmann/json.hpp", "NLOHMANN_JSON_VERSION_{}", ("MAJOR", "MINOR", "PATCH")),
@@ -81,7 +81,7 @@ def version(compiler, includes, unit):
 
 
 def made_by(compiler, peers, folders):
-    """As of other results; of the folders with peers' headers, which are anywhere, the names alone."""
+    """The record of other results, with only the names of the directories of peers' headers."""
     head = answer("git", "rev-parse", "--short=12", "HEAD")
     changes = answer("git", "status", "--porcelain", "--", ".", ":!benchmarks/results", ":!*.md")
     name = "clang++" if "clang" in answer(compiler, "--version") else "g++"

@@ -1,17 +1,19 @@
-"""Schemas of up to a megabyte that cost much to build, and grammars of a few bytes whose masks do: what each of
-tooldecode, XGrammar and llguidance takes.
+"""Measures tooldecode, XGrammar and llguidance on hostile schemas and grammars.
+
+The schemas have up to a megabyte and are slow to build; the grammars have a few bytes and slow masks.
 
     python benchmarks/constraint/hostile.py PROGRAM [--limit 30] [--only PART] [--peers tooldecode xgrammar llguidance]
                                             [--json OUT]
 
-PROGRAM is `tooldecode`. Each is built in a process of its own, with one thread and its first mask; it has `--limit`
-seconds and 8 GB. Schemas are built over a vocabulary of the 256 bytes, grammars over Qwen2's 151,936 tokens, from the
-folder that TOOLDECODE_SHARED_DATA names (../shared/data); without it they are left out, and said so. Times are seconds
-of the build and of the first mask, as the contender measures them; memory is the peak of the process, as the system tells
-it, less that of one that builds next to nothing. "refused" is a contender's own error, "too late" and "died" are ours to tell. The peers'
-packages are those of benchmarks/peers/run.sh; a contender that is not installed is left out, and said so.
+PROGRAM is `tooldecode`. A separate process with one thread builds each constraint and its first mask, within
+`--limit` seconds and 8 GB. Schemas use a vocabulary of the 256 bytes; grammars use Qwen2's 151,936 tokens from the
+directory in TOOLDECODE_SHARED_DATA (../shared/data) and are skipped with a message if it is missing. The contender
+measures the seconds of the build and of the first mask. Memory is the process's peak as the system reports it, minus
+that of a process that builds next to nothing. "refused" is the contender's error; this script reports "too late" and
+"died". The peers' packages are those of benchmarks/peers/run.sh; a contender that is not installed is skipped with a
+message.
 
-The families are those of tests/properties/build_bounds.cpp, at the size of a small or a full megabyte, and of
+The families come from tests/properties/build_bounds.cpp, at sizes of up to a megabyte, and from
 tests/mask/joint_walk.cpp.
 """
 import argparse
@@ -110,7 +112,7 @@ def levels(count, bounds):
     return f"root ::= l{count}\nl0 ::= [a-z]+\n{rules}"
 
 
-# Texts are GBNF: repetitions whose items can be cut out of a text in many ways.
+# GBNF: repetitions whose items can match a text in many ways.
 GRAMMARS = {
     "([a-z]+){0,64}": "root ::= item{0,64}\nitem ::= [a-z]+",
     '([a-z]+ " "?){1,99}': 'root ::= item{1,99}\nitem ::= word " "?\nword ::= [a-z]+',
@@ -155,7 +157,7 @@ def first_mask_of_llguidance(given, tokens):
     single = {token: i for i, token in reversed(list(enumerate(tokens))) if len(token) == 1}
 
     class Bytes:
-        """The tokenizer that the package's LLTokenizer takes apart."""
+        """A tokenizer of bytes in the form that LLTokenizer reads."""
         eos_token_id, bos_token_id, unk_token_id = tokens.index(END), None, None
         special_token_ids = [tokens.index(END)]
 
@@ -181,14 +183,14 @@ def first_mask_of_llguidance(given, tokens):
 
 
 def peak_bytes():
-    """The most memory of this process. Not getrusage: that counts from before the program was executed, in a copy of
-    the process that started it."""
+    """The peak memory of this process. getrusage would include the time before exec, when the process was a copy of its
+    parent."""
     with open("/proc/self/status", encoding="ascii") as file:
         return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
 
 
 def run_peer(peer):
-    """In a process of its own: what to build on stdin, the times and the peak on stdout."""
+    """Runs in a separate process: reads what to build from stdin, prints times and peak."""
     given = json.load(sys.stdin)
     path = pathlib.Path(given["vocabulary"])
     compact = json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
@@ -216,7 +218,7 @@ def vocabulary(folder):
 
 
 def measure(command, given, limit):
-    """What a process printed, and how it ended."""
+    """The output of a process, and how it ended."""
     def less_memory():
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 
@@ -230,7 +232,7 @@ def measure(command, given, limit):
 
 
 def contend(contender, given, options, folder, idle):
-    """What a contender takes: build and mask in seconds, peak in MB; or why it has neither."""
+    """A contender's seconds for build and mask and its peak in MB, or why it has none."""
     path = QWEN2 if "qwen2" in given else vocabulary(folder)
     if contender == "tooldecode":
         kind = "schema" if "schema" in given else "tools" if "tools" in given else "spec"

@@ -1,13 +1,13 @@
-"""The slowest masks over all schemas at hand, for five vocabularies: what one token may cost, and what the budget ends.
+"""Finds the slowest masks over many schemas and five vocabularies: the highest cost of one token.
 
     python benchmarks/constraint/worst_masks.py PROGRAM [--vocabularies NAME ...] [--json OUT]
 
-PROGRAM is `tooldecode`. Schemas come from the folder that TOOLDECODE_SHARED_DATA names (../shared/data): JSONSchemaBench,
-the JSON Schema test suite (draft 2020-12) and public bug reports; with them those of tests/mask/mask_builder.cpp
-and benchmarks/constraint/hostile.py that made masks slow once. Each text of a schema is walked token by token with a mask
-before each (`check --format json-schema --timing`); masks are cold where no text before has come to the state. Times are
-microseconds of one thread; "refused" counts specifications that are refused, "over budget" masks that `mask_limits`
-ended. Runs on a busy machine show larger tails.
+PROGRAM is `tooldecode`. Schemas come from the directory in TOOLDECODE_SHARED_DATA (../shared/data): JSONSchemaBench,
+the JSON Schema test suite (draft 2020-12) and public bug reports. Schemas of tests/mask/mask_builder.cpp and
+benchmarks/constraint/hostile.py that once had slow masks are added. `check --format json-schema --timing` makes a
+mask before each token of each text of a schema; masks are cold if no earlier text has reached the state. Times are
+microseconds of one thread. "refused" counts specifications that are refused, "over budget" masks that `mask_limits`
+ended. A busy machine shows larger tails.
 """
 import argparse
 import gzip
@@ -26,8 +26,8 @@ import run_record  # noqa: E402
 DATA = pathlib.Path(os.environ.get("TOOLDECODE_SHARED_DATA", HERE.parents[1] / "../shared/data"))
 VOCABULARIES = ["gpt-2", "mistral-v3", "cl100k_base", "qwen2", "o200k_harmony"]
 
-# Each was seconds of one mask once: keys that two patterns tell apart, of which a least number is asked for, and lexemes
-# of thousands of states.
+# A mask of each once took seconds: keys that two patterns tell apart, with a minimum number, and lexemes of thousands
+# of states.
 SLOW_ONCE = {
     "two patterns and a least number of keys": (
         {"minProperties": 2, "patternProperties": {"a": True, "^[à-ÿ]": {"const": 1}}},
@@ -44,7 +44,7 @@ SLOW_ONCE = {
 
 
 def rows():
-    """(set, row) for every schema; a row as `check --format json-schema` reads it."""
+    """Yields (set, row) for every schema, in the form that `check --format json-schema` reads."""
     for name, (schema, texts) in SLOW_ONCE.items():
         for i, text in enumerate(texts):
             yield "slow once", {"id": f"{name}#{i}", "schema": schema, "text": text}

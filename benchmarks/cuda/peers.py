@@ -1,10 +1,10 @@
-"""PyTorch on the same tensors: do the results agree, and who is faster.
+"""Compares results and times with PyTorch on the same tensors.
 
     python3 benchmarks/cuda/peers.py LIBRARY [--json FILE]
 
-LIBRARY is what run.sh builds of library.cu; FILE is what benchmark_cuda wrote, to which a member
-"pytorch" is added. Both sides are replayed from CUDA graphs on one stream, with buffers in turn that
-exceed the cache four times; times are medians.
+LIBRARY is library.cu as run.sh builds it. FILE is the output of benchmark_cuda; this script adds a member
+"pytorch" to it. Both sides replay CUDA graphs on one stream and take turns at buffers that together are four
+times the cache; times are medians.
 """
 
 import argparse
@@ -25,7 +25,7 @@ HIDDEN = 4096
 
 
 class Library:
-    """The C functions, given tensors, on the current stream."""
+    """Calls the C functions with tensors, on the current stream."""
 
     def __init__(self, path):
         self.functions = ctypes.CDLL(os.path.abspath(path))
@@ -55,7 +55,7 @@ class Library:
 
 
 def workspace(library, name, *sizes):
-    """Memory with anything in it, and its size, as the functions take them."""
+    """Uninitialized memory and its size, as the functions expect them."""
     size = library.bytes(name, *sizes)
     return torch.full((max(size, 1),), 0xCC, dtype=torch.uint8, device="cuda"), ctypes.c_size_t(size)
 
@@ -66,7 +66,7 @@ def sets_of(bytes_of_one):
 
 
 def microseconds(call, sets):
-    """Of call(set), the median over replays of a graph."""
+    """The median time of call(set) over replays of a graph."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -98,7 +98,7 @@ class Report:
         self.path, self.results, self.failures = path, [], []
 
     def write(self):
-        """Into the member "pytorch" of the document, if there is one."""
+        """Writes the member "pytorch" of the document, if there is a document."""
         if not self.path or not os.path.exists(self.path):
             return
         with open(self.path) as file:
@@ -107,7 +107,7 @@ class Report:
         with open(self.path + ".new", "w") as file:
             json.dump(document, file, indent=1)
             file.write("\n")
-        os.replace(self.path + ".new", self.path)  # so that there is always a whole one
+        os.replace(self.path + ".new", self.path)  # so that a complete file always exists
 
     def attempt(self, what, measure):
         try:
@@ -118,7 +118,7 @@ class Report:
         self.write()
 
     def compare(self, operation, size, how, ours, theirs, sets):
-        """theirs: {how: call}, the fastest of which counts."""
+        """theirs: {how: call}; the fastest counts."""
         mine = microseconds(ours, sets)
         times = {}
         for name, call in theirs.items():

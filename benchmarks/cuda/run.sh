@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# The CUDA kernels on the GPU at hand, in one command that ends within ten minutes whatever hangs: builds tests,
-# benchmark and library with nvcc alone, runs the tests, the benchmark, the comparison with PyTorch, and the tests
-# under compute-sanitizer, and says which of the aims hold.
+# Builds tests, benchmark and library of the CUDA kernels with nvcc alone. Runs the tests, the benchmark, the comparison
+# with PyTorch, and the tests under compute-sanitizer on the GPU of this machine, and prints which of the aims hold. It
+# ends within ten minutes, whatever hangs.
 #
-#   bash benchmarks/cuda/run.sh --pack    once, where this is a checkout: copies the headers that tests need beside
-#                                         ours, and the commit's name, into build/cuda_headers, for a machine that
-#                                         lacks them: take that folder along
+#   bash benchmarks/cuda/run.sh --pack    in a checkout: copies the headers that the tests need, and the commit's name,
+#                                         into build/cuda_headers; take that directory to a machine that lacks them
 #   OUT=FOLDER bash benchmarks/cuda/run.sh [--limit SECONDS] [--quick]
-#                                         there; 570 seconds for everything unless given, of which each step may
-#                                         take its share (on two processors the build alone wants --limit 3600);
-#                                         --quick leaves compute-sanitizer out
-#   COMMIT=NAME   where the files there are not those of what git there names
+#                                         on the machine with the GPU. --limit is for the whole run (570); each step
+#                                         may take its share (with two processors the build alone needs --limit
+#                                         3600). --quick skips compute-sanitizer
+#   COMMIT=NAME   the commit of the files, if git on that machine names another
 #   bash benchmarks/cuda/run.sh --help
 #
-# Results are in benchmarks/results, below FOLDER where OUT names one: cuda_steps.json, what was done and how it
-# ended, written anew after each step; cuda.json, what was measured, after each kernel; cuda_model.json, how fast a
-# whole model is; cuda_profile.csv, what ncu counts of the kernels whose speed has an aim; cuda.log. What could not be
-# done, for want of Catch2 or time, has failed, and the rest is done all the same. Exit status: 0 where every step
-# passed, 1 where one did not, 2 for wrong arguments, 3 where everything is built and no GPU is there.
+# Results are in benchmarks/results, below FOLDER if OUT is set. cuda_steps.json has the steps and how they ended, and
+# is rewritten after each step. cuda.json has the measurements, and is rewritten after each kernel. cuda_model.json has
+# the speed of a whole model, cuda_profile.csv the counters of ncu for the kernels with an aim, cuda.log the output. A
+# step that lacks Catch2 or time fails, and the others still run. Exit status: 0 if every step passed, 1 if one did not,
+# 2 for wrong arguments, 3 if everything is built and there is no GPU.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 started=$SECONDS
@@ -51,7 +50,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# ---- steps: bounded, and on record after each
+# ---- steps: each is bounded and recorded
 
 mkdir -p "$results" || exit 2
 results=$(cd "$results" && pwd)
@@ -68,7 +67,7 @@ date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 
 quoted() { local text=${1//\\/\\\\}; text=${text//\"/\\\"}; printf '"%s"' "${text//[[:cntrl:]]/ }"; }
 version() { sed -n 's/.*string_view version.*"\([0-9.]*\)".*/\1/p' include/tooldecode/version.hpp; }
-made_by() {  # as all results say it
+made_by() {  # the record that all results have
   local processor memory system
   processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2> /dev/null | head -n 1)
   memory=$(awk '/^MemTotal/ {printf "%.1f", $2 / 1048576}' /proc/meminfo 2> /dev/null)
@@ -106,14 +105,14 @@ note() {  # note <step> <outcome> [<seconds>]
   write_steps
 }
 pid=""
-end_all() {  # what a step's command has left behind; `timeout` has made a group of them
+end_all() {  # ends the processes of a step; `timeout` has made a group of them
   [ -z "$pid" ] || kill -KILL -- "-$pid" 2> /dev/null
   pid=""
 }
 trap 'end_all; note "the run" "BROKEN OFF"; exit 1' TERM INT HUP
 
-# step <name> <share> <function or command...>: bounded by its share of the limit, in seconds of 570, and by what is
-# left of all. It goes on even if the driver lets nobody end the process. What it printed is in $output.
+# step <name> <share> <function or command...>: bounded by its share of the limit, in seconds of 570, and by the time
+# that is left. The run continues even if the driver keeps the process alive. The step's output is in $output.
 output=$build/step.log
 step() {
   local name=$1 seconds=$((($2 * limit + 569) / 570)) left=$((limit - SECONDS + started)) begun=$SECONDS code seen
@@ -141,13 +140,13 @@ step() {
   esac
   [ "$code" = 0 ]
 }
-so_far() {  # of tests that print their names as they end
+so_far() {  # counts tests, which print their names as they end
   local count
   count=$(grep -cE '^ *[0-9.]+ s: ' "$output")
   [ "$count" -eq 0 ] || printf ', after %d tests' "$count"
 }
 
-# ---- what is here
+# ---- this machine
 
 rm -rf "$build"
 mkdir -p "$build/objects"
@@ -179,7 +178,7 @@ fi
 target=$capability
 [ "$capability" != 90 ] || target=90a  # which has the products of warpgroups
 
-# cuBLAS, of the toolkit or of PyTorch's packages: it must link, load and, where there is a GPU, start.
+# cuBLAS from the toolkit or from PyTorch's packages: it must link, load and, if there is a GPU, start.
 export cublas_compile="" cublas_link=""
 probe_cublas() {  # probe_cublas <flags...>
   local status
@@ -225,7 +224,7 @@ if step "cuBLAS" 60 find_cublas; then
   { read -r cublas_compile; read -r cublas_link; } < "$build/cublas.flags"
 fi
 
-# The tests want Catch2, and for the host's twins Eigen and JSON. What this machine has goes before what was packed.
+# The tests need Catch2, and for the host's twins Eigen and JSON. This machine's headers come before packed ones.
 export test_includes="-Itests -DEIGEN_NO_CUDA" test_libraries=""
 for folder in /usr/include/eigen3 "$packed"; do
   [ -d "$folder" ] && test_includes+=" -isystem $folder"
@@ -245,7 +244,7 @@ else
   say "without them no test can be built: --pack, where they are, brings them along in $packed"
 fi
 
-# ---- build: the longest first, each processor one; warnings are counted, since compilers differ in what they say
+# ---- build: the longest first, one per processor; warnings are counted, because compilers differ in their texts
 
 export flags="-std=c++20 -O3 -arch=sm_$target -Iinclude -Xcompiler=-Wall,-Wextra,-Wshadow"
 compile() {  # compile <kind> <name>
@@ -257,7 +256,7 @@ compile() {  # compile <kind> <name>
     test) command="$nvcc $flags $spills $test_includes -c tests/cuda/$name.cu" ;;
     main) command="$nvcc -std=c++20 -O1 $test_includes -x c++ -c tests/support/main.cpp" ;;
   esac
-  # CUB's kernels for whole devices may spill.
+  # CUB's kernels for a whole device may spill registers.
   if [ "$name" = frequency_ranks ]; then command=${command/"$spills"/}; fi
   if ! $command -o "$build/objects/$kind.$name.o" > "$log" 2>&1; then
     echo "FAILED: $command"
@@ -290,7 +289,7 @@ build_all() {
   [ "$warnings" -eq 0 ] || echo "WARNINGS: $warnings warnings"
   return $code
 }
-link_all() {  # what can be linked may still be run
+link_all() {  # if one does not link, the others can still run
   local code=0
   "$nvcc" -arch=sm_"$target" "$build"/objects/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
   "$nvcc" -arch=sm_"$target" -shared "$build"/objects/library.library.o -o "$build/library.so" || code=1
@@ -305,7 +304,7 @@ step "build for sm_$capability" 230 build_all && is_built=yes
 
 # ---- run
 
-# line by line, so that what is ended early has said how far it came
+# line by line, so that a step that is ended early shows its progress
 lines() { stdbuf -oL "$@"; }
 export -f lines
 
@@ -349,7 +348,7 @@ else
   note "comparison with PyTorch" "NOT RUN, python3 or the library is not here"
 fi
 
-# A Llama model of 1.2 billion made-up weights on the device, a token at a time and in rounds of speculation.
+# A Llama model of 1.2 billion made-up weights on the GPU, token by token and in rounds of speculation.
 write_model() {
   local line comma=""
   {
@@ -371,7 +370,7 @@ else
   note "model" "NOT RUN, it is not built"
 fi
 
-# What limits the kernels at the sizes of the aims; the counters of each are in cuda_profile.csv.
+# The limits of the kernels at the sizes of the aims; cuda_profile.csv has the counters.
 export profiler
 profiler=$(command -v ncu)
 profile() {
@@ -394,7 +393,7 @@ elif [ -x "$build/benchmark_cuda" ]; then
   step "profile" 90 profile
 fi
 
-# Launches that a device refuses are what one test asks for: they are errors of the API, not of memory.
+# One test makes launches that the device refuses: errors of the API, not of memory.
 export sanitizer
 sanitizer=$(command -v compute-sanitizer || ls "$(dirname "$nvcc")/compute-sanitizer" \
   "$(dirname "$nvcc")/../compute-sanitizer/compute-sanitizer" 2> /dev/null | head -n 1)

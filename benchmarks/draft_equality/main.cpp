@@ -211,7 +211,7 @@ class Equality {
     };
     const float gap = std::abs(logit(a, one.tokens) - logit(b, other.tokens));
     ++(gap <= near_tie ? domain.near_ties : domain.different);
-    std::cout << prompt.domain << ": answers part behind " << a - one.tokens.begin()
+    std::cout << prompt.domain << ": answers part after " << a - one.tokens.begin()
               << " tokens, logits " << gap << " apart\n";
   }
 
@@ -291,21 +291,24 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Whether a batch with drafts writes what one without them writes, on a real model"};
+  CLI::App app{
+      "Checks that a batch writes the same tokens with drafts and without, on a real model"};
   app.add_option("--model", options.model, "GGUF file of a Llama model")->required();
   app.add_option("--eagle", options.eagle, "its EAGLE layer, safetensors")->required();
   app.add_option("--prompts", options.prompts, "JSONL: domain, tokens, functions")->required();
-  app.add_option("--corpus", options.corpus, "folder of <domain>.txt.gz that rank tokens")
+  app.add_option("--corpus", options.corpus, "directory of <domain>.txt.gz for token ranks")
       ->required();
-  app.add_option("--tokens", options.tokens, "no further prompts are begun behind so many")
+  app.add_option("--tokens", options.tokens, "no prompt starts after so many tokens")
       ->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "of an answer")->capture_default_str();
-  app.add_option("--temperature", options.temperature, "of the target")->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens, "maximum tokens of an answer")
+      ->capture_default_str();
+  app.add_option("--temperature", options.temperature, "temperature of the target")
+      ->capture_default_str();
   app.add_option("--batch", options.batch, "answers that are written together")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--budget", options.budget, "draft tokens of a tree")->capture_default_str();
-  app.add_option("--group", options.group, "prompts that are compared before more are begun")
+  app.add_option("--group", options.group, "prompts that are compared before others start")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--json", options.json, "write the numbers to a file");

@@ -1,9 +1,9 @@
-"""Tokens per step of vLLM with drafts of forced text and history, by replay: BFCL's calls in the tokens of Qwen2.5, see run.sh.
+"""Tokens per step of vLLM with drafts from jump-forward strings and history, by replay of BFCL's calls; see run.sh.
 
-No model runs. A script says which token each row samples: the call of BFCL's row, in the format hermes, as Qwen2.5's
-tokenizer writes it, behind the prompt that Qwen2.5's chat template makes of the row. vLLM's own manager of structured outputs
-judges drafts and makes masks; the script's tokens must be allowed by them. A step gives the drafts that agree with the
-script, and one token more. The first token of an answer comes from the prompt's pass, as without drafts.
+No model runs. A script decides the tokens that each row samples: the call of BFCL's row in the format hermes, in the
+tokens of Qwen2.5, after the prompt that Qwen2.5's chat template makes from the row. vLLM's manager of structured
+outputs verifies drafts and makes masks, which must allow the script's tokens. A step emits the drafts that agree with
+the script, and one more token. The first token of an answer comes from the prompt's pass, as without drafts.
 """
 import argparse
 import json
@@ -43,7 +43,7 @@ For each function call, return a json object with function name and arguments wi
 
 
 def rows_of(data, most):
-    """Tools, question and calls of rows whose calls conform to their tools."""
+    """The tools, question and calls of rows whose calls conform."""
     for file in FILES:
         path = pathlib.Path(data) / "bfcl" / file
         count = 0
@@ -82,7 +82,7 @@ class Replay:
         self.manager = StructuredOutputManager(self.config)
         self.proposer = create_custom_proposer(self.config)
         self.tokenizer, self.count = self.manager.tokenizer, count
-        # "again": both, for a request whose constraint another request has been through.
+        # "again": both, after another request has used the same constraint.
         self.propose_us, self.judge_us, self.again_us = [], [], []
 
     def request(self, name, prompt, grammar):
@@ -105,7 +105,7 @@ class Replay:
         drafts = self.proposer.propose([[1]], np.array([len(tokens)]), tokens[None, :])[0]
         if kind == "both":
             self.propose_us.append((time.perf_counter_ns() - begin) / 1e3)
-        # A guess that no constraint allows, where history is left out.
+        # A draft that no constraint allows, if history is not used.
         drafts = drafts if kind != "forced" else [self.tokenizer.eos_token_id]
         grammar = request.structured_output_request.grammar
         grammar._drafts = self.count if kind != "history" else 0
@@ -119,7 +119,7 @@ class Replay:
         return drafts
 
     def steps(self, kind, request, prompt, script):
-        """The number of steps, of drafted tokens and of accepted ones."""
+        """The numbers of steps, drafted tokens and accepted tokens."""
         at = steps = drafted = accepted = 0
         while at < len(script):
             tokens = np.array(prompt + script[:at], np.int32)
@@ -162,7 +162,7 @@ def measure(options):
             script = tokenizer.encode(text, add_special_tokens=False) + [tokenizer.eos_token_id]
             try:
                 for kind in (*KINDS, "again"):
-                    if kind == "both":  # a constraint that no request has been through
+                    if kind == "both":  # a constraint that no request has used
                         replay.manager.backend._known.clear()
                     request = replay.request("r", prompt, asked.text())
                     found = replay.steps(kind, request, prompt, script)

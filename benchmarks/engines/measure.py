@@ -1,4 +1,4 @@
-"""tooldecode, XGrammar and llguidance behind the interfaces of vLLM and SGLang, see run.sh."""
+"""Measures tooldecode, XGrammar and llguidance through the interfaces of vLLM and SGLang, see run.sh."""
 import argparse
 import base64
 import collections
@@ -59,7 +59,7 @@ def tokenizer_of(path):
 
 
 class VLLM:
-    """vLLM's classes of backends; 2 threads as its manager has them for more than 128 requests, in lots of 16."""
+    """vLLM's classes of backends; 2 threads fill lots of 16, as its manager does for more than 128 requests."""
     name = "vllm"
 
     def __init__(self, folder, size):
@@ -118,7 +118,7 @@ class VLLM:
 
 
 class SGLang:
-    """SGLang's classes of backends; its batched fill, on as many threads as those have that have any."""
+    """SGLang's classes of backends, with its batched fill if a backend has one."""
     name = "sglang"
 
     def __init__(self, folder, size):
@@ -169,7 +169,7 @@ class SGLang:
         return True
 
     @staticmethod
-    def draft(grammar, tokens):  # as its walk of draft trees does it
+    def draft(grammar, tokens):  # as its walk of draft trees does
         for token in tokens:
             grammar.accept_token(token)
         grammar.rollback(len(tokens))
@@ -180,7 +180,7 @@ class SGLang:
 
 
 def timed(function, *arguments, clock=time.process_time_ns):
-    """Microseconds of the processor, so that other work on the machine counts for nobody."""
+    """Microseconds of processor time, which other work on the machine affects little."""
     begin = clock()
     result = function(*arguments)
     return max(0, clock() - begin - EMPTY.get(clock, 0)) / 1e3, result
@@ -198,14 +198,14 @@ def of(times):
 
 
 def with_ratio(cell):
-    """Ours by the better peer's."""
+    """tooldecode's time divided by the better peer's."""
     for figure in ("median", "mean"):
         cell[f"{figure}_ratio"] = round(cell[OURS][figure] / min(cell[peer][figure] for peer in PEERS), 4)
     return cell
 
 
 def first_masks(engine, rows, dice):
-    """From the schema's text to the first mask, every schema new to the contender; and the rows that all can do."""
+    """Times from a schema's text to the first mask, for new schemas, and the rows that all contenders can do."""
     times, kept, refused = collections.defaultdict(list), [], collections.Counter()
     bitmasks = {name: engine.masks(name, 1) for name in (OURS, *PEERS)}
     for row in rows:
@@ -226,7 +226,7 @@ def first_masks(engine, rows, dice):
 
 
 def agreed(engine, kept):
-    """Those whose text every contender accepts. No mask is made on the way."""
+    """The rows whose text every contender accepts; makes no mask."""
     def accepts(name, schema, tokens):
         grammar = engine.fresh(name, schema)
         try:
@@ -237,7 +237,7 @@ def agreed(engine, kept):
 
 
 def first_visits(engine, pairs, templates):
-    """Masks of states that no text has met before, request after request, token after token."""
+    """Times the masks of states that no text has reached before."""
     fills = collections.defaultdict(list)
     bitmasks = {name: engine.masks(name, 1) for name in templates}
     known = set()
@@ -254,8 +254,8 @@ def first_visits(engine, pairs, templates):
 
 
 def copies(bitmask):
-    """Copies a batch of masks once more, a call for each row, out of one place for each mask that differs: what a fill
-    cannot be faster than where an engine asks row by row."""
+    """Copies the masks of a batch with one call per row, from one place per distinct mask: the floor of a fill in an
+    engine that makes one call per row."""
     import numpy as np
 
     rows = bitmask.numpy()
@@ -270,7 +270,7 @@ def copies(bitmask):
 
 
 def batches(engine, own, templates, threads, steps, dice):
-    """Masks of a batch, token after token along texts; a request that is over begins anew."""
+    """Times the masks of a batch along texts; a request that has ended starts again."""
     size = len(own)
     bitmasks = {name: engine.masks(name, size) for name in templates}
     grammars = {name: [engine.again(grammar) for grammar in mine[:size]] for name, mine in templates.items()}
@@ -312,7 +312,7 @@ def batches(engine, own, templates, threads, steps, dice):
 
 
 def overheads(engine):
-    """A call of our own methods where there is next to nothing to do; copying a mask, the floor of a fill."""
+    """Times calls of tooldecode that do next to nothing, and a copy of a mask."""
     import numpy as np
     import tooldecode
     from tooldecode._engine import Answer
@@ -362,7 +362,7 @@ def measure(options):
         logging.disable(logging.ERROR)
         for make in (VLLM, SGLang):
             engine = make(folder, size)
-            for name in (OURS, *PEERS):  # every kind of value, so that nobody's first schema is the first of all
+            for name in (OURS, *PEERS):  # every kind of value, so that no contender pays for its first schema
                 engine.fill(name, [engine.compile(name, json.dumps(workloads.WARM["schema"]))], engine.masks(name, 1), 1)
             if make is VLLM:
                 results["overhead_us"] = overheads(engine)
@@ -400,9 +400,9 @@ def table(results):
 
 
 def record(program, packages, arguments):
-    """How a file of results was made."""
+    """The record of how a file of results was made."""
     made_by = run_record([program, "--made-by"], packages, ["bash", "benchmarks/engines/run.sh", *arguments])
-    # What is measured is the wheel, not that program.
+    # The wheel is measured, not the program.
     made_by["flags"] = "-O3 -DNDEBUG"
     git = ["git", "-C", str(ROOT)]
     commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Runs tooldecode, XGrammar and llguidance behind the interfaces of vLLM and SGLang, in one process, one after the other
-# at every step and in turns, over the same schemas and tokens, and prints what they take.
+# Measures tooldecode, XGrammar and llguidance through the interfaces of vLLM and SGLang. One process runs the three in
+# turns at every step, over the same schemas and tokens.
 #
 #   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR]
 #   bash benchmarks/engines/run.sh drafts [--json OUT] [--rows N] [--drafts N] [--data DIR]
 #
-# The second: tokens per step of vLLM with this package's proposer, by replay of BFCL's calls without a model, see drafts.py.
+# `drafts` measures tokens per step of vLLM with this package's proposer, by replay of BFCL's calls without a model, see
+# drafts.py.
 #
-# `first mask`: from a schema's text to its first mask, each schema new to the contender; `fill`: a row's share of the
-# masks of a batch of 1, 32 or 256 requests, along texts that all three accept; `accept`: one token; `draft of 4`: trying
-# four tokens and going back; `copies`: the same masks copied row by row by numpy, the floor of a fill. Every figure is a
-# median. Two threads are what the engine has for them: vLLM's lots of 16 rows, SGLang's batched fill (XGrammar has one
-# row at a time there). Needs what tests/python.sh makes with TOOLDECODE_ENGINES=1, and the data's folder in
-# TOOLDECODE_SHARED_DATA, by default ../shared/data.
+# `first mask` is the time from a schema's text to its first mask; each schema is new to the contender. `fill` is one
+# row's share of the masks of a batch of 1, 32 or 256 requests, along texts that all three accept. `accept` reads one
+# token. `draft of 4` tries four tokens and goes back. `copies` copies the same masks row by row with numpy, the floor
+# of a fill. Figures are medians. Two threads are used as the engine uses them: vLLM fills lots of 16 rows, SGLang has a
+# batched fill (XGrammar fills one row at a time there). Needs what tests/python.sh makes with TOOLDECODE_ENGINES=1, and
+# the data directory in TOOLDECODE_SHARED_DATA, by default ../shared/data.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 python=${TOOLDECODE_PYTHON:-$root/build/python/engines/bin/python}

@@ -79,30 +79,33 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"What a pruned draft head costs and saves, on a real model"};
+  CLI::App app{"The costs and savings of a pruned draft head, on a real model"};
   app.add_option("--model", options.model, "GGUF file of a Llama model")->required();
   app.add_option("--eagle", options.eagle, "its EAGLE layer, safetensors")->required();
   app.add_option("--eagle3", options.eagle3, "its EAGLE-3 layer and head, safetensors");
   app.add_option("--medusa", options.medusa, "its Medusa heads, safetensors");
   app.add_option("--prompts", options.prompts, "JSONL: domain, tokens, functions")->required();
-  app.add_option("--corpus", options.corpus, "folder of <domain>.txt.gz that rank tokens")
+  app.add_option("--corpus", options.corpus, "directory of <domain>.txt.gz for token ranks")
       ->required();
   app.add_option("--rows", options.rows, "rows of the draft's head, 0 for all")->delimiter(',');
   app.add_option("--depth", options.tree.depth, "levels of a timed tree")->capture_default_str();
-  app.add_option("--width", options.tree.width, "nodes that a level grows from")
+  app.add_option("--width", options.tree.width, "nodes of a level that grow children")
       ->capture_default_str();
   app.add_option("--budget", options.tree.budget, "draft tokens of a tree")->capture_default_str();
-  app.add_option("--min-probability", options.tree.min_probability, "of a path that is verified")
+  app.add_option("--min-probability", options.tree.min_probability,
+                 "minimum probability of a verified path")
       ->capture_default_str();
-  app.add_option("--temperature", options.temperature, "of the target")->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "of an answer")->capture_default_str();
+  app.add_option("--temperature", options.temperature, "temperature of the target")
+      ->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens, "maximum tokens of an answer")
+      ->capture_default_str();
   app.add_option("--limit", options.limit, "prompts of each domain; 0 is all");
-  app.add_option("--timed", options.timed, "prompts of each domain that are timed as well")
+  app.add_option("--timed", options.timed, "prompts of each domain that are also timed")
       ->capture_default_str();
   app.add_option("--minutes", options.minutes,
-                 "after which no further prompt is begun; 0 is never");
+                 "no prompt starts after so many minutes; 0: no limit");
   app.add_option("--json", options.json, "write the numbers to a file");
-  app.add_option("--plots", options.plots, "draw two charts into a folder");
+  app.add_option("--plots", options.plots, "write two charts to a directory");
   CLI11_PARSE(app, argc, argv);
   try {
     return run(options);

@@ -1,5 +1,5 @@
-"""Writes the prompts that benchmark_fr_spec measures with, as tokens: BFCL's simple calls, free and constrained, and of
-every other domain the prompts that examples/train_draft holds out of training.
+"""Writes the prompts of benchmark_fr_spec as tokens: BFCL's simple calls, free and constrained, and the prompts of
+the other domains that examples/train_draft holds out of training.
 
     python benchmarks/fr_spec/prompts.py --out FILE.jsonl [--shared DATA] [--limit N]
 
@@ -18,7 +18,7 @@ from target import Target, cached_gguf, load_tokenizer  # noqa: E402
 
 
 def calls(shared: Path, target: Target, tokenizer, limit: int):
-    """BFCL's calls of one function, which no draft is trained on, with the program's two examples."""
+    """BFCL's calls to one function, which no draft is trained on, with the program's two examples."""
     rows = training.read_lines(shared / training.MEASURED)
     for row in random.Random(1).sample(rows, min(limit, len(rows))):
         turns = training.call_turns(row["functions"], training.question_of(row))

@@ -10,18 +10,19 @@ bash benchmarks/fr_spec/run.sh [--limit N] [--timed N] [ARGUMENT...]
 bash benchmarks/fr_spec/run.sh --sampled [--limit N] [--timed N] [ARGUMENT...]
 bash benchmarks/fr_spec/run.sh --equality TOKENS [ARGUMENT...]
 
-Fetches SmolLM2, builds, writes the prompts as tokens, measures the drafts of examples/data/smollm2_draft, and writes
-benchmarks/results/fr_spec_smollm2.json and two charts. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data; PYTHON is
-$TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requirements.txt lists. One thread.
+Fetches SmolLM2, builds, writes the prompts as tokens, measures the drafts of examples/data/smollm2_draft on one
+thread, and writes benchmarks/results/fr_spec_smollm2.json and two charts. DATA is $TOOLDECODE_SHARED_DATA, or
+../shared/data. PYTHON is $TOOLDECODE_PYTHON, or one in build/fr_spec with the packages of
+examples/train_draft/requirements.txt.
 
-  --limit N   prompts of each of six domains (default 6): a minute or two each
-  --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (3)
-  --sampled   at temperature 1, by EAGLE's drafts and few K; writes benchmarks/results/fr_spec_sampled.json, no chart
+  --limit N   prompts of each of six domains (6); each takes a minute or two
+  --timed N   prompts of these that every way decodes (3); the others are decoded plainly, and their answers replayed
+  --sampled   temperature 1, EAGLE's drafts and few K; writes benchmarks/results/fr_spec_sampled.json and no chart
   --equality TOKENS
-              instead of all that, compares so many tokens of a batch with drafts and of one without, or as many as 840
-              prompts give (half an hour); writes benchmarks/results/fr_spec_equality.json
+              compares this many tokens of a batch with drafts and of one without, at most those of 840 prompts (half
+              an hour), and nothing else; writes benchmarks/results/fr_spec_equality.json
 
-Other arguments are those of benchmark_fr_spec, such as --minutes N, after which no further prompt is begun, or of
+Other arguments go to benchmark_fr_spec, such as --minutes N, after which no prompt starts, or to
 benchmark_draft_equality.
 END
 }
@@ -49,7 +50,7 @@ mkdir -p "$made"
 install_packages g++ cmake make ninja-build pkg-config libeigen3-dev nlohmann-json3-dev libbenchmark-dev libpcre2-dev \
   libcli11-dev libcpp-httplib-dev zlib1g-dev python3-venv
 model=$made/SmolLM2-135M-Instruct.Q4_1.gguf
-ln -sf "$(bash examples/models.sh smollm2)" "$model"  # results name no folder of this machine
+ln -sf "$(bash examples/models.sh smollm2)" "$model"  # so that results name no directory of this machine
 configure release
 program=benchmark_fr_spec
 prompts=$made/prompts.jsonl
@@ -64,7 +65,7 @@ cmake --build build/release --target $program -j "$(nproc)" > "$made/build.log"
 if [ ! -e "$prompts" ]; then
   python=${TOOLDECODE_PYTHON:-$made/venv/bin/python}
   if [ ! -x "$python" ]; then
-    say "installing what writes the prompts"
+    say "installing the packages that write the prompts"
     python3 -m venv "$made/venv"
     "$python" -m pip install --quiet -r examples/train_draft/requirements.txt
   fi

@@ -1,4 +1,4 @@
-// The cost of a constraint inside llama.cpp: its own grammar, ours, and none, in one run with the
+// The cost of a constraint in llama.cpp: its grammar, tooldecode's, and none, in one run with the
 // same model, prompts and threads.
 #include <algorithm>
 #include <chrono>
@@ -360,7 +360,7 @@ void run_all(const Options& options, const Assistant& assistant) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"What a constraint costs inside llama.cpp: its own grammar, tooldecode's, and none"};
+  CLI::App app{"The cost of a constraint in llama.cpp: its grammar, tooldecode's, and none"};
   Options options;
   program::Command command(app);
   program::add_model_options(command, options.model);

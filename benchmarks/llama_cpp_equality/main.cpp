@@ -216,7 +216,8 @@ void print(const std::vector<Comparison>& comparisons) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Which answers are the same token for token: by two engines, plain and speculative"};
+  CLI::App app{
+      "Checks which answers are equal, token for token: two engines, plain and speculative"};
   Options options;
   program::Command command(app);
   program::add_model_options(command, options.model);

@@ -30,9 +30,8 @@ def prepare(options):
 
 
 def run(command, warm, workload, options, count, deadline):
-    """The lines of a contender, one per row, and what its empty calls and its vocabulary take. Its process is stopped
-    where a row takes too long, or dies with a row that crashes it, and goes on with the next row in a new one. Rows past
-    the deadline are left out."""
+    """The output lines of a contender, one per row, and the cost of its empty calls and its vocabulary. If a row takes
+    too long or crashes the process, a new process continues with the next row. Rows after the deadline are left out."""
     rows = options.build / f"{workload}.jsonl"
     lines, first = {}, 0
     empty = None
@@ -99,7 +98,7 @@ def compare(options):
 
 
 def threads(options):
-    """Masks per second of one thread and of two that share a constraint of 200 tools."""
+    """Masks per second of one and of two threads that share a constraint of 200 tools."""
     done = subprocess.run([options.build / "tooldecode", "threads", options.build / "tools_200.jsonl", options.vocabulary],
                           capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -110,12 +109,12 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="write the figures")
     parser.add_argument("--plot", type=pathlib.Path, help="write the plot, an SVG")
     parser.add_argument("--readme", type=pathlib.Path, help="write the tables between the marks `peers` of this file")
-    parser.add_argument("--from-json", type=pathlib.Path, help="print and plot figures that were written before")
+    parser.add_argument("--from-json", type=pathlib.Path, help="print and plot the figures of this file")
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    parser.add_argument("--peers", nargs="*", help="only these beside tooldecode")
-    parser.add_argument("--every", type=int, default=1, help="only every so many schemas of the long workloads")
-    parser.add_argument("--limit", type=float, default=10, help="seconds that a schema and its texts may take")
-    parser.add_argument("--total", type=float, default=840, help="seconds that all of it may take")
+    parser.add_argument("--peers", nargs="*", help="only these peers")
+    parser.add_argument("--every", type=int, default=1, help="only every Nth schema of the long workloads")
+    parser.add_argument("--limit", type=float, default=10, help="maximum seconds for a schema and its texts")
+    parser.add_argument("--total", type=float, default=840, help="maximum seconds for the whole run")
     parser.add_argument("--start-limit", type=float, default=60, help=argparse.SUPPRESS)
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--data", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
@@ -133,7 +132,7 @@ def main():
         if "tools_200" in options.workloads:
             results["threads"] = threads(options)
         peers = {name.partition("_")[0] for one in results.values() for name in one} & {"xgrammar", "llguidance"}
-        # run.sh, which is asked, puts --build and --data before its own arguments.
+        # run.sh puts --build and --data before its arguments.
         results["made_by"] = run_record([options.build / "tooldecode", "record"], sorted(peers),
                                         ["bash", "benchmarks/peers/run.sh", *sys.argv[5:]])
     print(report.cold(results))

@@ -1,15 +1,16 @@
-"""The side of a peer: its engine is given the rows of a workload, and what it takes is printed.
+"""Runs a peer's engine over the rows of a workload and prints its times.
 
-A contender is a program `CONTENDER WORKLOAD ROWS VOCABULARY FIRST [warm]` that prints what an empty call of each kind
-takes, subtracted later, and what the vocabulary takes, a warm-up with warm.jsonl beside ROWS included, as one JSON line,
-{"overhead_ns": {"build", "mask", "advance", "chain"}, "vocabulary_ms"}, and for each row of ROWS from FIRST on another:
-{"row", "refused": why}, {"row", "unsatisfiable": why} where it says that no text conforms, or {"row", "build_first_mask_ns", "mask_ns": [...], "advance_ns": [...], "chain_ns": [...],
+A contender is a program `CONTENDER WORKLOAD ROWS VOCABULARY FIRST [warm]` that prints one JSON object per line. The
+first has the cost of an empty call of each kind, which is subtracted later, and of the vocabulary, including a
+warm-up with warm.jsonl beside ROWS: {"overhead_ns": {"build", "mask", "advance", "chain"}, "vocabulary_ms"}. Then
+comes one for each row of ROWS from FIRST on: {"row", "refused": why}, {"row", "unsatisfiable": why} if it says that
+no text conforms, or {"row", "build_first_mask_ns", "mask_ns": [...], "advance_ns": [...], "chain_ns": [...],
 "forced": {"asked", "right", "wrong"}, "accepted": [...], "memory_bytes"}.
 
-Every row is a cold request: what it needs is built for it, on an engine that has met the vocabulary; with `warm`, and
-for tools_replaced, an engine keeps what it can. A chain is what verifying a draft of four tokens takes: five masks and
-the four tokens between them. `forced` counts, over the places of the texts that conform, those where the engine forces
-the next token, and those where it forces a token that the tokenizer would not write there.
+Every row is a cold request: a new constraint on an engine that knows the vocabulary. With `warm`, and for
+tools_replaced, an engine keeps what it can. A chain is the work of verifying a draft of four tokens: five masks and
+the four tokens between them. `forced` counts places of the conforming texts: those where the engine has a
+fast-forward token, and those where the tokenizer would write another token.
 """
 
 import base64
@@ -23,7 +24,7 @@ import time
 
 import tiktoken
 
-CHAINED = ("bfcl", "bfcl_any_order", "bfcl_default")  # where chains are measured and forced tokens asked for
+CHAINED = ("bfcl", "bfcl_any_order", "bfcl_default")  # workloads with chains and forced tokens
 
 
 class Vocabulary:
@@ -34,14 +35,14 @@ class Vocabulary:
         self.special = [i for i, kind in enumerate(vocabulary["token_types"]) if kind != 1]
         self.end, self.size = vocabulary["eos_id"], vocabulary["model_vocab_size"]
         special = set(self.special)
-        self.encoding = tiktoken.Encoding(  # in this vocabulary a token's id is its rank
+        self.encoding = tiktoken.Encoding(  # a token's id is its rank in this vocabulary
             "qwen2", pat_str=vocabulary["pre_tokenizer"]["regex"][0],
             mergeable_ranks={token: i for i, token in enumerate(self.tokens) if i not in special},
             special_tokens={self.tokens[i].decode(): i for i in special})
 
 
 class Refused(Exception):
-    """The engine says that it cannot do this schema."""
+    """The engine says that it cannot enforce this schema."""
 
 
 def chain(mask, advance, tokens):
@@ -55,7 +56,7 @@ def chain(mask, advance, tokens):
 
 
 def overheads(call):
-    """What the measurements take of a call that crosses the binding and does nothing."""
+    """The measured time of a call that crosses the binding and does nothing."""
     def middle(measure, count=4000):
         return sorted(measure() for _ in range(count))[count // 2]
 
@@ -70,11 +71,11 @@ def overheads(call):
 
 
 def serve(make_engine):
-    """Runs a peer's engine, made of a workload, a Vocabulary and whether it is warm, over the rows of the command line.
+    """Runs a peer's engine over the rows of the command line. It is made from a workload, a Vocabulary and a bool for warm.
 
-    engine.build(schema text) gives a factory of matchers or raises Refused; a matcher has `mask()`, which fills
-    engine.bits (int32 words), `advance(token)`, `forced()`, and `check()`, which raises Refused where the engine gave
-    up. engine.lazy says that a matcher leaves something to the next one of the same factory.
+    engine.build(schema text) returns a factory of matchers or raises Refused. A matcher has `mask()`, which fills
+    engine.bits (int32 words), `advance(token)`, `forced()`, and `check()`, which raises Refused if the engine gave up.
+    engine.lazy says that a matcher leaves work for the next one of the same factory.
     """
     workload, rows, first = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[4])
     vocabulary = Vocabulary(sys.argv[3])
@@ -139,7 +140,7 @@ def measure(engine, row, chained):
             result["chain_ns"] = chains(engine.build(schema) if engine.lazy else make, texts)
             result["forced"] = forced(make, texts)
         return result
-    except Exception as reason:  # an engine that gives up refuses, whatever it throws
+    except Exception as reason:  # any exception counts as a refusal
         return {"unsatisfiable" if "unsatisfiable" in str(reason).lower() else "refused": str(reason)[:300]}
 
 

@@ -1,4 +1,4 @@
-"""llguidance over the rows of a workload, see contender.py: one thread, its slices for JSON Schema."""
+"""Runs llguidance over the rows of a workload, see contender.py: one thread, its slices for JSON Schema."""
 
 import llguidance
 import llguidance.tiktoken

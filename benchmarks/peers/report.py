@@ -1,4 +1,4 @@
-"""Figures out of what contenders print, tables, the aims, and the plot."""
+"""Makes figures, tables, aims and the plot from the contenders' output."""
 
 import math
 
@@ -19,7 +19,7 @@ def summary(times, with_most=False):
 
 
 def judged(rows, lines, empty):
-    """The figures of one contender, in microseconds without what its binding costs."""
+    """The figures of one contender in microseconds, without the cost of its binding."""
     nothing = empty["overhead_ns"]
     times = {measure: [] for measure in MEASURES}
     forced = dict.fromkeys(("asked", "right", "wrong"), 0)
@@ -113,7 +113,7 @@ def table(words, results):
 
 
 def cases(results):
-    """What each case takes by itself."""
+    """The figures of each case."""
     lines = ["\n| case: first mask; mask mean / max, microseconds | " + " | ".join(results) + " |",
              "| --- |" + " ---: |" * len(results)]
     for case in dict.fromkeys(case for one in results.values() for case in one.get("cases", ())):
@@ -128,7 +128,7 @@ def cases(results):
 
 
 def bindings(results):
-    """What was subtracted, and what a vocabulary takes."""
+    """The cost of the binding, which is subtracted, and of a vocabulary."""
     lines = ["\n| once per vocabulary, ms; subtracted from each build, mask, advance, chain, microseconds | |", "| --- | ---: |"]
     first = next(one for name, one in results.items() if name not in ("threads", "made_by"))
     for name, one in first.items():
@@ -138,7 +138,7 @@ def bindings(results):
 
 
 def aims(results):
-    """Each aim, what was measured, and whether it holds."""
+    """Each aim with the measured value and whether it holds."""
     ours = lambda workload, measure, what: figure(results.get(workload, {}).get("tooldecode"), measure, what)  # noqa: E731
     theirs = lambda workload, measure, what: [figure(results.get(workload, {}).get(peer), measure, what)  # noqa: E731
                                               for peer in ("llguidance", "xgrammar")]
@@ -221,7 +221,7 @@ COLD = {"bfcl": "BFCL, fixed spacing", "bfcl_default": "BFCL, any order, free sp
 
 
 def cold(results):
-    """Requests whose constraint is new: documents to the last mask, each state once."""
+    """The table of requests with a new constraint, from the documents to the last mask, each state once."""
     lines = ["", "| cold request, microseconds | | first mask p50 | p99 | next masks mean | p50 | p99 | whole request mean | p50 |",
              "| --- | --- |" + " ---: |" * 7]
     for workload, title in COLD.items():

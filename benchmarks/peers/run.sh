@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Runs XGrammar, llguidance and tooldecode on the same schemas, vocabulary and tokens, one thread each, and prints what
-# they take and what they get right.
+# Compares XGrammar, llguidance and tooldecode on the same schemas, vocabulary and tokens, with one thread each: times,
+# memory and verdicts.
 #
 #   bash benchmarks/peers/run.sh [--json OUT] [--plot OUT] [--readme FILE] [--workloads NAME...] [--peers NAME...]
 #                                [--every N] [--limit SECONDS] [--total SECONDS]
 #
-# The data's folder is TOOLDECODE_SHARED_DATA, by default ../shared/data; workloads.py has the workloads, contender.py
-# what is measured, report.py the table of aims, printed last. A schema is right where every one of its tests gets the
-# right verdict, wrong where one does not or the contender's process dies, and refused where the contender says that it
-# cannot do it, or has not answered in `--limit` seconds (10): "too late", and in no time below. That no text conforms is
-# a verdict on every test. Schemas of the test suite that refer to its own documents have them beside them, for contenders
-# that take any. Everything together has
-# `--total` seconds (840); schemas that are not reached are counted by themselves, and the long workloads are shuffled, so
-# that those reached are a fair sample. Times are without what an empty call of the same kind takes. Ours is a new
-# constraint for each row, on one VocabularyIndex, made before; llguidance has one tokenizer; XGrammar a new compiler for
-# each schema and, in a row of its own, one compiler that keeps what it has compiled. Each has one thread.
+# TOOLDECODE_SHARED_DATA names the data directory, by default ../shared/data. workloads.py makes the workloads,
+# contender.py measures, report.py prints the tables, the aims last.
+#
+# A schema is right if each of its tests gets the right verdict. It is wrong if one does not, or if the contender's
+# process dies. It is refused if the contender says that it cannot enforce it, or does not answer within `--limit`
+# seconds (10): "too late", which is in no time below. "No text conforms" is a verdict on every test. Contenders that
+# accept documents beside a schema get those of the test suite.
+#
+# The whole run has `--total` seconds (840). Schemas that are not reached are counted separately; the long workloads are
+# shuffled, so the schemas that are reached are a fair sample. The time of an empty call of the same kind is subtracted.
+# tooldecode makes a new constraint for each row, on one VocabularyIndex made before; llguidance has one tokenizer;
+# XGrammar has a new compiler for each schema and, in a separate row, one compiler that keeps what it has compiled.
 # Needs Python 3.10, g++ 12, Eigen, PCRE2 and zlib.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +33,7 @@ packages="apache-tvm-ffi numpy pydantic jsonschema tiktoken matplotlib"
 if [ "$(cat "$build/venv/ready" 2>/dev/null)" != "$packages" ]; then
   echo "Installing XGrammar and llguidance into $build/venv" >&2
   python3 -m venv "$build/venv"
-  # xgrammar's own dependencies include torch, which its masks on the host do not need (see xgrammar_peer.py).
+  # xgrammar depends on torch, which its masks on the host do not need (see xgrammar_peer.py).
   "$build/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps xgrammar llguidance
   # shellcheck disable=SC2086
   "$build/venv/bin/pip" install --quiet --disable-pip-version-check $packages

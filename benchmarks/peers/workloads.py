@@ -1,8 +1,9 @@
-"""The rows that contenders are measured on: schemas, or tools of which one must be called, with texts and verdicts.
+"""Makes the rows for contenders: schemas, or tools of which one must be called, with texts and verdicts.
 
-A row is {"id", "schema", "tests": [{"valid", "text"}]}, with "documents", schemas by URI, if it refers to others; of tools, "tools" says the same as "schema", the union of their
-calls `{"name": ..., "arguments": {...}}`; "untimed" is what a contender that keeps something has met before, "replaced"
-which of its tools is another one.
+A row is {"id", "schema", "tests": [{"valid", "text"}]}, and has "documents", schemas by URI, if it refers to others.
+If it has tools, "schema" is the union of their calls `{"name": ..., "arguments": {...}}`, and "tools" has the same as
+tools. "untimed" marks a row before the measurement, for contenders that keep something; "replaced" is the index of
+the tool that is new.
 """
 
 import copy
@@ -32,7 +33,7 @@ def read(path):
 
 
 def closed(schema):
-    """The schema with no further properties wherever there are properties."""
+    """The schema with additionalProperties: false in each object with properties."""
     if not isinstance(schema, dict):
         return schema
     result = dict(schema)
@@ -71,8 +72,8 @@ def shuffled(value, dice):
 
 @functools.cache
 def functions_called(data):
-    """Each function that BFCL calls rightly, closed: identifier, name, schema, its arguments in three calls at most, and
-    what says whether others conform."""
+    """Each function that BFCL calls correctly, closed: identifier, name, schema, the arguments of at most three calls,
+    and a validator of others."""
     import jsonschema
 
     functions = {}
@@ -96,7 +97,7 @@ def functions_called(data):
 
 
 def bfcl(data, any_order=False):
-    """Calls of a function, and wrong variants of the first."""
+    """Calls to a function, and invalid variants of the first."""
     dice = random.Random(1)
     rows = []
     for identifier, _, schema, values, conforms in functions_called(data):
@@ -129,7 +130,7 @@ def is_schema(value):
 
 
 def must_call(identifier, tools, calls, **more):
-    """A row of tools, (name, schema), and calls of them, (name, arguments); a call of no tool is wrong."""
+    """A row of tools (name, schema) and calls to them (name, arguments); a call to no tool is invalid."""
     return {"id": identifier, "tools": [{"name": name, "parameters": schema} for name, schema in tools],
             "schema": {"anyOf": [{"type": "object",
                                   "properties": {"name": {"const": name}, "arguments": schema},
@@ -141,7 +142,7 @@ def must_call(identifier, tools, calls, **more):
 
 @functools.cache
 def bfcl_tools(data):
-    """Tools of distinct names, shuffled: name, schema, and arguments where BFCL calls the tool."""
+    """Shuffled tools with distinct names: name, schema, and arguments if BFCL calls the tool."""
     tools = {}
     for _, name, schema, values, _ in functions_called(data):
         tools.setdefault(name, (schema, values[0]))
@@ -156,12 +157,12 @@ def bfcl_tools(data):
 
 
 def tools_of(count, rows):
-    """Rows of `count` tools each, no tool in two of them, with 40 calls at most."""
+    """Rows of `count` tools each, no tool in two rows, with at most 40 calls."""
     def make(data):
         tools = bfcl_tools(data)
         called = [tool for tool in tools if tool[2] is not None]
         others = [tool for tool in tools if tool[2] is None]
-        share = min(count, len(called) // rows)  # of those that BFCL calls, as many as there are
+        share = min(count, len(called) // rows)  # as many of the tools that BFCL calls as there are
         result = []
         for i in range(rows):
             own = called[i * share:(i + 1) * share] + others[i * (count - share):(i + 1) * (count - share)]
@@ -173,7 +174,7 @@ def tools_of(count, rows):
 
 
 def tools_drawn(count, rows):
-    """Rows of `count` tools each, drawn by chance, with a call of one of them."""
+    """Rows of `count` random tools each, with a call to one of them."""
     def make(data):
         tools, result = bfcl_tools(data), []
         for i in range(rows):
@@ -185,7 +186,7 @@ def tools_drawn(count, rows):
 
 
 def tools_replaced(data):
-    """200 tools that have been met, then nine times one of them is another one."""
+    """200 known tools, then nine rows in which one of them is new."""
     tools = [tool for tool in bfcl_tools(data) if tool[2] is not None]
     base, fresh = tools[:200], tools[200:209]
     rows = []
@@ -200,7 +201,7 @@ def tools_replaced(data):
 
 
 def example(schema):
-    """Some value of a schema, for those of the inventories."""
+    """A value of a schema of the inventories."""
     if "enum" in schema or "const" in schema:
         return schema.get("enum", [schema.get("const")])[0]
     kind = schema.get("type")
@@ -214,8 +215,8 @@ def example(schema):
 
 
 def tools_10000(data):
-    """10,000 tools with the names of ToolBench, RestBench and ToolAlpaca; those of which only the name is known take the
-    parameters of the others in turn. 200 calls."""
+    """10,000 tools with the names of ToolBench, RestBench and ToolAlpaca, and 200 calls. Tools of which only the name is
+    known get the parameters of the others in turn."""
     import jsonschema
 
     folder, tools = data / "tools", {}
@@ -246,13 +247,13 @@ def jsonschemabench(data):
     rows = [{"id": row["id"], "schema": row["schema"],
              "tests": [{"valid": test["valid"], "text": text(test["data"])} for test in row["tests"]]}
             for row in read(data / "jsonschema/jsonschemabench.jsonl.gz")]
-    random.Random(1).shuffle(rows)  # what a contender reaches in its time is a fair sample
+    random.Random(1).shuffle(rows)  # the rows that a contender reaches are a fair sample
     return rows
 
 
 def test_suite(data):
-    """The official suite's required keywords; a group is a schema. Those that refer to the suite's own documents have
-    them beside it."""
+    """The required keywords of the official suite; a group is a schema. Groups that refer to the suite's documents
+    include them."""
     rows, remotes = [], data / "jsonschema/test-suite/remotes"
     for draft, dialect in (("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
                            ("draft7", "http://json-schema.org/draft-07/schema#")):
@@ -273,7 +274,7 @@ def test_suite(data):
 
 
 def stress(_):
-    """Schemas that are small and hard, each with a text that conforms and one that does not."""
+    """Small, hard schemas, each with a conforming and a non-conforming text."""
     def of(**properties):
         return {"type": "object", "properties": properties, "required": list(properties),
                 "additionalProperties": False}
@@ -321,8 +322,8 @@ class Workload(typing.NamedTuple):
     rows: typing.Callable[[pathlib.Path], list]
     words: str
     free_spacing: bool = False
-    peers: tuple[str, ...] = PEERS  # whose schemas take longest comes last
-    share: float = 0.1  # of all the time, for one contender
+    peers: tuple[str, ...] = PEERS  # the slowest last
+    share: float = 0.1  # of the total time, for one contender
 
 
 WORKLOADS = {
@@ -344,7 +345,7 @@ WORKLOADS = {
     "jsonschemabench": Workload(jsonschemabench, "JSONSchemaBench, free spacing", free_spacing=True, share=0.7),
 }
 
-# What an engine has met before the rows: every kind of value.
+# The warm-up of an engine: every kind of value.
 WARM = {"schema": {"type": "object",
                    "properties": {"a": {"type": "string"}, "b": {"type": "number"}, "c": {"type": "integer"},
                                   "d": {"type": "boolean"}, "e": {"type": "array", "items": {"type": "string"}},

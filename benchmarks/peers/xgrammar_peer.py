@@ -1,8 +1,8 @@
-"""XGrammar over the rows of a workload, see contender.py: one thread, a new compiler for each schema or, warm, one for
-all of them.
+"""Runs XGrammar over the rows of a workload, see contender.py: one thread, a new compiler for each schema or, if
+warm, one for all.
 
-Its package imports torch and transformers, which weigh gigabytes, for their types; nothing of them is called here:
-masks are filled into NumPy's memory. Empty modules stand in for both.
+Its package imports torch and transformers, which are gigabytes, for their types. Nothing here calls them, because
+masks are in NumPy's memory, so empty modules replace both.
 """
 
 import sys
@@ -35,7 +35,7 @@ class Engine:
         self.info = xgrammar.TokenizerInfo(vocabulary.tokens, xgrammar.VocabType.RAW, vocab_size=vocabulary.size,
                                            stop_token_ids=[self.end])
         self.kept = xgrammar.GrammarCompiler(self.info, max_threads=1) if warm else None
-        # What is not said to be forbidden is allowed, as JSON Schema has it.
+        # As in JSON Schema, what is not forbidden is allowed.
         self.options = {"strict_mode": False, "any_whitespace": WORKLOADS[workload].free_spacing,
                         "any_order": workload in ("bfcl_any_order", "bfcl_default")}
         words = numpy.zeros((1, (vocabulary.size + 31) // 32), dtype=numpy.int32)
@@ -60,7 +60,7 @@ class Matcher:
         words = engine.words
         self.mask = lambda: handle.fill_next_token_bitmask(words, 0, False)
         self.advance = lambda token: handle.accept_token(token, False)
-        # It forces text; a tokenizer makes tokens of that.
+        # XGrammar has a jump-forward string; the tokenizer makes tokens from it.
         self.forced = lambda: engine.encoding.encode_ordinary(handle.find_jump_forward_string())
 
     def check(self):

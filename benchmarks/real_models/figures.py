@@ -1,4 +1,4 @@
-"""Draws what became of a real model's answers, method by method: Tool Decoding's Figures 3, 5 and 6 as stacked bars.
+"""Draws the outcomes of a real model's answers by method: Tool Decoding's Figures 3, 5 and 6 as stacked bars.
 
     python3 benchmarks/real_models/figures.py [--results FOLDER] [--out FILE.svg]
 

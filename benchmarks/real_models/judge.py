@@ -1,10 +1,12 @@
-"""What another judge says of answers: the AST checker of the Berkeley leaderboard's own package.
+"""Judges answers with the AST checker of the Berkeley leaderboard's package.
 
 python3 benchmarks/real_models/judge.py --checker FOLDER --data ROWS.jsonl [--data ...] [--into FILE] ANSWERS.jsonl
 
-ANSWERS.jsonl is what `tooldecode eval --answers` wrote for those rows; calls are read from its texts by Python's own
-`ast`. FOLDER holds the package `bfcl-eval`, unpacked or installed without its dependencies, none of which the checker
-needs: python3 -m pip install --no-deps --target FOLDER bfcl-eval==2026.3.23
+ANSWERS.jsonl is the output of `tooldecode eval --answers` for those rows; Python's `ast` reads the calls from its
+texts. FOLDER has the package `bfcl-eval`, unpacked or installed without its dependencies, which the checker does not
+need:
+
+python3 -m pip install --no-deps --target FOLDER bfcl-eval==2026.3.23
 """
 
 import argparse
@@ -18,8 +20,8 @@ import types
 
 def load_checker(folder):
     sys.path.insert(0, folder)
-    # A table of models' settings, which imports every provider's client: all that is read of it is whether a model
-    # writes "_" for "." in names, and ours does not.
+    # The checker imports a table of models' settings, with every provider's client, only to see whether a model writes
+    # "_" for "." in names. These models do not.
     settings = types.ModuleType("bfcl_eval.constants.model_config")
     settings.MODEL_CONFIG_MAPPING = collections.defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=False))
     sys.modules[settings.__name__] = settings
@@ -32,7 +34,7 @@ def load_checker(folder):
 
 
 def read_calls(text):
-    """Calls as the checker takes them, a list of {name: {parameter: value}}; ValueError for what is none."""
+    """Calls in the checker's form, a list of {name: {parameter: value}}; ValueError if the text is not one."""
     try:
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -55,9 +57,9 @@ def read_calls(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--checker", required=True, help="folder of the package bfcl-eval")
+    parser.add_argument("--checker", required=True, help="directory of the package bfcl-eval")
     parser.add_argument("--data", action="append", required=True, help="rows, as eval read them")
-    parser.add_argument("--into", type=pathlib.Path, help="file that eval wrote by --json, to which the counts are added")
+    parser.add_argument("--into", type=pathlib.Path, help="add the counts to this file of `eval --json`")
     parser.add_argument("answers")
     arguments = parser.parse_args()
     check = load_checker(arguments.checker)
@@ -75,7 +77,7 @@ def main():
         if row is None:
             continue
         key = (row["category"], answer["method"])
-        # The leaderboard's own documents, whose types it checks by its own names.
+        # The leaderboard's documents have its names for types.
         documents = [{**function, "parameters": function["original_parameters"]} for function in row["functions"]]
         try:
             verdict = check(documents, read_calls(answer["text"]), row["answers"], category=row["category"])

@@ -1,10 +1,10 @@
-"""Votes over orders against one order, paired by row, over several sets of rows together.
+"""Compares votes over orders with one order, paired by row, over several sets of rows.
 
     python3 benchmarks/real_models/pooled.py PROGRAM [--json OUT] ANSWERS.jsonl:METHOD...
 
-PROGRAM is `tooldecode`, which says how results are made; ANSWERS.jsonl is what its `eval --answers` wrote, METHOD the vote with
-the most orders among them. Each is compared with `tool-decoding-oc1` of the same file. Value errors are those that `eval`
-counted. The interval is a bootstrap over rows, drawn set by set; p is McNemar's exact test.
+PROGRAM is `tooldecode`, whose record goes into the results. ANSWERS.jsonl is the output of its `eval --answers`, and
+METHOD the vote with the most orders in it. Each is compared with `tool-decoding-oc1` of the same file. `eval` counted
+the value errors. The interval is a bootstrap over rows within each set; p is McNemar's exact test.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ SAMPLES, SEED = 10_000, 1
 
 
 def read(path: str, method: str) -> list[tuple[str, str]]:
-    """For each row what became of the base's answer and of the method's."""
+    """The outcomes of the base's and the method's answers, by row."""
     rows: dict[str, dict[str, str]] = {}
     for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
         one = json.loads(line)

@@ -1,11 +1,11 @@
-"""Six questions and three greetings to models as `tooldecode serve` has them by default: when is a call made?
+"""Counts the calls that models make for six questions and three greetings with the defaults of `tooldecode serve`.
 
     python3 benchmarks/real_models/required.py PROGRAM MODEL... [--json OUT]
 
-PROGRAM is `tooldecode`, built with llama.cpp; a MODEL is what `serve --model` takes. Each model is asked, greedily, about
-the three tools of examples/data/tools.json: once with `tool_choice: "required"`, once with "auto". A call counts where its
-arguments conform to the tool's document, as the package jsonschema judges. Greetings need no tool. Nine questions of ours:
-few, and no measure of a model.
+PROGRAM is `tooldecode`, built with llama.cpp; MODEL is an argument of `serve --model`. Each model gets the three
+tools of examples/data/tools.json and answers greedily, once with `tool_choice: "required"` and once with "auto". A
+call counts if the package jsonschema accepts its arguments. Greetings need no tool. Nine questions test the server,
+not a model.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ GREETINGS = ["Hello, how are you?", "What is the capital of France?", "Thank you
 
 
 def is_call(message):
-    """Whether a message is calls alone, all of which conform."""
+    """Whether a message has only calls, and all of them conform."""
     calls = message.get("tool_calls") or []
     for call in calls:
         try:

@@ -1,11 +1,11 @@
-"""Rows for `tooldecode eval`: tools to be chosen by name, FuncQA's 13 and KAMEL's 234; BFCL's calls with many parameters.
+"""Writes rows for `tooldecode eval`: FuncQA with 13 tools, KAMEL with 234, and BFCL's calls with many parameters.
 
 python3 benchmarks/real_models/rows.py --shared DATA --out FOLDER [--steps 60]
 
-FuncQA: its tools' own examples, and steps of GSM8K's solutions with one operation of two numbers. KAMEL: its relations,
-all of them in each row, asked for by what Wikidata calls them; questions of its own are not among the data. BFCL: the
-rows of simple_python, multiple, live_simple and live_multiple whose called function requires three parameters or more,
-bfcl_three.jsonl, and those where it requires two, bfcl_two.jsonl, as they stand there.
+FuncQA: the examples of its tools, and the steps of GSM8K's solutions with one operation on two numbers. KAMEL: every
+row has all relations as tools, and asks for one by its name in Wikidata, because the data has no questions. BFCL: the
+rows of simple_python, multiple, live_simple and live_multiple whose called function requires three or more parameters
+(bfcl_three.jsonl) or two (bfcl_two.jsonl), unchanged.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def kamel(shared):
 
 
 def bfcl(shared):
-    """Calls to one function that requires three parameters or more, and calls to one that requires two."""
+    """Calls to a function that requires three or more parameters, and to one that requires two."""
     three, two = [], []
     for name in ("simple_python.jsonl", "multiple.jsonl", "live_simple.jsonl", "live_multiple.jsonl.gz"):
         path = shared / "bfcl" / name
@@ -89,8 +89,8 @@ def bfcl(shared):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--shared", type=pathlib.Path, required=True, help="folder with bfcl, funcqa, gsm8k and kamel")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the files")
+    parser.add_argument("--shared", type=pathlib.Path, required=True, help="directory with bfcl, funcqa, gsm8k and kamel")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="directory for the files")
     parser.add_argument("--steps", type=int, default=60, help="steps of GSM8K's solutions")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A real model's answers, method by method, and what a constraint costs in llama.cpp.
+# Measures a real model's answers by method, and the cost of a constraint in llama.cpp.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source cmake/install_packages.sh
@@ -9,28 +9,28 @@ usage() {
 bash benchmarks/real_models/run.sh [--rows N] [--methods LIST] [--threads N] PART...
 
 Fetches llama.cpp and the models, builds, and writes benchmarks/results/. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data.
-A call takes seconds, so a part takes an hour or more for all rows. A part that was interrupted goes on where it ended.
+A call takes seconds, so a part takes an hour or more for all rows. An interrupted part continues where it ended.
 
-  simple    BFCL's calls to one function by the paper's methods, judged by the AST checker of bfcl-eval as well
-  orders    the same calls, one order of the parameters at a time, the vote of these three, and of nine
+  simple    BFCL's calls to one function by the paper's methods; the AST checker of bfcl-eval judges them too
+  orders    the same calls, with one order of the parameters at a time, and the votes of these three and of nine
   search    the same calls by beams and by self-consistency, without a constraint
-  shots     the same with no example in the prompt, and with one, where a call is required
-  times     the same calls' times, where every method reads the prompt itself
-  many      BFCL's multiple and parallel calls, judged likewise
+  shots     the same calls with no example in the prompt and with one; a call is required
+  times     the times of the same calls; every method reads the whole prompt
+  many      BFCL's multiple and parallel calls; the AST checker judges them too
   apibank   API-Bank: levels 1 and 2
-  names     names among FuncQA's 13 and KAMEL's 234 tools
-  gemma     BFCL's simple calls by Gemma 3 270M, a base model, where a call is required
-  coder     BFCL's calls that require three parameters or more, and those that require two, by Qwen2.5-Coder-0.5B, where
-            a call is required, without examples: greedy, constrained, and votes over orders
-  coder_1.5 the same calls with three parameters or more by Qwen2.5-Coder-1.5B
-  speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of the library
-  llama_cpp llama.cpp's own grammar, the library's, and none: time of a call
-  equality  which answers are the same, token for token: two engines, plain and speculative
-  figures   draws what became of the answers of simple, many and apibank, as they stand in benchmarks/results
+  names     the choice of a name among FuncQA's 13 and KAMEL's 234 tools
+  gemma     BFCL's simple calls by Gemma 3 270M, a base model; a call is required
+  coder     BFCL's calls that require three or more parameters, and those that require two, by Qwen2.5-Coder-0.5B; a
+            call is required, without examples: greedy, constrained, and votes over orders
+  coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
+  speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of tooldecode
+  llama_cpp time of a call with llama.cpp's grammar, with tooldecode's masks, and with no grammar
+  equality  which answers are equal, token for token: two engines, plain and speculative
+  figures   draws the outcomes of simple, many and apibank from benchmarks/results
 
   --rows N        first rows of each file only
-  --methods LIST  what `tooldecode eval --method` takes, instead of the part's own
-  --threads N     of the model; 1 without it. Beside other work more than one is slower
+  --methods LIST  argument of `tooldecode eval --method`, instead of the part's methods
+  --threads N     threads of the model (1); beside other work more threads are slower
 END
 }
 
