@@ -176,6 +176,14 @@ def test_types_only():
     only(document, "value", "tooldec")
 
 
+def test_name_prompts():
+    """Names asked for by a prompt cost other passes, and every call is one of a tool that there is."""
+    _, document, _ = run("--limit", "6", "--method", "tooldec,tooldec-prompted")
+    plain, asked = document["tooldec"], document["tooldec-prompted"]
+    assert asked["passes_per_sample"] != plain["passes_per_sample"], (plain, asked)
+    assert asked["errors"]["format"] == plain["errors"]["format"] == 0, (plain, asked)
+
+
 def test_repairs():
     """A name that no tool has becomes the one with its suffix; what each method wrote can be read."""
     tools = [tool("Tisch_buchen_II", {}), tool("qwx_weather_table", {})]

@@ -272,11 +272,13 @@ void add_eval(CommandLine& line) {
   sub.option("--data", options->data,
              "JSONL (or .gz) rows: dialogues, BFCL or API-Bank; default: the embedded model's "
              "held-out dialogues");
-  sub.option("--method", options->methods,
-             "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
-             "which knows the types of arguments only, tooldec-schema, which knows all; "
-             "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax; "
-             "speculative, constrained with the drafts of --speculation")
+  sub.option(
+         "--method", options->methods,
+         "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
+         "which knows the types of arguments only, tooldec-prompted, which asks for each name by "
+         "a separate prompt, tooldec-schema, which knows all; "
+         "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax; "
+         "speculative, constrained with the drafts of --speculation")
       .delimiter(',')
       .shows_default();
   sub.option("--oc", options->orders, "at most so many orders, for tool-decoding")

@@ -37,6 +37,19 @@ Run decode_constrained(const tooldecode::ModelRef& model, const tooldecode::Tool
   };
 }
 
+// Names in the tokenizer's tokens, each chosen behind the prompt of ToolDec's appendix A.2.
+tooldecode::ToolDec make_prompted(const tooldecode::Tokenizer& tokenizer,
+                                  const tooldecode::ToolCallFSM& calls) {
+  std::vector<std::vector<tooldecode::TokenId>> names;
+  for (std::size_t i = 0; i < calls.tools().size(); ++i) {
+    names.push_back(tokenizer.encode(calls.tools()[i].name));
+  }
+  return {.names = tooldecode::ToolNames{calls, names},
+          .name_prompt =
+              tooldecode::NamePrompt{.text = tokenizer.encode("(obtained by calling function: "),
+                                     .end  = tokenizer.encode(")").front()}};
+}
+
 Run decode_in_orders(const tooldecode::ModelRef& model, const tooldecode::Tokenizer& tokenizer,
                      const tooldecode::ToolCallFSM& calls,
                      tooldecode::OrderConsistencyOptions options) {
@@ -112,6 +125,15 @@ std::vector<Method> make_methods(const std::vector<std::string>& names,
        .constrained = true,
        .prepare     = constrained(tooldecode::ToolDec{}),
        .may_be_cut  = true},
+      {.name        = "tooldec-prompted",
+       .constrained = true,
+       .prepare =
+           [](const tooldecode::ModelRef& model, const Tokenizer& tokenizer,
+              const ToolCallFSM& calls) {
+             return decode_constrained(model, calls, make_prompted(tokenizer, calls));
+           },
+       .types_only = true,
+       .may_be_cut = true},
       {"constrained", true, 0, constrained(tooldecode::Sequential{})},
   };
   if (speculate) {
@@ -155,7 +177,8 @@ std::vector<Method> make_methods(const std::vector<std::string>& names,
       throw tooldecode::Error(
           tooldecode::Errc::invalid_option, name,
           "no such method; there are greedy, sampling, beam, self-consistency, "
-          "fuzzy-matching, backtrace, tooldec, tooldec-schema, constrained, speculative and "
+          "fuzzy-matching, backtrace, tooldec, tooldec-schema, tooldec-prompted, constrained, "
+          "speculative and "
           "tool-decoding");
     }
     methods.push_back(*found);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/tool_dec.hpp>
 
 #include <support/byte_vocabulary.hpp>
@@ -67,6 +69,78 @@ class Reference {
   td::ToolCallFSM::State state_;
   std::size_t calls_made_ = 0;
 };
+
+/// The most likely of some tokens behind a text, by a pass over all of it.
+td::TokenId find_best(const RandomModel& model, const Tokens& text,
+                      const td::DecodeOptions& options, const std::vector<bool>& allowed) {
+  std::vector<float> row(vocabulary().size());
+  auto cache = model.make_cache();
+  model.forward(cache, text, row);
+  for (const auto& [biased, bias] : options.bias) row[static_cast<std::size_t>(biased)] += bias;
+  for (std::size_t t = 0; t < row.size(); ++t) {
+    if (!allowed[t]) row[t] = -std::numeric_limits<float>::infinity();
+  }
+  return static_cast<td::TokenId>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+std::vector<bool> only(const Tokens& tokens) {
+  std::vector<bool> allowed(vocabulary().size());
+  for (const td::TokenId token : tokens) allowed[static_cast<std::size_t>(token)] = true;
+  return allowed;
+}
+
+/// An answer whose names are asked for by a prompt; names are listed in the order of the tools.
+Tokens answer_with_name_prompt(const RandomModel& model, const td::ToolCallFSM& calls,
+                               const Names& names, const td::NamePrompt& prompt,
+                               const Tokens& asked, const td::DecodeOptions& options) {
+  const td::ToolNames trie{calls, names};
+  const Machine machine{calls, {}, &trie};
+  auto state          = std::optional(machine.initial());
+  Tokens text         = asked, name;
+  std::size_t in_name = 0;
+  while (text.size() - asked.size() < options.max_tokens) {
+    td::TokenMask mask(vocabulary().size());
+    machine.fill_mask(*state, mask.words());
+    if (state->phase != Machine::Phase::name) {
+      name.clear();
+      in_name = 0;
+    } else if (name.empty()) {
+      Tokens question = text;
+      question.insert(question.end(), prompt.text.begin(), prompt.text.end());
+      for (;;) {
+        Tokens next;
+        for (const Tokens& one : names) {
+          if (one.size() < name.size() || !std::equal(name.begin(), name.end(), one.begin()))
+            continue;
+          next.push_back(one.size() == name.size() ? *prompt.end : one[name.size()]);
+          if (one.size() == name.size()) next.push_back(end);
+        }
+        const td::TokenId best = find_best(model, question, options, only(next));
+        if (best == *prompt.end || best == end) break;
+        name.push_back(best);
+        question.push_back(best);
+      }
+    }
+    std::vector<bool> allowed(vocabulary().size());
+    for (std::size_t t = 0; t < allowed.size(); ++t)
+      allowed[t] = mask.contains(static_cast<td::TokenId>(t));
+    if (!name.empty() && in_name < name.size())
+      allowed = only({name[in_name++]});
+    else if (!name.empty()) {
+      for (const Tokens& one : names) {
+        if (one.size() > name.size() && std::equal(name.begin(), name.end(), one.begin())) {
+          allowed[static_cast<std::size_t>(one[name.size()])] = false;
+        }
+      }
+    }
+    const td::TokenId token = find_best(model, text, options, allowed);
+    text.push_back(token);
+    if (token == end) break;
+    state = machine.advance(*state, token);
+    REQUIRE(state);
+  }
+  return {text.begin() + static_cast<std::ptrdiff_t>(asked.size()), text.end()};
+}
 
 }  // namespace
 
@@ -173,4 +247,58 @@ TEST_CASE(
   CHECK_THROWS_WITH((Machine{other, {}, &*canonical.names}),
                     "names: " + std::to_string(vocabulary().size()) +
                         " tokens: must be as many as those of the ToolCallFSM, 257");
+}
+
+TEST_CASE("ToolDec with a name prompt writes the names that a model chooses behind the prompt") {
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
+  const Names names{ids("get"),
+                    {id("g"), id("e"), id("t"), id("_"), id("t"), id("i"), id("m"), id("e")}};
+  const td::NamePrompt prompt{.text = ids("(calls: "), .end = id(")")};
+  const td::ToolDec asks{.names = td::ToolNames{python, names}, .name_prompt = prompt};
+  const td::ToolDec plain{.names = asks.names};
+  std::size_t calls = 0, other_names = 0;
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    INFO("seed " << seed);
+    const RandomModel model{vocabulary().size(), {.seed = seed}};
+    td::DecodeOptions options{.max_tokens = 60};
+    options.bias   = {{id("["), 5.0F}, {end, 3.0F}};
+    const auto out = td::Decoder{model, python, asks}(Tokens{1, 2}, options);
+    Tokens written = out.tokens;
+    if (out.finish == td::Finish::end) written.push_back(end);
+    CHECK(written == answer_with_name_prompt(model, python, names, prompt, {1, 2}, options));
+    const auto unasked = td::Decoder{model, python, plain}(Tokens{1, 2}, options);
+    calls += vocabulary().decode(out.tokens).find("[get") != std::string::npos;
+    other_names += out.tokens != unasked.tokens;
+  }
+  CHECK(calls > 60);
+  CHECK(other_names > 20);
+}
+
+TEST_CASE("ToolDec with a name prompt that does not fit the context asks for no name") {
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
+  const Names names{ids("get"), ids("get_time")};
+  const td::ToolNames in_tokens{python, names};
+  const RandomModel model{vocabulary().size(), {.seed = 5}};
+  struct Short : RandomModel {
+    using RandomModel::RandomModel;
+    [[nodiscard]] std::size_t context_length() const { return 40; }
+  };
+  const Short narrow{vocabulary().size(), {.seed = 5}};
+  td::DecodeOptions options{.max_tokens = 30};
+  options.bias = {{id("["), 40.0F}};
+  const td::ToolDec asks{.names       = in_tokens,
+                         .name_prompt = td::NamePrompt{.text = Tokens(40, id("x"))}};
+  CHECK(td::Decoder{narrow, python, asks}(Tokens{1}, options).tokens ==
+        td::Decoder{narrow, python, td::ToolDec{.names = in_tokens}}(Tokens{1}, options).tokens);
+}
+
+TEST_CASE("ToolDec refuses a name prompt without names or with unknown tokens") {
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
+  const RandomModel model{vocabulary().size(), {}};
+  td::ToolDec asks{.name_prompt = td::NamePrompt{.text = {1}}};
+  CHECK_THROWS_WITH((td::Decoder{model, python, asks}(Tokens{1})),
+                    "name_prompt: must come with names");
+  asks.names = td::ToolNames{python, Names{ids("get"), ids("get_time")}};
+  asks.name_prompt->text.push_back(9999);
+  CHECK_THROWS_AS((td::Decoder{model, python, asks}(Tokens{1})), td::Error);
 }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
@@ -17,6 +18,16 @@
 
 namespace tooldecode {
 
+/// A text in which the model chooses a call's name. It is read when a call begins and forgotten when
+/// the name is known: the call goes on behind what was there before.
+///
+/// \par Source  Zhang et al., ToolDec, arXiv:2310.07075, appendix A.2
+struct NamePrompt {
+  std::vector<TokenId> text;        ///< such as those of "(obtained by calling function: "
+  std::optional<TokenId> end = {};  ///< what follows a name there, such as that of ")"; by default
+                                    ///< an end token of the vocabulary
+};
+
 /// Decodes free text without a mask until the model writes the transition, and calls under the
 /// ToolCallFSM, one token after another.
 ///
@@ -25,19 +36,23 @@ namespace tooldecode {
 /// sure to conform. The paper's machine knows an argument's type and no more; use
 /// `with_types_only(tools)` for that. It also walks a trie of the tool names' tokens; set `names`
 /// for that, as in `ToolDec{.names = ToolNames{calls, sequences}}`. Without `names`, any tokens may
-/// write a name.
+/// write a name. `name_prompt` asks for each call's name by a separate prompt, if there is room
+/// for it in the context; its passes count.
 ///
 /// \par Shapes      prompt [L]
-/// \par Complexity  as Sequential
+/// \par Complexity  as Sequential; a name prompt adds a fork and as many passes as its name has
+///                  tokens with a choice
 /// \par Threads     a value; runs may be concurrent
 /// \par Errors      Error{unknown_token} for a transition outside the vocabulary;
 ///                  Error{shape_mismatch} for names over another vocabulary size;
+///                  Error{invalid_option} for a name prompt without names;
 ///                  Error{invalid_option} or Error{limit_exceeded} if answers must end and there is
 ///                  no room
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3; names, section 3.2
 struct ToolDec {
   std::optional<TokenId> transition = {};  ///< begins a call; by default the format's trigger does
   std::optional<ToolNames> names    = {};  ///< if set, names may use only these tokens
+  std::optional<NamePrompt> name_prompt = {};  ///< asks for names; needs `names`
 
   [[nodiscard]] Output operator()(const ModelRef& model, const ToolCallFSM& calls,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
@@ -48,6 +63,9 @@ struct ToolDec {
                     const DecodeOptions& options) const;
   /// The machine of the two modes; refers to the ToolCallFSM and the names.
   [[nodiscard]] ToolDecMachine machine(const ToolCallFSM& calls) const;
+
+ private:
+  class Asking;
 };
 
 }  // namespace tooldecode

@@ -56,6 +56,8 @@ class ToolNames {
   [[nodiscard]] bool begins(const ToolCallFSM& calls, ToolCallFSM::State state) const;
   [[nodiscard]] std::optional<Node> child(Node node, TokenId token) const;
   [[nodiscard]] std::vector<TokenId> next(Node node) const { return trie_.next({node}); }
+  /// The names alone, as a constraint; its nodes are these.
+  [[nodiscard]] const TokenTrie& trie() const noexcept { return trie_; }
   /// The text after a name that chooses its tool; empty if no name is complete at a node.
   [[nodiscard]] std::string_view behind(Node node) const noexcept;
   /// Bytes of the longest name in the spelling of calls.
