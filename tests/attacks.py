@@ -212,7 +212,7 @@ def test_unread_streams():
         return sorted(times)[int(0.99 * len(times))]
 
     for client in ("127.0.0.1", "127.0.0.2"):
-        with serve.Server("--max-shared", "4") as server:
+        with serve.Server() as server:
             alone = [small_chat(server) for _ in range(40)][10:]
             with attackers(server, 60, data, client):
                 serve.until(lambda: serve.metrics(server)["tooldecode_requests_running"] >= 16)

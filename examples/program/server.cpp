@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -163,8 +164,11 @@ namespace {
 
 std::size_t shared_tokens(const ServiceOptions& options) {
   if (options.max_shared > 0) return options.max_shared;
-  const std::size_t cheap = options.costs.most_tokens(1.25);
-  return cheap < tooldecode::TreeCosts::max_tokens ? cheap : tooldecode::BatchOptions().max_shared;
+  // More of them would keep a small request waiting longer than their passes, since each is sampled.
+  constexpr std::size_t most = 6;
+  const std::size_t cheap    = options.costs.most_tokens(1.25);
+  if (cheap >= tooldecode::TreeCosts::max_tokens) return tooldecode::BatchOptions().max_shared;
+  return std::min(cheap, most);
 }
 
 }  // namespace

@@ -104,7 +104,8 @@ class ConstraintCache {
 struct ServiceOptions {
   std::size_t max_batch   = 32;  ///< requests decoded at the same time
   std::size_t max_waiting = 96;
-  /// See BatchOptions; 0: as many tokens as take at most a quarter longer than one, no limit from 64.
+  /// See BatchOptions; 0: as many tokens as take at most a quarter longer than one, at most 6, or no
+  /// limit if those are 64 or more.
   std::size_t max_shared   = 0;
   std::size_t prefix_cache = 16'384;  ///< tokens kept of earlier requests
   std::size_t cache_bytes  = std::size_t{64} << 20;
