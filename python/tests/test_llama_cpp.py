@@ -90,3 +90,58 @@ def test_masks_of_a_processor(llama, tools):
         if i < len(written):
             state = constraint.advance(state, written[i])
     assert (np.isfinite(processor(ids[:2], scores)).sum()) > 0  # back to the beginning
+
+
+@pytest.fixture(scope="module")
+def batched(llama):
+    return backend.BatchedLlama(llama, sequences=8)
+
+
+def test_logits_of_a_batch_are_those_of_each_sequence_alone(llama, batched):
+    first, second = llama.tokenize(b"The weather in Paris is"), llama.tokenize(b"Two and three make five, and")
+    a, b = batched.make_cache(), batched.make_cache()
+    batched.forward([a, b], [first[:2], second[:3]])
+    together = batched.forward([b, a], [second[3:], first[2:]])
+    fork = batched.fork(a)
+    batched.forward([a], [second])  # must not reach the fork
+    batched.truncate(fork, len(first) - 1)
+    again = batched.forward([fork], [first[-1:]])
+    for tokens, logits in [(second, together[0]), (first, together[1]), (first, again[0])]:
+        llama.reset()
+        llama.eval(tokens)
+        expected = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(llama._ctx.ctx, -1), (llama.n_vocab(),))
+        assert np.abs(logits - expected).max() < 0.05 * expected.std()  # sums depend on a batch's shape
+
+
+def test_sequences_and_tokens_are_limited(llama, batched):
+    kept = [batched.make_cache() for _ in range(7)]
+    with pytest.raises(td.Error) as error:
+        [batched.make_cache() for _ in range(2)]
+    assert (error.value.code, error.value.where) == ("limit_exceeded", "sequences")
+    kept.clear()
+    del error
+    small = backend.BatchedLlama(llama, sequences=2, context_size=256)
+    cache = small.make_cache()
+    expected = small.forward([cache], [[1, 2, 3]])
+    with pytest.raises(td.Error) as error:
+        small.forward([cache], [[5] * 600])
+    assert (error.value.code, error.value.where) == ("limit_exceeded", "context_size")
+    small.truncate(cache, 2)  # the cache is as it was before the error
+    assert np.allclose(small.forward([cache], [[3]]), expected, atol=0.5)
+    with pytest.raises(td.Error) as error:
+        backend.BatchedLlama(llama, sequences=0)
+    assert (error.value.code, error.value.where) == ("invalid_option", "sequences")
+
+
+def test_order_consistency_votes_on_values(llama, batched, tools):
+    constraint = td.tool_calls(backend.vocabulary_of(llama), tools, "hermes", choice="required", max_calls=1)
+    prompt = backend.prompt_tokens(llama, MESSAGES, tools)
+    one = td.order_consistency(constraint, batched, prompt, max_orders=1, max_tokens=60)
+    assert one.is_whole and one.calls[0].sampled == 1
+    votes = td.order_consistency(constraint, batched, prompt, max_orders=4, max_tokens=60, adaptive=False)
+    [vote] = votes.calls
+    assert votes.is_whole and vote.sampled == vote.orders >= 1
+    assert all(sum(choice.votes for choice in one.choices) == vote.sampled for one in vote.parameters)
+    text = backend.vocabulary_of(llama).decode(votes.tokens).decode()
+    assert constraint.parse(text) == [vote.call] and constraint.explain_refusal(text) is None
+    assert len(batched._free) == 8  # every cache was given back

@@ -4,6 +4,7 @@ Needs llama-cpp-python: pip install tooldecode[llama_cpp]
 """
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from . import Completions, Constraint, Error, Vocabulary, apply_mask, tool_calls
 from ._answer import Answer, check_budget, read_answer
 from ._trace import Tracer
 
-__all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
+__all__ = ["Answer", "BatchedLlama", "LogitsProcessor", "generate_with_tools", "prompt_tokens", "read_answer", "vocabulary_of"]
 
 
 class LogitsProcessor:
@@ -81,7 +82,104 @@ def vocabulary_of(llama: llama_cpp.Llama) -> Vocabulary:
     return _vocabularies[llama.model_path]
 
 
-def _prompt(llama: llama_cpp.Llama, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> list[int]:
+class _Sequence:
+    """A cache of BatchedLlama: a sequence of its context, and how many tokens it has read."""
+
+    def __init__(self, number: int, length: int) -> None:
+        self.number, self.length = number, length
+
+
+class BatchedLlama:
+    """The weights of a `Llama` as a tooldecode.Model, for order_consistency. The `Llama` keeps its own context.
+
+    Its caches are sequences of one context of llama.cpp: a fork shares the cells of what it was forked from, and one pass
+    reads tokens of all. One thread at a time.
+
+    sequences: the most caches at once; order_consistency needs max_orders + 2. context_size: tokens of all caches together,
+    shared ones once; 0 is the `Llama`'s own. Error limit_exceeded if sequences or tokens are not enough, invalid_option
+    for models that cannot forget a part of what they have read (recurrent ones). Do not close the `Llama` before this.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama, *, sequences: int = 16, context_size: int = 0) -> None:
+        if sequences < 1:
+            raise Error("invalid_option", "sequences", f"{sequences}: must be at least 1")
+        parameters = type(llama.context_params).from_buffer_copy(llama.context_params)
+        parameters.n_ctx = context_size or llama.n_ctx()
+        parameters.n_seq_max = sequences
+        parameters.kv_unified = True
+        context = llama_cpp.llama_init_from_model(llama._model.model, parameters)
+        if context is None:
+            raise Error("limit_exceeded", "context_size", f"llama.cpp makes no context of {parameters.n_ctx} tokens")
+        self._llama = llama  # keeps the weights
+        self._context, self._memory = context, llama_cpp.llama_get_memory(context)
+        weakref.finalize(self, llama_cpp.llama_free, context)
+        self._batch_size = llama_cpp.llama_n_batch(context)
+        self._batch = llama_cpp.llama_batch_init(self._batch_size, 0, 1)
+        weakref.finalize(self, llama_cpp.llama_batch_free, self._batch)
+        self._free = list(range(sequences))[::-1]
+        self.vocabulary_size = llama.n_vocab()
+
+    def make_cache(self) -> _Sequence:
+        if not self._free:
+            raise Error("limit_exceeded", "sequences", "all are taken: pass BatchedLlama more")
+        cache = _Sequence(self._free.pop(), 0)
+        weakref.finalize(cache, self._release, cache.number)
+        return cache
+
+    def _release(self, number: int) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, number, -1, -1)
+        self._free.append(number)
+
+    def fork(self, cache: _Sequence) -> _Sequence:
+        copy = self.make_cache()
+        llama_cpp.llama_memory_seq_cp(self._memory, cache.number, copy.number, -1, -1)
+        copy.length = cache.length
+        return copy
+
+    def truncate(self, cache: _Sequence, length: int) -> None:
+        if length < cache.length:
+            self._drop(cache, length)
+            cache.length = length
+
+    def _drop(self, cache: _Sequence, length: int) -> None:
+        if not llama_cpp.llama_memory_seq_rm(self._memory, cache.number, length, -1):
+            raise Error("invalid_option", self._llama.model_path, "the model cannot forget a part of what it has read")
+
+    def forward(self, caches: Sequence[_Sequence], tokens: Sequence[Sequence[int]]) -> np.ndarray:
+        """Appends tokens to each cache; logits [B, V] behind the last token of each. After an error no cache has changed."""
+        logits = np.empty((len(caches), self.vocabulary_size), np.float32)
+        entries = [(row, cache.number, cache.length + at, token, at + 1 == len(read))
+                   for row, (cache, read) in enumerate(zip(caches, tokens)) for at, token in enumerate(read)]
+        for begin in range(0, len(entries), self._batch_size):
+            part = entries[begin : begin + self._batch_size]
+            if (status := self._decode(part)) != 0:
+                for cache in caches:
+                    self._drop(cache, cache.length)
+                if status == 1:
+                    raise Error("limit_exceeded", "context_size", "no room for more tokens: pass BatchedLlama more")
+                raise RuntimeError(f"llama_decode failed with {status}")
+            for at, (row, _, _, _, is_last) in enumerate(part):
+                if is_last:
+                    scores = llama_cpp.llama_get_logits_ith(self._context, at)
+                    logits[row] = np.ctypeslib.as_array(scores, (self.vocabulary_size,))
+        for cache, read in zip(caches, tokens):
+            cache.length += len(read)
+        return logits
+
+    def _decode(self, entries: Sequence[tuple[int, int, int, int, bool]]) -> int:
+        batch = self._batch
+        batch.n_tokens = len(entries)
+        for at, (_, number, position, token, is_last) in enumerate(entries):
+            batch.token[at], batch.pos[at] = token, position
+            batch.n_seq_id[at], batch.seq_id[at][0] = 1, number
+            batch.logits[at] = is_last
+        return llama_cpp.llama_decode(self._context, batch)
+
+
+def prompt_tokens(
+    llama: llama_cpp.Llama, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = ()
+) -> list[int]:
+    """The tokens of messages and tools as the model's own chat template writes them, up to where the answer begins."""
     template = llama.metadata.get("tokenizer.chat_template")
     if template is None:
         raise Error("malformed_vocabulary", "tokenizer.chat_template", "the model has no chat template: give tokens")
@@ -116,7 +214,7 @@ def generate_with_tools(
     constraint = tool_calls(vocabulary, tools, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
     is_tokens = len(messages) > 0 and isinstance(messages[0], int)
-    prompt = list(messages) if is_tokens else _prompt(llama, messages, tools)
+    prompt = list(messages) if is_tokens else prompt_tokens(llama, messages, tools)
     if len(prompt) + max_tokens > llama.n_ctx():
         raise Error("limit_exceeded", "messages", f"{len(prompt)} tokens and {max_tokens} to come: must be at most "
                                                   f"{llama.n_ctx()}, the context's")
