@@ -132,6 +132,7 @@ for part in "${parts[@]}"; do
       for set in "${sets[@]}"; do
         oc=1,4,6,12
         [ "$set" != two ] || oc=1,2  # there are no more orders
+        [ "$part" = coder ] || oc=1,12  # one order and the most
         evaluate "${model//-/_}_$set" "$model" greedy,constrained,tool-decoding --keep-prefix --choice required \
           --format auto --shots 0 --data "$made/bfcl_$set.jsonl" --oc "$oc" --max-tokens 160 --context-size 16384
       done
