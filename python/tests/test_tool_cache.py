@@ -100,7 +100,7 @@ async def test_several_rounds(stream):
     assert [(one["output"], one["turn"]) for one in message["cached_tool_calls"]] == [("rain", 0), ("any", 1)]
     assert finish == "tool_calls" and message["tool_calls"] == [call("add", a=1)] and usage["total_tokens"] == 606
     assert [len(one["messages"]) for one in app.requests] == [1, 3, 5]
-    # What a client sends back is the turns that it tells of.
+    # What a client sends back is the turns that it describes.
     back = Client(ToolCache(again := ScriptedApp(says("ok"))))
     await back.chat(messages=[request()["messages"][0], message, {"role": "tool", "tool_call_id": "x", "content": "2"}])
     sent = again.requests[0]["messages"]

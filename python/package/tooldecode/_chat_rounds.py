@@ -38,7 +38,7 @@ def following(message: dict[str, Any], calls: list[dict[str, Any]], outputs: lis
 
 
 def expand_cached(messages: Any) -> Any:
-    """Messages that a client sends back: each with `cached_tool_calls` becomes the turns that it tells of."""
+    """Messages that a client sends back: each with `cached_tool_calls` becomes the turns that it describes."""
     if not isinstance(messages, list):
         return messages
     expanded = []
