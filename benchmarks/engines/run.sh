@@ -3,7 +3,7 @@
 # at every step and in turns, over the same schemas and tokens, and prints what they take.
 #
 #   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR]
-#   bash benchmarks/engines/run.sh drafts [--json OUT] [--rows N] [--drafts N] [--data DIR]
+#   bash benchmarks/engines/run.sh drafts [--cached] [--json OUT] [--rows N] [--drafts N] [--data DIR]
 #
 # The second: tokens per step of vLLM with this package's proposer, by replay of BFCL's calls without a model, see drafts.py.
 #

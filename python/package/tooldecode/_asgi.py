@@ -22,16 +22,18 @@ def header_of(scope: dict[str, Any], name: bytes) -> str:
 
 
 async def read_body(receive: Receive, most: float = float("inf")) -> bytes:
-    body = b""
+    """ApiError 413 for more than `most` bytes, ClientGone for a body that is not whole."""
+    parts, size = [], 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise ClientGone("the client is gone")
-        body += message.get("body", b"")
-        if len(body) > most:
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
             raise ApiError(413, "request_too_large", "", f"the body has more than {most} bytes")
         if not message.get("more_body"):
-            return body
+            return b"".join(parts)
 
 
 def replay(body: bytes, then: Receive) -> Receive:

@@ -164,10 +164,11 @@ class ToolCache:
             fields.fail("response_id", "must be 1 to 128 letters, digits, '-', '_' and '.'")
         if named is not None and is_server_id(named):
             fields.fail("response_id", "must not begin as the server's own ids do")
-        if named is None and wait == 0:
-            request.pop("response_id", None), request.pop("tool_wait", None)
-            return None, 0.0
-        if request.get("n") not in (None, 1):
+        is_cached = named is not None or wait > 0
+        if is_cached and request.get("n") not in (None, 1):
             fields.fail("n", "must be 1 where outputs of tools may be cached")
-        request.pop("response_id", None), request.pop("tool_wait", None)
+        for member in ("response_id", "tool_wait"):
+            request.pop(member, None)
+        if not is_cached:
+            return None, 0.0
         return named or f"chatcmpl-{secrets.token_hex(16)}", wait
