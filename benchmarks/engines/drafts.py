@@ -4,6 +4,8 @@ No model runs. A script decides the tokens that each row samples: the call of BF
 tokens of Qwen2.5, after the prompt that Qwen2.5's chat template makes from the row. vLLM's manager of structured
 outputs verifies drafts and makes masks, which must allow the script's tokens. A step emits the drafts that agree with
 the script, and one more token. The first token of an answer comes from the prompt's pass, as without drafts.
+
+With --cached the row's calls are in the tool cache: each is announced to the proposer alone. Nothing is timed then.
 """
 import argparse
 import json
@@ -20,6 +22,7 @@ from measure import DATA, ROOT, record, tokenizer_of
 
 FILES = ("simple_python.jsonl", "multiple.jsonl", "parallel.jsonl", "parallel_multiple.jsonl")
 KINDS = ("none", "history", "forced", "both")
+CACHED_KINDS = ("none", "both", "cached")
 SYSTEM = """<|im_start|>system
 You are Qwen, created by Alibaba Cloud. You are a helpful assistant.
 
@@ -144,6 +147,7 @@ def measure(options):
 
     tokenizer, size = tokenizer_of(pathlib.Path(options.data) / "vocab/qwen2.json.gz")
     results = {"draft_tokens": options.drafts, "rows": {}, "refused": 0, "files": {}}
+    kinds = CACHED_KINDS if options.cached else KINDS
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         config = json.loads((ROOT / "examples/data/tiny/config.json").read_text())
@@ -161,9 +165,12 @@ def measure(options):
             prompt = tokenizer.encode(SYSTEM.format(tools="\n".join(map(json.dumps, tools)), question=question))
             script = tokenizer.encode(text, add_special_tokens=False) + [tokenizer.eos_token_id]
             try:
-                for kind in (*KINDS, "again"):
+                for kind in kinds if options.cached else (*KINDS, "again"):
                     if kind == "both":  # a constraint that no request has used
                         replay.manager.backend._known.clear()
+                    cached = [asked.reader().write([call]) for call in calls] if kind == "cached" else []
+                    tokens = [tokenizer.encode(call, add_special_tokens=False) for call in cached]
+                    replay.proposer.announce("r", tokens, lambda: ["r"])
                     request = replay.request("r", prompt, asked.text())
                     found = replay.steps(kind, request, prompt, script)
                     if kind == "again":
@@ -178,17 +185,19 @@ def measure(options):
         for (file, kind), (tokens, steps, drafted, accepted) in totals.items():
             results["files"].setdefault(file, {})[kind] = {
                 "tokens_per_step": round(tokens / steps, 3), "accepted": round(accepted / drafted, 3) if drafted else None}
-        for kind in KINDS:
+        for kind in kinds:
             tokens, steps, drafted, accepted = (sum(row[i] for (_, one), row in totals.items() if one == kind) for i in range(4))
             results.setdefault("all", {})[kind] = {"tokens_per_step": round(tokens / steps, 3),
                                                    "accepted": round(accepted / drafted, 3) if drafted else None}
+        assert replay.proposer.failures == 0
+        if options.cached:
+            return results
         results["propose_us"] = round(statistics.median(replay.propose_us), 1)
         results["judge_us"] = round(statistics.median(replay.judge_us), 1)
         results["judge_us_mean"] = round(statistics.fmean(replay.judge_us), 1)
         results["judge_us_p99"] = round(sorted(replay.judge_us)[len(replay.judge_us) * 99 // 100], 1)
         results["judge_again_us"] = round(statistics.median(replay.again_us), 1)
         results["judge_again_us_mean"] = round(statistics.fmean(replay.again_us), 1)
-        assert replay.proposer.failures == 0
     return results
 
 
@@ -197,6 +206,7 @@ def main():
     parser.add_argument("--data", default=DATA)
     parser.add_argument("--rows", type=int, default=60, help="rows of each file (60)")
     parser.add_argument("--drafts", type=int, default=8, help="the longest draft (8)")
+    parser.add_argument("--cached", action="store_true", help="with the calls in the tool cache")
     parser.add_argument("--program", default=str(ROOT / "build/release/examples/tooldecode"))
     parser.add_argument("--json")
     options = parser.parse_args()

@@ -3,7 +3,7 @@
 # turns at every step, over the same schemas and tokens.
 #
 #   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR]
-#   bash benchmarks/engines/run.sh drafts [--json OUT] [--rows N] [--drafts N] [--data DIR]
+#   bash benchmarks/engines/run.sh drafts [--cached] [--json OUT] [--rows N] [--drafts N] [--data DIR]
 #
 # `drafts` measures tokens per step of vLLM with this package's proposer, by replay of BFCL's calls without a model, see
 # drafts.py.

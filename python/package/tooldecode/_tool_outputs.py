@@ -1,0 +1,283 @@
+"""What a tool cache keeps: outputs of guessed calls, by response and call.
+
+The rules are those of `tooldecode serve`: ids, keys, limits in bytes and time.
+"""
+from __future__ import annotations
+
+import copy
+import heapq
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ._api_fields import ApiError, CachedOutput
+
+__all__ = ["Response", "ToolCacheOptions", "ToolOutputs", "call_key", "is_response_id", "is_server_id"]
+
+
+def is_response_id(text: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9._-]{1,128}", text) is not None
+
+
+def is_server_id(text: str) -> bool:
+    """Whether an id begins as those that servers choose."""
+    return text.startswith(("chatcmpl-", "resp_", "cmpl-"))
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _canonical(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_canonical(one) for one in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        is_whole = isinstance(value, int) or value.is_integer()
+        return int(value) if is_whole and -(1 << 63) <= value < 1 << 64 else float(value)
+    return value
+
+
+def _fill_defaults(arguments: Any, schema: Any) -> None:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(arguments, dict) or not isinstance(properties, dict):
+        return
+    for name, parameter in properties.items():
+        if not isinstance(parameter, dict):
+            continue
+        if name not in arguments:
+            if "default" not in parameter:
+                continue
+            arguments[name] = copy.deepcopy(parameter["default"])
+        _fill_defaults(arguments[name], parameter)
+
+
+def call_key(name: str, arguments: dict[str, Any] | None, schema: Any = None) -> tuple[str, str | None]:
+    """Equal for calls with the same meaning: the order of arguments, 1 and 1.0, and documented defaults make no difference.
+    schema: of the tool's arguments. Without arguments: the key of an output that answers any."""
+    if arguments is None:
+        return name, None
+    arguments = copy.deepcopy(arguments)
+    _fill_defaults(arguments, schema)
+    try:
+        return name, json.dumps(_canonical(arguments), sort_keys=True, separators=(",", ":"))
+    except OverflowError:  # an integer that no number of the model's can equal
+        return name, json.dumps(arguments, sort_keys=True)
+
+
+# -------------------------------------------------------------------------------------------------------------- what is kept
+
+
+@dataclass
+class ToolCacheOptions:
+    """How much is kept and for how long; defaults of `tooldecode serve`."""
+
+    keep_alive: float = 300  # seconds, of entries that do not say
+    cache_bytes: int = 64 << 20
+    early_outputs: int = 1024  # for ids that no request has used yet
+    early_bytes: int = 8 << 20
+    early_seconds: float = 60
+    max_body: int = 1 << 20  # bytes
+    max_rounds: int = 8  # answers of the model to one request, the last one included
+
+    @classmethod
+    def of_text(cls, text: str) -> ToolCacheOptions:
+        """From a JSON object; ValueError that names an unknown or wrong member."""
+        value = json.loads(text or "{}")
+        if not isinstance(value, dict):
+            raise ValueError("must be a JSON object")
+        for name, number in value.items():
+            if name not in cls.__dataclass_fields__:
+                raise ValueError(f"{name}: unknown; the options are {', '.join(cls.__dataclass_fields__)}")
+            least = 1 if name == "max_rounds" else 0
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= least:
+                raise ValueError(f"{name}: must be a number of at least {least}")
+        return cls(**value)
+
+
+class _Entry(NamedTuple):
+    output: CachedOutput
+    begin: float
+    end: float
+    bytes: int
+    serial: int
+
+
+class _Store:
+    """Entries by response and call key, at most so many and so large; the one that was not used for longest goes first."""
+
+    entry_bytes = 512  # about the size of an entry without its texts
+
+    def __init__(self, max_bytes: float, max_entries: float, now: Callable[[], float]) -> None:
+        self._max_bytes, self._max_entries, self._now = max_bytes, max_entries, now
+        self._entries: dict[tuple, _Entry] = {}  # the newest last
+        self._responses: dict[Any, dict[Any, None]] = {}
+        self._ends: list[tuple[float, int, tuple]] = []  # a heap, with ends of entries that are gone
+        self._serial = 0
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        self._expire()
+        return len(self._entries)
+
+    def keep(self, response: tuple[str, str], key: tuple, output: CachedOutput, seconds: float) -> bool:
+        """Whether it was kept: not if it does not fit or would expire at once. An older entry of the key is removed."""
+        self._expire()
+        place = response, key
+        self._remove(place)
+        size = (self.entry_bytes + len(response[1]) + 2 * sum(len((part or "").encode()) for part in key)
+                + len(output.output.encode()))
+        if size > self._max_bytes or self._max_entries < 1 or seconds <= 0:
+            return False
+        self._serial += 1
+        now = self._now()
+        entry = _Entry(output, now, now + seconds, size, self._serial)
+        self._entries[place] = entry
+        self._responses.setdefault(response, {})[key] = None
+        heapq.heappush(self._ends, (entry.end, entry.serial, place))
+        self.bytes += size
+        while self.bytes > self._max_bytes or len(self._entries) > self._max_entries:
+            self._remove(next(iter(self._entries)))
+        if len(self._ends) > 2 * len(self._entries) + 64:
+            self._ends = [(one.end, one.serial, at) for at, one in self._entries.items()]
+            heapq.heapify(self._ends)
+        return True
+
+    def find(self, response: tuple[str, str], key: tuple) -> CachedOutput | None:
+        self._expire()
+        entry = self._entries.pop((response, key), None)
+        if entry is None:
+            return None
+        self._entries[response, key] = entry  # used last
+        return entry.output
+
+    def entries(self, response: tuple[str, str]) -> list[_Entry]:
+        """In the order of their arrival."""
+        self._expire()
+        return sorted((self._entries[response, key] for key in self._responses.get(response, ())), key=lambda one: one.serial)
+
+    def take(self, response: tuple[str, str]) -> list[_Entry]:
+        """Removes the entries of a response."""
+        taken = self.entries(response)
+        for key in list(self._responses.get(response, ())):
+            self._remove((response, key))
+        return taken
+
+    def _expire(self) -> None:
+        now = self._now()
+        while self._ends and self._ends[0][0] <= now:
+            _, serial, place = heapq.heappop(self._ends)
+            if place in self._entries and self._entries[place].serial == serial:
+                self._remove(place)
+
+    def _remove(self, place: tuple) -> None:
+        entry = self._entries.pop(place, None)
+        if entry is None:
+            return
+        self.bytes -= entry.bytes
+        keys = self._responses[place[0]]
+        del keys[place[1]]
+        if not keys:
+            del self._responses[place[0]]
+
+
+@dataclass
+class Response:
+    """A response that a request has named. key: its owner and id. tools: schemas of arguments by the tool's name.
+
+    made: keys of the calls that its answer has made. arrived: called when an output was kept."""
+
+    key: tuple[str, str]
+    tools: dict[str, Any]
+    bytes: int = 0
+    is_active: bool = True
+    made: set[tuple] = field(default_factory=set)
+    arrived: Callable[[], None] = lambda: None
+
+
+class ToolOutputs:
+    """The outputs that clients have sent, by response. An owner sees its own responses only. One thread at a time."""
+
+    max_responses = 1024  # that have ended and are still known
+    max_bytes = 16 << 20  # of their tools
+
+    def __init__(self, options: ToolCacheOptions, now: Callable[[], float] = time.monotonic) -> None:
+        self._options, self._now = options, now
+        self._cache = _Store(options.cache_bytes, math.inf, now)
+        self._early = _Store(options.early_bytes, options.early_outputs, now)
+        self._responses: dict[tuple[str, str], Response] = {}  # that ended last is last
+        self._bytes = 0
+
+    def add(self, owner: str, response_id: str, outputs: Sequence[CachedOutput]) -> int:
+        """How many outputs were kept. ApiError 404 for a server's id that was not given out, 400 for an unknown tool."""
+        response = self._responses.get((owner, response_id))
+        if response is None:
+            if is_server_id(response_id):
+                raise ApiError(404, "unknown_response", "response_id", "there is no such response: outputs that come before "
+                               "their request are kept for ids that a client has chosen")
+            return sum(self._keep_early((owner, response_id), output) for output in outputs)
+        for output in outputs:
+            if output.name not in response.tools:
+                place = f"{output.place}/name"
+                raise ApiError(400, "unknown_tool", place, f"{place}: the response has no tool of the name {output.name}")
+        kept = sum(self._keep(response, output, self._life(output)) for output in outputs)
+        if kept:
+            response.arrived()
+        return kept
+
+    def open(self, owner: str, response_id: str, tools: dict[str, Any]) -> Response:
+        """Begins a response; outputs that came before it are its. ApiError 409 if one of this id has not ended."""
+        key = owner, response_id
+        known = self._responses.get(key)
+        if known is not None and known.is_active:
+            raise ApiError(409, "response_id_in_use", "response_id", "a response of this id is under way")
+        if known is not None:
+            self._forget(known)
+        response = self._responses[key] = Response(key, tools, len(json.dumps(tools)))
+        self._bytes += response.bytes
+        now = self._now()
+        for entry in self._early.take(key):
+            if entry.output.name in tools:
+                self._keep(response, entry.output, entry.begin + self._life(entry.output) - now)
+        return response
+
+    def close(self, response: Response) -> None:
+        """Ends a response. Its outputs stay, for a request of the same id."""
+        response.is_active, response.arrived = False, lambda: None
+        self._responses[response.key] = self._responses.pop(response.key)
+        ended = [one for one in self._responses.values() if not one.is_active]
+        for oldest in ended:
+            if len(ended) <= self.max_responses and self._bytes <= self.max_bytes:
+                break
+            self._forget(oldest)
+            ended = ended[1:]
+
+    def find(self, response: Response, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[str | None]:
+        """The output of each call, if it is there: that of its arguments, else that of any. If all are, the calls are made."""
+        keys = [call_key(name, arguments, response.tools.get(name)) for name, arguments in calls]
+        found = [self._cache.find(response.key, key) or self._cache.find(response.key, (key[0], None)) for key in keys]
+        if None not in found:
+            response.made.update(keys)
+        return [None if one is None else one.output for one in found]
+
+    def expected(self, response: Response) -> list[tuple[str, dict[str, Any]]]:
+        """The calls whose outputs are there, the latest first, without those that were made."""
+        outputs = [entry.output for entry in reversed(self._cache.entries(response.key))]
+        return [(one.name, one.arguments) for one in outputs if one.arguments is not None
+                and call_key(one.name, one.arguments, response.tools.get(one.name)) not in response.made]
+
+    def _keep(self, response: Response, output: CachedOutput, seconds: float) -> bool:
+        key = call_key(output.name, output.arguments, response.tools.get(output.name))
+        return self._cache.keep(response.key, key, output, seconds)
+
+    def _keep_early(self, response: tuple[str, str], output: CachedOutput) -> bool:
+        seconds = min(self._life(output), self._options.early_seconds)
+        return self._early.keep(response, call_key(output.name, output.arguments), output, seconds)
+
+    def _life(self, output: CachedOutput) -> float:
+        return self._options.keep_alive if output.keep_alive is None else output.keep_alive
+
+    def _forget(self, response: Response) -> None:
+        self._bytes -= response.bytes
+        del self._responses[response.key]

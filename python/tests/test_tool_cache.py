@@ -1,0 +1,400 @@
+"""The tool cache in front of a scripted application: what is asked of it, and what the client gets."""
+import asyncio
+import functools
+import json
+import re
+
+import pytest
+from scripted_chat import Client, ScriptedApp, call, chunks_of, joined, request, says
+
+from tooldecode._api_fields import ApiError, CachedOutput, parse_outputs
+from tooldecode._tool_outputs import ToolCacheOptions, ToolOutputs, call_key
+from tooldecode.vllm_tool_cache import ToolCache
+
+OSLO, ROME = call("get_weather", city="Oslo", days=2), call("get_weather", city="Rome")
+RAIN = {"name": "get_weather", "params": {"days": 2.0, "city": "Oslo"}, "output": "rain"}
+SUN = {"name": "get_weather", "params": {"city": "Rome", "days": 3}, "output": {"sky": "sun"}}
+
+
+def asynchronous(test):
+    @functools.wraps(test)
+    def run(*arguments, **named):
+        asyncio.run(asyncio.wait_for(test(*arguments, **named), 30))
+    return run
+
+
+async def answer(client, stream, **fields):
+    """The message, its finish reason and the usage of an answer that is 200; and its id."""
+    if stream:
+        chunks = await client.stream(stream_options={"include_usage": True}, **fields)
+        message, _, finish, usage = joined(chunks)
+        ids = {chunk["id"] for chunk in chunks}
+        assert len(ids) == 1
+        return message, finish, usage, ids.pop()
+    status, body = await client.chat(**fields)
+    assert status == 200 and len(body["choices"]) == 1, body
+    choice = body["choices"][0]
+    return choice["message"], choice["finish_reason"], body["usage"], body["id"]
+
+
+STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+
+@STREAM
+@asynchronous
+async def test_all_calls_cached(stream):
+    app = ScriptedApp(says("I look. ", OSLO, ROME, reasoning="Hm. "), says("Rain and sun.", reasoning="So."))
+    client = Client(ToolCache(app))
+    assert await client.announce("r", [RAIN, SUN]) == (200, {"cached": 2})
+    message, finish, usage, named = await answer(client, stream, response_id="r", tool_wait=0)
+    assert named == "r" and finish == "stop" and len(app.requests) == 2
+    assert message["content"] == "I look. Rain and sun." and message["reasoning"] == "Hm. So." and not message.get("tool_calls")
+    assert message["cached_tool_calls"] == [{**OSLO, "output": "rain", "turn": 0}, {**ROME, "output": '{"sky": "sun"}', "turn": 0}]
+    assert usage == {"prompt_tokens": 300, "completion_tokens": 3, "total_tokens": 303,
+                     "prompt_tokens_details": {"cached_tokens": 10}, "completion_tokens_details": None}
+    first, second = app.requests
+    assert first["messages"] == request()["messages"] and not {"response_id", "tool_wait"} & (first.keys() | second.keys())
+    assert second["messages"] == [*first["messages"],
+                                  {"role": "assistant", "content": "I look. ", "reasoning": "Hm. ", "tool_calls": [OSLO, ROME]},
+                                  {"role": "tool", "tool_call_id": OSLO["id"], "content": "rain"},
+                                  {"role": "tool", "tool_call_id": ROME["id"], "content": '{"sky": "sun"}'}]
+    assert {**second, "messages": 0} == {**first, "messages": 0}
+    names = [headers["x-request-id"] for headers in app.headers]
+    assert names[0] == names[1] and re.fullmatch("[0-9a-f]{32}", names[0])
+
+
+@asynchronous
+async def test_order_of_a_stream():
+    app = ScriptedApp(says("a", OSLO), says("b", ROME), says("c"))
+    client = Client(ToolCache(app))
+    await client.announce("r", [RAIN])
+    chunks = await client.stream(response_id="r")
+    _, order, finish, usage = joined(chunks)
+    # Text at once, and calls whole; the usage was not asked for.
+    assert order == ["role", "content", "cached_tool_calls", "content", "tool_calls"] and finish == "tool_calls" and usage is None
+    assert app.requests[0]["stream_options"] == {"include_usage": True}
+    assert all(chunk["choices"] and chunk["object"] == "chat.completion.chunk" for chunk in chunks)
+
+
+@STREAM
+@pytest.mark.parametrize("entries", [
+    [], [RAIN], [SUN], [RAIN, {**SUN, "params": {"city": "Rome", "days": 4}}], [RAIN, {**SUN, "keep_alive": 0}],
+    [RAIN, {"name": "add", "output": "1"}]], ids=["none", "first", "second", "other days", "no time", "other tool"])
+@asynchronous
+async def test_call_without_output_ends_the_answer(stream, entries):
+    app = ScriptedApp(says("I look. ", OSLO, ROME), says("never"))
+    client = Client(ToolCache(app))
+    await client.announce("r", entries)
+    message, finish, usage, _ = await answer(client, stream, response_id="r")
+    assert finish == "tool_calls" and message["tool_calls"] == [OSLO, ROME] and message["content"] == "I look. "
+    assert "cached_tool_calls" not in message and len(app.requests) == 1 and usage["prompt_tokens"] == 100
+
+
+@STREAM
+@asynchronous
+async def test_several_rounds(stream):
+    app = ScriptedApp(says(None, OSLO), says(None, ROME), says("done", call("add", a=1)))
+    client = Client(ToolCache(app))
+    await client.announce("r", [RAIN, {"name": "get_weather", "output": "any"}])
+    message, finish, usage, _ = await answer(client, stream, response_id="r")
+    assert [(one["output"], one["turn"]) for one in message["cached_tool_calls"]] == [("rain", 0), ("any", 1)]
+    assert finish == "tool_calls" and message["tool_calls"] == [call("add", a=1)] and usage["total_tokens"] == 606
+    assert [len(one["messages"]) for one in app.requests] == [1, 3, 5]
+    # What a client sends back is the turns that it describes.
+    back = Client(ToolCache(again := ScriptedApp(says("ok"))))
+    await back.chat(messages=[request()["messages"][0], message, {"role": "tool", "tool_call_id": "x", "content": "2"}])
+    sent = again.requests[0]["messages"]
+    assert sent[:5] == app.requests[2]["messages"] and sent[5]["tool_calls"] == message["tool_calls"]
+    assert "cached_tool_calls" not in sent[5] and len(sent) == 7
+
+
+@STREAM
+@asynchronous
+async def test_limit_on_rounds(stream):
+    app = ScriptedApp(says("x", OSLO))
+    client = Client(ToolCache(app, ToolCacheOptions(max_rounds=3)))
+    await client.announce("r", RAIN)
+    message, finish, usage, _ = await answer(client, stream, response_id="r")
+    assert len(app.requests) == 3 and finish == "tool_calls" and message["tool_calls"] == [OSLO]
+    assert len(message["cached_tool_calls"]) == 2 and message["content"] == "xxx" and usage["completion_tokens"] == 6
+
+
+@STREAM
+@asynchronous
+async def test_refused_round_leaves_the_calls(stream):
+    app = ScriptedApp(says("x", OSLO), says(status=400))
+    client = Client(ToolCache(app))
+    await client.announce("r", RAIN)
+    message, finish, usage, _ = await answer(client, stream, response_id="r")
+    assert len(app.requests) == 2 and finish == "tool_calls" and message["tool_calls"] == [OSLO]
+    assert "cached_tool_calls" not in message and message["content"] == "x" and usage["total_tokens"] == 101
+
+
+@STREAM
+@asynchronous
+async def test_other_answers_stay(stream):
+    """A refused request, an answer that was cut in its calls, and requests that name no response."""
+    client = Client(ToolCache(app := ScriptedApp(says(status=422))))
+    await client.announce("r", RAIN)
+    status, body = await client.chat(response_id="r", stream=stream)
+    assert status == 422 and body["error"]["code"] == 422
+    client = Client(ToolCache(ScriptedApp(says("x", OSLO, finish="length"))))
+    await client.announce("r", RAIN)
+    message, finish, *_ = await answer(client, stream, response_id="r")
+    assert finish == "length" and message["tool_calls"] == [OSLO] and "cached_tool_calls" not in message
+    for body in (json.dumps(request(stream=stream)).encode(), json.dumps(request(response_id=None)).encode()):
+        apps = [ScriptedApp(says("x", OSLO)) for _ in range(2)]
+        got = [await Client(one).ask("POST", "/v1/chat/completions", body) for one in (ToolCache(apps[0]), apps[1])]
+        assert got[0] == got[1] and got[0][0] == 200
+        assert all("x-request-id" not in headers for headers in apps[0].headers)
+    app = ScriptedApp(says("x"))
+    assert (await Client(ToolCache(app)).ask("GET", "/v1/models"))[0] == 200
+
+
+@STREAM
+@asynchronous
+async def test_waits_for_outputs(stream):
+    app = ScriptedApp(says("x", OSLO, ROME), says("y"))
+    client, pieces = Client(ToolCache(app)), []
+    asked = asyncio.ensure_future(client.post(taken=pieces, response_id="r", tool_wait=20, stream=stream))
+    await app.asked.wait()
+    while stream and b"pending_tool_calls" not in b"".join(pieces):
+        await asyncio.sleep(0.001)
+    assert await client.announce("r", RAIN) == (200, {"cached": 1})
+    assert (await client.chat(response_id="r"))[1]["error"]["code"] == "response_id_in_use"
+    assert await client.announce("r", SUN) == (200, {"cached": 1})
+    status, body = await asked
+    message = joined(chunks_of(body))[0] if stream else json.loads(body)["choices"][0]["message"]
+    assert status == 200 and message["content"] == "xy" and len(message["cached_tool_calls"]) == 2
+    assert not stream or message["pending_tool_calls"] == [OSLO, ROME]
+    app = ScriptedApp(says("x", OSLO))
+    message, finish, _, named = await answer(Client(ToolCache(app)), stream, tool_wait=0.01)
+    assert finish == "tool_calls" and message["tool_calls"] == [OSLO] and re.fullmatch("chatcmpl-[0-9a-f]{32}", named)
+
+
+@asynchronous
+async def test_ids():
+    """The server's ids are random, known to the client from its stream's first chunk, and unknown before."""
+    app = ScriptedApp(says("x", OSLO), says("y"))
+    client, pieces, ids = Client(ToolCache(app)), [], set()
+    for wrong in ("chatcmpl-" + "0" * 32, "resp_1", "cmpl-1"):
+        status, body = await client.announce(wrong, RAIN)
+        assert status == 404 and body["error"]["code"] == "unknown_response" and body["error"]["param"] == "response_id"
+        status, body = await client.chat(response_id=wrong)
+        assert status == 400 and (body["error"]["code"], body["error"]["param"]) == ("invalid_value", "response_id")
+    asked = asyncio.ensure_future(client.post(taken=pieces, tool_wait=20, stream=True))
+    while b"pending_tool_calls" not in b"".join(pieces):
+        await asyncio.sleep(0.001)
+    ids = {chunk["id"] for chunk in chunks_of(b"".join(pieces))}
+    assert await client.announce(ids.pop(), RAIN) == (200, {"cached": 1}) and not ids
+    assert joined(chunks_of((await asked)[1]))[0]["content"] == "xy"
+    # An output for another id changes nothing.
+    app = ScriptedApp(says("x", OSLO))
+    client = Client(ToolCache(app))
+    await client.announce("s", RAIN)
+    assert (await answer(client, False, response_id="r"))[1] == "tool_calls" and len(app.requests) == 1
+
+
+@asynchronous
+async def test_keys():
+    """Outputs are their key's; a key that the application does not take puts none there."""
+    app = ScriptedApp(says("x", OSLO), keys=["a", "b"])
+    cache = ToolCache(app)
+    a, b, wrong, none = (Client(cache, key) for key in ("a", "b", "c", None))
+    for client in (wrong, none):
+        status, body = await client.announce("r", RAIN)
+        assert status == 401 and body["error"]["code"] == "invalid_api_key"
+        assert len(cache.outputs._early) == 0
+        assert (await client.chat(response_id="r"))[0] == 401
+    assert not app.requests
+    assert await b.announce("r", RAIN) == (200, {"cached": 1})
+    assert "cached_tool_calls" not in (await answer(a, False, response_id="r"))[0]
+    waiting = asyncio.ensure_future(a.stream(response_id="w", tool_wait=0.2))
+    await asyncio.sleep(0.05)
+    assert (await b.announce("w", RAIN))[0] == 200  # kept early, for a response of its own
+    assert "cached_tool_calls" not in joined(await waiting)[0]
+    message, *_ = await answer(b, False, response_id="r")
+    assert message["cached_tool_calls"][0]["output"] == "rain"
+    # Nor does it learn the ids that the server gives to others.
+    pieces = []
+    asked = asyncio.ensure_future(a.post(taken=pieces, tool_wait=0.3, stream=True))
+    while not pieces:
+        await asyncio.sleep(0.001)
+    named = chunks_of(b"".join(pieces))[0]["id"]
+    assert (await b.announce(named, RAIN))[0] == 404 and (await a.announce(named, []))[0] == 200
+    await asked
+
+
+@asynchronous
+async def test_refusals():
+    client = Client(cache := ToolCache(ScriptedApp(says("x", OSLO)), ToolCacheOptions(max_body=1000)))
+    await client.chat(response_id="known")
+
+    async def refused(status, code, param, method="POST", path="/cache-tool-output/r", body=RAIN, **more):
+        got, answered = await client.ask(method, path, body, **more)
+        error = json.loads(answered)["error"]
+        assert (got, error["code"], error["param"]) == (status, code, param) and error["type"] == "invalid_request_error", error
+        assert param is None or param in error["message"]
+
+    for path in ("/cache-tool-output/", "/cache-tool-output/a b", "/cache-tool-output/a/b", "/cache-tool-output/" + "r" * 129):
+        await refused(404, "unknown_url", None, path=path)
+    for method in ("GET", "PUT", "DELETE"):
+        await refused(405, "method_not_allowed", None, method=method)
+    await refused(415, "unsupported_content_type", None, headers=(("content-type", "text/plain"),))
+    await refused(415, "unsupported_content_type", None, headers=())
+    await refused(413, "request_too_large", None, body={**RAIN, "output": "x" * 1000})
+    for body in (b"", b"[", b'[{"name": "f", "output": 1},]', b"[" * 900, b"\xff", b"null x", b'{"name": "f", "name": "f"}',
+                 b"[NaN]", b'{"name": "\\ud800", "output": 1}', b'{"name": "f", "output": 1e999}'):
+        await refused(400, "invalid_json", None, body=body)
+    for body in (3, "x", True, None):
+        await refused(400, "invalid_type", None, body=body)
+        await refused(400, "invalid_type", "/1", body=[RAIN, body])
+    for code, param, change in (
+            ("missing_required_parameter", "/name", {"name": None}), ("invalid_type", "/name", {"name": 3}),
+            ("invalid_type", "/params", {"params": []}), ("missing_required_parameter", "/output", {"output": ...}),
+            ("invalid_value", "/keep_alive", {"keep_alive": -1}), ("invalid_value", "/keep_alive", {"keep_alive": 86401}),
+            ("invalid_type", "/keep_alive", {"keep_alive": "1"}), ("invalid_type", "/keep_alive", {"keep_alive": True}),
+            ("unsupported_parameter", "/ttl", {"ttl": 3}), ("unsupported_parameter", "/a~1b~0c", {"a/b~c": 3}),
+            ("unknown_tool", "/name", {"name": "f"})):
+        wrong = {key: value for key, value in {**RAIN, **change}.items() if value is not ...}
+        for named in ("known", "nobody") if code != "unknown_tool" else ("known",):
+            await refused(400, code, param, body=wrong, path=f"/cache-tool-output/{named}")
+            await refused(400, code, f"/1{param}", body=[RAIN, wrong], path=f"/cache-tool-output/{named}")
+    assert await client.announce("known", []) == (200, {"cached": 0})
+    assert cache.outputs._cache.bytes == cache.outputs._early.bytes == 0  # nothing of what was refused is kept
+    for code, param, fields in (
+            ("invalid_type", "response_id", {"response_id": 3}), ("invalid_value", "response_id", {"response_id": "a b"}),
+            ("invalid_value", "tool_wait", {"tool_wait": 3601}), ("invalid_type", "tool_wait", {"tool_wait": "1"}),
+            ("invalid_value", "n", {"response_id": "r", "n": 2}), ("invalid_value", "n", {"tool_wait": 1, "n": 2})):
+        await refused(400, code, param, path="/v1/chat/completions", body=request(**fields))
+
+
+@STREAM
+@pytest.mark.parametrize("when", ["first round", "second round", "waiting"])
+@asynchronous
+async def test_client_gone(stream, when):
+    """The application is told, nothing more is asked of it, and the id is free again."""
+    hold, gone, pieces = asyncio.Event(), asyncio.Event(), []
+    rounds = [says("x", OSLO, hold=hold if when == "first round" else None), says("y", hold=hold if when == "second round" else None)]
+    app = ScriptedApp(*rounds)
+    client = Client(cache := ToolCache(app))
+    if when != "waiting":
+        await client.announce("r", RAIN)
+    asked = asyncio.ensure_future(client.post(gone=gone, taken=pieces, response_id="r", tool_wait=20, stream=stream))
+    while len(app.requests) < (2 if when == "second round" else 1):
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.02)
+    assert not asked.done()
+    gone.set()
+    status, _ = await asyncio.wait_for(asked, 5)
+    assert status == (200 if stream else None) and b"DONE" not in b"".join(pieces)
+    assert app.cancelled == (0 if when == "waiting" else 1) and len(app.requests) == (2 if when == "second round" else 1)
+    assert not cache._running
+    hold.set()
+    await client.announce("r", RAIN)
+    app.script = [says("z")]
+    assert (await answer(client, stream, response_id="r"))[0]["content"] == "z"
+
+
+# --------------------------------------------------------------------------------------------------------- what is kept
+
+
+def outputs(*names, size=4, keep_alive=None, arguments=None):
+    return [CachedOutput("", name, arguments, "x" * size, keep_alive) for name in names]
+
+
+def test_keys_of_calls():
+    schema = {"properties": {"a": {"default": 3}, "b": {"properties": {"c": {"default": [1]}}}, "d": True}}
+    assert call_key("f", {"a": 3, "b": {}}, schema) == call_key("f", {"b": {"c": [1.0]}}, schema) != call_key("f", {"b": {}})
+    assert call_key("f", {"a": 1}) == call_key("f", {"a": 1.0}) != call_key("f", {"a": True})
+    assert call_key("f", {"a": 1}) != call_key("g", {"a": 1}) and call_key("f", {}) != call_key("f", None)
+    assert call_key("f", {"a": 10 ** 400}) != call_key("f", {"a": 10 ** 400 + 1})
+    assert parse_outputs(b'{"name": "f", "output": null}')[0].output == "null"
+    value = '["\u2603", 18446744073709551617]'
+    assert parse_outputs(f'{{"name": "f", "output": {value}}}'.encode())[0].output == value
+
+
+def test_limits():
+    now = [0.0]
+    kept = ToolOutputs(ToolCacheOptions(cache_bytes=6000, early_outputs=3, early_bytes=4000), lambda: now[0])
+
+    def early(*ids):
+        return [len(kept._early.entries(("", one))) for one in ids]
+
+    for number in range(5):
+        assert kept.add("", f"n{number}", outputs("f")) == 1
+    assert early("n0", "n1", "n2", "n3", "n4") == [0, 0, 1, 1, 1]  # the oldest goes first
+    assert kept.add("", "big", outputs("f", size=4000)) == 0 and early("n2") == [1]
+    assert kept.add("", "none", outputs("f", keep_alive=0)) == 0
+    for number in range(200):
+        assert kept.add("", f"m{number}", outputs("f", size=900)) == 1 and kept._early.bytes <= 4000
+    assert kept.add("", "t", outputs("f")) == 1
+    now[0] = 59
+    assert early("t") == [1]
+    response = kept.open("", "t", {"f": None, "g": None})
+    assert early("t") == [0] and kept.find(response, [("f", {})]) == ["xxxx"]
+    now[0] = 299
+    assert kept.find(response, [("f", {})]) == ["xxxx"]
+    now[0] = 300  # its time began when it came
+    assert kept.find(response, [("f", {})]) == [None] and kept._cache.bytes == 0
+    kept.add("", "late", outputs("f"))
+    now[0] = 361
+    assert early("late") == [0] and len(kept._early) == 0
+    # The entry that was not used for longest goes first, and what cannot fit takes the place of none.
+    for number in range(8):
+        kept.add("", "t", outputs("f", size=100, arguments={"a": number}))
+        kept.find(response, [("f", {"a": 0})])
+    kept.add("", "t", outputs("f", size=2500, arguments={"a": 9}))
+    found = kept.find(response, [("f", {"a": number}) for number in (*range(8), 9)])
+    assert found[0] and found[-1] and None in found and kept._cache.bytes <= 6000
+    assert kept.add("", "t", outputs("g", size=6000)) == 0 and kept.find(response, [("f", {"a": 0})])[0]
+    with pytest.raises(ApiError):
+        kept.open("", "t", {})
+    for number in range(ToolOutputs.max_responses + 10):
+        kept.close(kept.open("", f"chat{number}", {}))
+    assert len(kept._responses) == ToolOutputs.max_responses + 1 and ("", "chat9") not in kept._responses
+    for number in range(5000):
+        kept.add("", "t", outputs("f", arguments={"a": 0}))
+    assert len(kept._cache._ends) < 200
+
+
+def test_expected_calls():
+    kept = ToolOutputs(ToolCacheOptions())
+    kept.add("", "r", [*outputs("f", arguments={"a": 1}), *outputs("f", arguments={"a": 2}), *outputs("g")])
+    response = kept.open("", "r", {"f": None, "g": None})
+    assert kept.expected(response) == [("f", {"a": 2}), ("f", {"a": 1})]
+    kept.find(response, [("f", {"a": 2}), ("h", {})])
+    assert len(kept.expected(response)) == 2
+    kept.find(response, [("f", {"a": 2.0})])
+    assert kept.expected(response) == [("f", {"a": 1})]
+
+
+def test_options(monkeypatch):
+    monkeypatch.setenv("TOOLDECODE_TOOL_CACHE", '{"max_rounds": 3, "keep_alive": 1.5}')
+    assert ToolCache(None).options == ToolCacheOptions(max_rounds=3, keep_alive=1.5)
+    for text, what in (("[]", "object"), ('{"rounds": 3}', "rounds: unknown"), ('{"max_rounds": 0}', "max_rounds"),
+                       ('{"max_body": "1"}', "max_body")):
+        monkeypatch.setenv("TOOLDECODE_TOOL_CACHE", text)
+        with pytest.raises(ValueError, match=what):
+            ToolCache(None)
+
+
+@asynchronous
+async def test_large_bodies_need_a_key_first():
+    """What is not authorised is the application's to refuse, before its body is read."""
+    app = ScriptedApp(says("x"), keys=["a"])
+    cache = ToolCache(app, ToolCacheOptions(max_body=100))
+    for key, expected in (("a", 200), ("b", 401)):
+        reads = []
+
+        class Counted(Client):
+            async def count(self, scope, receive, send):
+                async def counted():
+                    reads.append(1)
+                    return await receive()
+                await cache(scope, counted, send)
+
+        client = Counted(None, key)
+        client.app = client.count
+        status, _ = await client.post()
+        assert status == expected and (len(reads) > 0) == (expected == 200)
