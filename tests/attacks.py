@@ -225,7 +225,7 @@ def test_unread_streams():
                 assert max(times) < SOON, times
             print(f"beside 60 unread streams of 8 answers: p99 {p99(times):.3f} s, {p99(times) / p99(alone):.1f} times that alone, "
                   f"{tokens / passes:.1f} tokens in a pass")
-            assert passes >= 60 and tokens / passes < 10, (tokens, passes)  # 25, if all are read
+            assert passes >= 60 and tokens / passes < 10, (tokens, passes)  # 25 if all are read
 
 
 def test_large_prompts():

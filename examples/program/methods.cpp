@@ -44,10 +44,9 @@ tooldecode::ToolDec make_prompted(const tooldecode::Tokenizer& tokenizer,
   for (std::size_t i = 0; i < calls.tools().size(); ++i) {
     names.push_back(tokenizer.encode(calls.tools()[i].name));
   }
-  return {.names = tooldecode::ToolNames{calls, names},
-          .name_prompt =
-              tooldecode::NamePrompt{.text = tokenizer.encode("(obtained by calling function: "),
-                                     .end  = tokenizer.encode(")").front()}};
+  tooldecode::NamePrompt prompt{.text = tokenizer.encode("(obtained by calling function: ")};
+  if (const auto end = tokenizer.encode(")"); end.size() == 1) prompt.end = end[0];
+  return {.names = tooldecode::ToolNames{calls, names}, .name_prompt = std::move(prompt)};
 }
 
 Run decode_in_orders(const tooldecode::ModelRef& model, const tooldecode::Tokenizer& tokenizer,

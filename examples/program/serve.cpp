@@ -112,7 +112,7 @@ void add_serve(CommandLine& line) {
       .within(0, 65536);
   sub.option("--max-shared", options->service.max_shared,
              "most tokens of a pass that several clients or requests share; "
-             "0: as many as take hardly longer than one, at most 6")
+             "0: as many as take hardly longer than one, at most 6, or no limit if 64 do")
       .shows_default()
       .within(0, 65536);
   sub.option("--max-body", options->http.body_bytes, "most bytes of a request's body")

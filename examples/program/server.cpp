@@ -164,7 +164,7 @@ namespace {
 
 std::size_t shared_tokens(const ServiceOptions& options) {
   if (options.max_shared > 0) return options.max_shared;
-  // More of them would keep a small request waiting longer than their passes, since each is sampled.
+  // A pass's cost leaves out masks and sampling, which small requests wait for as well.
   constexpr std::size_t most = 6;
   const std::size_t cheap    = options.costs.most_tokens(1.25);
   if (cheap >= tooldecode::TreeCosts::max_tokens) return tooldecode::BatchOptions().max_shared;

@@ -113,6 +113,28 @@ def test_logits_of_a_batch_are_those_of_each_sequence_alone(llama, batched):
         assert np.abs(logits - expected).max() < 0.05 * expected.std()  # sums depend on a batch's shape
 
 
+def test_prompts_longer_than_a_batch_are_read_in_parts(llama):
+    kept, llama.context_params.n_batch = llama.context_params.n_batch, 16
+    try:
+        small = backend.BatchedLlama(llama, sequences=2, context_size=256)
+    finally:
+        llama.context_params.n_batch = kept
+    tokens = llama.tokenize(b"The weather in Paris is fine, and that in Oslo is cold. " * 6)
+    assert 70 < len(tokens) < 200
+    a, b = small.make_cache(), small.make_cache()
+    logits = small.forward([a, b], [tokens, tokens[:5]])
+    for read, row in [(tokens, logits[0]), (tokens[:5], logits[1])]:
+        llama.reset()
+        llama.eval(read)
+        expected = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(llama._ctx.ctx, -1), (llama.n_vocab(),))
+        assert np.abs(row - expected).max() < 0.3 * expected.std()
+    before = small.forward([b], [tokens[5:6]])
+    small.truncate(b, 5)
+    with pytest.raises(td.Error):  # some parts are read before one does not fit
+        small.forward([b], [tokens[5:] * 4])
+    assert b.length == 5 and np.abs(small.forward([b], [tokens[5:6]]) - before).max() < 0.5
+
+
 def test_sequences_and_tokens_are_limited(llama, batched):
     kept = [batched.make_cache() for _ in range(7)]
     with pytest.raises(td.Error) as error:
@@ -128,9 +150,10 @@ def test_sequences_and_tokens_are_limited(llama, batched):
     assert (error.value.code, error.value.where) == ("limit_exceeded", "context_size")
     small.truncate(cache, 2)  # the cache is as it was before the error
     assert np.allclose(small.forward([cache], [[3]]), expected, atol=0.5)
-    with pytest.raises(td.Error) as error:
-        backend.BatchedLlama(llama, sequences=0)
-    assert (error.value.code, error.value.where) == ("invalid_option", "sequences")
+    for wrong in (0, 100_000):
+        with pytest.raises(td.Error) as error:
+            backend.BatchedLlama(llama, sequences=wrong)
+        assert (error.value.code, error.value.where) == ("invalid_option", "sequences")
 
 
 def test_order_consistency_votes_on_values(llama, batched, tools):
@@ -144,4 +167,5 @@ def test_order_consistency_votes_on_values(llama, batched, tools):
     assert all(sum(choice.votes for choice in one.choices) == vote.sampled for one in vote.parameters)
     text = backend.vocabulary_of(llama).decode(votes.tokens).decode()
     assert constraint.parse(text) == [vote.call] and constraint.explain_refusal(text) is None
+    batched._forget_released()
     assert len(batched._free) == 8  # every cache was given back

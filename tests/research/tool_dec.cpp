@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,7 +74,7 @@ class Reference {
 /// The most likely of some tokens behind a text, by a pass over all of it.
 td::TokenId find_best(const RandomModel& model, const Tokens& text,
                       const td::DecodeOptions& options, const std::vector<bool>& allowed) {
-  std::vector<float> row(vocabulary().size());
+  std::vector<float> row(allowed.size());
   auto cache = model.make_cache();
   model.forward(cache, text, row);
   for (const auto& [biased, bias] : options.bias) row[static_cast<std::size_t>(biased)] += bias;
@@ -83,8 +84,8 @@ td::TokenId find_best(const RandomModel& model, const Tokens& text,
   return static_cast<td::TokenId>(std::max_element(row.begin(), row.end()) - row.begin());
 }
 
-std::vector<bool> only(const Tokens& tokens) {
-  std::vector<bool> allowed(vocabulary().size());
+std::vector<bool> only(const Tokens& tokens, std::size_t size) {
+  std::vector<bool> allowed(size);
   for (const td::TokenId token : tokens) allowed[static_cast<std::size_t>(token)] = true;
   return allowed;
 }
@@ -94,12 +95,14 @@ Tokens answer_with_name_prompt(const RandomModel& model, const td::ToolCallFSM& 
                                const Names& names, const td::NamePrompt& prompt,
                                const Tokens& asked, const td::DecodeOptions& options) {
   const td::ToolNames trie{calls, names};
+  const std::size_t size      = calls.vocabulary_size();
+  const td::TokenId end_token = calls.vocabulary().end_tokens().front();
   const Machine machine{calls, {}, &trie};
   auto state          = std::optional(machine.initial());
   Tokens text         = asked, name;
   std::size_t in_name = 0;
   while (text.size() - asked.size() < options.max_tokens) {
-    td::TokenMask mask(vocabulary().size());
+    td::TokenMask mask(size);
     machine.fill_mask(*state, mask.words());
     if (state->phase != Machine::Phase::name) {
       name.clear();
@@ -113,19 +116,20 @@ Tokens answer_with_name_prompt(const RandomModel& model, const td::ToolCallFSM& 
           if (one.size() < name.size() || !std::equal(name.begin(), name.end(), one.begin()))
             continue;
           next.push_back(one.size() == name.size() ? *prompt.end : one[name.size()]);
-          if (one.size() == name.size()) next.push_back(end);
+          if (one.size() == name.size()) next.push_back(end_token);
         }
-        const td::TokenId best = find_best(model, question, options, only(next));
-        if (best == *prompt.end || best == end) break;
+        const td::TokenId best = find_best(model, question, options, only(next, size));
+        if (best == *prompt.end || best == end_token) break;
         name.push_back(best);
         question.push_back(best);
       }
     }
-    std::vector<bool> allowed(vocabulary().size());
+    const bool is_whole = !name.empty() && in_name == name.size();
+    std::vector<bool> allowed(size);
     for (std::size_t t = 0; t < allowed.size(); ++t)
       allowed[t] = mask.contains(static_cast<td::TokenId>(t));
     if (!name.empty() && in_name < name.size())
-      allowed = only({name[in_name++]});
+      allowed = only({name[in_name++]}, size);
     else if (!name.empty()) {
       for (const Tokens& one : names) {
         if (one.size() > name.size() && std::equal(name.begin(), name.end(), one.begin())) {
@@ -135,7 +139,11 @@ Tokens answer_with_name_prompt(const RandomModel& model, const td::ToolCallFSM& 
     }
     const td::TokenId token = find_best(model, text, options, allowed);
     text.push_back(token);
-    if (token == end) break;
+    if (token == end_token) break;
+    if (is_whole) {  // this token ends it, and may begin the next call
+      name.clear();
+      in_name = 0;
+    }
     state = machine.advance(*state, token);
     REQUIRE(state);
   }
@@ -274,22 +282,75 @@ TEST_CASE("ToolDec with a name prompt writes the names that a model chooses behi
   CHECK(other_names > 20);
 }
 
+TEST_CASE("ToolDec with a name prompt asks again where one token ends a call and begins another") {
+  const td::VocabularyIndex index{pieces()};
+  const td::ToolCallFSM python{index, prefixes(), td::PythonCall{}};
+  const Names names{{piece("a")}, {piece("ab")}, {piece("ab"), piece("c")}};
+  const td::NamePrompt prompt{.text = {piece("("), piece(" ")}, .end = piece(")")};
+  const td::ToolDec asks{.names = td::ToolNames{python, names}, .name_prompt = prompt};
+  std::size_t several = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    const RandomModel model{pieces().size(), {.seed = seed}};
+    td::DecodeOptions options{.max_tokens = 40};
+    options.bias   = {{piece("["), 6.0F}, {piece("(),"), 8.0F}, {0, 1.0F}};
+    const auto out = td::Decoder{model, python, asks}(Tokens{piece("c")}, options);
+    Tokens written = out.tokens;
+    if (out.finish == td::Finish::end) written.push_back(0);
+    CHECK(out.finish != td::Finish::stuck);
+    CHECK(written == answer_with_name_prompt(model, python, names, prompt, {piece("c")}, options));
+    several += std::ranges::count(out.tokens, piece("(),")) > 1;
+  }
+  CHECK(several > 10);
+}
+
 TEST_CASE("ToolDec with a name prompt that does not fit the context asks for no name") {
-  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
-  const Names names{ids("get"), ids("get_time")};
-  const td::ToolNames in_tokens{python, names};
-  const RandomModel model{vocabulary().size(), {.seed = 5}};
   struct Short : RandomModel {
     using RandomModel::RandomModel;
     [[nodiscard]] std::size_t context_length() const { return 40; }
   };
-  const Short narrow{vocabulary().size(), {.seed = 5}};
-  td::DecodeOptions options{.max_tokens = 30};
-  options.bias = {{id("["), 40.0F}};
-  const td::ToolDec asks{.names       = in_tokens,
-                         .name_prompt = td::NamePrompt{.text = Tokens(40, id("x"))}};
-  CHECK(td::Decoder{narrow, python, asks}(Tokens{1}, options).tokens ==
-        td::Decoder{narrow, python, td::ToolDec{.names = in_tokens}}(Tokens{1}, options).tokens);
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
+  const td::ToolNames in_tokens{python, Names{ids("get"), ids("get_time")}};
+  const td::ToolDec plain{.names = in_tokens};
+  const td::ToolDec fits{.names = in_tokens, .name_prompt = td::NamePrompt{.text = ids("xxx")}};
+  const td::ToolDec too_long{.names       = in_tokens,
+                             .name_prompt = td::NamePrompt{.text = Tokens(40, id("x"))}};
+  td::DecodeOptions options{.max_tokens = 20};
+  options.bias       = {{id("["), 40.0F}};
+  std::size_t others = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    const Short model{vocabulary().size(), td::test::RandomModelOptions{.seed = seed}};
+    const auto out      = td::Decoder{model, python, too_long}(Tokens{1}, options);
+    const auto expected = td::Decoder{model, python, plain}(Tokens{1}, options);
+    CHECK(out.tokens == expected.tokens);
+    CHECK(out.passes == expected.passes);
+    const auto asked = td::Decoder{model, python, fits}(Tokens{1}, options);
+    others += asked.passes != expected.passes || asked.tokens != expected.tokens;
+  }
+  CHECK(others > 10);
+}
+
+TEST_CASE("ToolDec with a name prompt reads the prompt once and counts its passes") {
+  const td::ToolCallFSM required{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
+  const td::ToolDec asks{.names       = td::ToolNames{required, Names{ids("get"), ids("get_time")}},
+                         .name_prompt = td::NamePrompt{.text = ids("x")}};
+  struct Counting : RandomModel {
+    using RandomModel::RandomModel;
+    mutable std::size_t read = 0, passes = 0;
+    void forward(Cache& cache, std::span<const td::TokenId> tokens, std::span<float> row) const {
+      read += tokens.size();
+      ++passes;
+      RandomModel::forward(cache, tokens, row);
+    }
+  };
+  const Counting model{vocabulary().size(), td::test::RandomModelOptions{.seed = 2}};
+  const Tokens prompt(50, td::TokenId{65});
+  const auto out = td::Decoder{model, required, asks}(prompt, {.max_tokens = 30});
+  CHECK(out.passes == model.passes);
+  CHECK(model.read < prompt.size() + 2 * out.tokens.size() + 20);
+  CHECK(out.times.prefill.count() > 0);
 }
 
 TEST_CASE("ToolDec refuses a name prompt without names or with unknown tokens") {
@@ -300,5 +361,9 @@ TEST_CASE("ToolDec refuses a name prompt without names or with unknown tokens") 
                     "name_prompt: must come with names");
   asks.names = td::ToolNames{python, Names{ids("get"), ids("get_time")}};
   asks.name_prompt->text.push_back(9999);
-  CHECK_THROWS_AS((td::Decoder{model, python, asks}(Tokens{1})), td::Error);
+  CHECK_THROWS_WITH((td::Decoder{model, python, asks}(Tokens{1})),
+                    "name_prompt 9999: must be a token of the model");
+  asks.name_prompt = td::NamePrompt{.text = {1}, .end = -1};
+  CHECK_THROWS_WITH((td::Decoder{model, python, asks}(Tokens{1})),
+                    "name_prompt -1: must be a token of the model");
 }

@@ -43,7 +43,7 @@ struct NamePrompt {
 /// \par Complexity  as Sequential; a name prompt adds a fork and as many passes as its name has
 ///                  tokens with a choice
 /// \par Threads     a value; runs may be concurrent
-/// \par Errors      Error{unknown_token} for a transition outside the vocabulary;
+/// \par Errors      Error{unknown_token} for a transition or a name prompt outside the vocabulary;
 ///                  Error{shape_mismatch} for names over another vocabulary size;
 ///                  Error{invalid_option} for a name prompt without names;
 ///                  Error{invalid_option} or Error{limit_exceeded} if answers must end and there is

@@ -19,6 +19,8 @@
 #include <tooldecode/decode/run_to_end.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/target_pass.hpp>
+#include <tooldecode/decode/trace.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/research/tool_dec.hpp>
 #include <tooldecode/research/tool_dec_machine.hpp>
@@ -30,7 +32,7 @@ namespace tooldecode {
 class ToolDec::Asking {
  public:
   Asking(const ModelRef& model, const ToolDecMachine& machine, const NamePrompt& prompt,
-         const decode::Run& run, const ModelRef::Cache& cache, decode::Sequence& sequence)
+         const decode::Run& run, ModelRef::Cache& cache, decode::Sequence& sequence)
       : model_(model),
         machine_(machine),
         prompt_(prompt),
@@ -45,11 +47,12 @@ class ToolDec::Asking {
       state_ = *machine_.advance(state_, tokens[seen_]);
       if (at_ < name_.size() && tokens[seen_] == name_[at_]) ++at_;
     }
-    if (state_.phase != ToolDecMachine::Phase::name) {
+    const bool in_name = state_.phase == ToolDecMachine::Phase::name;
+    if (!in_name || (state_.written == 0 && at_ > 0)) {  // one token may end a call and begin one
       name_.clear();
       at_ = 0;
-      return {};
     }
+    if (!in_name) return {};
     if (state_.written == 0 && name_.empty()) name_ = ask();
     if (name_.empty()) return {};
     return [this](MaskView mask) { keep_name(mask); };
@@ -62,12 +65,22 @@ class ToolDec::Asking {
     context.insert(context.end(), tokens.begin(), tokens.end());
     context.insert(context.end(), prompt_.text.begin(), prompt_.text.end());
     if (context.size() > run_.context) return {};
+    read_ahead();
     DecodeOptions options = run_.options;
     options.max_tokens    = DecodeOptions{}.max_tokens;
     options.always_ends   = false;
     options.likeliest     = 0;
-    options.on_token = {}, options.ends_after = {}, options.trace = {}, options.end_tokens = {};
+    options.on_token = {}, options.trace = {}, options.end_tokens = {};
     if (prompt_.end) options.end_tokens.push_back(*prompt_.end);
+    // A name that no other continues needs no end.
+    options.ends_after = [&names = *machine_.names(),
+                          node   = ToolNames::Node{0}](const TokenEvent& event) mutable {
+      const auto next = names.child(node, event.token);
+      if (next) node = *next;
+      return next && names.next(node).empty();
+    };
+    // The answer's later tokens stand at the same positions: their noise is another.
+    options.seed += 0x9E3779B97F4A7C15 * (tokens.size() + 1);
 
     const decode::Run run{machine_.names()->trie(), context, run_.pipeline, options, run_.context};
     decode::Sequence asked{run, options.seed};
@@ -75,10 +88,24 @@ class ToolDec::Asking {
     asked.mark_read(model_.length(cache_));
     decode::run_to_end(model_, fork, asked);
     Output& out = sequence_.output();
+    (out.passes == 0 ? out.times.prefill : out.times.model) += asked.output().times.prefill;
+    out.times.model += asked.output().times.model;
     out.passes += asked.output().passes;
-    out.times.model += asked.output().times.prefill + asked.output().times.model;
-    if (asked.output().finish != Finish::end) return {};  // no room for the whole name
+    sequence_.trace_time(Phase::model);
+    const Finish finish = asked.output().finish;
+    if (finish != Finish::end && finish != Finish::stopped) return {};  // no room for the name
     return std::move(asked.output().tokens);
+  }
+
+  // Reads all but the last token, so that the answer does not read them again after the fork.
+  void read_ahead() {
+    const auto unread = sequence_.unread();
+    if (unread.size() < 2) return;
+    Output& out = sequence_.output();
+    decode::Stopwatch watch;
+    decode::TargetPass{model_}.read(cache_, unread.first(unread.size() - 1));
+    sequence_.mark_read(unread.size() - 1);
+    watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
   }
 
   // Where a limit leaves no room for the name, the others stay allowed.
@@ -99,7 +126,7 @@ class ToolDec::Asking {
   const ToolDecMachine& machine_;
   const NamePrompt& prompt_;
   const decode::Run& run_;
-  const ModelRef::Cache& cache_;
+  ModelRef::Cache& cache_;
   decode::Sequence& sequence_;
   ToolDecMachine::State state_;
   std::size_t seen_ = 0;  // tokens of the answer that state_ has read
@@ -114,7 +141,9 @@ TOOLDECODE_INLINE Output ToolDec::operator()(const ModelRef& model, const ToolCa
   const ToolDecMachine modes = machine(calls);
   if (!name_prompt) return Sequential{}(model, modes, prompt, pipeline, options);
   if (!names) throw Error(Errc::invalid_option, "name_prompt", "must come with names");
-  for (const TokenId token : name_prompt->text) {
+  std::vector<TokenId> given = name_prompt->text;
+  if (name_prompt->end) given.push_back(*name_prompt->end);
+  for (const TokenId token : given) {
     if (token >= 0 && static_cast<std::size_t>(token) < model.vocabulary_size()) continue;
     throw Error(Errc::unknown_token, "name_prompt", token, "must be a token of the model");
   }

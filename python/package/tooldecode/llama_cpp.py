@@ -4,6 +4,7 @@ Needs llama-cpp-python: pip install tooldecode[llama_cpp]
 """
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -97,38 +98,50 @@ class BatchedLlama:
 
     sequences: the most caches at once; order_consistency needs max_orders + 2. context_size: tokens of all caches together,
     shared ones once; 0 is the `Llama`'s own. Error limit_exceeded if sequences or tokens are not enough, invalid_option
-    for models that cannot forget a part of what they have read (recurrent ones). Do not close the `Llama` before this.
+    for models that cannot forget a part of what they have read (recurrent ones). A LoRA adapter of the `Llama` holds here
+    too. Do not close the `Llama` before this.
     """
 
     def __init__(self, llama: llama_cpp.Llama, *, sequences: int = 16, context_size: int = 0) -> None:
-        if sequences < 1:
-            raise Error("invalid_option", "sequences", f"{sequences}: must be at least 1")
+        most = llama_cpp.llama_max_parallel_sequences()
+        if not 1 <= sequences <= most:
+            raise Error("invalid_option", "sequences", f"{sequences}: must be from 1 to {most}")
         parameters = type(llama.context_params).from_buffer_copy(llama.context_params)
         parameters.n_ctx = context_size or llama.n_ctx()
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
+        parameters.swa_full = True  # forks and truncated caches go back
+        parameters.embeddings = False
         context = llama_cpp.llama_init_from_model(llama._model.model, parameters)
         if context is None:
             raise Error("limit_exceeded", "context_size", f"llama.cpp makes no context of {parameters.n_ctx} tokens")
         self._llama = llama  # keeps the weights
         self._context, self._memory = context, llama_cpp.llama_get_memory(context)
         weakref.finalize(self, llama_cpp.llama_free, context)
+        if (adapter := getattr(llama, "_lora_adapter", None)) is not None:
+            adapters, scales = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter), (ctypes.c_float * 1)(llama.lora_scale)
+            if llama_cpp.llama_set_adapters_lora(context, adapters, 1, scales):
+                raise Error("invalid_option", "lora_path", "llama.cpp does not take the adapter in another context")
         self._batch_size = llama_cpp.llama_n_batch(context)
         self._batch = llama_cpp.llama_batch_init(self._batch_size, 0, 1)
         weakref.finalize(self, llama_cpp.llama_batch_free, self._batch)
         self._free = list(range(sequences))[::-1]
+        self._released: list[int] = []  # of caches that are gone, whose tokens are still there
         self.vocabulary_size = llama.n_vocab()
 
     def make_cache(self) -> _Sequence:
+        self._forget_released()
         if not self._free:
             raise Error("limit_exceeded", "sequences", "all are taken: pass BatchedLlama more")
         cache = _Sequence(self._free.pop(), 0)
-        weakref.finalize(cache, self._release, cache.number)
+        weakref.finalize(cache, self._released.append, cache.number)  # may run in any thread
         return cache
 
-    def _release(self, number: int) -> None:
-        llama_cpp.llama_memory_seq_rm(self._memory, number, -1, -1)
-        self._free.append(number)
+    def _forget_released(self) -> None:
+        while self._released:
+            number = self._released.pop()
+            llama_cpp.llama_memory_seq_rm(self._memory, number, -1, -1)
+            self._free.append(number)
 
     def fork(self, cache: _Sequence) -> _Sequence:
         copy = self.make_cache()
@@ -147,6 +160,7 @@ class BatchedLlama:
 
     def forward(self, caches: Sequence[_Sequence], tokens: Sequence[Sequence[int]]) -> np.ndarray:
         """Appends tokens to each cache; logits [B, V] behind the last token of each. After an error no cache has changed."""
+        self._forget_released()
         logits = np.empty((len(caches), self.vocabulary_size), np.float32)
         entries = [(row, cache.number, cache.length + at, token, at + 1 == len(read))
                    for row, (cache, read) in enumerate(zip(caches, tokens)) for at, token in enumerate(read)]
