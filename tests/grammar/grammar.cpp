@@ -54,6 +54,16 @@ TEST_CASE("Grammar::satisfiable is true for a node exactly if some text matches 
   CHECK_FALSE(live(set(true)));
 }
 
+TEST_CASE("Grammar::is_satisfiable assumes that nodes before the first match") {
+  Grammar g;
+  const NodeId never = g.nothing(), first = g.literal("a"), both = g.sequence({never, first});
+  CHECK(g.is_satisfiable(never, first));
+  CHECK(g.is_satisfiable(both, first));
+  CHECK_FALSE(g.is_satisfiable(both, NodeId()));
+  CHECK_FALSE(g.is_satisfiable(g.nothing(), first));
+  CHECK(g.satisfiable(first).size() == g.size() - first.index());
+}
+
 TEST_CASE("Grammar::trie keeps the first of equal literals and the empty literal separately") {
   Grammar g;
   const NodeId a = g.literal("a"), b = g.literal("b"), c = g.literal("c");

@@ -222,9 +222,11 @@ class Grammar {
   [[nodiscard]] const Node& operator[](NodeId id) const;
   [[nodiscard]] std::size_t size() const noexcept;
 
-  /// For each node, whether any text matches it; nodes before `first` are assumed to match. O(nodes
-  /// x depth of mutual recursion).
+  /// For each node from `first` on, whether any text matches it; earlier ones are assumed to match.
+  /// O(nodes x depth of mutual recursion).
   [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const;
+  /// The same of one node, which may also be an earlier one.
+  [[nodiscard]] bool is_satisfiable(NodeId node, NodeId first) const;
 
  private:
   friend class Constraint;

@@ -147,10 +147,14 @@ TOOLDECODE_INLINE bool is_completable(const Grammar::Node::Members& set, std::ve
   return bounds.max - bounds.min >= largest_circle(set.dependent, live) - 1;
 }
 
-TOOLDECODE_INLINE bool is_satisfiable(const Grammar::Node& node, const std::vector<char>& live) {
+// Whether a node has a text if those of the nodes from `first` on have one that are live.
+TOOLDECODE_INLINE bool is_satisfiable(const Grammar::Node& node, const std::vector<char>& live,
+                                      NodeId first) {
   using Node         = Grammar::Node;
-  const auto is_live = [&](NodeId child) { return live[child.index()] != 0; };
-  const auto any     = [&](const std::vector<NodeId>& ids) {
+  const auto is_live = [&](NodeId child) {
+    return child < first || live[child.index() - first.index()] != 0;
+  };
+  const auto any = [&](const std::vector<NodeId>& ids) {
     return std::any_of(ids.begin(), ids.end(), is_live);
   };
   return node.visit(
@@ -413,16 +417,21 @@ Grammar::append(const Grammar& other, NodeId node,
 }
 
 TOOLDECODE_INLINE std::vector<char> Grammar::satisfiable(NodeId first) const {
-  std::vector<char> live(nodes_.size(), 0);
-  std::fill_n(live.begin(), first.index(), 1);
+  std::vector<char> live(nodes_.size() - first.index(), 0);
   for (bool changed = true; changed;) {
     changed = false;
-    BuildBudget::spend(2 * (nodes_.size() - first.index()));
-    for (std::size_t i = first.index(); i < nodes_.size(); ++i) {
-      if (!live[i] && grammar::detail::is_satisfiable(nodes_[i], live)) live[i] = 1, changed = true;
+    BuildBudget::spend(2 * live.size());
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      const Node& node = nodes_[first.index() + i];
+      if (!live[i] && grammar::detail::is_satisfiable(node, live, first))
+        live[i] = 1, changed = true;
     }
   }
   return live;
+}
+
+TOOLDECODE_INLINE bool Grammar::is_satisfiable(NodeId node, NodeId first) const {
+  return node < first || satisfiable(first)[node.index() - first.index()] != 0;
 }
 
 TOOLDECODE_INLINE NodeId Grammar::add(Node node) {
