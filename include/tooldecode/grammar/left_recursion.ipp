@@ -82,6 +82,8 @@ TOOLDECODE_INLINE bool is_left_recursive(const Grammar& grammar) {
     const auto* repeat = grammar[root].as<Grammar::Node::Repeat>();
     if (repeat != nullptr && nullable[repeat->item.index()] && nullable[repeat->separator.index()])
       return true;
+    // Nodes refer to earlier ones except through references: each circle has one.
+    if (grammar[root].as<Grammar::Node::Reference>() == nullptr) continue;
     if (marks[root.index()] == unvisited) visit(root);
     while (!path.empty()) {
       std::vector<NodeId>& children = path.back().second;
