@@ -18,6 +18,16 @@
 
 using namespace tooldecode;
 using namespace tooldecode::core;
+using Node = Grammar::Node;
+
+namespace {
+
+bool is_nothing(const Node& node) {
+  const auto* choice = node.as<Node::Choice>();
+  return choice != nullptr && choice->children.empty();
+}
+
+}  // namespace
 
 TEST_CASE("Grammar::satisfiable is true for a node exactly if some text matches it") {
   Grammar g;
@@ -44,14 +54,25 @@ TEST_CASE("Grammar::satisfiable is true for a node exactly if some text matches 
   CHECK_FALSE(live(set(true)));
 }
 
+TEST_CASE("Grammar::is_satisfiable assumes that nodes before the first match") {
+  Grammar g;
+  const NodeId never = g.nothing(), first = g.literal("a"), both = g.sequence({never, first});
+  CHECK(g.is_satisfiable(never, first));
+  CHECK(g.is_satisfiable(both, first));
+  CHECK_FALSE(g.is_satisfiable(both, NodeId()));
+  CHECK_FALSE(g.is_satisfiable(g.nothing(), first));
+  CHECK(g.satisfiable(first).size() == g.size() - first.index());
+}
+
 TEST_CASE("Grammar::trie keeps the first of equal literals and the empty literal separately") {
   Grammar g;
   const NodeId a = g.literal("a"), b = g.literal("b"), c = g.literal("c");
-  const NodeId root = g.trie({{"get", a}, {"get_time", b}, {"", c}, {"get", b}});
-  REQUIRE(g[root].kind == Grammar::Kind::choice);
-  CHECK(g[root].children[1] == c);
-  const Grammar::Node& trie = g[g[root].children[0]];
-  const auto find           = [&](std::string_view text) -> std::optional<NodeId> {
+  const NodeId root  = g.trie({{"get", a}, {"get_time", b}, {"", c}, {"get", b}});
+  const auto* choice = g[root].as<Node::Choice>();
+  REQUIRE(choice != nullptr);
+  CHECK(choice->children[1] == c);
+  const auto& trie = *g[choice->children[0]].as<Node::Trie>();
+  const auto find  = [&](std::string_view text) -> std::optional<NodeId> {
     ByteTrie::NodeIndex at = 0;
     for (const char byte : text) {
       at = trie.literals->find_child(at, static_cast<std::uint8_t>(byte));
@@ -65,7 +86,7 @@ TEST_CASE("Grammar::trie keeps the first of equal literals and the empty literal
   CHECK_FALSE(find("get_"));
   CHECK_FALSE(find("set"));
   REQUIRE(trie.children.size() == 3);
-  CHECK(g[trie.children[2]].kind == Grammar::Kind::nothing);
+  CHECK(is_nothing(g[trie.children[2]]));
 }
 
 TEST_CASE(
@@ -92,16 +113,18 @@ TEST_CASE("Grammar::append copies the nodes of another grammar with their refere
   const NodeId list = other.repeat(set, {1, 2}, a);
   const NodeId own = g.literal("b"), moved = g.append(other, list);
   REQUIRE(g.size() == other.size() + 1);
-  CHECK(g[own].text == "b");
-  CHECK(g[g[moved].separator].text == "a");
-  const Grammar::Node& members = g[g[moved].children[0]];
-  REQUIRE(members.kind == Grammar::Kind::keyed_set);
-  CHECK(g[members.separator].text == ",");
-  const Grammar::Node& recursive = g[members.children[0]];
-  REQUIRE(recursive.kind == Grammar::Kind::reference);
-  const Grammar::Node& choice = g[recursive.children[0]];
-  CHECK(g[choice.children[0]].text == "a");
-  CHECK(g[choice.children[1]].children[1] == members.children[0]);
+  const auto text = [&](NodeId id) { return g[id].as<Node::Literal>()->text; };
+  CHECK(text(own) == "b");
+  const auto& repeat = *g[moved].as<Node::Repeat>();
+  CHECK(text(repeat.separator) == "a");
+  const auto* members = g[repeat.item].as<Node::Members>();
+  REQUIRE(members != nullptr);
+  CHECK(text(members->separator) == ",");
+  const auto* recursive = g[members->children[0]].as<Node::Reference>();
+  REQUIRE(recursive != nullptr);
+  const auto& choice = *g[recursive->body.value()].as<Node::Choice>();
+  CHECK(text(choice.children[0]) == "a");
+  CHECK(g[choice.children[1]].as<Node::Sequence>()->children[1] == members->children[0]);
   for (const char live : g.satisfiable()) CHECK(live != 0);
 }
 
@@ -151,11 +174,12 @@ TEST_CASE("Grammar::lexeme of an automaton and a length reads what their product
     Grammar grammar;
     const NodeId lexeme      = grammar.lexeme(texts, length, spell);
     const text::Dfa expected = *spell(texts.bounded(length));
-    REQUIRE((grammar[lexeme].kind == Grammar::Kind::nothing) == expected.empty());
+    REQUIRE(is_nothing(grammar[lexeme]) == expected.empty());
     if (expected.empty()) continue;
-    counted += grammar[lexeme].ends != nullptr;
-    products += grammar[lexeme].occurrences != length;
-    if (grammar[lexeme].ends != nullptr) split += (*grammar[lexeme].ends)[0].size() > 1;
+    const auto& node = *grammar[lexeme].as<Node::Lexeme>();
+    counted += node.ends != nullptr;
+    products += node.units != length;
+    if (node.ends != nullptr) split += (*node.ends)[0].size() > 1;
     const grammar::Automaton automaton(grammar, lexeme);
     for (int walk = 0; walk < 4; ++walk) {
       auto state          = automaton.initial();

@@ -40,25 +40,25 @@ struct ReadSet {
     }
     id = store.add(grammar, grammar.keyed_set(set));
   }
+  [[nodiscard]] const KeyReader::Node& node() const { return *store[id].as<KeyReader::Node>(); }
   // What the last byte of a key leads to: "member 0", "other" or "inside"; "" if it is rejected.
   std::string read(std::string_view key, MembersSeen::Set seen = {}) {
-    const NodeStore::Node& node = store[id];
-    KeyReader::KeyPosition at   = 0;
-    Dfa::State state            = Dfa::dead;
+    KeyReader::KeyPosition at = 0;
+    Dfa::State state          = Dfa::dead;
     for (std::size_t i = 0; i < key.size(); ++i) {
       const auto byte = static_cast<std::uint8_t>(key[i]);
       if (state != Dfa::dead) {  // in the lexeme of other keys
-        state = store[node.others[0].key].dfa->next(state, byte);
+        state = store.lexeme(node().others[0].key).next(state, byte);
         if (state == Dfa::dead) return "";
         continue;
       }
       KeyReader::Steps steps;
-      reader.read(node, seen, at, byte, steps);
+      reader.read(node(), seen, at, byte, steps);
       if (steps.empty()) return "";
       REQUIRE(steps.size() == 1);
       switch (steps[0].kind) {
         case KeyReader::Step::Kind::inside:
-          REQUIRE(reader.candidates(node, at).contains(byte));
+          REQUIRE(reader.candidates(node(), at).contains(byte));
           at = steps[0].at;
           break;
         case KeyReader::Step::Kind::other:
@@ -72,7 +72,7 @@ struct ReadSet {
       }
     }
     if (state == Dfa::dead) return "inside";
-    return store[node.others[0].key].dfa->accepting(state) ? "other" : "inside";
+    return store.lexeme(node().others[0].key).accepting(state) ? "other" : "inside";
   }
   std::uint32_t number = 0;  // of the last other key that ended
 };
@@ -102,13 +102,13 @@ TEST_CASE("KeyReader reads other keys only if they differ from members and never
   CHECK(set.read(R"("a\u0062")") == "member 0");
   CHECK(set.read(R"("a\u0063")") == "other");
   CHECK(set.read(R"("\u0061\u006)") == "inside");
-  const auto seen = set.reader.seen().after(set.store[set.id], {}, 0);
+  const auto seen = set.reader.seen().after(set.node(), {}, 0);
   CHECK(set.read(R"("a\u0063")", seen) == "other");
   CHECK(set.read(R"("a\u0062)", seen) == "");
   CHECK(set.read("\"ab", seen) == "");
   ReadSet dead({"ab", "ac"}, "^(a[bc]|d)$");
-  auto all = dead.reader.seen().after(dead.store[dead.id], {}, 0);
-  all      = dead.reader.seen().after(dead.store[dead.id], all, 1);
+  auto all = dead.reader.seen().after(dead.node(), {}, 0);
+  all      = dead.reader.seen().after(dead.node(), all, 1);
   CHECK(dead.read("\"a", all) == "");
   CHECK(dead.read(R"("\u0061)", all) == "");
   CHECK(dead.read(R"("\u006)", all) == "inside");  // of d
@@ -119,7 +119,7 @@ TEST_CASE("KeyReader rejects a repeated key in each spelling while a minimum nee
   ReadSet set({}, "", {2, Occurrences::unbounded});
   REQUIRE(set.read(R"("\u0061\n")") == "other");
   REQUIRE(set.number != 0);
-  const auto seen = set.reader.seen().after_other(set.store[set.id], {}, set.number);
+  const auto seen = set.reader.seen().after_other(set.node(), {}, set.number);
   for (const char* key : {R"("a\n")", R"("\u0061\u000A")", R"("a\u000a")"}) {
     CHECK(set.read(key, seen) == "");
   }

@@ -139,6 +139,7 @@ TEST_CASE(
     }
     if (id == NodeStore::nothing) continue;
     ++sets;
+    const auto& node = *store[id].as<MembersSeen::Node>();
     MembersSeen members;
     for (int walk = 0; walk < 4; ++walk) {
       std::vector<int> written;
@@ -148,23 +149,23 @@ TEST_CASE(
         for (const int member : written) so_far += std::to_string(member) + ' ';
         INFO("written " << so_far);
         ++places;
-        REQUIRE(members.is_complete(store[id], seen) == rules.is_complete(written));
+        REQUIRE(members.is_complete(node, seen) == rules.is_complete(written));
         std::vector<int> may_follow;
         for (int next = other; next < rules.size(); ++next) {
           INFO("next " << next);
           std::vector<int> then = written;
           then.push_back(next);
           const auto member = static_cast<std::uint32_t>(next);
-          const bool may    = next == other ? members.may_add(store[id], seen)
-                                            : members.may_follow(store[id], seen, member);
+          const bool may =
+              next == other ? members.may_add(node, seen) : members.may_follow(node, seen, member);
           REQUIRE(may == rules.can_complete(then));
           if (may) may_follow.push_back(next);
         }
         if (may_follow.empty()) break;
         const int next = may_follow[random() % may_follow.size()];
         written.push_back(next);
-        seen = next == other ? members.after_other(store[id], seen)
-                             : members.after(store[id], seen, static_cast<std::uint32_t>(next));
+        seen = next == other ? members.after_other(node, seen)
+                             : members.after(node, seen, static_cast<std::uint32_t>(next));
       }
     }
   }
@@ -184,7 +185,8 @@ TEST_CASE("MembersSeen remembers other keys while a minimum needs different keys
   rows[1].accepting = true;
   set.others.push_back({std::make_shared<const Dfa>(rows), grammar.literal(":")});
   NodeStore store;
-  const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
+  const StoredId id             = store.add(grammar, grammar.keyed_set(set));
+  const MembersSeen::Node& node = *store[id].as<MembersSeen::Node>();
   MembersSeen seen;
   // Four keys are required, and one of them is `a`: three others are missing.
   CHECK(seen.is_tracked(node, {}));
@@ -216,7 +218,8 @@ TEST_CASE("MembersSeen of a distinct set remembers every key of the others") {
   KeyedSet set{.separator = grammar.literal(","), .distinct = true};
   set.others.push_back({std::make_shared<const Dfa>(rows), grammar.literal(":")});
   NodeStore store;
-  const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
+  const StoredId id             = store.add(grammar, grammar.keyed_set(set));
+  const MembersSeen::Node& node = *store[id].as<MembersSeen::Node>();
   MembersSeen seen;
   CHECK(seen.is_tracked(node, {}));
   const auto two = seen.after_other(node, seen.after_other(node, {}, 7), 5);

@@ -18,11 +18,23 @@ using grammar::StoredId;
 namespace {
 
 std::vector<StoredId> parts_of(const NodeStore::Node& node) {
-  std::vector<StoredId> parts = node.children;
-  for (const NodeStore::OtherKeys& others : node.others) parts.push_back(others.value);
-  if (node.kind == Grammar::Kind::repeat || node.kind == Grammar::Kind::keyed_set)
-    parts.push_back(node.separator);
-  return parts;
+  using Node = NodeStore::Node;
+  return node.visit([](const Node::Sequence& all) { return all.children; },
+                    [](const Node::Choice& choice) { return choice.children; },
+                    [](const Node::Trie& trie) { return trie.children; },
+                    [](const Node::Repeat& repeat) {
+                      return std::vector{repeat.item, repeat.separator};
+                    },
+                    [](const Node::Reference& reference) { return std::vector{*reference.body}; },
+                    [](const Node::Tag& tag) { return std::vector{tag.child}; },
+                    [](const Node::Members& set) {
+                      std::vector<StoredId> parts = set.children;
+                      for (const NodeStore::OtherKeys& others : set.others)
+                        parts.push_back(others.value);
+                      parts.push_back(set.separator);
+                      return parts;
+                    },
+                    [](const auto&) { return std::vector<StoredId>(); });
 }
 
 // Whether a node contains itself.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/grammar/node_order.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 
 #include <support/catch.hpp>
@@ -204,22 +205,15 @@ TEST_CASE("NodeStore stores a recursive node once and drops a recursion that nev
                                         grammar.sequence({grammar.literal("["), value, value,
                                                           grammar.literal("]")})}));
   const NodeId pair = grammar.sequence({value, grammar.literal(","), value});
-  const auto& both  = store[store.add(grammar, pair)];
-  REQUIRE(both.kind == Grammar::Kind::sequence);
-  REQUIRE(both.children.size() == 3);
-  CHECK(both.children[0] == both.children[2]);
+  const auto* both  = store[store.add(grammar, pair)].as<NodeStore::Node::Sequence>();
+  REQUIRE(both != nullptr);
+  REQUIRE(both->children.size() == 3);
+  CHECK(both->children[0] == both->children[2]);
   CHECK(store.size() <= 2 + 8);
-  std::set<StoredId> reached;
-  std::vector<StoredId> work{both.children[0]};
-  while (!work.empty()) {
-    const StoredId at = work.back();
-    work.pop_back();
-    REQUIRE(at != NodeStore::nothing);
-    if (!reached.insert(at).second) continue;
-    work.insert(work.end(), store[at].children.begin(), store[at].children.end());
-  }
+  const std::vector<StoredId> reached = NodeOrder(store, both->children[0]).nodes();
+  CHECK(std::count(reached.begin(), reached.end(), NodeStore::nothing) == 0);
   CHECK(std::count_if(reached.begin(), reached.end(), [&](StoredId at) {
-          return store[at].kind == Grammar::Kind::reference;
+          return store[at].as<NodeStore::Node::Reference>() != nullptr;
         }) == 1);
 
   const NodeId endless = grammar.reserve();  // no text ends
@@ -260,15 +254,16 @@ TEST_CASE("NodeStore records where other keys differ from the members' keys") {
         .members = {}, .others = {{one_of(others), value}}, .separator = grammar.literal(",")};
     for (const std::string& key : own) set.members.push_back({{key}, value, false});
     NodeStore store;
-    const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
-    const auto completes        = [&](const std::string& begin) {
+    const StoredId id    = store.add(grammar, grammar.keyed_set(set));
+    const auto& node     = *store[id].as<NodeStore::Node::Members>();
+    const auto completes = [&](const std::string& begin) {
       return std::any_of(others.begin(), others.end(), [&](const std::string& key) {
         return key.size() > begin.size() && key.starts_with(begin) && own.count(key) == 0;
       });
     };
     REQUIRE(node.others.size() == (completes("") ? 1 : 0));
     if (node.others.empty()) continue;
-    const Dfa& dfa   = *store[node.others[0].key].dfa;
+    const Dfa& dfa   = store.lexeme(node.others[0].key);
     const auto visit = [&](const auto& self, ByteTrie::NodeIndex at, Dfa::State state,
                            const std::string& path) -> void {
       INFO("after " << path);
@@ -287,19 +282,20 @@ TEST_CASE("NodeStore records where other keys differ from the members' keys") {
 
 TEST_CASE("NodeStore drops members that depend on members that cannot be written") {
   NodeStore store;
-  const auto node_of = [&](bool third_is_live) {
+  const auto children_of = [&](bool third_is_live) {
     Grammar grammar;
     const NodeId value = grammar.literal(":"), dead = grammar.nothing();
-    return store[store.add(
+    const StoredId id = store.add(
         grammar, grammar.keyed_set({.members   = {{{"a"}, value, false},
                                                   {{"b"}, value, false},
                                                   {{"c"}, third_is_live ? value : dead, false},
                                                   {{"d"}, value, false}},
                                     .others    = {},
                                     .separator = grammar.literal(","),
-                                    .dependent = {{0, 1}, {1, 2}}}))];
+                                    .dependent = {{0, 1}, {1, 2}}}));
+    return store[id].as<NodeStore::Node::Members>()->children;
   };
-  const auto live = node_of(true).children, dead = node_of(false).children;
+  const auto live = children_of(true), dead = children_of(false);
   CHECK(std::count(live.begin(), live.end(), NodeStore::nothing) == 0);
   CHECK(dead ==
         std::vector<StoredId>{NodeStore::nothing, NodeStore::nothing, NodeStore::nothing, live[3]});
@@ -327,12 +323,12 @@ TEST_CASE(
     known = made;
   });
   CHECK(pauses >= 5000 / NodeStore::max_at_once);
-  CHECK(shared[node].children.size() == 5000);
+  const auto& children = shared[node].as<NodeStore::Node::Choice>()->children;
+  CHECK(children.size() == 5000);
   CHECK(shared.size() == alone.size());
   CHECK(shared.add(large, root) == node);
   CHECK(alone.add(large, root) == expected);
-  CHECK(std::find(shared[node].children.begin(), shared[node].children.end(), known) !=
-        shared[node].children.end());
+  CHECK(std::find(children.begin(), children.end(), known) != children.end());
 }
 
 TEST_CASE("Grammar::trie gives tries of different literals different hashes") {
@@ -342,7 +338,7 @@ TEST_CASE("Grammar::trie gives tries of different literals different hashes") {
   for (int i = 1000; i < 3000; ++i) {
     const NodeId node = grammar.trie(
         {{std::to_string(i), grammar.empty()}, {std::to_string(i) + ".0", grammar.empty()}});
-    hashes.insert(grammar[node].literals->hash());
+    hashes.insert(grammar[node].as<Grammar::Node::Trie>()->literals->hash());
   }
   CHECK(hashes.size() == 2000);
 }

@@ -153,7 +153,7 @@ TEST_CASE("Positions::normal keeps which ends of a lexeme are within reach up to
       const NodeId lexeme = grammar.lexeme(compile_pattern(pattern), bounds, [](const auto& text) {
         return std::make_shared<const Dfa>(string_lexeme(text, ValueSyntax::json, '"'));
       });
-      if (!grammar[lexeme].ends) continue;
+      if (!grammar[lexeme].as<Grammar::Node::Lexeme>()->ends) continue;
       Positions positions;
       const StoredId id = positions.nodes().add(grammar, lexeme);
       std::set<StackFrame> seen;

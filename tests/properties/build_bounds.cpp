@@ -190,7 +190,7 @@ const std::vector<Family> schemas{
          return Json{{"type", "object"}, {"properties", {{"a", std::move(inner)}}}};
        });
      },
-     "#", 1.3},
+     "#", 1.35},
     {"nested allOf", 20,
      [](int n) {
        return nested(n, [](Json inner, int) {

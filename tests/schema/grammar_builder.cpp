@@ -51,7 +51,7 @@ TEST_CASE("GrammarBuilder builds one node for equal schemas in different places"
   const auto& grammar = values.grammar;
   int sets            = 0;
   for (std::uint32_t i = 0; i < grammar.size(); ++i) {
-    sets += grammar[NodeId(i)].kind == Grammar::Kind::keyed_set ? 1 : 0;
+    sets += grammar[NodeId(i)].as<Grammar::Node::Members>() != nullptr ? 1 : 0;
   }
   CHECK(sets == 2);  // one of both, and one of any value
 }
@@ -253,7 +253,8 @@ TEST_CASE("SchemaCompiler of random conditions on keys accepts the conforming se
         continue;
       }
       for (std::uint32_t i = 0; i < grammar.size(); ++i) {
-        conditions += grammar[NodeId(i)].keys.together.size();
+        const auto* set = grammar[NodeId(i)].as<Grammar::Node::Members>();
+        if (set != nullptr) conditions += set->together.size();
       }
       for (const std::set<std::string>& some : sets) {
         std::vector<std::string> order(some.begin(), some.end());

@@ -46,36 +46,20 @@ class Matcher {
   }
 
  private:
-  using Kind = Grammar::Kind;
+  using Node = Grammar::Node;
 
   Result compute(NodeId id, std::size_t start) {
-    const Grammar::Node& node = grammar_[id];
-    switch (node.kind) {
-      case Kind::nothing:
-        return {};
-      case Kind::empty:
-        return {{start}, false};
-      case Kind::literal:
-        return literal(node.text, start);
-      case Kind::sequence:
-        return sequence(node.children, start);
-      case Kind::choice:
-        return choice(node.children, start);
-      case Kind::repeat:
-        return repeat(node, start);
-      case Kind::lexeme:
-        return lexeme(node, start);
-      case Kind::trie:
-        return trie(node, start);
-      case Kind::keyed_set:
-        return keyed_set(node, start);
-      case Kind::linked:
-        return {};
-      case Kind::reference:
-      case Kind::tag:
-        return at(node.children[0], start);
-    }
-    return {};
+    return grammar_[id].visit(
+        [&](const Node::Literal& node) { return literal(node.text, start); },
+        [&](const Node::Sequence& node) { return sequence(node.children, start); },
+        [&](const Node::Choice& node) { return choice(node.children, start); },
+        [&](const Node::Repeat& node) { return repeat(node, start); },
+        [&](const Node::Lexeme& node) { return lexeme(node, start); },
+        [&](const Node::Trie& node) { return trie(node, start); },
+        [&](const Node::Members& node) { return keyed_set(node, start); },
+        [&](const Node::Reference& node) { return at(*node.body, start); },
+        [&](const Node::Tag& node) { return at(node.child, start); },
+        [](const Node::Linked&) { return Result(); });
   }
 
   Result literal(std::string_view bytes, std::size_t start) const {
@@ -111,25 +95,25 @@ class Matcher {
     result.is_prefix |= more.is_prefix;
   }
 
-  Result repeat(const Grammar::Node& node, std::size_t start) {
+  Result repeat(const Node::Repeat& node, std::size_t start) {
     Result result;
-    if (node.occurrences.min == 0) result.ends.insert(start);
+    if (node.count.min == 0) result.ends.insert(start);
     std::set<std::size_t> starts{start};
-    for (std::uint32_t count = 1; count <= node.occurrences.max && !starts.empty(); ++count) {
+    for (std::uint32_t count = 1; count <= node.count.max && !starts.empty(); ++count) {
       std::set<std::size_t> ends;
       for (const std::size_t from : starts) {
-        const Result& one = at(node.children[0], from);
+        const Result& one = at(node.item, from);
         ends.insert(one.ends.begin(), one.ends.end());
         // An item may begin here; the missing items can be written if a separator can.
-        const bool completes = count >= node.occurrences.min || live_[node.separator.index()];
+        const bool completes = count >= node.count.min || live_[node.separator.index()];
         result.is_prefix |= one.is_prefix && completes;
       }
-      if (count >= node.occurrences.min) result.ends.insert(ends.begin(), ends.end());
+      if (count >= node.count.min) result.ends.insert(ends.begin(), ends.end());
       starts.clear();
-      if (count == node.occurrences.max) break;
+      if (count == node.count.max) break;
       for (const std::size_t from : ends) {
         const Result& one = at(node.separator, from);
-        result.is_prefix |= one.is_prefix && live_[node.children[0].index()];
+        result.is_prefix |= one.is_prefix && live_[node.item.index()];
         starts.insert(one.ends.begin(), one.ends.end());
       }
       // Items are not empty, so a text has at most as many as bytes.
@@ -146,29 +130,29 @@ class Matcher {
 
   using LexemeState = std::pair<text::Dfa::State, std::uint32_t>;
 
-  static std::optional<LexemeState> step(const Grammar::Node& node, LexemeState at,
+  static std::optional<LexemeState> step(const Node::Lexeme& node, LexemeState at,
                                          std::uint8_t byte) {
     const text::Dfa& dfa        = *node.dfa;
     const text::Dfa::State next = dfa.next(at.first, byte);
     if (next == text::Dfa::dead) return std::nullopt;
     if (dfa.boundary(at.first)) {
       if (dfa.closing(next)) {
-        if (at.second < node.occurrences.min) return std::nullopt;
+        if (at.second < node.units.min) return std::nullopt;
       } else {
-        if (at.second >= node.occurrences.max) return std::nullopt;
-        at.second = capped(node.occurrences, at.second + 1);
+        if (at.second >= node.units.max) return std::nullopt;
+        at.second = capped(node.units, at.second + 1);
       }
     }
     return LexemeState{next, at.second};
   }
 
   // A lexeme without a closing transition must have its units when it ends.
-  static bool accepts(const Grammar::Node& node, LexemeState at) {
+  static bool accepts(const Node::Lexeme& node, LexemeState at) {
     return node.dfa->accepting(at.first) &&
-           (node.dfa->closing(at.first) || at.second >= node.occurrences.min);
+           (node.dfa->closing(at.first) || at.second >= node.units.min);
   }
 
-  static bool completes(const Grammar::Node& node, LexemeState from) {
+  static bool completes(const Node::Lexeme& node, LexemeState from) {
     std::set<LexemeState> seen{from};
     std::vector<LexemeState> work{from};
     while (!work.empty()) {
@@ -187,7 +171,7 @@ class Matcher {
     return false;
   }
 
-  Result lexeme(const Grammar::Node& node, std::size_t start) const {
+  Result lexeme(const Node::Lexeme& node, std::size_t start) const {
     Result result;
     LexemeState state{0, 0};
     if (accepts(node, state)) result.ends.insert(start);
@@ -226,7 +210,7 @@ class Matcher {
     return result;
   }
 
-  Result trie(const Grammar::Node& node, std::size_t start) {
+  Result trie(const Node::Trie& node, std::size_t start) {
     Result result;
     for (const auto& [text, index] : literals(*node.literals)) {
       add(result, prefixed(text, node.children[index], start));
@@ -241,8 +225,8 @@ class Matcher {
     std::string rest{};  // for a string: the part of the next character that has been read
     bool ended = false;  // for a string: the closing quote has been read, and nothing after it
   };
-  static Name name_of(const Grammar::Node& node, std::string_view key) {
-    if (!node.keys.strings || key.empty()) return {std::string(key)};
+  static Name name_of(const Node::Members& node, std::string_view key) {
+    if (!node.strings || key.empty()) return {std::string(key)};
     Name name{};
     std::size_t i = 1;
     while (i < key.size()) {
@@ -253,7 +237,7 @@ class Matcher {
       }
       std::size_t length = 1;
       char32_t c         = 0;
-      while (i + length <= key.size() && !character(key.substr(i, length), *node.keys.strings, c)) {
+      while (i + length <= key.size() && !character(key.substr(i, length), *node.strings, c)) {
         ++length;
       }
       if (i + length > key.size()) break;
@@ -326,9 +310,9 @@ class Matcher {
   }
 
   // A member whose key is a literal, then its value.
-  Result member(const Grammar::Node& node, const std::string& literal, NodeId value,
+  Result member(const Node::Members& node, const std::string& literal, NodeId value,
                 std::size_t start) {
-    if (!node.keys.strings) return prefixed(literal, value, start);
+    if (!node.strings) return prefixed(literal, value, start);
     Result result;
     if (!live_[value.index()]) return result;
     const std::string wanted = name_of(node, literal).text;
@@ -345,14 +329,14 @@ class Matcher {
       const std::u32string left =
           text::decode_utf8(std::string_view(wanted).substr(name.text.size()));
       result.is_prefix =
-          name.rest.empty() || (!left.empty() && begins(name.rest, left[0], *node.keys.strings));
+          name.rest.empty() || (!left.empty() && begins(name.rest, left[0], *node.strings));
     }
     return result;
   }
 
   // A member whose key is not a literal, then its value, for the name of each key that may end
   // within the text. The result without a name says whether a longer key is possible.
-  std::vector<std::pair<std::string, Result>> other(const Grammar::Node& node,
+  std::vector<std::pair<std::string, Result>> other(const Node::Members& node,
                                                     const KeyedSet::OtherKeys& others,
                                                     std::size_t start,
                                                     const std::set<std::string>& written) {
@@ -379,7 +363,7 @@ class Matcher {
   }
   // Whether some key longer than `key` is not a shadow. Names longer than every shadow are not, so
   // it is enough to try one byte more than the longest.
-  static bool ends_elsewhere(const Grammar::Node& node, const text::Dfa& dfa,
+  static bool ends_elsewhere(const Node::Members& node, const text::Dfa& dfa,
                              text::Dfa::State state, const std::string& key,
                              const std::set<std::string>& shadows) {
     std::size_t longest = 0;
@@ -401,7 +385,7 @@ class Matcher {
     return false;
   }
 
-  Result keyed_set(const Grammar::Node& node, std::size_t start) {
+  Result keyed_set(const Node::Members& node, std::size_t start) {
     using Members           = std::vector<char>;
     const std::size_t count = node.children.size();
     const auto keys         = literals(*node.literals);
@@ -409,9 +393,9 @@ class Matcher {
     const auto missing = [&](const Members& seen) {
       Members needed(count);
       for (std::size_t i = 0; i < count; ++i)
-        needed[i] = (node.keys.required[i / 64] >> (i % 64) & 1) != 0;
+        needed[i] = (node.required[i / 64] >> (i % 64) & 1) != 0;
       for (std::size_t round = 0; round <= count; ++round) {
-        for (const auto& [a, b] : node.keys.dependent) {
+        for (const auto& [a, b] : node.dependent) {
           if (needed[a] || seen[a]) needed[b] = true;
         }
       }
@@ -431,30 +415,30 @@ class Matcher {
     const auto owes = [&](const Set& set) {
       const Members lacking = missing(set.seen);
       const auto sure       = std::count(lacking.begin(), lacking.end(), 1);
-      return set.written + static_cast<std::size_t>(sure) < node.occurrences.min;
+      return set.written + static_cast<std::size_t>(sure) < node.count.min;
     };
-    const std::size_t cap  = text_.size() + count + node.occurrences.min + 2;
+    const std::size_t cap  = text_.size() + count + node.count.min + 2;
     const auto is_complete = [&](const Set& set) {
       const Members lacking = missing(set.seen);
-      return set.written >= node.occurrences.min && set.written <= node.occurrences.max &&
+      return set.written >= node.count.min && set.written <= node.count.max &&
              std::find(lacking.begin(), lacking.end(), 1) == lacking.end();
     };
     // The sets after one more member: by literal, or -1 for another key.
     const auto next = [&](const Set& set) {
       std::vector<std::pair<int, Set>> result;
       std::size_t leading = 0;
-      while (leading < node.keys.leading && set.seen[leading]) ++leading;
+      while (leading < node.leading && set.seen[leading]) ++leading;
       for (std::size_t i = 0; i < count; ++i) {
         if (set.seen[i] || !live_[node.children[i].index()]) continue;
-        if (leading < node.keys.leading && i != leading) continue;
-        if (node.keys.documented_order && i < set.passed) continue;
+        if (leading < node.leading && i != leading) continue;
+        if (node.documented_order && i < set.passed) continue;
         Set then     = set;
         then.seen[i] = true;
         then.passed  = i + 1;
         then.written = std::min(cap, set.written + 1);
         result.emplace_back(static_cast<int>(i), then);
       }
-      if (leading == node.keys.leading) {
+      if (leading == node.leading) {
         Set then     = set;
         then.passed  = count;
         then.written = std::min(cap, set.written + 1);
@@ -472,7 +456,7 @@ class Matcher {
     // Whether a set can become complete at all, found by trying.
     std::map<Set, bool> known;
     const auto can_complete = [&](const auto& self, const Set& set) -> bool {
-      if (set.written > node.occurrences.max) return false;
+      if (set.written > node.count.max) return false;
       if (is_complete(set)) return true;
       if (set.written >= cap) return false;
       if (const auto found = known.find(set); found != known.end()) return found->second;
@@ -520,7 +504,7 @@ class Matcher {
           }
           if (which >= 0) continue;
           for (const KeyedSet::OtherKeys& others : node.others) {
-            const bool counts = node.keys.distinct || owes(set);
+            const bool counts = node.distinct || owes(set);
             for (const auto& [name, one] :
                  other(node, others, from, counts ? set.others : std::set<std::string>())) {
               Set after = then;

@@ -48,16 +48,17 @@ class ExpectationFinder {
 
  private:
   using Kind                             = Expectation::Kind;
+  using Node                             = grammar::NodeStore::Node;
   using Index                            = core::ByteTrie::NodeIndex;
   static constexpr std::size_t max_told  = 5;
   static constexpr std::size_t max_bytes = 40;  // of one text
 
   void add(const grammar::StackFrame& position);
 
-  void add_literal(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
+  void add_literal(const Node::Literal& node, const grammar::StackFrame& position);
   static std::string literal(std::string_view text);
 
-  void add_lexeme(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
+  void add_lexeme(const Node::Lexeme& node, const grammar::StackFrame& position);
   static std::string string(const text::Dfa& dfa, const grammar::StackFrame& position,
                             const text::Occurrences& bounds, const text::ByteSet& first,
                             bool is_key);
@@ -65,12 +66,12 @@ class ExpectationFinder {
   static std::string length(const text::Occurrences& bounds, std::uint32_t done, const char* noun);
   static std::string characters(const text::ByteSet& set);
 
-  void add_alternatives(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
+  void add_alternatives(const Node::Trie& node, const grammar::StackFrame& position);
 
-  void add_keys(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
+  void add_keys(const Node::Members& node, const grammar::StackFrame& position);
   // Inside an escape, or inside a key that no member has.
-  void add_rest_of_key(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
-  text::ByteSet allowed(const grammar::NodeStore::Node& node, const grammar::StackFrame& position);
+  void add_rest_of_key(const Node::Members& node, const grammar::StackFrame& position);
+  text::ByteSet allowed(const Node::Members& node, const grammar::StackFrame& position);
   // Whether the rest of a member's key leads to its value: the member is allowed and not yet there.
   bool may_become(const grammar::StackFrame& position, std::string_view rest);
 

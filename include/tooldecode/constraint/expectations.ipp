@@ -44,20 +44,14 @@ TOOLDECODE_INLINE void ExpectationFinder::add(const grammar::StackFrame& positio
     found_.push_back({Kind::end, "the end of the text"});
     return;
   }
-  const grammar::NodeStore::Node& node = automaton_.nodes()[position.node];
-  switch (node.kind) {
-    case Grammar::Kind::literal:
-      return add_literal(node, position);
-    case Grammar::Kind::lexeme:
-      return add_lexeme(node, position);
-    case Grammar::Kind::trie:
-      return add_alternatives(node, position);
-    default:
-      return add_keys(node, position);
-  }
+  automaton_.nodes()[position.node].visit(
+      [&](const Node::Literal& literal) { add_literal(literal, position); },
+      [&](const Node::Lexeme& lexeme) { add_lexeme(lexeme, position); },
+      [&](const Node::Trie& trie) { add_alternatives(trie, position); },
+      [&](const Node::Members& set) { add_keys(set, position); }, [](const auto&) {});
 }
 
-TOOLDECODE_INLINE void ExpectationFinder::add_literal(const grammar::NodeStore::Node& node,
+TOOLDECODE_INLINE void ExpectationFinder::add_literal(const Node::Literal& node,
                                                       const grammar::StackFrame& position) {
   const text::ByteSet first = text::ByteSet::of({&node.text[position.offset()], 1});
   std::size_t at            = position.offset();
@@ -84,10 +78,10 @@ TOOLDECODE_INLINE std::string ExpectationFinder::literal(std::string_view text) 
   return name->second + " '" + text[0] + '\'';
 }
 
-TOOLDECODE_INLINE void ExpectationFinder::add_lexeme(const grammar::NodeStore::Node& node,
+TOOLDECODE_INLINE void ExpectationFinder::add_lexeme(const Node::Lexeme& node,
                                                      const grammar::StackFrame& position) {
   const text::Dfa& dfa = *node.dfa;
-  const auto bounds    = node.occurrences;
+  const auto bounds    = node.units;
   text::ByteSet first;  // without what the bounds exclude
   dfa.live(position.dfa_state()).for_each([&](std::uint8_t byte) {
     const text::Dfa::State next = dfa.next(position.dfa_state(), byte);
@@ -159,7 +153,7 @@ TOOLDECODE_INLINE std::string ExpectationFinder::characters(const text::ByteSet&
   return "one of the characters [" + text::byte_class(ascii) + ']' + past;
 }
 
-TOOLDECODE_INLINE void ExpectationFinder::add_alternatives(const grammar::NodeStore::Node& node,
+TOOLDECODE_INLINE void ExpectationFinder::add_alternatives(const Node::Trie& node,
                                                            const grammar::StackFrame& position) {
   const Texts texts = below(*node.literals, position.trie_node());
   text::ByteSet first;
@@ -171,7 +165,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_alternatives(const grammar::NodeSt
   found_.push_back({Kind::value, words + listed(*node.literals, texts), first});
 }
 
-TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Node& node,
+TOOLDECODE_INLINE void ExpectationFinder::add_keys(const Node::Members& node,
                                                    const grammar::StackFrame& position) {
   const core::ByteTrie& trie     = *node.literals;
   const grammar::KeyReader& keys = automaton_.keys();
@@ -191,7 +185,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Nod
     for (const grammar::NodeStore::OtherKeys& other : node.others) {
       const text::Dfa::State state = other.state[position.key()];
       if (state == text::Dfa::dead) continue;
-      const text::Dfa& key = *automaton_.nodes()[other.key].dfa;
+      const text::Dfa& key = automaton_.nodes().lexeme(other.key);
       key.live(state).for_each([&](std::uint8_t byte) {
         const Index child = trie.find_child(position.key(), byte);
         if (child == 0 || other.completes[child] ||
@@ -203,7 +197,7 @@ TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Nod
     others = others & all;
   }
   // The keys may also begin with an escape.
-  if (node.keys.strings && position.key() != 0 && all.contains('\\')) {
+  if (node.strings && position.key() != 0 && all.contains('\\')) {
     (available.empty() ? others : members).insert('\\');
   }
   const char* rest = position.key() == 0 ? "" : "the rest of ";
@@ -214,14 +208,14 @@ TOOLDECODE_INLINE void ExpectationFinder::add_keys(const grammar::NodeStore::Nod
   if (!others.empty()) found_.push_back({Kind::key, rest + std::string("another key"), others});
 }
 
-TOOLDECODE_INLINE void ExpectationFinder::add_rest_of_key(const grammar::NodeStore::Node& node,
+TOOLDECODE_INLINE void ExpectationFinder::add_rest_of_key(const Node::Members& node,
                                                           const grammar::StackFrame& position) {
   const bool is_character = automaton_.keys().is_in_escape(position.key());
   found_.push_back({Kind::key, is_character ? "the rest of a character in a key" : "inside a key",
                     allowed(node, position)});
 }
 
-TOOLDECODE_INLINE text::ByteSet ExpectationFinder::allowed(const grammar::NodeStore::Node& node,
+TOOLDECODE_INLINE text::ByteSet ExpectationFinder::allowed(const Node::Members& node,
                                                            const grammar::StackFrame& position) {
   const auto from = walk_.begin(position);
   text::ByteSet set;

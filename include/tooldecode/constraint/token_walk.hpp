@@ -78,12 +78,13 @@ class TokenWalk {
   [[nodiscard]] std::optional<grammar::StackFrame> find_lexeme(Span place) const {
     const auto positions = walk_.positions(place);
     if (positions.size() != 1 || positions[0].node == grammar::Positions::text_end) return {};
-    if (nodes_[positions[0].node].kind != Grammar::Kind::lexeme) return {};
+    if (nodes_[positions[0].node].template as<grammar::NodeStore::Node::Lexeme>() == nullptr)
+      return {};
     return positions[0];
   }
   template <class Path>
   void follow_lexeme(const grammar::StackFrame& from, NodeIndex root, const Path& path) {
-    const text::Dfa& dfa = *nodes_[from.node].dfa;
+    const text::Dfa& dfa = nodes_.lexeme(from.node);
     std::unordered_map<std::uint64_t, Number> states;
     const auto state_at = [&](const grammar::StackFrame& frame) {
       const auto [at, is_new] = states.try_emplace(std::uint64_t{frame.a} << 32 | frame.b, 0);

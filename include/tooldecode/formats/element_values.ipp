@@ -54,13 +54,13 @@ TOOLDECODE_INLINE NodeId ElementValues::objects() {
   }
   const auto objects = form.objects;
   const NodeId node  = elements(objects, "#");
-  if (grammar_.satisfiable(first_)[node.index()]) return node;
+  if (grammar_.is_satisfiable(node, first_)) return node;
   throw Error(Errc::unsatisfiable_schema, "#", "no object conforms to this schema");
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::value(const Json& schema, const std::string& pointer) {
   const NodeId node = content(reader_.form(schema, pointer));
-  if (grammar_.satisfiable(first_)[node.index()]) return node;
+  if (grammar_.is_satisfiable(node, first_)) return node;
   throw Error(Errc::unsatisfiable_schema, pointer, "no value conforms to this schema");
 }
 

@@ -77,7 +77,7 @@ TOOLDECODE_INLINE NodeId PlainText::value(schema::Reader& reader, schema::FormId
   }
   choices.push_back(grammar_.trie(listed));
   const NodeId node = grammar_.choice(std::move(choices));
-  if (grammar_.satisfiable(first)[node.index()]) return node;
+  if (grammar_.is_satisfiable(node, first)) return node;
   throw Error(Errc::unsatisfiable_schema, pointer, "no text without its closing mark conforms");
 }
 

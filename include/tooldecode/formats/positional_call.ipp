@@ -189,7 +189,7 @@ TOOLDECODE_INLINE NodeId PositionalCall::arguments(Grammar& grammar, const schem
       }
     }
     const NodeId all = choices.size() == 1 ? choices[0] : grammar.choice(std::move(choices));
-    if (grammar.satisfiable(first)[all.index()]) return all;
+    if (grammar.is_satisfiable(all, first)) return all;
     listed.refuse(
         "no arguments conform of which only the last are left out: list those that are needed first");
   } catch (const Error& error) {

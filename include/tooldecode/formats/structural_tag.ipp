@@ -495,7 +495,7 @@ TOOLDECODE_INLINE NodeId build_structural_tag(Grammar& grammar, const JsonValue&
   const BuildBudget budget(options.limits);
   const NodeId first(static_cast<std::uint32_t>(grammar.size()));
   const NodeId node = detail::TagReader(grammar, options).document(document);
-  if (grammar.satisfiable(first)[node.index()]) return node;
+  if (grammar.is_satisfiable(node, first)) return node;
   throw Error(Errc::unsatisfiable_schema, "#", "no text is one of this structural tag");
 }
 

@@ -482,7 +482,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, const Tool& tool, 
       throw Error(Errc::invalid_option, *missing, "must be a property, and lead once");
     }
     const NodeId all = choices.size() == 1 ? choices[0] : grammar.choice(std::move(choices));
-    if (grammar.satisfiable(first)[all.index()]) return all;
+    if (grammar.is_satisfiable(all, first)) return all;
     listed.refuse("no value conforms to this schema");
   } catch (const Error& error) {
     throw error.under(tool.parameters_pointer);

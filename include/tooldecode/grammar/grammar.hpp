@@ -2,13 +2,11 @@
 /// Grammar: a set of texts as a graph of nodes.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +14,6 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/id.hpp>
@@ -37,7 +34,6 @@ namespace formats {
 class AnyFormat;
 }  // namespace formats
 namespace text {
-class DfaUnits;
 class TextDfa;
 }  // namespace text
 
@@ -97,54 +93,9 @@ struct KeyedSet {
 
 namespace grammar {
 
-/// The kinds of nodes.
-enum class NodeKind : std::uint8_t {
-  nothing,
-  empty,
-  literal,
-  sequence,  ///< children, one after another
-  choice,
-  repeat,  ///< a child several times, with a separator
-  lexeme,  ///< the texts of a Dfa
-  trie,    ///< one of many literals, each with its own continuation
-  keyed_set,
-  reference,  ///< the texts of another node, possibly a later one
-  tag,        ///< a child with a mark for `Automaton::tags`
-  linked,     ///< a node that an Automaton has compiled before
-};
-
-/// Literals as a byte trie; its values are indices of children.
-using Literals = std::shared_ptr<const core::ByteTrie>;
-
-/// The order, dependences and key syntax of a keyed set, see KeyedSet.
-struct KeyRules {
-  std::vector<std::uint64_t> required{};  ///< bit set of the members
-  std::vector<KeyedSet::Dependence> dependent{};
-  std::vector<KeyedSet::Together> together{};
-  std::uint32_t leading = 0;
-  bool documented_order = false;
-  bool distinct         = false;
-  std::optional<text::ValueSyntax> strings{};
-  bool every_spelling                                      = false;
-  friend bool operator==(const KeyRules&, const KeyRules&) = default;
-};
-
-/// A node of one Grammar, or of a NodeStore, which numbers nodes across grammars.
+/// See <tooldecode/grammar/node.hpp>.
 template <class Id, class OtherKeys>
-struct BasicNode {
-  NodeKind kind = NodeKind::nothing;
-  std::vector<Id> children{};  ///< trie: one per literal; keyed_set: one per member
-  std::string text{};          ///< literal
-  text::DfaPointer dfa{};      ///< lexeme
-  std::shared_ptr<const text::DfaUnits> ends{};  ///< lexeme: set if the bounds alone would allow
-                                                 ///< texts that no end within them follows
-  text::Occurrences occurrences{};  ///< repeat: items; lexeme: units; keyed_set: members
-  Literals literals{};              ///< trie and keyed_set
-  Id separator{};                   ///< repeat and keyed_set
-  std::uint32_t tag = 0;            ///< tag; linked: the number
-  KeyRules keys{};                  ///< keyed_set
-  std::vector<OtherKeys> others{};  ///< keyed_set: further members
-};
+class BasicNode;
 
 }  // namespace grammar
 
@@ -161,14 +112,17 @@ struct BasicNode {
 /// \par Errors      Error{limit_exceeded, cancelled}, see BuildLimits; see also `satisfiable`
 class Grammar {
  public:
-  using Kind = grammar::NodeKind;
-
   /// Adds one part, such as a tool's arguments, to the grammar that it receives.
   using MakePart = std::function<NodeId(Grammar&)>;
   /// Returns the number, for `linked`, of a part that may have been compiled before.
   using PartSource = std::function<grammar::StoredId(std::uint32_t part, const MakePart& make)>;
 
-  Grammar() = default;
+  Grammar();
+  Grammar(const Grammar&);
+  Grammar(Grammar&&) noexcept;
+  Grammar& operator=(const Grammar&);
+  Grammar& operator=(Grammar&&) noexcept;
+  ~Grammar();
   /// A grammar with about `count` parts that come from elsewhere, see ToolLibrary.
   explicit Grammar(PartSource parts, std::size_t count = 0);
 
@@ -218,19 +172,17 @@ class Grammar {
     return std::move(*this);
   }
 
-  using Literals = grammar::Literals;
-
   using Node = grammar::BasicNode<NodeId, KeyedSet::OtherKeys>;
 
   /// No text: a choice drops it; a sequence that contains it matches nothing.
-  [[nodiscard]] NodeId nothing() { return add({}); }
-  [[nodiscard]] NodeId empty() { return add({.kind = Kind::empty}); }
+  [[nodiscard]] NodeId nothing();
+  [[nodiscard]] NodeId empty();
   [[nodiscard]] NodeId literal(std::string_view bytes);
   [[nodiscard]] NodeId sequence(std::vector<NodeId> parts);
   [[nodiscard]] NodeId choice(std::vector<NodeId> alternatives);
   [[nodiscard]] NodeId optional(NodeId node) { return choice({node, empty()}); }
   /// Items, each not empty, with `separator` between them.
-  [[nodiscard]] NodeId repeat(NodeId item, text::Occurrences occurrences, NodeId separator);
+  [[nodiscard]] NodeId repeat(NodeId item, text::Occurrences count, NodeId separator);
   /// A lexeme with bounds on its counted units (characters of a string), see Dfa.
   [[nodiscard]] NodeId lexeme(text::DfaPointer dfa, text::Occurrences units = {});
   /// The texts of some length that an automaton accepts, as `spell` writes them. The length is
@@ -254,7 +206,7 @@ class Grammar {
   /// What the source of parts adds to their numbers from here on: several formats share a source.
   void number_parts_from(std::uint32_t first) noexcept { first_part_ = first; }
   /// A node that `define` defines later; matches nothing until then.
-  [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }
+  [[nodiscard]] NodeId reserve();
   void define(NodeId reserved, NodeId body);
 
   /// Copies all nodes of another grammar, which must have no part source; returns the
@@ -263,37 +215,18 @@ class Grammar {
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node);
   /// \param lexeme  maps each lexeme of the other grammar, including those of keys; keeps the units
   ///                to their ends
-  template <class Lexeme>
-  [[nodiscard]] NodeId append(const Grammar& other, NodeId node, const Lexeme& lexeme) {
-    const auto first = static_cast<std::uint32_t>(nodes_.size());
-    const auto moved = [&](NodeId id) { return NodeId(first + id.number()); };
-    nodes_.reserve(nodes_.size() + other.nodes_.size());
-    for (Node copy : other.nodes_) {
-      for (NodeId& child : copy.children) child = moved(child);
-      for (KeyedSet::OtherKeys& one : copy.others) one = {lexeme(one.key), moved(one.value)};
-      if (copy.dfa) copy.dfa = lexeme(copy.dfa);
-      copy.separator = moved(copy.separator);
-      (void)add(std::move(copy));
-    }
-    return moved(node);
-  }
+  [[nodiscard]] NodeId append(
+      const Grammar& other, NodeId node,
+      const std::function<text::DfaPointer(const text::DfaPointer&)>& lexeme);
 
-  /// Removes members that depend, directly or indirectly, on removed members.
-  static void remove_dependent(const std::vector<KeyedSet::Dependence>& dependent,
-                               std::vector<char>& live);
+  [[nodiscard]] const Node& operator[](NodeId id) const;
+  [[nodiscard]] std::size_t size() const noexcept;
 
-  /// Whether a keyed set has a text if these members can be written, and others or not.
-  ///
-  /// If members depend on each other in circles, a set with a minimum count close to its maximum may
-  /// count as impossible: a set whose members come one by one must not end between the two.
-  [[nodiscard]] static bool is_completable(const Node& set, std::vector<char> live, bool open);
-
-  [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id.index()]; }
-  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-
-  /// For each node, whether any text matches it; nodes before `first` are assumed to match. O(nodes
-  /// x depth of mutual recursion).
+  /// For each node from `first` on, whether any text matches it; earlier ones are assumed to match.
+  /// O(nodes x depth of mutual recursion).
   [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const;
+  /// The same of one node, which may also be an earlier one.
+  [[nodiscard]] bool is_satisfiable(NodeId node, NodeId first) const;
 
  private:
   friend class Constraint;
@@ -326,21 +259,6 @@ class Grammar {
   }
 
   NodeId add(Node node);
-
-  // A child cannot be reached if all its literals belong to earlier children.
-  void set_literals(Node& node, std::vector<core::ByteTrie::Entry> entries);
-
-  static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked);
-
-  // The most members that each depend on all others of them; 1 without circles.
-  static std::uint32_t largest_circle(const std::vector<KeyedSet::Dependence>& dependent,
-                                      const std::vector<char>& live);
-
-  static bool satisfiable(const Node& node, const std::vector<char>& live);
-
-  // Whether the required members can be written, and as many as the set demands.
-  template <class IsLive>
-  static bool is_completable(const Node& node, const IsLive& is_live);
 
   std::vector<Node> nodes_;
   NodeId root_ = none;

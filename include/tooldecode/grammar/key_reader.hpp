@@ -36,7 +36,7 @@ namespace tooldecode::grammar {
 /// \par Threads     members that are not const one at a time; the others need no lock
 class KeyReader {
  public:
-  using Node        = NodeStore::Node;
+  using Node        = NodeStore::Node::Members;
   using Set         = MembersSeen::Set;
   using KeyPosition = std::uint32_t;
   /// Upper bound of places.

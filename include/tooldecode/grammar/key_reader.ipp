@@ -35,8 +35,8 @@ TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition a
     if (escape.read(byte)) escaped(node, seen, words[0], escape, adds, out);
     return;
   }
-  if (byte == '\\' && node.keys.strings && at != 0) {
-    return escaped(node, seen, at, text::StringEscape(*node.keys.strings), adds, out);
+  if (byte == '\\' && node.strings && at != 0) {
+    return escaped(node, seen, at, text::StringEscape(*node.strings), adds, out);
   }
   if (const auto child = node.literals->find_child(at, byte); child != 0) {
     return arrive(node, seen, child, adds, out);
@@ -76,7 +76,7 @@ TOOLDECODE_INLINE bool KeyReader::may_become_other(const Node& node, Set seen, K
   if (words[0] == 0) return leads_elsewhere(node, seen, k, text_of(words));
   const text::StringEscape escape = escape_of(node, words);
   return others_live(node, seen, k, words[0], escape,
-                     key_characters(*node.literals, words[0], *node.keys.strings));
+                     key_characters(*node.literals, words[0], *node.strings));
 }
 
 TOOLDECODE_INLINE text::ByteSet KeyReader::candidates(const Node& node, KeyPosition at) const {
@@ -94,7 +94,7 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::candidates(const Node& node, KeyPosit
 TOOLDECODE_INLINE text::ByteSet KeyReader::plain_candidates(const Node& node,
                                                             KeyPosition at) const {
   text::ByteSet set = candidates(node, at);
-  if (at < pooled && at != 0 && node.keys.strings && node.literals->find_child(at, '\\') == 0) {
+  if (at < pooled && at != 0 && node.strings && node.literals->find_child(at, '\\') == 0) {
     const bool is_open = std::any_of(
         node.others.begin(), node.others.end(),
         [&](const NodeStore::OtherKeys& others) { return others.state[at] != text::Dfa::dead; });
@@ -137,11 +137,11 @@ TOOLDECODE_INLINE bool KeyReader::is_in_escape(KeyPosition at) const {
 }
 
 TOOLDECODE_INLINE const text::Dfa& KeyReader::lexeme(const Node& node, std::size_t k) const {
-  return *nodes_[node.others[k].key].dfa;
+  return nodes_.lexeme(node.others[k].key);
 }
 
 TOOLDECODE_INLINE text::StringEscape KeyReader::escape_of(const Node& node, const Words& words) {
-  return {*node.keys.strings, words.size() > 1 ? words[1] : 0, words.size() > 2 ? words[2] : 0};
+  return {*node.strings, words.size() > 1 ? words[1] : 0, words.size() > 2 ? words[2] : 0};
 }
 
 TOOLDECODE_INLINE std::string KeyReader::text_of(const Words& words) {
@@ -177,12 +177,12 @@ TOOLDECODE_INLINE void KeyReader::arrive(const Node& node, Set seen, core::ByteT
 }
 
 TOOLDECODE_INLINE bool KeyReader::may_escape(const Node& node, char32_t c) noexcept {
-  return node.keys.every_spelling || !text::StringEscape::is_plain(c);
+  return node.every_spelling || !text::StringEscape::is_plain(c);
 }
 
 TOOLDECODE_INLINE void KeyReader::escaped(const Node& node, Set seen, core::ByteTrie::NodeIndex at,
                                           const text::StringEscape& escape, bool adds, Steps& out) {
-  const auto known = key_characters(*node.literals, at, *node.keys.strings);
+  const auto known = key_characters(*node.literals, at, *node.strings);
   if (const auto c = escape.character()) {
     for (const KeyCharacter& one : known) {
       if (one.character != *c) continue;
@@ -193,10 +193,10 @@ TOOLDECODE_INLINE void KeyReader::escaped(const Node& node, Set seen, core::Byte
     if (!adds) return;
     if (seen_.is_tracked(node, seen)) {
       std::string text = node.literals->text(at);
-      text::StringEscape::append(text, *c, *node.keys.strings, text[0]);
+      text::StringEscape::append(text, *c, *node.strings, text[0]);
       return track(node, seen, std::move(text), out);
     }
-    text::StringEscape::append(bytes, *c, *node.keys.strings, 0);
+    text::StringEscape::append(bytes, *c, *node.strings, 0);
     for (std::uint32_t k = 0; k < node.others.size(); ++k) {
       const text::Dfa::State state = state_behind(lexeme(node, k), node.others[k].state[at], bytes);
       add_other(lexeme(node, k), k, state, out);
@@ -243,16 +243,16 @@ TOOLDECODE_INLINE bool KeyReader::others_live(const Node& node, Set seen, std::s
 TOOLDECODE_INLINE void KeyReader::read_tracked(const Node& node, Set seen, std::string text,
                                                std::uint8_t byte, Steps& out) {
   text += static_cast<char>(byte);
-  if (node.keys.strings) {
-    const std::size_t begin = open_escape(text.substr(0, text.size() - 1), *node.keys.strings);
+  if (node.strings) {
+    const std::size_t begin = open_escape(text.substr(0, text.size() - 1), *node.strings);
     if (begin != std::string::npos) {
-      text::StringEscape escape(*node.keys.strings);
+      text::StringEscape escape(*node.strings);
       for (std::size_t i = begin + 1; i < text.size(); ++i) {
         if (!escape.read(static_cast<std::uint8_t>(text[i]))) return;
       }
       text.resize(begin);
       if (const auto c = escape.character()) {
-        text::StringEscape::append(text, *c, *node.keys.strings, text[0]);
+        text::StringEscape::append(text, *c, *node.strings, text[0]);
       } else {
         text += escape.text();
       }
@@ -287,13 +287,13 @@ TOOLDECODE_INLINE void KeyReader::end_other(const Node& node, Set seen, std::uin
 
 TOOLDECODE_INLINE std::string KeyReader::requoted(const Node& node, const std::string& key,
                                                   char quote) {
-  if (!node.keys.strings || key[0] == quote) return key;
+  if (!node.strings || key[0] == quote) return key;
   std::string result(1, quote);
   for (std::size_t i = 1; i + 1 < key.size(); ++i) {
     if (key[i] == '\\') {
-      text::StringEscape escape(*node.keys.strings);
+      text::StringEscape escape(*node.strings);
       while (!escape.character()) (void)escape.read(static_cast<std::uint8_t>(key[++i]));
-      text::StringEscape::append(result, *escape.character(), *node.keys.strings, quote);
+      text::StringEscape::append(result, *escape.character(), *node.strings, quote);
     } else if (key[i] == quote) {
       result += {'\\', quote};
     } else {
@@ -356,11 +356,11 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, Set seen, st
                                                   std::string_view text) const {
   std::optional<text::StringEscape> escape;
   std::string_view read = text;
-  if (node.keys.strings) {
-    const std::size_t begin = open_escape(text, *node.keys.strings);
+  if (node.strings) {
+    const std::size_t begin = open_escape(text, *node.strings);
     if (begin != std::string_view::npos) {
       read = text.substr(0, begin);
-      escape.emplace(*node.keys.strings);
+      escape.emplace(*node.strings);
       for (const char c : text.substr(begin + 1)) {
         (void)escape->read(static_cast<std::uint8_t>(c));
       }
@@ -389,18 +389,18 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::
     std::erase(left, longer);
     return !dfa.live(next).empty() && leads_elsewhere(node, dfa, next, longer, std::nullopt, left);
   };
-  const bool by_characters = escape || (node.keys.strings && !text.empty() && dfa.boundary(state));
+  const bool by_characters = escape || (node.strings && !text.empty() && dfa.boundary(state));
   bool found               = false;
   if (by_characters) {
     const auto known              = characters_behind(node, text, reserved);
-    const text::StringEscape from = escape.value_or(text::StringEscape(*node.keys.strings));
+    const text::StringEscape from = escape.value_or(text::StringEscape(*node.strings));
     const text::Dfa::State inside = escape ? state : dfa.next(state, '\\');
     if (has_further_character(dfa, inside, from, known)) return true;
     for (const KeyCharacter& one : known) {
       if (found || !from.may_become(one.character)) continue;
       if (escape && !may_escape(node, one.character)) continue;
       std::string more;
-      text::StringEscape::append(more, one.character, *node.keys.strings, text[0]);
+      text::StringEscape::append(more, one.character, *node.strings, text[0]);
       // The state inside an escape cannot step over the character's plain bytes.
       const text::Dfa::State before = state_behind(dfa, 0, text);
       found = follows(std::string(text) + more, state_behind(dfa, before, more));
@@ -422,7 +422,7 @@ TOOLDECODE_INLINE std::vector<KeyCharacter> KeyReader::characters_behind(const N
   for (const std::string& one : reserved) {
     rest.emplace_back(std::string_view(one).substr(text.size()), 0);
   }
-  return key_characters(core::ByteTrie(std::move(rest)), 0, *node.keys.strings);
+  return key_characters(core::ByteTrie(std::move(rest)), 0, *node.strings);
 }
 
 TOOLDECODE_INLINE text::ByteSet KeyReader::literal_bytes(const Node& node,
@@ -430,7 +430,7 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::literal_bytes(const Node& node,
   text::ByteSet set;
   const auto [first, last] = node.literals->children(at);
   for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
-  if (node.keys.strings && at != 0 && first != last) set.insert('\\');
+  if (node.strings && at != 0 && first != last) set.insert('\\');
   return set;
 }
 
@@ -440,10 +440,10 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::remembered_bytes(const Node& node, Se
   if (!seen_.remembers(node, seen)) return set;
   const std::string text = at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);
   std::string_view read  = text;
-  if (node.keys.strings) {
-    const std::size_t begin = open_escape(read, *node.keys.strings);
+  if (node.strings) {
+    const std::size_t begin = open_escape(read, *node.strings);
     if (begin != std::string_view::npos) {
-      text::StringEscape escape(*node.keys.strings);
+      text::StringEscape escape(*node.strings);
       for (const char c : read.substr(begin + 1)) (void)escape.read(static_cast<std::uint8_t>(c));
       return escape.next();
     }
@@ -451,7 +451,7 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::remembered_bytes(const Node& node, Se
   for (const std::string& one : remembered(node, seen, read)) {
     if (one.size() <= read.size() || !one.starts_with(read)) continue;
     set.insert(static_cast<std::uint8_t>(one[read.size()]));
-    if (node.keys.strings && !read.empty()) set.insert('\\');
+    if (node.strings && !read.empty()) set.insert('\\');
   }
   return set;
 }

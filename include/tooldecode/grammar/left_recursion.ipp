@@ -9,54 +9,51 @@
 
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/grammar/node.hpp>
 
 namespace tooldecode::grammar::detail {
 
 TOOLDECODE_INLINE bool is_nullable(const Grammar::Node& node, const std::vector<char>& nullable) {
+  using Node       = Grammar::Node;
   const auto child = [&](NodeId id) { return nullable[id.index()] != 0; };
-  switch (node.kind) {
-    case Grammar::Kind::empty:
-      return true;
-    case Grammar::Kind::sequence:
-    case Grammar::Kind::reference:
-    case Grammar::Kind::tag:
-      return !node.children.empty() &&
-             std::all_of(node.children.begin(), node.children.end(), child);
-    case Grammar::Kind::choice:
-      return std::any_of(node.children.begin(), node.children.end(), child);
-    case Grammar::Kind::repeat:
-      return node.occurrences.min == 0 ||
-             (child(node.children[0]) && (node.occurrences.min == 1 || child(node.separator)));
-    case Grammar::Kind::lexeme:
-      return node.dfa->accepting(0) && node.occurrences.min == 0;
-    case Grammar::Kind::keyed_set:
-      return node.occurrences.min == 0 &&
-             std::all_of(node.keys.required.begin(), node.keys.required.end(),
-                         [](std::uint64_t word) { return word == 0; });
-    default:
-      return false;
-  }
+  return node.visit(
+      [&](const Node::Sequence& all) {
+        return std::all_of(all.children.begin(), all.children.end(), child);
+      },
+      [&](const Node::Choice& choice) {
+        return std::any_of(choice.children.begin(), choice.children.end(), child);
+      },
+      [&](const Node::Repeat& repeat) {
+        return repeat.count.min == 0 ||
+               (child(repeat.item) && (repeat.count.min == 1 || child(repeat.separator)));
+      },
+      [](const Node::Lexeme& lexeme) { return lexeme.dfa->accepting(0) && lexeme.units.min == 0; },
+      [](const Node::Members& set) {
+        return set.count.min == 0 && std::all_of(set.required.begin(), set.required.end(),
+                                                 [](std::uint64_t word) { return word == 0; });
+      },
+      [&](const Node::Reference& reference) { return reference.body && child(*reference.body); },
+      [&](const Node::Tag& tag) { return child(tag.child); }, [](const auto&) { return false; });
 }
 
 TOOLDECODE_INLINE std::vector<NodeId> left_children(const Grammar::Node& node,
                                                     const std::vector<char>& nullable) {
-  switch (node.kind) {
-    case Grammar::Kind::sequence: {
-      const auto last = std::find_if(node.children.begin(), node.children.end(),
-                                     [&](NodeId child) { return !nullable[child.index()]; });
-      return {node.children.begin(), last == node.children.end() ? last : last + 1};
-    }
-    case Grammar::Kind::choice:
-    case Grammar::Kind::reference:
-    case Grammar::Kind::tag:
-      return node.children;
-    case Grammar::Kind::repeat:
-      // After an empty item comes the separator, and after that the item again.
-      if (nullable[node.children[0].index()]) return {node.children[0], node.separator};
-      return node.children;
-    default:
-      return {};
-  }
+  using Node = Grammar::Node;
+  using Ids  = std::vector<NodeId>;
+  return node.visit(
+      [&](const Node::Sequence& all) {
+        const auto last = std::find_if(all.children.begin(), all.children.end(),
+                                       [&](NodeId child) { return !nullable[child.index()]; });
+        return Ids(all.children.begin(), last == all.children.end() ? last : last + 1);
+      },
+      [](const Node::Choice& choice) { return choice.children; },
+      [&](const Node::Repeat& repeat) {
+        // After an empty item comes the separator, and after that the item again.
+        return nullable[repeat.item.index()] ? Ids{repeat.item, repeat.separator}
+                                             : Ids{repeat.item};
+      },
+      [](const Node::Reference& one) { return one.body ? Ids{*one.body} : Ids(); },
+      [](const Node::Tag& tag) { return Ids{tag.child}; }, [](const auto&) { return Ids(); });
 }
 
 }  // namespace tooldecode::grammar::detail
@@ -82,11 +79,11 @@ TOOLDECODE_INLINE bool is_left_recursive(const Grammar& grammar) {
   };
   for (std::uint32_t i = 0; i < grammar.size(); ++i) {
     const NodeId root(i);
-    const Grammar::Node& node = grammar[root];
-    if (node.kind == Grammar::Kind::repeat && nullable[node.children[0].index()] &&
-        nullable[node.separator.index()]) {
+    const auto* repeat = grammar[root].as<Grammar::Node::Repeat>();
+    if (repeat != nullptr && nullable[repeat->item.index()] && nullable[repeat->separator.index()])
       return true;
-    }
+    // Nodes refer to earlier ones except through references: each circle has one.
+    if (grammar[root].as<Grammar::Node::Reference>() == nullptr) continue;
     if (marks[root.index()] == unvisited) visit(root);
     while (!path.empty()) {
       std::vector<NodeId>& children = path.back().second;

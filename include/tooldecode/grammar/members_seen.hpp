@@ -27,7 +27,7 @@ namespace tooldecode::grammar {
 /// \par Threads     `after` and `after_other` one at a time; the rest needs no lock
 class MembersSeen {
  public:
-  using Node = NodeStore::Node;
+  using Node = NodeStore::Node::Members;
   using Set  = SeenId;
 
   [[nodiscard]] bool is_complete(const Node& node, Set seen) const;
@@ -84,7 +84,7 @@ class MembersSeen {
   static bool leads_on(const KeyedSet::Together& together, const Words& words,
                        std::uint32_t member) noexcept;
 
-  static std::size_t bits(const Node& node) noexcept { return node.keys.required.size(); }
+  static std::size_t bits(const Node& node) noexcept { return node.required.size(); }
   // Only the required members matter, and they may come at any time.
   static bool is_simple(const Node& node) noexcept;
   // Only the documented order and the required members matter.

@@ -18,13 +18,13 @@
 namespace tooldecode::grammar {
 
 TOOLDECODE_INLINE bool MembersSeen::is_complete(const Node& node, Set seen) const {
-  if (node.occurrences.min != 0 && count(node, words_of(seen)) < node.occurrences.min) return false;
-  for (const KeyedSet::Together& together : node.keys.together) {
+  if (node.count.min != 0 && count(node, words_of(seen)) < node.count.min) return false;
+  for (const KeyedSet::Together& together : node.together) {
     if (!together.allows(part_of(together, words_of(seen)))) return false;
   }
   if (is_simple(node)) {
-    for (std::size_t w = 0; w < node.keys.required.size(); ++w) {
-      if ((node.keys.required[w] & ~word(words_of(seen), w)) != 0) return false;
+    for (std::size_t w = 0; w < node.required.size(); ++w) {
+      if ((node.required[w] & ~word(words_of(seen), w)) != 0) return false;
     }
     return true;
   }
@@ -37,26 +37,26 @@ TOOLDECODE_INLINE bool MembersSeen::may_follow(const Node& node, Set seen,
                                                std::uint32_t member) const {
   if (node.children[member] == NodeStore::nothing) return false;
   const Words& words = words_of(seen);
-  if (node.keys.documented_order ? member < passed(node, words) : has(words, member)) return false;
+  if (node.documented_order ? member < passed(node, words) : has(words, member)) return false;
   if (const auto next = next_leading(node, words); next && *next != member) return false;
-  for (const KeyedSet::Together& together : node.keys.together) {
+  for (const KeyedSet::Together& together : node.together) {
     if (!leads_on(together, words, member)) return false;
   }
   if (is_simple(node)) return true;
   if (is_plain(node)) return !requires_any(node, passed(node, words), member);
   const auto passes_over = [&](const Words& lacking) {
     const auto next = first(lacking);
-    return node.keys.documented_order && next && *next < member;
+    return node.documented_order && next && *next < member;
   };
   const Words then    = with(node, words, member);
   const Words lacking = missing(node, then);
   if (passes_over(missing(node, words)) || passes_over(lacking)) return false;
   const std::size_t written = count(node, then);
-  if (written + size(lacking) > node.occurrences.max) return false;
-  if (!node.keys.documented_order || !node.others.empty()) return true;
+  if (written + size(lacking) > node.count.max) return false;
+  if (!node.documented_order || !node.others.empty()) return true;
   const auto later = std::count_if(node.children.begin() + member + 1, node.children.end(),
                                    [](StoredId child) { return child != NodeStore::nothing; });
-  return written + static_cast<std::size_t>(later) >= node.occurrences.min;
+  return written + static_cast<std::size_t>(later) >= node.count.min;
 }
 
 TOOLDECODE_INLINE bool MembersSeen::may_add(const Node& node, Set seen) const {
@@ -66,12 +66,12 @@ TOOLDECODE_INLINE bool MembersSeen::may_add(const Node& node, Set seen) const {
   if (is_simple(node)) return true;
   if (is_plain(node)) return !requires_any(node, passed(node, words), node.children.size());
   const Words lacking = missing(node, words);
-  if (node.keys.documented_order && first(lacking)) return false;
-  return count(node, words) + 1 + size(lacking) <= node.occurrences.max;
+  if (node.documented_order && first(lacking)) return false;
+  return count(node, words) + 1 + size(lacking) <= node.count.max;
 }
 
 TOOLDECODE_INLINE std::uint32_t MembersSeen::count_owed(const Node& node, Set seen) const {
-  return node.occurrences.min == 0 ? 0 : owed(node, words_of(seen));
+  return node.count.min == 0 ? 0 : owed(node, words_of(seen));
 }
 
 TOOLDECODE_INLINE MembersSeen::Set MembersSeen::after(const Node& node, Set seen,
@@ -83,7 +83,7 @@ TOOLDECODE_INLINE MembersSeen::Set MembersSeen::after_other(const Node& node, Se
                                                             std::uint32_t key) {
   if (is_simple(node)) return seen;
   Words words = widened(node, words_of(seen));
-  if (node.keys.documented_order) words[bits(node)] = node.children.size();
+  if (node.documented_order) words[bits(node)] = node.children.size();
   add_one(node, words);
   if (key != 0) words.insert(std::upper_bound(texts(node, words), words.end(), key), key);
   forget(node, words);
@@ -91,14 +91,14 @@ TOOLDECODE_INLINE MembersSeen::Set MembersSeen::after_other(const Node& node, Se
 }
 
 TOOLDECODE_INLINE bool MembersSeen::is_tracked(const Node& node, Set seen) const {
-  if (node.keys.distinct) return !node.others.empty();
-  if (node.occurrences.min < 2) return false;
+  if (node.distinct) return !node.others.empty();
+  if (node.count.min < 2) return false;
   const std::uint32_t more = owed(node, words_of(seen));
   return more > 1 || (more == 1 && remembers(node, seen));
 }
 
 TOOLDECODE_INLINE bool MembersSeen::remembers(const Node& node, Set seen) const {
-  return (node.keys.distinct || node.occurrences.min > 1) && words_of(seen).size() > bits(node) + 2;
+  return (node.distinct || node.count.min > 1) && words_of(seen).size() > bits(node) + 2;
 }
 
 TOOLDECODE_INLINE std::span<const std::uint64_t> MembersSeen::remembered(const Node& node,
@@ -124,19 +124,18 @@ TOOLDECODE_INLINE bool MembersSeen::leads_on(const KeyedSet::Together& together,
 }
 
 TOOLDECODE_INLINE bool MembersSeen::is_simple(const Node& node) noexcept {
-  return !node.keys.documented_order && !node.keys.distinct && node.keys.dependent.empty() &&
-         node.occurrences == text::Occurrences{};
+  return !node.documented_order && !node.distinct && node.dependent.empty() &&
+         node.count == text::Occurrences{};
 }
 
 TOOLDECODE_INLINE bool MembersSeen::is_plain(const Node& node) noexcept {
-  return node.keys.documented_order && node.keys.dependent.empty() &&
-         node.occurrences == text::Occurrences{};
+  return node.documented_order && node.dependent.empty() && node.count == text::Occurrences{};
 }
 
 TOOLDECODE_INLINE bool MembersSeen::requires_any(const Node& node, std::uint64_t from,
                                                  std::uint64_t to) noexcept {
   for (std::uint64_t w = from / 64; 64 * w < to; ++w) {
-    std::uint64_t bits = node.keys.required[w];
+    std::uint64_t bits = node.required[w];
     if (w == from / 64) bits &= ~std::uint64_t{0} << (from % 64);
     if (to - 64 * w < 64) bits &= (std::uint64_t{1} << (to - 64 * w)) - 1;
     if (bits != 0) return true;
@@ -165,7 +164,7 @@ TOOLDECODE_INLINE std::size_t MembersSeen::count(const Node& node, const Words& 
 }
 
 TOOLDECODE_INLINE void MembersSeen::add_one(const Node& node, Words& words) {
-  const text::Occurrences& bounds = node.occurrences;
+  const text::Occurrences& bounds = node.count;
   if (bounds == text::Occurrences{}) return;
   const bool open  = bounds.max == text::Occurrences::unbounded;
   std::uint64_t& n = words[bits(node) + 1];
@@ -196,11 +195,11 @@ TOOLDECODE_INLINE MembersSeen::Words::iterator MembersSeen::texts(const Node& no
 
 TOOLDECODE_INLINE std::uint32_t MembersSeen::owed(const Node& node, const Words& words) {
   const std::size_t sure = count(node, words) + size(missing(node, words));
-  return sure < node.occurrences.min ? node.occurrences.min - static_cast<std::uint32_t>(sure) : 0;
+  return sure < node.count.min ? node.count.min - static_cast<std::uint32_t>(sure) : 0;
 }
 
 TOOLDECODE_INLINE void MembersSeen::forget(const Node& node, Words& words) {
-  if (node.keys.distinct || texts(node, words) == words.end()) return;
+  if (node.distinct || texts(node, words) == words.end()) return;
   if (owed(node, words) == 0) words.resize(bits(node) + 2);
 }
 
@@ -208,9 +207,9 @@ TOOLDECODE_INLINE MembersSeen::Words MembersSeen::with(const Node& node, Words f
                                                        std::uint32_t member) {
   Words words = widened(node, std::move(from));
   insert(words, member);
-  if (node.keys.documented_order) {
+  if (node.documented_order) {
     // Without dependences it does not matter which of the passed members were present.
-    if (node.keys.dependent.empty()) std::fill_n(words.begin(), bits(node), 0);
+    if (node.dependent.empty()) std::fill_n(words.begin(), bits(node), 0);
     words[bits(node)] = member + 1;
   }
   add_one(node, words);
@@ -220,28 +219,27 @@ TOOLDECODE_INLINE MembersSeen::Words MembersSeen::with(const Node& node, Words f
 
 TOOLDECODE_INLINE std::optional<std::uint32_t> MembersSeen::next_leading(const Node& node,
                                                                          const Words& words) {
-  if (node.keys.documented_order) {
+  if (node.documented_order) {
     const std::uint64_t next = passed(node, words);
-    return next < node.keys.leading ? std::optional(static_cast<std::uint32_t>(next))
-                                    : std::nullopt;
+    return next < node.leading ? std::optional(static_cast<std::uint32_t>(next)) : std::nullopt;
   }
-  for (std::uint32_t i = 0; i < node.keys.leading; ++i) {
+  for (std::uint32_t i = 0; i < node.leading; ++i) {
     if (!has(words, i)) return i;
   }
   return std::nullopt;
 }
 
 TOOLDECODE_INLINE MembersSeen::Words MembersSeen::missing(const Node& node, const Words& words) {
-  Words needed = node.keys.required;
-  if (node.keys.documented_order && node.keys.dependent.empty()) {
+  Words needed = node.required;
+  if (node.documented_order && node.dependent.empty()) {
     for (std::uint32_t i = 0; i < passed(node, words) && i < node.children.size(); ++i) {
       needed[i / 64] &= ~(std::uint64_t{1} << (i % 64));
     }
     return needed;
   }
-  for (bool changed = !node.keys.dependent.empty(); changed;) {
+  for (bool changed = !node.dependent.empty(); changed;) {
     changed = false;
-    for (const auto& [member, other] : node.keys.dependent) {
+    for (const auto& [member, other] : node.dependent) {
       if (!(has(words, member) || has(needed, member)) || has(needed, other)) continue;
       insert(needed, other);
       changed = true;

@@ -20,6 +20,7 @@
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
+#include <tooldecode/grammar/node.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>
 
@@ -36,7 +37,6 @@ namespace tooldecode::grammar {
 ///                  now and then; reading numbers that were returned needs no lock
 class NodeStore {
  public:
-  using Kind = NodeKind;
   static constexpr StoredId nothing{0}, empty{1};
   static constexpr std::size_t max_at_once = 1024;
 
@@ -58,6 +58,10 @@ class NodeStore {
   NodeStore();
 
   [[nodiscard]] const Node& operator[](StoredId id) const noexcept { return nodes_[id.index()]; }
+  /// The lexeme that a number stands for.
+  [[nodiscard]] const text::Dfa& lexeme(StoredId id) const noexcept {
+    return *(*this)[id].as<Node::Lexeme>()->dfa;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
@@ -101,7 +105,7 @@ class NodeStore {
         path.pop_back();
         const StoredId made = live_[id.index()] ? make(id) : nothing;
         StoredId& known     = known_[id.index()];
-        if (known != unknown) store_.nodes_[known.index()].children = {made};
+        if (known != unknown) store_.nodes_[known.index()] = Node::Reference{made};
         known = made;
         if (++done % max_at_once == 0) pause();
       }
@@ -115,40 +119,17 @@ class NodeStore {
     StoredId make(NodeId id);
 
     [[nodiscard]] StoredId number_of(NodeId id) const { return known_[id.index()]; }
+    [[nodiscard]] std::vector<StoredId> numbers_of(const std::vector<NodeId>& ids) const;
 
     // Whether a number is not in `others`; long lists use the table seen_, which must be cleared
     // first.
     bool is_first(StoredId id, const std::vector<StoredId>& others);
 
-    StoredId sequence(const Grammar::Node& node);
-
-    void trie(const Grammar::Node& node, Node& made);
-
-    // Returns false if no text is left, because the members' keys may cover all keys of the others.
-    bool keyed_set(const Grammar::Node& node, Node& made);
-
-    // Finds the lexeme's state at each node of a set's trie, and whether it can end anywhere except
-    // at the trie's literals, in any spelling. Children come after their parents.
-    static void follow(const Node& set, const text::Dfa& dfa, OtherKeys& others);
-    static bool completes_by_escape(const Node& set, core::ByteTrie::NodeIndex at,
-                                    const text::Dfa& dfa, const OtherKeys& others);
-
-    template <class IsDead>
-    static Grammar::Literals without(const core::ByteTrie& trie, const IsDead& is_dead) {
-      std::vector<std::string> texts(trie.size());
-      std::vector<core::ByteTrie::Entry> entries;
-      for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
-        const auto [first, last] = trie.children(at);
-        for (auto child = first; child < last; ++child) {
-          texts[child] = texts[at] + static_cast<char>(trie.label(child));
-        }
-        const auto literals = trie.values(at);
-        if (!literals.empty() && !is_dead(literals.front())) {
-          entries.emplace_back(texts[at], literals.front());
-        }
-      }
-      return std::make_shared<const core::ByteTrie>(std::move(entries));
-    }
+    StoredId sequence(const Grammar::Node::Sequence& node);
+    StoredId choice(const Grammar::Node::Choice& node);
+    StoredId repeat(const Grammar::Node::Repeat& node);
+    StoredId trie(const Grammar::Node::Trie& node);
+    StoredId members(const Grammar::Node::Members& node);
 
     NodeStore& store_;
     const Grammar& grammar_;
@@ -164,9 +145,7 @@ class NodeStore {
   StoredId append(Node node);
   StoredId intern(Node node);
   static std::size_t bytes_of(const Node& node);
-
   static std::uint64_t hash_of(const Node& node);
-  static bool equal(const Node& a, const Node& b);
 
   std::mutex mutex_;  // guards growth of the following
   std::atomic<std::size_t> bytes_ = 0;

@@ -23,6 +23,7 @@
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/grammar.ipp>
 #include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/text/dfa.hpp>
@@ -31,9 +32,76 @@
 
 namespace tooldecode::grammar {
 
+namespace detail {
+
+// The literals of a trie whose values are not dead.
+template <class IsDead>
+std::shared_ptr<const core::ByteTrie> without(const core::ByteTrie& trie, const IsDead& is_dead) {
+  std::vector<std::string> texts(trie.size());
+  std::vector<core::ByteTrie::Entry> entries;
+  for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+    const auto [first, last] = trie.children(at);
+    for (auto child = first; child < last; ++child) {
+      texts[child] = texts[at] + static_cast<char>(trie.label(child));
+    }
+    const auto literals = trie.values(at);
+    if (!literals.empty() && !is_dead(literals.front())) {
+      entries.emplace_back(texts[at], literals.front());
+    }
+  }
+  return std::make_shared<const core::ByteTrie>(std::move(entries));
+}
+
+TOOLDECODE_INLINE bool completes_by_escape(const NodeStore::Node::Members& set,
+                                           core::ByteTrie::NodeIndex at, const text::Dfa& dfa,
+                                           const NodeStore::OtherKeys& others) {
+  const text::Dfa::State escaped = dfa.next(others.state[at], '\\');
+  if (escaped == text::Dfa::dead) return false;
+  const auto known = key_characters(*set.literals, at, *set.strings);
+  return has_further_character(dfa, escaped, text::StringEscape(*set.strings), known) ||
+         std::any_of(known.begin(), known.end(),
+                     [&](const KeyCharacter& one) { return others.completes[one.node] != 0; });
+}
+
+// Finds the lexeme's state at each node of a set's trie, and whether it can end anywhere except at
+// the trie's literals, in any spelling. Children come after their parents.
+TOOLDECODE_INLINE void follow(const NodeStore::Node::Members& set, const text::Dfa& dfa,
+                              NodeStore::OtherKeys& others) {
+  const core::ByteTrie& trie = *set.literals;
+  others.state.assign(trie.size(), text::Dfa::dead);
+  others.completes.assign(trie.size(), 0);
+  others.state[0] = 0;
+  for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+    if (others.state[at] == text::Dfa::dead) continue;
+    const auto [first, last] = trie.children(at);
+    for (auto child = first; child < last; ++child) {
+      others.state[child] = dfa.next(others.state[at], trie.label(child));
+    }
+  }
+  for (auto at = static_cast<core::ByteTrie::NodeIndex>(trie.size()); at-- > 0;) {
+    if (others.state[at] == text::Dfa::dead) continue;
+    const auto [first, last] = trie.children(at);
+    text::ByteSet leaving    = dfa.live(others.state[at]);
+    if (set.strings && at != 0) leaving.erase('\\');  // the same characters in another spelling
+    bool completes = false;
+    for (auto child = first; child < last; ++child) {
+      leaving.erase(trie.label(child));
+      if (set.strings && at != 0 && trie.label(child) == '\\') continue;
+      // A key that ends inside a longer literal belongs to no member.
+      completes = completes || others.completes[child] ||
+                  (trie.values(child).empty() && others.state[child] != text::Dfa::dead &&
+                   dfa.accepting(others.state[child]));
+    }
+    others.completes[at] =
+        completes || !leaving.empty() || (set.strings && completes_by_escape(set, at, dfa, others));
+  }
+}
+
+}  // namespace detail
+
 TOOLDECODE_INLINE NodeStore::NodeStore() {
-  nodes_.emplace(Node{});
-  nodes_.emplace(Node{.kind = Kind::empty});
+  nodes_.emplace(Node::Choice{});
+  nodes_.emplace(Node::Sequence{});
 }
 
 TOOLDECODE_INLINE std::size_t NodeStore::bytes() const noexcept {
@@ -56,71 +124,42 @@ TOOLDECODE_INLINE NodeStore::Import::Import(NodeStore& store, const Grammar& gra
 TOOLDECODE_INLINE std::optional<NodeId> NodeStore::Import::find_unvisited_child(NodeId id,
                                                                                 std::size_t& from) {
   const Grammar::Node& node = grammar_[id];
-  const auto child          = [&](std::size_t i) {
-    if (i < node.children.size()) return node.children[i];
-    i -= node.children.size();
-    return i < node.others.size() ? node.others[i].value : node.separator;
-  };
-  const bool separates    = node.kind == Kind::repeat || node.kind == Kind::keyed_set;
-  const std::size_t count = node.children.size() + node.others.size() + (separates ? 1 : 0);
-  while (from < count) {
-    const NodeId next = child(from++);
-    StoredId& known   = known_[next.index()];
+  while (const auto next = detail::part_of(node, from)) {
+    ++from;
+    StoredId& known = known_[next->index()];
     if (known != unknown) continue;
-    if (!open_[next.index()]) return next;
-    known = store_.append(Node{.kind = Kind::reference});
+    if (!open_[next->index()]) return next;
+    known = store_.append(Node::Reference{});
   }
   return std::nullopt;
 }
 
 TOOLDECODE_INLINE StoredId NodeStore::Import::make(NodeId id) {
-  const Grammar::Node& node = grammar_[id];
-  Node made{.kind = node.kind, .occurrences = node.occurrences, .tag = node.tag};
-  switch (node.kind) {
-    case Kind::nothing:
-      return nothing;
-    case Kind::empty:
-      return empty;
-    case Kind::linked:
-      return StoredId(node.tag);
-    case Kind::reference:
-      return number_of(node.children[0]);
-    case Kind::literal:
-      made.text = node.text;
-      break;
-    case Kind::lexeme:
-      made.dfa  = store_.shared(node.dfa);
-      made.ends = node.ends;
-      break;
-    case Kind::sequence:
-      return sequence(node);
-    case Kind::choice:
-      for (const NodeId child : node.children) {
-        const StoredId one = number_of(child);
-        if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
-      }
-      seen_.clear();
-      if (made.children.empty()) return nothing;
-      if (made.children.size() == 1) return made.children[0];
-      break;
-    case Kind::repeat:
-      made.separator = number_of(node.separator);
-      made.children  = {number_of(node.children[0])};
-      if (made.children[0] == nothing) return node.occurrences.min == 0 ? empty : nothing;
-      break;
-    case Kind::tag:
-      made.children = {number_of(node.children[0])};
-      if (made.children[0] == nothing) return nothing;
-      break;
-    case Kind::trie:
-      trie(node, made);
-      if (made.literals->size() == 1) return nothing;
-      break;
-    case Kind::keyed_set:
-      if (!keyed_set(node, made)) return nothing;
-      break;
-  }
-  return store_.intern(std::move(made));
+  using From = Grammar::Node;
+  return grammar_[id].visit(
+      [&](const From::Literal& from) { return store_.intern(Node::Literal{from.text}); },
+      [&](const From::Lexeme& from) {
+        return store_.intern(Node::Lexeme{store_.shared(from.dfa), from.units, from.ends});
+      },
+      [&](const From::Sequence& from) { return sequence(from); },
+      [&](const From::Choice& from) { return choice(from); },
+      [&](const From::Repeat& from) { return repeat(from); },
+      [&](const From::Trie& from) { return trie(from); },
+      [&](const From::Members& from) { return members(from); },
+      [&](const From::Reference& from) { return number_of(*from.body); },
+      [&](const From::Tag& from) {
+        const StoredId child = number_of(from.child);
+        return child == nothing ? nothing : store_.intern(Node::Tag{from.number, child});
+      },
+      [](const From::Linked& from) { return from.number; });
+}
+
+TOOLDECODE_INLINE std::vector<StoredId> NodeStore::Import::numbers_of(
+    const std::vector<NodeId>& ids) const {
+  std::vector<StoredId> numbers;
+  numbers.reserve(ids.size());
+  for (const NodeId id : ids) numbers.push_back(number_of(id));
+  return numbers;
 }
 
 TOOLDECODE_INLINE bool NodeStore::Import::is_first(StoredId id,
@@ -130,20 +169,21 @@ TOOLDECODE_INLINE bool NodeStore::Import::is_first(StoredId id,
   return seen_.insert(id).second;
 }
 
-TOOLDECODE_INLINE StoredId NodeStore::Import::sequence(const Grammar::Node& node) {
-  Node made{.kind = Kind::sequence};
+TOOLDECODE_INLINE StoredId NodeStore::Import::sequence(const Grammar::Node::Sequence& node) {
+  Node::Sequence made;
   std::string text;
   const auto end_text = [&] {
     if (text.empty()) return;
-    made.children.push_back(store_.intern(Node{.kind = Kind::literal, .text = text}));
+    made.children.push_back(store_.intern(Node::Literal{text}));
     text.clear();
   };
   for (const NodeId child : node.children) {
     const StoredId one = number_of(child);
     if (one == empty) continue;
     if (one == nothing) return nothing;
-    if (store_[one].kind == Kind::literal && text.size() + store_[one].text.size() <= max_merged) {
-      text += store_[one].text;
+    const auto* literal = store_[one].as<Node::Literal>();
+    if (literal != nullptr && text.size() + literal->text.size() <= max_merged) {
+      text += literal->text;
       continue;
     }
     end_text();
@@ -155,89 +195,69 @@ TOOLDECODE_INLINE StoredId NodeStore::Import::sequence(const Grammar::Node& node
   return store_.intern(std::move(made));
 }
 
-TOOLDECODE_INLINE void NodeStore::Import::trie(const Grammar::Node& node, Node& made) {
-  for (const NodeId child : node.children) made.children.push_back(number_of(child));
-  made.literals   = node.literals;
-  const auto dead = [&](std::uint32_t i) { return made.children[i] == nothing; };
-  if (std::find(made.children.begin(), made.children.end(), nothing) != made.children.end()) {
-    made.literals = without(*node.literals, dead);
+TOOLDECODE_INLINE StoredId NodeStore::Import::choice(const Grammar::Node::Choice& node) {
+  Node::Choice made;
+  for (const NodeId child : node.children) {
+    const StoredId one = number_of(child);
+    if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
   }
+  seen_.clear();
+  if (made.children.empty()) return nothing;
+  if (made.children.size() == 1) return made.children[0];
+  return store_.intern(std::move(made));
 }
 
-TOOLDECODE_INLINE bool NodeStore::Import::keyed_set(const Grammar::Node& node, Node& made) {
-  for (const NodeId child : node.children) made.children.push_back(number_of(child));
+TOOLDECODE_INLINE StoredId NodeStore::Import::repeat(const Grammar::Node::Repeat& node) {
+  const StoredId item = number_of(node.item);
+  if (item == nothing) return node.count.min == 0 ? empty : nothing;
+  return store_.intern(Node::Repeat{item, number_of(node.separator), node.count});
+}
+
+TOOLDECODE_INLINE StoredId NodeStore::Import::trie(const Grammar::Node::Trie& node) {
+  Node::Trie made{node.literals, numbers_of(node.children)};
+  const auto dead = [&](std::uint32_t i) { return made.children[i] == nothing; };
+  if (std::find(made.children.begin(), made.children.end(), nothing) != made.children.end()) {
+    made.literals = detail::without(*node.literals, dead);
+  }
+  return made.literals->size() == 1 ? nothing : store_.intern(std::move(made));
+}
+
+TOOLDECODE_INLINE StoredId NodeStore::Import::members(const Grammar::Node::Members& node) {
+  Node::Members made{{node.literals, numbers_of(node.children)}};
   std::vector<char> live;
   for (const StoredId child : made.children) live.push_back(child != nothing ? 1 : 0);
-  if (!node.keys.dependent.empty()) {
-    Grammar::remove_dependent(node.keys.dependent, live);
+  if (!node.dependent.empty()) {
+    detail::remove_dependent(node.dependent, live);
     for (std::size_t i = 0; i < live.size(); ++i) {
       if (!live[i]) made.children[i] = nothing;
     }
   }
-  made.literals  = node.literals;
-  made.separator = number_of(node.separator);
-  made.keys      = node.keys;
-  for (KeyedSet::Together& together : made.keys.together) {
+  made.separator      = number_of(node.separator);
+  made.count          = node.count;
+  made.required       = node.required;
+  made.dependent      = node.dependent;
+  made.together       = node.together;
+  made.leading        = node.leading;
+  made.strings        = node.strings;
+  made.distinct       = node.distinct;
+  made.every_spelling = node.every_spelling;
+  // Once members are passed over, it is unknown how many keys the dependences still allow.
+  made.documented_order = node.documented_order && (node.dependent.empty() || node.count.min == 0);
+  for (KeyedSet::Together& together : made.together) {
     for (std::size_t i = 0; i < together.keys.size(); ++i) {
       if (!live[together.keys[i]]) together.forbid(i);
     }
   }
-  // Once members are passed over, it is unknown how many keys the dependences still allow.
-  made.keys.documented_order =
-      node.keys.documented_order && (node.keys.dependent.empty() || node.occurrences.min == 0);
   for (const KeyedSet::OtherKeys& from : node.others) {
     if (from.key->empty() || number_of(from.value) == nothing) continue;
     OtherKeys others{.value = number_of(from.value)};
-    others.key = store_.intern(Node{.kind = Kind::lexeme, .dfa = store_.shared(from.key)});
-    follow(made, *store_[others.key].dfa, others);
+    others.key = store_.intern(Node::Lexeme{store_.shared(from.key)});
+    detail::follow(made, store_.lexeme(others.key), others);
     if (others.completes[0]) made.others.push_back(std::move(others));
   }
-  return Grammar::is_completable(node, std::move(live), !made.others.empty());
-}
-
-TOOLDECODE_INLINE void NodeStore::Import::follow(const Node& set, const text::Dfa& dfa,
-                                                 OtherKeys& others) {
-  const core::ByteTrie& trie = *set.literals;
-  others.state.assign(trie.size(), text::Dfa::dead);
-  others.completes.assign(trie.size(), 0);
-  others.state[0] = 0;
-  for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
-    if (others.state[at] == text::Dfa::dead) continue;
-    const auto [first, last] = trie.children(at);
-    for (auto child = first; child < last; ++child) {
-      others.state[child] = dfa.next(others.state[at], trie.label(child));
-    }
-  }
-  for (auto at = static_cast<core::ByteTrie::NodeIndex>(trie.size()); at-- > 0;) {
-    if (others.state[at] == text::Dfa::dead) continue;
-    const auto [first, last] = trie.children(at);
-    text::ByteSet leaving    = dfa.live(others.state[at]);
-    if (set.keys.strings && at != 0)
-      leaving.erase('\\');  // the same characters in another spelling
-    bool completes = false;
-    for (auto child = first; child < last; ++child) {
-      leaving.erase(trie.label(child));
-      if (set.keys.strings && at != 0 && trie.label(child) == '\\') continue;
-      // A key that ends inside a longer literal belongs to no member.
-      completes = completes || others.completes[child] ||
-                  (trie.values(child).empty() && others.state[child] != text::Dfa::dead &&
-                   dfa.accepting(others.state[child]));
-    }
-    others.completes[at] = completes || !leaving.empty() ||
-                           (set.keys.strings && completes_by_escape(set, at, dfa, others));
-  }
-}
-
-TOOLDECODE_INLINE bool NodeStore::Import::completes_by_escape(const Node& set,
-                                                              core::ByteTrie::NodeIndex at,
-                                                              const text::Dfa& dfa,
-                                                              const OtherKeys& others) {
-  const text::Dfa::State escaped = dfa.next(others.state[at], '\\');
-  if (escaped == text::Dfa::dead) return false;
-  const auto known = key_characters(*set.literals, at, *set.keys.strings);
-  return has_further_character(dfa, escaped, text::StringEscape(*set.keys.strings), known) ||
-         std::any_of(known.begin(), known.end(),
-                     [&](const KeyCharacter& one) { return others.completes[one.node] != 0; });
+  // No text is left, for example, if the members' keys cover all keys of the others.
+  const bool lives = detail::is_completable(node, std::move(live), !made.others.empty());
+  return lives ? store_.intern(std::move(made)) : nothing;
 }
 
 TOOLDECODE_INLINE text::DfaPointer NodeStore::shared(const text::DfaPointer& dfa) {
@@ -255,55 +275,74 @@ TOOLDECODE_INLINE StoredId NodeStore::append(Node node) {
 }
 
 TOOLDECODE_INLINE StoredId NodeStore::intern(Node node) {
-  const std::uint64_t hash = hash_of(node);
-  return StoredId(index_.intern(
-      hash, [&](std::uint32_t id) { return equal(nodes_[id], node); },
-      [&] {
-        const StoredId made = append(std::move(node));
-        bytes_ += bytes_of(nodes_[made.index()]);
-        return made.number();
-      }));
+  const auto equals = [&](std::uint32_t id) {
+    return node.visit([&]<class Kind>(const Kind& kind) {
+      const Kind* other = nodes_[id].as<Kind>();
+      return other != nullptr && *other == kind;
+    });
+  };
+  return StoredId(index_.intern(hash_of(node), equals, [&] {
+    const StoredId made = append(std::move(node));
+    bytes_ += bytes_of(nodes_[made.index()]);
+    return made.number();
+  }));
 }
 
 TOOLDECODE_INLINE std::size_t NodeStore::bytes_of(const Node& node) {
-  std::size_t bytes =
-      sizeof(Node) + core::InternIndex::bytes_each + node.text.size() +
-      sizeof(StoredId) * node.children.size() +
-      sizeof(std::uint64_t) * (node.keys.required.size() + node.keys.dependent.size());
-  if (node.ends) bytes += node.ends->bytes();
-  if (node.literals) bytes += 16 * node.literals->size();
-  for (const OtherKeys& others : node.others) bytes += sizeof(OtherKeys) + 5 * others.state.size();
-  return bytes;
+  const auto trie = [](const Node::Trie& one) {
+    return sizeof(StoredId) * one.children.size() + 16 * one.literals->size();
+  };
+  return sizeof(Node) + core::InternIndex::bytes_each +
+         node.visit(
+             [](const Node::Literal& one) { return one.text.size(); },
+             [](const Node::Lexeme& one) { return one.ends ? one.ends->bytes() : 0; },
+             [](const Node::Sequence& one) { return sizeof(StoredId) * one.children.size(); },
+             [](const Node::Choice& one) { return sizeof(StoredId) * one.children.size(); },
+             [&](const Node::Trie& one) { return trie(one); },
+             [&](const Node::Members& set) {
+               std::size_t bytes =
+                   sizeof set + trie(set) +
+                   sizeof(std::uint64_t) * (set.required.size() + set.dependent.size());
+               for (const OtherKeys& others : set.others) {
+                 bytes += sizeof others + 5 * others.state.size();
+               }
+               return bytes;
+             },
+             [](const auto&) { return std::size_t{0}; });
 }
 
 TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
-  std::uint64_t hash = static_cast<std::uint64_t>(node.kind);
-  const auto mix     = [&](std::uint64_t value) { hash = core::hash_combine(hash, value); };
-  for (const StoredId child : node.children) mix(child.number());
-  mix(std::hash<std::string>()(node.text));
-  if (node.dfa) mix(node.dfa->hash());
-  mix(node.occurrences.min), mix(node.occurrences.max);
-  if (node.literals) mix(node.literals->hash());
-  mix(node.separator.number()), mix(node.tag), mix(node.keys.leading),
-      mix(node.keys.documented_order), mix(node.keys.distinct);
-  mix(node.keys.strings ? 1 + static_cast<std::uint64_t>(*node.keys.strings) : 0);
-  for (const std::uint64_t word : node.keys.required) mix(word);
-  for (const OtherKeys& others : node.others) {
-    mix(others.key.number()), mix(others.value.number());
-  }
-  for (const auto& [member, other] : node.keys.dependent) mix(member), mix(other);
-  for (const auto& [keys, allowed] : node.keys.together) {
-    mix(allowed);
-    for (const std::uint32_t key : keys) mix(key);
-  }
+  std::uint64_t hash = 0;
+  const auto mix     = [&](auto value) { hash = core::hash_combine(hash, value); };
+  const auto mix_all = [&](const std::vector<StoredId>& ids) {
+    for (const StoredId id : ids) mix(id);
+  };
+  node.visit(
+      [&](const Node::Literal& one) { mix(1U), mix(std::hash<std::string>()(one.text)); },
+      [&](const Node::Lexeme& one) {
+        mix(2U), mix(one.dfa->hash()), mix(one.units.min), mix(one.units.max);
+      },
+      [&](const Node::Sequence& one) { mix(3U), mix_all(one.children); },
+      [&](const Node::Choice& one) { mix(4U), mix_all(one.children); },
+      [&](const Node::Repeat& one) {
+        mix(5U), mix(one.item), mix(one.separator), mix(one.count.min), mix(one.count.max);
+      },
+      [&](const Node::Trie& one) { mix(6U), mix_all(one.children), mix(one.literals->hash()); },
+      [&](const Node::Members& set) {
+        mix(7U), mix_all(set.children), mix(set.literals->hash()), mix(set.separator);
+        mix(set.count.min), mix(set.count.max), mix(set.leading), mix(set.documented_order);
+        mix(set.distinct), mix(set.strings ? 1 + static_cast<std::uint64_t>(*set.strings) : 0);
+        for (const std::uint64_t word : set.required) mix(word);
+        for (const OtherKeys& others : set.others) mix(others.key), mix(others.value);
+        for (const auto& [member, other] : set.dependent) mix(member), mix(other);
+        for (const auto& [keys, allowed] : set.together) {
+          mix(allowed);
+          for (const std::uint32_t key : keys) mix(key);
+        }
+      },
+      [&](const Node::Tag& one) { mix(8U), mix(one.child), mix(one.number); },
+      [](const auto&) {});  // references are not interned
   return hash;
-}
-
-TOOLDECODE_INLINE bool NodeStore::equal(const Node& a, const Node& b) {
-  return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
-         (a.ends == nullptr) == (b.ends == nullptr) && a.occurrences == b.occurrences &&
-         a.separator == b.separator && a.tag == b.tag && a.keys == b.keys && a.others == b.others &&
-         (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
 }
 
 }  // namespace tooldecode::grammar

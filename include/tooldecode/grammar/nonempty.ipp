@@ -14,6 +14,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/grammar/node.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/text/dfa.hpp>
 
@@ -44,31 +45,26 @@ TOOLDECODE_INLINE NodeId NonemptyTexts::operator()(NodeId id) {
 }
 
 TOOLDECODE_INLINE NodeId NonemptyTexts::content(const Grammar::Node& node) {
-  using Kind = Grammar::Kind;
-  switch (node.kind) {
-    case Kind::sequence:
-      return sequence(node.children);
-    case Kind::choice: {
-      std::vector<NodeId> all;
-      for (const NodeId child : node.children) all.push_back((*this)(child));
-      return grammar_.choice(std::move(all));
-    }
-    case Kind::reference:
-      return (*this)(node.children[0]);
-    case Kind::tag:
-      return grammar_.tagged(node.tag, (*this)(node.children[0]));
-    case Kind::repeat: {
-      const text::Occurrences count{std::max(1U, node.occurrences.min), node.occurrences.max};
-      return grammar_.repeat(node.children[0], count, node.separator);
-    }
-    case Kind::lexeme:
-      return grammar_.lexeme(lexeme(*node.dfa), node.occurrences);
-    case Kind::keyed_set:
-      throw Error(Errc::unsupported_keyword, "",
-                  "members that may all be missing cannot be repeated");
-    default:
-      return grammar_.nothing();
-  }
+  using Node = Grammar::Node;
+  return node.visit(
+      [&](const Node::Sequence& all) { return sequence(all.children); },
+      [&](const Node::Choice& choice) {
+        std::vector<NodeId> all;
+        for (const NodeId child : choice.children) all.push_back((*this)(child));
+        return grammar_.choice(std::move(all));
+      },
+      [&](const Node::Reference& reference) { return (*this)(*reference.body); },
+      [&](const Node::Tag& tag) { return grammar_.tagged(tag.number, (*this)(tag.child)); },
+      [&](const Node::Repeat& repeat) {
+        const text::Occurrences count{std::max(1U, repeat.count.min), repeat.count.max};
+        return grammar_.repeat(repeat.item, count, repeat.separator);
+      },
+      [&](const Node::Lexeme& one) { return grammar_.lexeme(lexeme(*one.dfa), one.units); },
+      [](const Node::Members&) -> NodeId {
+        throw Error(Errc::unsupported_keyword, "",
+                    "members that may all be missing cannot be repeated");
+      },
+      [&](const auto&) { return grammar_.nothing(); });
 }
 
 TOOLDECODE_INLINE NodeId NonemptyTexts::sequence(const std::vector<NodeId>& parts) {

@@ -33,6 +33,7 @@ namespace tooldecode::grammar {
 /// \par Source      stacks with shared tails: Tomita's graph-structured stack
 class Positions {
  public:
+  using Node   = NodeStore::Node;
   using Frames = std::vector<StackFrame>;
   static constexpr StoredId text_end{~std::uint32_t{0}};
 
@@ -76,7 +77,7 @@ class Positions {
   /// The same without optional escapes in keys.
   [[nodiscard]] text::ByteSet plain_candidates(const StackFrame& frame) const;
   /// Whether a lexeme's bounds allow the transition from a position to `next`.
-  [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
+  [[nodiscard]] static bool fits(const Node::Lexeme& lexeme, const StackFrame& frame,
                                  text::Dfa::State next) noexcept;
 
   [[nodiscard]] const StackSets& stacks() const noexcept { return stacks_; }
@@ -120,24 +121,22 @@ class Positions {
   };
 
  private:
-  using Kind = Grammar::Kind;
-
   // The last part of a sequence needs no frame: what follows it is what follows the sequence.
-  void enter_part(StoredId id, std::uint32_t part, StackId below, Frames& out);
+  void enter_part(StoredId id, const Node::Sequence& all, std::uint32_t part, StackId below,
+                  Frames& out);
 
   // Frame of a repetition: `a` is the number of items including the current one; `b` is 1 in a
   // separator.
-  void enter_item(StoredId id, CountSets::Counts done, StackId below, Frames& out);
+  void enter_item(StoredId id, const Node::Repeat& repeat, CountSets::Counts done, StackId below,
+                  Frames& out);
 
-  [[nodiscard]] bool has_key(const NodeStore::Node& node, SeenId seen) const;
-  void enter_member(StoredId id, SeenId seen, StackId below, Frames& out);
-  void enter_other(const StackFrame& frame, std::size_t other, std::uint32_t key, Frames& out);
-
-  void move_key(const NodeStore::Node& node, const StackFrame& frame, std::uint8_t byte,
-                Frames& out);
-
-  void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out);
-  static void count_unit(const NodeStore::Node& node, StackFrame& frame,
+  [[nodiscard]] bool has_key(const Node::Members& set, SeenId seen) const;
+  void enter_member(StoredId id, const Node::Members& set, SeenId seen, StackId below, Frames& out);
+  void enter_other(const StackFrame& frame, const Node::Members& set, std::size_t other,
+                   std::uint32_t key, Frames& out);
+  void move_key(const Node::Members& set, const StackFrame& frame, std::uint8_t byte, Frames& out);
+  void move_lexeme(const Node::Lexeme& lexeme, StackFrame frame, std::uint8_t byte, Frames& out);
+  static void count_unit(const Node::Lexeme& lexeme, StackFrame& frame,
                          text::Dfa::State next) noexcept;
   // Saturates a count at an open bound.
   static std::uint32_t counted(const text::Occurrences& bounds, std::uint32_t count) noexcept;

@@ -37,37 +37,31 @@ TOOLDECODE_INLINE std::size_t Positions::bytes() const noexcept {
 
 TOOLDECODE_INLINE void Positions::enter(StoredId id, StackId below, Frames& out) {
   ++work_;
-  const NodeStore::Node& node = nodes_[id];
-  switch (node.kind) {
-    case Kind::nothing:
-    case Kind::linked:
-      return;
-    case Kind::empty:
-      return leave(below, out);
-    case Kind::literal:
-    case Kind::trie:
-      out.push_back({id, 0, 0, below});
-      return;
-    case Kind::lexeme:
-      if (node.dfa->accepting(0) && node.occurrences.min == 0) leave(below, out);
-      if (!node.dfa->live(0).empty()) out.push_back({id, 0, 0, below});
-      return;
-    case Kind::sequence:
-      return enter_part(id, 0, below, out);
-    case Kind::choice:
-      for (const StoredId child : node.children) enter(child, below, out);
-      return;
-    case Kind::repeat:
-      if (node.occurrences.min == 0) leave(below, out);
-      return enter_item(id, 0, below, out);
-    case Kind::keyed_set:
-      if (keys_.seen().is_complete(node, SeenId{})) leave(below, out);
-      return enter_member(id, SeenId{}, below, out);
-    case Kind::reference:
-      return enter(node.children[0], below, out);
-    case Kind::tag:
-      return enter(node.children[0], stacks_.push({id, 0, 0, below}), out);
-  }
+  const auto stay = [&] { out.push_back({id, 0, 0, below}); };
+  nodes_[id].visit([&](const Node::Literal&) { stay(); }, [&](const Node::Trie&) { stay(); },
+                   [&](const Node::Lexeme& lexeme) {
+                     if (lexeme.dfa->accepting(0) && lexeme.units.min == 0) leave(below, out);
+                     if (!lexeme.dfa->live(0).empty()) stay();
+                   },
+                   [&](const Node::Sequence& all) {
+                     all.children.empty() ? leave(below, out) : enter_part(id, all, 0, below, out);
+                   },
+                   [&](const Node::Choice& choice) {
+                     for (const StoredId child : choice.children) enter(child, below, out);
+                   },
+                   [&](const Node::Repeat& repeat) {
+                     if (repeat.count.min == 0) leave(below, out);
+                     enter_item(id, repeat, 0, below, out);
+                   },
+                   [&](const Node::Members& set) {
+                     if (keys_.seen().is_complete(set, SeenId{})) leave(below, out);
+                     enter_member(id, set, SeenId{}, below, out);
+                   },
+                   [&](const Node::Reference& reference) { enter(*reference.body, below, out); },
+                   [&](const Node::Tag& tag) {
+                     enter(tag.child, stacks_.push({id, 0, 0, below}), out);
+                   },
+                   [](const Node::Linked&) {});
 }
 
 TOOLDECODE_INLINE void Positions::leave(StackId id, Frames& out) {
@@ -84,58 +78,51 @@ TOOLDECODE_INLINE void Positions::leave(StackId id, Frames& out) {
     for (const StackId one : stacks_.united_ones(frame)) leave(one, out);
     return;
   }
-  const NodeStore::Node& node = nodes_[frame.node];
-  switch (node.kind) {
-    case Kind::sequence:
-      return enter_part(frame.node, frame.part(), frame.below, out);
-    case Kind::repeat:
-      if (frame.stage() == 1) return enter_item(frame.node, frame.counts(), frame.below, out);
-      if (stacks_.counts().may_end(frame.counts(), node.occurrences)) leave(frame.below, out);
-      if (stacks_.counts().may_go_on(frame.counts(), node.occurrences)) {
-        enter(node.separator, stacks_.push({frame.node, frame.counts(), 1, frame.below}), out);
-      }
-      return;
-    case Kind::keyed_set:
-      if (frame.stage() == in_separator)
-        return enter_member(frame.node, frame.seen(), frame.below, out);
-      if (frame.stage() >= in_other) return enter_other(frame, frame.stage() - in_other, 0, out);
-      if (keys_.seen().is_complete(node, frame.seen())) leave(frame.below, out);
-      if (has_key(node, frame.seen())) {
-        enter(node.separator,
-              stacks_.push({frame.node, frame.seen().number(), in_separator, frame.below}), out);
-      }
-      return;
-    default:
-      return leave(frame.below, out);
-  }
+  nodes_[frame.node].visit(
+      [&](const Node::Sequence& all) {
+        enter_part(frame.node, all, frame.part(), frame.below, out);
+      },
+      [&](const Node::Repeat& repeat) {
+        if (frame.stage() == 1)
+          return enter_item(frame.node, repeat, frame.counts(), frame.below, out);
+        if (stacks_.counts().may_end(frame.counts(), repeat.count)) leave(frame.below, out);
+        if (stacks_.counts().may_go_on(frame.counts(), repeat.count)) {
+          enter(repeat.separator, stacks_.push({frame.node, frame.counts(), 1, frame.below}), out);
+        }
+      },
+      [&](const Node::Members& set) {
+        if (frame.stage() == in_separator)
+          return enter_member(frame.node, set, frame.seen(), frame.below, out);
+        if (frame.stage() >= in_other)
+          return enter_other(frame, set, frame.stage() - in_other, 0, out);
+        if (keys_.seen().is_complete(set, frame.seen())) leave(frame.below, out);
+        if (has_key(set, frame.seen())) {
+          enter(set.separator,
+                stacks_.push({frame.node, frame.seen().number(), in_separator, frame.below}), out);
+        }
+      },
+      [&](const auto&) { leave(frame.below, out); });
 }
 
 TOOLDECODE_INLINE void Positions::move(StackFrame frame, std::uint8_t byte, Frames& out) {
   ++work_;
   if (frame.node == text_end) return;
-  const NodeStore::Node& node = nodes_[frame.node];
-  switch (node.kind) {
-    case Kind::literal:
-      if (static_cast<std::uint8_t>(node.text[frame.offset()]) != byte) return;
-      if (++frame.a == node.text.size()) return leave(frame.below, out);
-      out.push_back(frame);
-      return;
-    case Kind::lexeme:
-      return move_lexeme(node, frame, byte, out);
-    case Kind::trie: {
-      const auto child = node.literals->find_child(frame.trie_node(), byte);
-      if (child == 0) return;
-      const auto literal       = node.literals->values(child);
-      const auto [first, last] = node.literals->children(child);
-      if (first != last) out.push_back({frame.node, 0, child, frame.below});
-      if (!literal.empty()) enter(node.children[literal.front()], frame.below, out);
-      return;
-    }
-    case Kind::keyed_set:
-      return move_key(node, frame, byte, out);
-    default:
-      return;
-  }
+  nodes_[frame.node].visit(
+      [&](const Node::Literal& literal) {
+        if (static_cast<std::uint8_t>(literal.text[frame.offset()]) != byte) return;
+        if (++frame.a == literal.text.size()) return leave(frame.below, out);
+        out.push_back(frame);
+      },
+      [&](const Node::Lexeme& lexeme) { move_lexeme(lexeme, frame, byte, out); },
+      [&](const Node::Trie& trie) {
+        const auto child = trie.literals->find_child(frame.trie_node(), byte);
+        if (child == 0) return;
+        const auto literal       = trie.literals->values(child);
+        const auto [first, last] = trie.literals->children(child);
+        if (first != last) out.push_back({frame.node, 0, child, frame.below});
+        if (!literal.empty()) enter(trie.children[literal.front()], frame.below, out);
+      },
+      [&](const Node::Members& set) { move_key(set, frame, byte, out); }, [](const auto&) {});
 }
 
 TOOLDECODE_INLINE void Positions::merge(Frames& frames, std::size_t first) {
@@ -167,7 +154,7 @@ TOOLDECODE_INLINE std::vector<std::uint32_t> Positions::tags(StackId id) const {
       }
       return result;
     }
-    if (nodes_[frame.node].kind == Kind::tag) result.push_back(nodes_[frame.node].tag);
+    if (const auto* tag = nodes_[frame.node].as<Node::Tag>()) result.push_back(tag->number);
     id = frame.below;
   }
   return result;
@@ -175,57 +162,61 @@ TOOLDECODE_INLINE std::vector<std::uint32_t> Positions::tags(StackId id) const {
 
 TOOLDECODE_INLINE bool Positions::move_inside(StackFrame& frame, std::uint8_t byte) const {
   if (frame.node == text_end) return false;
-  const NodeStore::Node& node = nodes_[frame.node];
-  if (node.kind != Kind::lexeme) return false;
-  const text::Dfa::State next = node.dfa->next(frame.dfa_state(), byte);
-  if (next == text::Dfa::dead || !fits(node, frame, next) || node.dfa->accepting(next))
+  const auto* lexeme = nodes_[frame.node].as<Node::Lexeme>();
+  if (lexeme == nullptr) return false;
+  const text::Dfa::State next = lexeme->dfa->next(frame.dfa_state(), byte);
+  if (next == text::Dfa::dead || !fits(*lexeme, frame, next) || lexeme->dfa->accepting(next))
     return false;
-  count_unit(node, frame, next);
+  count_unit(*lexeme, frame, next);
   return true;
 }
 
 TOOLDECODE_INLINE text::ByteSet Positions::candidates(const StackFrame& frame) const {
   if (frame.node == text_end) return {};
-  const NodeStore::Node& node = nodes_[frame.node];
-  if (node.kind == Kind::literal) return text::ByteSet::of({&node.text[frame.offset()], 1});
-  if (node.kind == Kind::lexeme) return node.dfa->live(frame.dfa_state());
-  if (node.kind == Kind::keyed_set) return keys_.candidates(node, frame.key());
-  text::ByteSet set;
-  const auto [first, last] = node.literals->children(frame.trie_node());
-  for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
-  return set;
+  return nodes_[frame.node].visit(
+      [&](const Node::Literal& literal) {
+        return text::ByteSet::of({&literal.text[frame.offset()], 1});
+      },
+      [&](const Node::Lexeme& lexeme) { return lexeme.dfa->live(frame.dfa_state()); },
+      [&](const Node::Members& set) { return keys_.candidates(set, frame.key()); },
+      [&](const Node::Trie& trie) {
+        text::ByteSet bytes;
+        const auto [first, last] = trie.literals->children(frame.trie_node());
+        for (auto child = first; child < last; ++child) bytes.insert(trie.literals->label(child));
+        return bytes;
+      },
+      [](const auto&) { return text::ByteSet(); });
 }
 
 TOOLDECODE_INLINE text::ByteSet Positions::plain_candidates(const StackFrame& frame) const {
   if (!is_in_key(frame)) return candidates(frame);
-  return keys_.plain_candidates(nodes_[frame.node], frame.key());
+  return keys_.plain_candidates(*nodes_[frame.node].as<Node::Members>(), frame.key());
 }
 
 TOOLDECODE_INLINE bool Positions::is_in_key(const StackFrame& frame) const {
-  return frame.node != text_end && nodes_[frame.node].kind == Kind::keyed_set;
+  return frame.node != text_end && nodes_[frame.node].as<Node::Members>() != nullptr;
 }
 
 TOOLDECODE_INLINE bool Positions::is_in_other_key(const StackFrame& frame) const {
   if (frame.node == text_end || frame.below == empty_stack) return false;
   StackFrame outer = stacks_[frame.below];
   if (outer.node == StackSets::bundle) outer = stacks_[stacks_.ones(outer).back()];
-  return outer.node != StackSets::bundle && nodes_[outer.node].kind == Kind::keyed_set &&
+  return outer.node != StackSets::bundle && nodes_[outer.node].as<Node::Members>() != nullptr &&
          outer.stage() >= in_other;
 }
 
 TOOLDECODE_INLINE StackFrame Positions::in_other_key(const StackFrame& frame, std::size_t other,
                                                      text::Dfa::State state) {
   const auto place = static_cast<std::uint32_t>(in_other + other);
-  return {nodes_[frame.node].others[other].key, state, 0,
+  return {nodes_[frame.node].as<Node::Members>()->others[other].key, state, 0,
           stacks_.push({frame.node, frame.seen().number(), place, frame.below})};
 }
 
 TOOLDECODE_INLINE StackFrame Positions::normal(StackFrame frame, std::uint32_t horizon) {
   if (frame.node == text_end) return frame;
-  const NodeStore::Node& node = nodes_[frame.node];
-  if (node.kind == Kind::lexeme) {
-    const std::uint32_t ahead = node.ends ? node.ends->far() : 0;
-    frame.b = CountSets::far_count(node.occurrences, frame.units(), horizon + ahead);
+  if (const auto* lexeme = nodes_[frame.node].as<Node::Lexeme>()) {
+    const std::uint32_t ahead = lexeme->ends ? lexeme->ends->far() : 0;
+    frame.b                   = CountSets::far_count(lexeme->units, frame.units(), horizon + ahead);
   }
   frame.below = stacks_.normal(frame.below, horizon);
   return frame;
@@ -238,13 +229,13 @@ TOOLDECODE_INLINE StackFrame Positions::Adoption::operator()(StackFrame frame) {
 }
 
 TOOLDECODE_INLINE StackFrame Positions::Adoption::inner(StackFrame frame) {
-  const Kind kind = to_.nodes_[frame.node].kind;
-  if (kind == Kind::keyed_set) {
-    frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.seen()).number();
+  const Node& node = to_.nodes_[frame.node];
+  if (const auto* set = node.as<Node::Members>()) {
+    frame.a = to_.keys_.adopt(from_.keys_, *set, frame.seen()).number();
     if (frame.key() < KeyReader::end_of_key_positions)
       frame.b = to_.keys_.adopt(from_.keys_, frame.key());
   }
-  if (kind == Kind::repeat)
+  if (node.as<Node::Repeat>() != nullptr)
     frame.a = to_.stacks_.counts().adopt(from_.stacks_.counts(), frame.counts());
   return frame;
 }
@@ -282,94 +273,91 @@ TOOLDECODE_INLINE StackId Positions::Adoption::stack(StackId root) {
   return known_[root];
 }
 
-TOOLDECODE_INLINE void Positions::enter_part(StoredId id, std::uint32_t part, StackId below,
-                                             Frames& out) {
-  const std::vector<StoredId>& parts = nodes_[id].children;
-  if (part + 1 < parts.size()) below = stacks_.push({id, part + 1, 0, below});
-  enter(parts[part], below, out);
+TOOLDECODE_INLINE void Positions::enter_part(StoredId id, const Node::Sequence& all,
+                                             std::uint32_t part, StackId below, Frames& out) {
+  if (part + 1 < all.children.size()) below = stacks_.push({id, part + 1, 0, below});
+  enter(all.children[part], below, out);
 }
 
-TOOLDECODE_INLINE void Positions::enter_item(StoredId id, CountSets::Counts done, StackId below,
-                                             Frames& out) {
-  const NodeStore::Node& node = nodes_[id];
-  const auto counts           = stacks_.counts().next(done, node.occurrences);
-  enter(node.children[0], stacks_.push({id, counts, 0, below}), out);
+TOOLDECODE_INLINE void Positions::enter_item(StoredId id, const Node::Repeat& repeat,
+                                             CountSets::Counts done, StackId below, Frames& out) {
+  const auto counts = stacks_.counts().next(done, repeat.count);
+  enter(repeat.item, stacks_.push({id, counts, 0, below}), out);
 }
 
-TOOLDECODE_INLINE bool Positions::has_key(const NodeStore::Node& node, SeenId seen) const {
-  return keys_.has_more(node, 0, seen) || keys_.seen().may_add(node, seen);
+TOOLDECODE_INLINE bool Positions::has_key(const Node::Members& set, SeenId seen) const {
+  return keys_.has_more(set, 0, seen) || keys_.seen().may_add(set, seen);
 }
 
-TOOLDECODE_INLINE void Positions::enter_member(StoredId id, SeenId seen, StackId below,
-                                               Frames& out) {
-  if (has_key(nodes_[id], seen)) out.push_back({id, seen.number(), 0, below});
+TOOLDECODE_INLINE void Positions::enter_member(StoredId id, const Node::Members& set, SeenId seen,
+                                               StackId below, Frames& out) {
+  if (has_key(set, seen)) out.push_back({id, seen.number(), 0, below});
 }
 
-TOOLDECODE_INLINE void Positions::enter_other(const StackFrame& frame, std::size_t other,
-                                              std::uint32_t key, Frames& out) {
-  const NodeStore::Node& node = nodes_[frame.node];
-  const SeenId seen           = keys_.seen().after_other(node, frame.seen(), key);
-  enter(node.others[other].value, stacks_.push({frame.node, seen.number(), in_value, frame.below}),
+TOOLDECODE_INLINE void Positions::enter_other(const StackFrame& frame, const Node::Members& set,
+                                              std::size_t other, std::uint32_t key, Frames& out) {
+  const SeenId seen = keys_.seen().after_other(set, frame.seen(), key);
+  enter(set.others[other].value, stacks_.push({frame.node, seen.number(), in_value, frame.below}),
         out);
 }
 
-TOOLDECODE_INLINE void Positions::move_key(const NodeStore::Node& node, const StackFrame& frame,
+TOOLDECODE_INLINE void Positions::move_key(const Node::Members& set, const StackFrame& frame,
                                            std::uint8_t byte, Frames& out) {
   using Step = KeyReader::Step::Kind;
   key_steps_.clear();
-  keys_.read(node, frame.seen(), frame.key(), byte, key_steps_);
+  keys_.read(set, frame.seen(), frame.key(), byte, key_steps_);
   for (const KeyReader::Step& step : key_steps_) {
     switch (step.kind) {
       case Step::inside:
         out.push_back({frame.node, frame.seen().number(), step.at, frame.below});
         break;
       case Step::member: {
-        const SeenId seen = keys_.seen().after(node, frame.seen(), step.index);
-        enter(node.children[step.index],
+        const SeenId seen = keys_.seen().after(set, frame.seen(), step.index);
+        enter(set.children[step.index],
               stacks_.push({frame.node, seen.number(), in_value, frame.below}), out);
         break;
       }
       case Step::other: {
         const StackFrame key = in_other_key(frame, step.index, step.at);
-        const text::Dfa& dfa = *nodes_[key.node].dfa;
+        const text::Dfa& dfa = nodes_.lexeme(key.node);
         if (!dfa.live(step.at).empty()) out.push_back(key);
         if (dfa.accepting(step.at)) leave(key.below, out);
         break;
       }
       case Step::other_ends:
-        enter_other(frame, step.index, step.at, out);
+        enter_other(frame, set, step.index, step.at, out);
     }
   }
 }
 
-TOOLDECODE_INLINE void Positions::move_lexeme(const NodeStore::Node& node, StackFrame frame,
+TOOLDECODE_INLINE void Positions::move_lexeme(const Node::Lexeme& lexeme, StackFrame frame,
                                               std::uint8_t byte, Frames& out) {
-  const text::Dfa& dfa        = *node.dfa;
+  const text::Dfa& dfa        = *lexeme.dfa;
   const text::Dfa::State next = dfa.next(frame.dfa_state(), byte);
-  if (next == text::Dfa::dead || !fits(node, frame, next)) return;
-  count_unit(node, frame, next);
+  if (next == text::Dfa::dead || !fits(lexeme, frame, next)) return;
+  count_unit(lexeme, frame, next);
   if (!dfa.live(next).empty()) out.push_back(frame);
-  if (dfa.accepting(next) && (dfa.closing(next) || frame.units() >= node.occurrences.min)) {
+  if (dfa.accepting(next) && (dfa.closing(next) || frame.units() >= lexeme.units.min)) {
     leave(frame.below, out);
   }
 }
 
-TOOLDECODE_INLINE bool Positions::fits(const NodeStore::Node& node, const StackFrame& frame,
+TOOLDECODE_INLINE bool Positions::fits(const Node::Lexeme& lexeme, const StackFrame& frame,
                                        text::Dfa::State next) noexcept {
-  if (node.ends) {
+  if (lexeme.ends) {
     StackFrame moved = frame;
-    count_unit(node, moved, next);
-    return node.ends->is_within_reach(next, moved.units(), node.occurrences);
+    count_unit(lexeme, moved, next);
+    return lexeme.ends->is_within_reach(next, moved.units(), lexeme.units);
   }
-  if (!node.dfa->boundary(frame.dfa_state())) return true;
-  return node.dfa->closing(next) ? frame.units() >= node.occurrences.min
-                                 : frame.units() < node.occurrences.max;
+  if (!lexeme.dfa->boundary(frame.dfa_state())) return true;
+  return lexeme.dfa->closing(next) ? frame.units() >= lexeme.units.min
+                                   : frame.units() < lexeme.units.max;
 }
 
-TOOLDECODE_INLINE void Positions::count_unit(const NodeStore::Node& node, StackFrame& frame,
+TOOLDECODE_INLINE void Positions::count_unit(const Node::Lexeme& lexeme, StackFrame& frame,
                                              text::Dfa::State next) noexcept {
-  const bool begins = node.dfa->boundary(frame.dfa_state()) && !node.dfa->closing(next);
-  frame.b           = counted(node.occurrences, frame.units() + (begins ? 1 : 0));
+  const bool begins = lexeme.dfa->boundary(frame.dfa_state()) && !lexeme.dfa->closing(next);
+  frame.b           = counted(lexeme.units, frame.units() + (begins ? 1 : 0));
   frame.a           = next;
 }
 

@@ -53,7 +53,7 @@ class StackSets {
   [[nodiscard]] StackId normal(StackId root, std::uint32_t horizon);
 
  private:
-  using Kind = Grammar::Kind;
+  using Repeat = NodeStore::Node::Repeat;
 
   // Merges stacks that differ only in the item count of their repetition.
   void join_counts(std::vector<StackId>& ids);
@@ -125,9 +125,8 @@ inline StackId StackSets::normal(StackId root, std::uint32_t horizon) {
       for (const StackId one : bundles_[frame.bundle()]) ids.push_back(known_normal(one));
       normal = joined(ids);
     } else {
-      const NodeStore::Node& node = nodes_[frame.node];
-      if (node.kind == Kind::repeat)
-        frame.a = counts_.normal(frame.counts(), node.occurrences, horizon);
+      if (const auto* repeat = nodes_[frame.node].as<Repeat>())
+        frame.a = counts_.normal(frame.counts(), repeat->count, horizon);
       frame.below = known_normal(frame.below);
       normal      = pool_.push(frame);
     }
@@ -150,9 +149,10 @@ inline void StackSets::join_counts(std::vector<StackId>& ids) {
             [&](const StackFrame& x, const StackFrame& y) { return place(x) < place(y); });
   std::erase_if(ids, [&](StackId id) { return is_repeat(id); });
   for (std::size_t i = 0, end; i < repeats.size(); i = end) {
-    StackFrame one = repeats[i];
+    StackFrame one    = repeats[i];
+    const auto bounds = nodes_[one.node].as<Repeat>()->count;
     for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
-      one.a = counts_.united(one.counts(), repeats[end].counts(), nodes_[one.node].occurrences);
+      one.a = counts_.united(one.counts(), repeats[end].counts(), bounds);
     }
     ids.push_back(pool_.push(one));
   }
@@ -160,7 +160,7 @@ inline void StackSets::join_counts(std::vector<StackId>& ids) {
 
 inline bool StackSets::is_repeat(StackId id) const {
   return id != empty_stack && pool_[id].node != bundle &&
-         nodes_[pool_[id].node].kind == Kind::repeat;
+         nodes_[pool_[id].node].as<Repeat>() != nullptr;
 }
 
 inline std::uint32_t StackSets::united(std::uint32_t number) {

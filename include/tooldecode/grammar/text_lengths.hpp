@@ -53,7 +53,7 @@ class TextLengths {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
-  using Kind    = Grammar::Kind;
+  using Node    = NodeStore::Node;
   using Lengths = std::vector<std::uint32_t>;
 
   static constexpr std::uint32_t unknown = ~std::uint32_t{0};
@@ -65,35 +65,39 @@ class TextLengths {
   static std::uint32_t sum(std::uint32_t a, std::uint32_t b) noexcept;
   static std::uint32_t product(std::uint32_t n, std::uint32_t length) noexcept;
 
-  [[nodiscard]] const NodeStore::Node& node_of(StoredId id) const { return positions_.nodes()[id]; }
+  [[nodiscard]] const Node& node_of(StoredId id) const { return positions_.nodes()[id]; }
+  [[nodiscard]] const Node::Members& set_of(StoredId id) const {
+    return *node_of(id).as<Node::Members>();
+  }
 
   std::uint32_t shortest(StoredId id);
   void find_shortest(StoredId root);
   std::uint32_t shortest_of(StoredId id);
-  std::uint32_t item(const NodeStore::Node& node) const;
-  std::uint32_t between(const NodeStore::Node& node) const;
-  std::uint32_t parts_from(const NodeStore::Node& node, std::size_t first) const;
+  // An item, or a separator and an item.
+  std::uint32_t item(const Node::Repeat& repeat) const;
+  std::uint32_t next_item(const Node::Repeat& repeat) const;
+  std::uint32_t parts_from(const Node::Sequence& all, std::size_t first) const;
   // From each node of a trie of literals.
-  [[nodiscard]] Lengths below_trie(const NodeStore::Node& node) const;
+  [[nodiscard]] Lengths below_trie(const Node::Trie& trie) const;
 
   // From a place in a lexeme to its end; if a lexeme may end at the place, that counts only at its
   // start.
-  std::uint32_t lexeme(const NodeStore::Node& node, text::Dfa::State state, std::uint32_t units,
+  std::uint32_t lexeme(const Node::Lexeme& one, text::Dfa::State state, std::uint32_t units,
                        bool is_start = false);
   std::uint32_t inside(const StackFrame& frame);
-  std::uint32_t literal(const StackFrame& frame);
+  std::uint32_t literal(const Node::Trie& trie, const StackFrame& frame);
 
   // A member of a keyed set: its shortest spelling plus its value.
   std::uint32_t member(StoredId id, std::uint32_t index);
   // The shortest of the others.
-  std::uint32_t any_other(const NodeStore::Node& node);
+  std::uint32_t any_other(const Node::Members& set);
   // The members that a set still needs, each after a separator.
   std::uint32_t missing(StoredId id, SeenId seen);
   // The shortest member that may still come, after a separator.
   std::uint32_t further(StoredId id, SeenId seen);
   // From a place in a key to the end of its set.
   std::uint32_t key(const StackFrame& frame);
-  [[nodiscard]] std::vector<char> needed(const NodeStore::Node& node, SeenId seen) const;
+  [[nodiscard]] std::vector<char> needed(const Node::Members& set, SeenId seen) const;
   // Calls `visit(depth, value)` for the texts of a trie below one of its nodes.
   template <class Visit>
   static void each_below(const core::ByteTrie& trie, core::ByteTrie::NodeIndex from, Visit visit) {
@@ -119,29 +123,27 @@ class TextLengths {
   std::uint32_t worst_of(StoredId id, const std::unordered_map<StoredId, std::uint32_t>& worst);
   // If units are counted, the result is known only for lexemes that can end after each unit and can
   // be filled up.
-  std::uint32_t worst_lexeme(const NodeStore::Node& node);
+  std::uint32_t worst_lexeme(const Node::Lexeme& one);
   // All required members, plus one at its worst. Demands beyond required members are not supported:
   // the result is then `none`.
   template <class Of>
   std::uint32_t worst_set(StoredId id, Of of) {
-    const NodeStore::Node& node = node_of(id);
-    if (!node.keys.dependent.empty() || !node.keys.together.empty() || node.keys.distinct ||
-        node.occurrences.min > 0) {
+    const Node::Members& set = set_of(id);
+    if (!set.dependent.empty() || !set.together.empty() || set.distinct || set.count.min > 0) {
       return none;
     }
     std::uint32_t most = 0;
-    each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t index) {
-      most = std::max(most, sum(depth, of(node.children[index])));
+    each_below(*set.literals, 0, [&](std::uint32_t depth, std::uint32_t index) {
+      most = std::max(most, sum(depth, of(set.children[index])));
     });
-    for (const NodeStore::OtherKeys& others : node.others) {
-      const NodeStore::Node& lexeme = node_of(others.key);
-      most                          = std::max(most, sum(worst_lexeme(lexeme),
-                                                         std::max(of(others.value), shortest_[others.value.index()])));
+    for (const NodeStore::OtherKeys& others : set.others) {
+      const std::uint32_t key = worst_lexeme(*node_of(others.key).as<Node::Lexeme>());
+      most = std::max(most, sum(key, std::max(of(others.value), shortest_[others.value.index()])));
     }
-    const std::uint32_t other = any_other(node);
+    const std::uint32_t other = any_other(set);
     const std::uint32_t next  = std::max(any_member(id), other == none ? 0 : other);
-    most                      = std::max(most, sum(of(node.separator), next));
-    if (node.keys.strings) most = sum(most, longest_escape);
+    most                      = std::max(most, sum(of(set.separator), next));
+    if (set.strings) most = sum(most, longest_escape);
     return sum(most, missing(id, SeenId{}));
   }
   // The longest member, with each as short as possible.

@@ -76,70 +76,58 @@ TOOLDECODE_INLINE void TextLengths::find_shortest(StoredId root) {
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::shortest_of(StoredId id) {
-  const NodeStore::Node& node = node_of(id);
-  switch (node.kind) {
-    case Kind::nothing:
-    case Kind::linked:
-      return none;
-    case Kind::empty:
-      return 0;
-    case Kind::literal:
-      return static_cast<std::uint32_t>(node.text.size());
-    case Kind::sequence:
-      return parts_from(node, 0);
-    case Kind::choice: {
-      std::uint32_t least = none;
-      for (const StoredId child : node.children) {
-        least = std::min(least, shortest_[child.index()]);
-      }
-      return least;
-    }
-    case Kind::repeat:
-      return node.occurrences.min == 0 ? 0
-                                       : sum(item(node), product(node.occurrences.min - 1,
-                                                                 sum(item(node), between(node))));
-    case Kind::lexeme:
-      return lexeme(node, 0, 0, true);
-    case Kind::trie:
-      return below_trie(node)[0];
-    case Kind::keyed_set: {
-      const SeenId nobody{};
-      if (positions_.keys().seen().is_complete(node, nobody)) return 0;
-      return key({id, nobody.number(), 0, empty_stack});
-    }
-    case Kind::reference:
-    case Kind::tag:
-      return shortest_[node.children[0].index()];
-  }
-  return none;
+  return node_of(id).visit(
+      [](const Node::Literal& literal) { return static_cast<std::uint32_t>(literal.text.size()); },
+      [&](const Node::Lexeme& one) { return lexeme(one, 0, 0, true); },
+      [&](const Node::Sequence& all) { return parts_from(all, 0); },
+      [&](const Node::Choice& choice) {
+        std::uint32_t least = none;
+        for (const StoredId child : choice.children) {
+          least = std::min(least, shortest_[child.index()]);
+        }
+        return least;
+      },
+      [&](const Node::Repeat& repeat) {
+        return repeat.count.min == 0
+                   ? 0
+                   : sum(item(repeat), product(repeat.count.min - 1, next_item(repeat)));
+      },
+      [&](const Node::Trie& trie) { return below_trie(trie)[0]; },
+      [&](const Node::Members& set) {
+        if (positions_.keys().seen().is_complete(set, SeenId{})) return std::uint32_t{0};
+        return key({id, SeenId{}.number(), 0, empty_stack});
+      },
+      [&](const Node::Reference& reference) { return shortest_[reference.body->index()]; },
+      [&](const Node::Tag& tag) { return shortest_[tag.child.index()]; },
+      [](const Node::Linked&) { return none; });
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::item(const NodeStore::Node& node) const {
-  return shortest_[node.children[0].index()];
+TOOLDECODE_INLINE std::uint32_t TextLengths::item(const Node::Repeat& repeat) const {
+  return shortest_[repeat.item.index()];
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::between(const NodeStore::Node& node) const {
-  return shortest_[node.separator.index()];
+TOOLDECODE_INLINE std::uint32_t TextLengths::next_item(const Node::Repeat& repeat) const {
+  return sum(item(repeat), shortest_[repeat.separator.index()]);
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::parts_from(const NodeStore::Node& node,
+TOOLDECODE_INLINE std::uint32_t TextLengths::parts_from(const Node::Sequence& all,
                                                         std::size_t first) const {
   std::uint32_t length = 0;
-  for (std::size_t i = first; i < node.children.size(); ++i) {
-    length = sum(length, shortest_[node.children[i].index()]);
+  for (std::size_t i = first; i < all.children.size(); ++i) {
+    length = sum(length, shortest_[all.children[i].index()]);
   }
   return length;
 }
 
-TOOLDECODE_INLINE TextLengths::Lengths TextLengths::below_trie(const NodeStore::Node& node) const {
-  const core::ByteTrie& literals = *node.literals;
+TOOLDECODE_INLINE TextLengths::Lengths TextLengths::below_trie(const Node::Trie& trie) const {
+  const core::ByteTrie& literals = *trie.literals;
   Lengths below(literals.size(), none);
   for (std::size_t at = literals.size(); at-- > 0;) {
     const auto [first, last] = literals.children(static_cast<core::ByteTrie::NodeIndex>(at));
     for (auto child = first; child < last; ++child) {
       std::uint32_t here = below[child];
       if (const auto values = literals.values(child); !values.empty()) {
-        here = std::min(here, shortest_[node.children[values.front()].index()]);
+        here = std::min(here, shortest_[trie.children[values.front()].index()]);
       }
       below[at] = std::min(below[at], sum(1, here));
     }
@@ -147,119 +135,115 @@ TOOLDECODE_INLINE TextLengths::Lengths TextLengths::below_trie(const NodeStore::
   return below;
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::lexeme(const NodeStore::Node& node,
-                                                    text::Dfa::State state, std::uint32_t units,
-                                                    bool is_start) {
-  std::uint32_t owed = node.occurrences.min > units ? node.occurrences.min - units : 0;
-  if (node.ends) owed -= std::min(owed, (*node.ends)[state][0].min);
-  if (is_start && node.dfa->accepting(state) && owed == 0) return 0;
-  return sum(onward_.of(*node.dfa)[state], owed);
+TOOLDECODE_INLINE std::uint32_t TextLengths::lexeme(const Node::Lexeme& one, text::Dfa::State state,
+                                                    std::uint32_t units, bool is_start) {
+  std::uint32_t owed = one.units.min > units ? one.units.min - units : 0;
+  if (one.ends) owed -= std::min(owed, (*one.ends)[state][0].min);
+  if (is_start && one.dfa->accepting(state) && owed == 0) return 0;
+  return sum(onward_.of(*one.dfa)[state], owed);
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::inside(const StackFrame& frame) {
   (void)shortest(frame.node);
-  const NodeStore::Node& node = node_of(frame.node);
-  switch (node.kind) {
-    case Kind::literal:
-      return static_cast<std::uint32_t>(node.text.size()) - frame.offset();
-    case Kind::lexeme:
-      return lexeme(node, frame.dfa_state(), frame.units());
-    case Kind::trie:
-      return literal(frame);
-    case Kind::keyed_set:
-      return key(frame);
-    default:
-      return none;
-  }
+  return node_of(frame.node)
+      .visit(
+          [&](const Node::Literal& literal) {
+            return static_cast<std::uint32_t>(literal.text.size()) - frame.offset();
+          },
+          [&](const Node::Lexeme& one) { return lexeme(one, frame.dfa_state(), frame.units()); },
+          [&](const Node::Trie& trie) { return literal(trie, frame); },
+          [&](const Node::Members&) { return key(frame); }, [](const auto&) { return none; });
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::literal(const StackFrame& frame) {
+TOOLDECODE_INLINE std::uint32_t TextLengths::literal(const Node::Trie& trie,
+                                                     const StackFrame& frame) {
   Lengths& below = below_[frame.node];
   if (below.empty()) {
-    below = below_trie(node_of(frame.node));
+    below = below_trie(trie);
     table_bytes_ += 4 * below.size();
   }
   return below[frame.trie_node()];
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::member(StoredId id, std::uint32_t index) {
-  const NodeStore::Node& node = node_of(id);
-  Lengths& spellings          = spellings_[id];
+  const Node::Members& set = set_of(id);
+  Lengths& spellings       = spellings_[id];
   if (spellings.empty()) {
-    Lengths found(node.children.size() + 1, none);
-    each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t value) {
+    Lengths found(set.children.size() + 1, none);
+    each_below(*set.literals, 0, [&](std::uint32_t depth, std::uint32_t value) {
       found[value] = std::min(found[value], depth);
     });
     spellings = std::move(found);
     table_bytes_ += 4 * spellings.size();
   }
-  return sum(spellings[index], shortest_[node.children[index].index()]);
+  return sum(spellings[index], shortest_[set.children[index].index()]);
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::any_other(const NodeStore::Node& node) {
+TOOLDECODE_INLINE std::uint32_t TextLengths::any_other(const Node::Members& set) {
   std::uint32_t least = none;
-  for (const NodeStore::OtherKeys& others : node.others) {
-    least = std::min(least,
-                     sum(onward_.of(*node_of(others.key).dfa)[0], shortest_[others.value.index()]));
+  for (const NodeStore::OtherKeys& others : set.others) {
+    least = std::min(least, sum(onward_.of(positions_.nodes().lexeme(others.key))[0],
+                                shortest_[others.value.index()]));
   }
   return least;
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::missing(StoredId id, SeenId seen) {
-  const NodeStore::Node& node = node_of(id);
-  std::uint32_t length        = 0;
-  positions_.keys().seen().for_each_missing(node, seen, [&](std::uint32_t index) {
-    length = sum(length, sum(between(node), member(id, index)));
+  const Node::Members& set = set_of(id);
+  std::uint32_t length     = 0;
+  positions_.keys().seen().for_each_missing(set, seen, [&](std::uint32_t index) {
+    length = sum(length, sum(shortest_[set.separator.index()], member(id, index)));
   });
-  const std::uint32_t owed = positions_.keys().seen().count_owed(node, seen);
+  const std::uint32_t owed = positions_.keys().seen().count_owed(set, seen);
   return owed == 0 ? length : sum(length, product(owed, further(id, seen)));
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::further(StoredId id, SeenId seen) {
-  const NodeStore::Node& node = node_of(id);
-  std::uint32_t least         = any_other(node);
-  for (std::uint32_t i = 0; i < node.children.size(); ++i) {
-    if (positions_.keys().seen().may_follow(node, seen, i)) {
+  const Node::Members& set = set_of(id);
+  std::uint32_t least      = any_other(set);
+  for (std::uint32_t i = 0; i < set.children.size(); ++i) {
+    if (positions_.keys().seen().may_follow(set, seen, i)) {
       least = std::min(least, member(id, i));
     }
   }
-  return sum(between(node), least);
+  return sum(shortest_[set.separator.index()], least);
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::key(const StackFrame& frame) {
-  const NodeStore::Node& node = node_of(frame.node);
-  const KeyReader& keys       = positions_.keys();
-  const std::uint32_t all     = missing(frame.node, frame.seen());
+  const Node::Members& set = set_of(frame.node);
+  const KeyReader& keys    = positions_.keys();
+  const std::uint32_t all  = missing(frame.node, frame.seen());
   // The shortest text has no escape in a key.
   if (keys.is_in_escape(frame.key())) return sum(all, longest_escape);
-  const bool owes = keys.seen().count_owed(node, frame.seen()) != 0;
+  const bool owes = keys.seen().count_owed(set, frame.seen()) != 0;
   const std::uint32_t without_further =
       owes ? all - std::min(all, further(frame.node, frame.seen())) : all;
-  const std::vector<char> is_missing = needed(node, frame.seen());
+  const std::vector<char> is_missing = needed(set, frame.seen());
   std::uint32_t least                = none;
   const auto becomes                 = [&](std::uint32_t depth, std::uint32_t index) {
-    if (!keys.seen().may_follow(node, frame.seen(), index)) return;
+    if (!keys.seen().may_follow(set, frame.seen(), index)) return;
     const std::uint32_t others =
-        is_missing[index] ? all - std::min(all, sum(between(node), member(frame.node, index)))
-                                          : without_further;
-    least = std::min(least, sum(others, sum(depth, shortest_[node.children[index].index()])));
+        is_missing[index]
+                            ? all - std::min(all, sum(shortest_[set.separator.index()], member(frame.node, index)))
+                            : without_further;
+    least = std::min(least, sum(others, sum(depth, shortest_[set.children[index].index()])));
   };
-  if (KeyReader::is_in_trie(frame.key())) each_below(*node.literals, frame.key(), becomes);
-  const bool adds = keys.seen().may_add(node, frame.seen());
-  for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
-    const text::Dfa::State state = keys.state_at(node, frame.key(), k);
+  if (KeyReader::is_in_trie(frame.key())) each_below(*set.literals, frame.key(), becomes);
+  const bool adds = keys.seen().may_add(set, frame.seen());
+  for (std::size_t k = 0; adds && k < set.others.size(); ++k) {
+    const text::Dfa::State state = keys.state_at(set, frame.key(), k);
     if (state == text::Dfa::dead) continue;
-    const std::uint32_t one = sum(onward_.of(*node_of(node.others[k].key).dfa)[state],
-                                  shortest_[node.others[k].value.index()]);
+    const std::uint32_t one = sum(onward_.of(positions_.nodes().lexeme(set.others[k].key))[state],
+                                  shortest_[set.others[k].value.index()]);
     least                   = std::min(least, sum(without_further, one));
   }
   return least;
 }
 
-TOOLDECODE_INLINE std::vector<char> TextLengths::needed(const NodeStore::Node& node,
+TOOLDECODE_INLINE std::vector<char> TextLengths::needed(const Node::Members& set,
                                                         SeenId seen) const {
-  std::vector<char> result(node.children.size(), 0);
-  positions_.keys().seen().for_each_missing(node, seen,
+  std::vector<char> result(set.children.size(), 0);
+  positions_.keys().seen().for_each_missing(set, seen,
                                             [&](std::uint32_t index) { result[index] = 1; });
   return result;
 }
@@ -309,29 +293,26 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::known_behind(StackId id) const {
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::left_of(const StackFrame& frame) {
   (void)shortest(frame.node);
-  const NodeStore::Node& node = node_of(frame.node);
-  switch (node.kind) {
-    case Kind::sequence:
-      return parts_from(node, frame.part());
-    case Kind::repeat: {
-      std::uint32_t owed =
-          positions_.stacks().counts().count_owed(frame.counts(), node.occurrences);
-      if (frame.stage() == 0) return product(owed, sum(item(node), between(node)));
-      owed = std::max(owed, 1U) - 1;
-      return sum(item(node), product(owed, sum(item(node), between(node))));
-    }
-    case Kind::keyed_set:
-      if (frame.stage() == Positions::in_separator) {
-        return key({frame.node, frame.seen().number(), 0, empty_stack});
-      }
-      if (frame.stage() >= Positions::in_other) {
-        const auto& others = node.others[frame.stage() - Positions::in_other];
-        return sum(shortest_[others.value.index()], missing(frame.node, frame.seen()));
-      }
-      return missing(frame.node, frame.seen());
-    default:
-      return 0;  // tag
-  }
+  return node_of(frame.node)
+      .visit([&](const Node::Sequence& all) { return parts_from(all, frame.part()); },
+             [&](const Node::Repeat& repeat) {
+               std::uint32_t owed =
+                   positions_.stacks().counts().count_owed(frame.counts(), repeat.count);
+               if (frame.stage() == 0) return product(owed, next_item(repeat));
+               owed = std::max(owed, 1U) - 1;
+               return sum(item(repeat), product(owed, next_item(repeat)));
+             },
+             [&](const Node::Members& set) {
+               if (frame.stage() == Positions::in_separator) {
+                 return key({frame.node, frame.seen().number(), 0, empty_stack});
+               }
+               if (frame.stage() >= Positions::in_other) {
+                 const auto& others = set.others[frame.stage() - Positions::in_other];
+                 return sum(shortest_[others.value.index()], missing(frame.node, frame.seen()));
+               }
+               return missing(frame.node, frame.seen());
+             },
+             [](const auto&) { return std::uint32_t{0}; });  // tag
 }
 
 TOOLDECODE_INLINE TextLengths::Worst TextLengths::find_worst(StoredId root) {
@@ -346,51 +327,53 @@ TOOLDECODE_INLINE TextLengths::Worst TextLengths::find_worst(StoredId root) {
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::worst_of(
     StoredId id, const std::unordered_map<StoredId, std::uint32_t>& worst) {
-  const NodeStore::Node& node = node_of(id);
-  const auto of               = [&](StoredId child) {
+  const auto of = [&](StoredId child) {
     const auto known = worst.find(child);  // missing means open, see Worst::nested
     return known == worst.end() ? 0 : known->second;
   };
   std::uint32_t most = 0;
-  switch (node.kind) {
-    case Kind::literal:
-      return static_cast<std::uint32_t>(node.text.size());
-    case Kind::lexeme:
-      return worst_lexeme(node);
-    case Kind::sequence:
-      for (std::size_t i = 0; i < node.children.size(); ++i) {
-        most = std::max(most, sum(of(node.children[i]), parts_from(node, i + 1)));
-      }
-      return most;
-    case Kind::repeat:
-      most = std::max(of(node.children[0]), sum(of(node.separator), item(node)));
-      return sum(most, product(node.occurrences.min, sum(item(node), between(node))));
-    case Kind::trie:
-      each_below(*node.literals, 0, [&](std::uint32_t depth, std::uint32_t value) {
-        most = std::max(most, sum(depth, of(node.children[value])));
-      });
-      return most;
-    case Kind::keyed_set:
-      return worst_set(id, of);
-    default:
-      for (const StoredId child : node.children) most = std::max(most, of(child));
-      return most;
-  }
+  return node_of(id).visit(
+      [](const Node::Literal& literal) { return static_cast<std::uint32_t>(literal.text.size()); },
+      [&](const Node::Lexeme& one) { return worst_lexeme(one); },
+      [&](const Node::Sequence& all) {
+        for (std::size_t i = 0; i < all.children.size(); ++i) {
+          most = std::max(most, sum(of(all.children[i]), parts_from(all, i + 1)));
+        }
+        return most;
+      },
+      [&](const Node::Choice& choice) {
+        for (const StoredId child : choice.children) most = std::max(most, of(child));
+        return most;
+      },
+      [&](const Node::Repeat& repeat) {
+        most = std::max(of(repeat.item), sum(of(repeat.separator), item(repeat)));
+        return sum(most, product(repeat.count.min, next_item(repeat)));
+      },
+      [&](const Node::Trie& trie) {
+        each_below(*trie.literals, 0, [&](std::uint32_t depth, std::uint32_t value) {
+          most = std::max(most, sum(depth, of(trie.children[value])));
+        });
+        return most;
+      },
+      [&](const Node::Members&) { return worst_set(id, of); },
+      [&](const Node::Reference& reference) { return of(*reference.body); },
+      [&](const Node::Tag& tag) { return of(tag.child); },
+      [](const Node::Linked&) { return std::uint32_t{0}; });
 }
 
-TOOLDECODE_INLINE std::uint32_t TextLengths::worst_lexeme(const NodeStore::Node& node) {
-  const text::Dfa& dfa                  = *node.dfa;
+TOOLDECODE_INLINE std::uint32_t TextLengths::worst_lexeme(const Node::Lexeme& one) {
+  const text::Dfa& dfa                  = *one.dfa;
   const text::DfaLengths& lengths       = onward_.of(dfa);
-  const bool counts                     = node.occurrences != text::Occurrences{};
+  const bool counts                     = one.units != text::Occurrences{};
   const std::vector<std::uint8_t> bytes = text::one_of_each_column(dfa);
-  const std::uint32_t most              = sum(node.occurrences.min, lengths.longest());
+  const std::uint32_t most              = sum(one.units.min, lengths.longest());
   if (!counts) return most;
-  if (node.ends) {
-    return sum(product(std::max(node.occurrences.min, node.ends->far()) + 1, longest_unit), 2);
+  if (one.ends) {
+    return sum(product(std::max(one.units.min, one.ends->far()) + 1, longest_unit), 2);
   }
   for (text::Dfa::State state = 0; state < dfa.size(); ++state) {
     if (!dfa.boundary(state)) continue;
-    bool fills = node.occurrences.min == 0, ends = dfa.accepting(state);
+    bool fills = one.units.min == 0, ends = dfa.accepting(state);
     for (const std::uint8_t byte : bytes) {
       const text::Dfa::State next = dfa.next(state, byte);
       fills |= next == state;
@@ -403,7 +386,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::worst_lexeme(const NodeStore::Node&
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::any_member(StoredId id) {
   std::uint32_t most = 0;
-  for (std::uint32_t i = 0; i < node_of(id).children.size(); ++i) {
+  for (std::uint32_t i = 0; i < set_of(id).children.size(); ++i) {
     const std::uint32_t length = member(id, i);
     if (length != none) most = std::max(most, length);
   }

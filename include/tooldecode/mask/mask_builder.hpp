@@ -48,6 +48,8 @@ class MaskBuilder {
  private:
   using Span      = grammar::Automaton::Cursor::Span;
   using NodeIndex = core::ByteTrie::NodeIndex;
+  using Lexeme    = grammar::NodeStore::Node::Lexeme;
+  using Members   = grammar::NodeStore::Node::Members;
 
   // A token rarely passes this many lexemes unless the grammar is ambiguous. After this much work
   // beyond them, a JointWalk replaces the walk position by position.
@@ -76,12 +78,15 @@ class MaskBuilder {
 
   void walk(Span place, NodeIndex node);
 
-  [[nodiscard]] const grammar::NodeStore::Node* node_of(const grammar::StackFrame& frame) const;
-  [[nodiscard]] bool is_lexeme(const grammar::StackFrame& frame) const;
+  // The node of a position as a certain kind, or a null pointer.
+  template <class Kind>
+  [[nodiscard]] const Kind* find(const grammar::StackFrame& frame) const {
+    if (frame.node == grammar::Positions::text_end) return nullptr;
+    return states_.automaton().nodes()[frame.node].template as<Kind>();
+  }
+  [[nodiscard]] const Lexeme& lexeme_of(const grammar::StackFrame& frame) const;
   [[nodiscard]] bool is_sliced_key(const grammar::StackFrame& frame) const;
   [[nodiscard]] const grammar::KeyReader& keys() const noexcept;
-  [[nodiscard]] const text::Dfa& lexeme_of(const grammar::NodeStore::Node& set,
-                                           std::size_t k) const;
 
   // Positions at the same point of the same lexeme differ only in what follows it.
   void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
@@ -165,7 +170,7 @@ class MaskBuilder {
   // the others all nodes from which none of its keys can be completed.
   void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart);
   // Whether other key `k` may have a byte; true inside an escape, where that is not known.
-  [[nodiscard]] bool may_read(const grammar::NodeStore::Node& set, std::uint32_t key, std::size_t k,
+  [[nodiscard]] bool may_read(const Members& set, std::uint32_t key, std::size_t k,
                               std::uint8_t byte) const;
   void set_apart(NodeIndex node);
   [[nodiscard]] bool is_apart(TokenId token) const;

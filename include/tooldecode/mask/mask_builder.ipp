@@ -60,7 +60,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect(Span place, NodeIndex node) {
   std::vector<grammar::StackFrame> rest, lexemes, keys;
   for (std::uint32_t i = place.first; i < place.last; ++i) {
     const grammar::StackFrame frame = walk_.positions(place)[i - place.first];
-    if (is_lexeme(frame)) {
+    if (find<Lexeme>(frame) != nullptr) {
       lexemes.push_back(frame);
     } else if (is_large && is_sliced_key(frame)) {
       keys.push_back(frame);
@@ -97,37 +97,24 @@ TOOLDECODE_INLINE void MaskBuilder::walk(Span place, NodeIndex node) {
   }
 }
 
-TOOLDECODE_INLINE const grammar::NodeStore::Node* MaskBuilder::node_of(
+TOOLDECODE_INLINE const MaskBuilder::Lexeme& MaskBuilder::lexeme_of(
     const grammar::StackFrame& frame) const {
-  return frame.node == grammar::Positions::text_end ? nullptr
-                                                    : &states_.automaton().nodes()[frame.node];
-}
-
-TOOLDECODE_INLINE bool MaskBuilder::is_lexeme(const grammar::StackFrame& frame) const {
-  const grammar::NodeStore::Node* node = node_of(frame);
-  return node != nullptr && node->kind == Grammar::Kind::lexeme;
+  return *find<Lexeme>(frame);
 }
 
 TOOLDECODE_INLINE bool MaskBuilder::is_sliced_key(const grammar::StackFrame& frame) const {
-  const grammar::NodeStore::Node* node = node_of(frame);
-  if (node == nullptr || node->kind != Grammar::Kind::keyed_set ||
-      keys().is_in_escape(frame.key())) {
-    return false;
-  }
-  for (std::size_t k = 0; k < node->others.size(); ++k) {
-    const text::Dfa::State state = keys().state_at(*node, frame.key(), k);
-    if (is_sliced(lexeme_of(*node, k), state)) return keys().seen().may_add(*node, frame.seen());
+  const auto* set = find<Members>(frame);
+  if (set == nullptr || keys().is_in_escape(frame.key())) return false;
+  for (std::size_t k = 0; k < set->others.size(); ++k) {
+    const text::Dfa::State state = keys().state_at(*set, frame.key(), k);
+    const text::Dfa& key         = states_.automaton().nodes().lexeme(set->others[k].key);
+    if (is_sliced(key, state)) return keys().seen().may_add(*set, frame.seen());
   }
   return false;
 }
 
 TOOLDECODE_INLINE const grammar::KeyReader& MaskBuilder::keys() const noexcept {
   return states_.automaton().keys();
-}
-
-TOOLDECODE_INLINE const text::Dfa& MaskBuilder::lexeme_of(const grammar::NodeStore::Node& set,
-                                                          std::size_t k) const {
-  return *states_.automaton().nodes()[set.others[k].key].dfa;
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFrame>& frames,
@@ -139,11 +126,11 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
     std::copy_if(frames.begin(), frames.end(), std::back_inserter(group), alike);
     std::erase_if(frames, alike);
     const LexemeSlice* slice = nullptr;
-    if (is_large && is_sliced(*node_of(frame)->dfa, frame.dfa_state())) {
-      slice = states_.slice(node_of(frame)->dfa, frame.dfa_state(), node);
+    if (is_large && is_sliced(*lexeme_of(frame).dfa, frame.dfa_state())) {
+      slice = states_.slice(lexeme_of(frame).dfa, frame.dfa_state(), node);
     }
     const bool is_bound =
-        slice != nullptr && node_of(frame)->ends && free_units(frame) < slice->max_units();
+        slice != nullptr && lexeme_of(frame).ends && free_units(frame) < slice->max_units();
     const bool is_ready =
         slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group));
     if (is_ready && !is_bound) {
@@ -157,14 +144,14 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
 }
 
 TOOLDECODE_INLINE std::uint32_t MaskBuilder::units_left(const grammar::StackFrame& frame) const {
-  const text::Occurrences& bounds = node_of(frame)->occurrences;
+  const text::Occurrences& bounds = lexeme_of(frame).units;
   return bounds.max == text::Occurrences::unbounded ? bounds.max : bounds.max - frame.units();
 }
 
 TOOLDECODE_INLINE std::uint32_t MaskBuilder::free_units(const grammar::StackFrame& frame) const {
-  const text::DfaUnits& ends = *node_of(frame)->ends;
+  const text::DfaUnits& ends = *lexeme_of(frame).ends;
   const std::uint32_t left   = units_left(frame);
-  const bool owes            = frame.units() < node_of(frame)->occurrences.min;
+  const bool owes            = frame.units() < lexeme_of(frame).units.min;
   if (owes && !ends.is_open()) return 0;
   if (left == text::Occurrences::unbounded) return left;
   return left - std::min(left, owes ? ends.far() : ends.fewest());
@@ -174,10 +161,10 @@ TOOLDECODE_INLINE std::uint32_t MaskBuilder::free_units(
     const grammar::StackFrame& frame, const std::vector<text::Dfa::State>& states) const {
   if (states.empty()) return free_units(frame);
   const std::uint32_t left = units_left(frame);
-  const bool owes          = frame.units() < node_of(frame)->occurrences.min;
+  const bool owes          = frame.units() < lexeme_of(frame).units.min;
   std::uint32_t needed     = 0;
   for (const text::Dfa::State state : states) {
-    const auto ranges = (*node_of(frame)->ends)[state];
+    const auto ranges = (*lexeme_of(frame).ends)[state];
     if (owes && ranges.back().max != text::Occurrences::unbounded) return 0;
     needed = std::max(needed, (owes ? ranges.back() : ranges.front()).min);
   }
@@ -193,7 +180,7 @@ TOOLDECODE_INLINE bool MaskBuilder::goes_on(const std::vector<grammar::StackFram
 
 TOOLDECODE_INLINE bool MaskBuilder::is_whitespace(const grammar::StackFrame& frame) const {
   const text::DfaPointer& whitespace = text::any_whitespace();
-  const text::DfaPointer& dfa        = node_of(frame)->dfa;
+  const text::DfaPointer& dfa        = lexeme_of(frame).dfa;
   return dfa == whitespace || *dfa == *whitespace;
 }
 
@@ -204,7 +191,7 @@ TOOLDECODE_INLINE bool MaskBuilder::find_behind_whitespace(
   const Span after = walk_.after(group);
   std::vector<grammar::StackFrame> rest, more;
   for (const grammar::StackFrame& frame : walk_.positions(after)) {
-    (is_lexeme(frame) && is_whitespace(frame) ? more : rest).push_back(frame);
+    (find<Lexeme>(frame) != nullptr && is_whitespace(frame) ? more : rest).push_back(frame);
   }
   walk_.drop(after);
   const Span others = walk_.begin(rest);
@@ -213,7 +200,7 @@ TOOLDECODE_INLINE bool MaskBuilder::find_behind_whitespace(
   found.push_back({most, std::move(rest)});
   for (const grammar::StackFrame& frame : more) {
     const std::uint32_t both = most + std::min(units_left(frame), ~most);
-    is_apart                 = is_apart && node_of(frame)->occurrences.min <= frame.units() &&
+    is_apart                 = is_apart && lexeme_of(frame).units.min <= frame.units() &&
                find_behind_whitespace({frame}, both, found);
   }
   return is_apart;
@@ -222,7 +209,7 @@ TOOLDECODE_INLINE bool MaskBuilder::find_behind_whitespace(
 TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
     const std::vector<grammar::StackFrame>& group) {
   if (!is_whitespace(group[0])) return false;
-  if (node_of(group[0])->occurrences.min > group[0].units() + 1) return false;
+  if (lexeme_of(group[0]).units.min > group[0].units() + 1) return false;
   if (units_left(group[0]) == 0) return true;
   std::vector<BehindWhitespace> found;
   if (!find_behind_whitespace(group, units_left(group[0]), found)) return false;
@@ -247,9 +234,9 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_whitespace(
 
 TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::StackFrame>& group,
                                                 NodeIndex root) {
-  const grammar::NodeStore::Node& lexeme = *node_of(group[0]);
-  const text::Dfa& dfa                   = *lexeme.dfa;
-  const text::Occurrences& bounds        = lexeme.occurrences;
+  const Lexeme& lexeme            = lexeme_of(group[0]);
+  const text::Dfa& dfa            = *lexeme.dfa;
+  const text::Occurrences& bounds = lexeme.units;
   struct Visit {
     NodeIndex node;
     text::Dfa::State state;
@@ -325,12 +312,12 @@ TOOLDECODE_INLINE void MaskBuilder::add_too_long(const std::vector<grammar::Stac
 
 TOOLDECODE_INLINE bool MaskBuilder::add_within_reach(const grammar::StackFrame& frame,
                                                      const TokenClasses::Taken& plain) {
-  const TokenClasses& classes            = states_.classes();
-  const grammar::NodeStore::Node& lexeme = *node_of(frame);
-  const std::size_t longest              = classes.by_characters(plain.k).size() - 1;
-  const auto up_to                       = [&](std::uint32_t units) {
+  const TokenClasses& classes = states_.classes();
+  const Lexeme& lexeme        = lexeme_of(frame);
+  const std::size_t longest   = classes.by_characters(plain.k).size() - 1;
+  const auto up_to            = [&](std::uint32_t units) {
     return TokenClasses::Taken{
-                              .k = plain.k, .counts = true, .most = std::min<std::size_t>(units, longest)};
+                   .k = plain.k, .counts = true, .most = std::min<std::size_t>(units, longest)};
   };
   const auto free =
       up_to(free_units(frame, classes.reached(plain, *lexeme.dfa, frame.dfa_state())));
@@ -353,13 +340,13 @@ TOOLDECODE_INLINE bool MaskBuilder::add_within_reach(const grammar::StackFrame& 
 
 TOOLDECODE_INLINE bool MaskBuilder::is_within_reach(const grammar::StackFrame& frame, TokenId token,
                                                     std::uint32_t units) const {
-  const grammar::NodeStore::Node& lexeme = *node_of(frame);
-  text::Dfa::State state                 = frame.dfa_state();
+  const Lexeme& lexeme   = lexeme_of(frame);
+  text::Dfa::State state = frame.dfa_state();
   for (const char c : states_.vocabulary().grammar_bytes(token)) {
     state = lexeme.dfa->next(state, static_cast<std::uint8_t>(c));
     if (state == text::Dfa::dead) return false;
   }
-  return lexeme.ends->is_within_reach(state, frame.units() + units, lexeme.occurrences);
+  return lexeme.ends->is_within_reach(state, frame.units() + units, lexeme.units);
 }
 
 TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {
@@ -374,7 +361,7 @@ TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {
 
 TOOLDECODE_INLINE void MaskBuilder::collect_slice(const std::vector<grammar::StackFrame>& group,
                                                   const LexemeSlice& slice) {
-  const std::uint32_t least = node_of(group[0])->occurrences.min;
+  const std::uint32_t least = lexeme_of(group[0]).units.min;
   const std::uint32_t count = group[0].units();
   const std::uint32_t min   = least > count ? least - count : 0;
   const std::uint32_t max   = units_left(group[0]);
@@ -409,7 +396,7 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::Sta
 
 TOOLDECODE_INLINE bool MaskBuilder::fits(const grammar::StackFrame& frame,
                                          const CountedToken& token) const {
-  const std::uint32_t least = node_of(frame)->occurrences.min, count = frame.units();
+  const std::uint32_t least = lexeme_of(frame).units.min, count = frame.units();
   return token.units + count >= least && token.units <= units_left(frame) && !is_apart(token.token);
 }
 
@@ -427,7 +414,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
   Behind behind;
   std::map<std::tuple<bool, grammar::StackFrame, Nodes>, std::vector<grammar::StackFrame>> others;
   for (const grammar::StackFrame& frame : frames) {
-    const grammar::NodeStore::Node& set = *node_of(frame);
+    const Members& set = *find<Members>(frame);
     std::vector<Nodes> apart(set.others.size());
     const Span place = walk_.begin(frame);
     walk_key(place, node, behind, apart);
@@ -461,7 +448,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
       std::sort(apart_.begin(), apart_.end());
       apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
     }
-    const text::DfaPointer& dfa = node_of(key)->dfa;
+    const text::DfaPointer& dfa = lexeme_of(key).dfa;
     if (is_tracked) {
       for (const grammar::StackFrame& frame : group)
         collect_tracked(frame, dfa, key.dfa_state(), node);
@@ -549,8 +536,8 @@ TOOLDECODE_INLINE void MaskBuilder::walk_exactly(Span place, NodeIndex node) {
 
 TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind& behind,
                                              std::vector<Nodes>& apart) {
-  const grammar::StackFrame frame     = walk_.positions(place)[0];
-  const grammar::NodeStore::Node& set = *node_of(frame);
+  const grammar::StackFrame frame = walk_.positions(place)[0];
+  const Members& set              = *find<Members>(frame);
   keys().reserved_bytes(set, frame.seen(), frame.key()).for_each([&](std::uint8_t byte) {
     const NodeIndex child = trie_.find_child(node, byte);
     if (child == 0) return;
@@ -586,11 +573,12 @@ TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind&
   });
 }
 
-TOOLDECODE_INLINE bool MaskBuilder::may_read(const grammar::NodeStore::Node& set, std::uint32_t key,
-                                             std::size_t k, std::uint8_t byte) const {
+TOOLDECODE_INLINE bool MaskBuilder::may_read(const Members& set, std::uint32_t key, std::size_t k,
+                                             std::uint8_t byte) const {
   if (keys().is_in_escape(key)) return true;
   const text::Dfa::State state = keys().state_at(set, key, k);
-  return state != text::Dfa::dead && lexeme_of(set, k).next(state, byte) != text::Dfa::dead;
+  return state != text::Dfa::dead &&
+         states_.automaton().nodes().lexeme(set.others[k].key).next(state, byte) != text::Dfa::dead;
 }
 
 TOOLDECODE_INLINE void MaskBuilder::set_apart(NodeIndex node) {

@@ -33,6 +33,7 @@ namespace prepare {
 
 using State     = grammar::Automaton::State;
 using NodeIndex = core::ByteTrie::NodeIndex;
+using Node      = grammar::NodeStore::Node;
 
 /// The states behind the tokens that are likely to follow a state.
 ///
@@ -103,22 +104,19 @@ class LikelyTokens {
     text::ByteSet bytes;
     for (const grammar::StackFrame& frame : walk_.positions(place)) {
       if (frame.node == grammar::Positions::text_end) continue;
-      const grammar::NodeStore::Node& node = automaton_.nodes()[frame.node];
-      switch (node.kind) {
-        case Grammar::Kind::literal:
-          bytes.insert(static_cast<std::uint8_t>(node.text[frame.offset()]));
-          break;
-        case Grammar::Kind::trie:
-          add_children(*node.literals, frame.trie_node(), bytes);
-          break;
-        case Grammar::Kind::lexeme:
-          if (const auto byte = end_of(node, frame)) bytes.insert(*byte);
-          break;
-        default:
-          if (grammar::KeyReader::is_in_trie(frame.key())) {
-            add_children(*node.literals, frame.key(), bytes);
-          }
-      }
+      automaton_.nodes()[frame.node].visit(
+          [&](const Node::Literal& literal) {
+            bytes.insert(static_cast<std::uint8_t>(literal.text[frame.offset()]));
+          },
+          [&](const Node::Trie& trie) { add_children(*trie.literals, frame.trie_node(), bytes); },
+          [&](const Node::Lexeme& lexeme) {
+            if (const auto byte = end_of(lexeme, frame)) bytes.insert(*byte);
+          },
+          [&](const Node::Members& set) {
+            if (grammar::KeyReader::is_in_trie(frame.key()))
+              add_children(*set.literals, frame.key(), bytes);
+          },
+          [](const auto&) {});
     }
     return bytes;
   }
@@ -129,13 +127,13 @@ class LikelyTokens {
   }
 
   // The next byte of a short text that ends a lexeme; none if the lexeme may end here.
-  static std::optional<std::uint8_t> end_of(const grammar::NodeStore::Node& node,
+  static std::optional<std::uint8_t> end_of(const Node::Lexeme& lexeme,
                                             const grammar::StackFrame& frame) {
-    const text::Dfa& dfa         = *node.dfa;
+    const text::Dfa& dfa         = *lexeme.dfa;
     const text::Dfa::State state = frame.dfa_state();
     if (dfa.accepting(state)) return std::nullopt;
     const auto close = closer(dfa, state);
-    if (close && frame.units() >= node.occurrences.min) return close;
+    if (close && frame.units() >= lexeme.units.min) return close;
     text::ByteSet live = dfa.live(state);
     if (close) live.erase(*close);
     if (live.empty()) return std::nullopt;
@@ -153,8 +151,8 @@ class LikelyTokens {
 
   [[nodiscard]] const text::Dfa* dfa_of(const grammar::StackFrame& frame) const {
     if (frame.node == grammar::Positions::text_end) return nullptr;
-    const grammar::NodeStore::Node& node = automaton_.nodes()[frame.node];
-    return node.kind == Grammar::Kind::lexeme ? node.dfa.get() : nullptr;
+    const auto* lexeme = automaton_.nodes()[frame.node].as<Node::Lexeme>();
+    return lexeme == nullptr ? nullptr : lexeme->dfa.get();
   }
 
   const core::ByteTrie& trie_;

@@ -67,7 +67,7 @@ class SchemaCompiler::Parts {
     const BuildBudget budget(options_.limits);
     try {
       const NodeId node = make();
-      if (grammar_.satisfiable(first_)[node.index()]) return node;
+      if (grammar_.is_satisfiable(node, first_)) return node;
     } catch (const Error& error) {
       throw error.under(pointer);
     }

@@ -81,6 +81,9 @@ class DocumentReader {
 
   void read(Json& schema, const std::string& pointer, Surroundings place);
 
+  // Whether the schema has nothing to rewrite: a type that JSON Schema knows, and annotations.
+  static bool says_type_alone(const Json& schema);
+
   void read_children(Json& schema, const std::string& pointer, Surroundings place);
 
   void drop_nulls(Json& schema, const std::string& pointer);

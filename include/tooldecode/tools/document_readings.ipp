@@ -70,6 +70,7 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
     throw Error(Errc::malformed_schema, pointer, "a schema must be an object or a boolean");
   }
   BuildBudget::spend_at(pointer, 30 + 10 * schema.size() + pointer.size() / 16, 64 * schema.size());
+  if (!place.top && says_type_alone(schema)) return;  // as most schemas do
   drop_nulls(schema, pointer);
   drop_optional(schema, pointer);
   note_unknown(schema, pointer);
@@ -86,6 +87,13 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
   drop_unknown_required(schema, pointer);
   read_children(schema, pointer, place);
   admit_null(schema, pointer);  // last: it may wrap the schema
+}
+
+TOOLDECODE_INLINE bool DocumentReader::says_type_alone(const Json& schema) {
+  return std::all_of(schema.items().begin(), schema.items().end(), [](const auto& member) {
+    const auto& [key, value] = member;
+    return key == "description" || key == "title" || (key == "type" && is_own_type(value));
+  });
 }
 
 TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::string& pointer,

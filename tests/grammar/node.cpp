@@ -1,0 +1,71 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/node.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Node = Grammar::Node;
+
+static_assert(sizeof(Node) <= 64);
+
+namespace {
+
+// Lexemes and references are distinguished by what a case for any kind returns.
+std::string kind_of(const Node& node) {
+  return node.visit([](const Node::Literal& literal) { return literal.text; },
+                    [](const Node::Sequence& all) { return std::to_string(all.children.size()); },
+                    [](const Node::Repeat&) { return std::string("repeat"); },
+                    [](const Node::Trie&) { return std::string("trie"); },
+                    [](const Node::Members& set) { return std::to_string(set.leading) + " first"; },
+                    [](const auto&) { return std::string("any"); });
+}
+
+Node::Members members() {
+  Node::Members set{{std::make_shared<const core::ByteTrie>(
+                         std::vector<core::ByteTrie::Entry>{{"a", 0}, {"b", 1}}),
+                     {NodeId(4), NodeId(5)}}};
+  set.leading = 2;
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("BasicNode::visit calls the function of the node's kind or the one for any kind") {
+  CHECK(kind_of(Node::Literal{"text"}) == "text");
+  CHECK(kind_of(Node::Sequence{{NodeId(1), NodeId(2)}}) == "2");
+  CHECK(kind_of(Node::Choice{{NodeId(1)}}) == "any");
+  CHECK(kind_of(Node::Repeat{NodeId(1), NodeId(2), {0, 3}}) == "repeat");
+  CHECK(kind_of(Node::Trie{nullptr, {}}) == "trie");
+  CHECK(kind_of(members()) == "2 first");
+  CHECK(kind_of(Node::Reference{}) == "any");
+}
+
+TEST_CASE("BasicNode::as returns a node as its own kind only") {
+  const Node set = members(), tag = Node::Tag{7, NodeId(1)};
+  REQUIRE(set.as<Node::Members>() != nullptr);
+  CHECK(*set.as<Node::Members>() == members());
+  CHECK(set.as<Node::Trie>() == nullptr);
+  REQUIRE(tag.as<Node::Tag>() != nullptr);
+  CHECK(tag.as<Node::Tag>()->number == 7);
+  CHECK(tag.as<Node::Members>() == nullptr);
+}
+
+TEST_CASE("BasicNode: kinds are equal if their contents are, wherever their tries are stored") {
+  Node::Members other = members();
+  CHECK(other == members());
+  other.children[1] = NodeId(6);
+  CHECK_FALSE(other == members());
+  other          = members();
+  other.distinct = true;
+  CHECK_FALSE(other == members());
+  other          = members();
+  other.literals = std::make_shared<const core::ByteTrie>(
+      std::vector<core::ByteTrie::Entry>{{"a", 0}, {"c", 1}});
+  CHECK_FALSE(other == members());
+}
