@@ -64,6 +64,15 @@ TEST_CASE("Grammar::is_satisfiable assumes that nodes before the first match") {
   CHECK(g.satisfiable(first).size() == g.size() - first.index());
 }
 
+TEST_CASE("Grammar::once makes a node once for each name") {
+  Grammar g;
+  const NodeId a = g.once("a", [&] { return g.literal("a"); });
+  CHECK(g.once("a", [&] { return g.literal("other"); }) == a);
+  CHECK(g.once("b", [&] { return g.literal("b"); }) != a);
+  CHECK(g.size() == 2);
+  CHECK(g.empty() == g.empty());
+}
+
 TEST_CASE("Grammar::trie keeps the first of equal literals and the empty literal separately") {
   Grammar g;
   const NodeId a = g.literal("a"), b = g.literal("b"), c = g.literal("c");

@@ -197,6 +197,17 @@ class Grammar {
   [[nodiscard]] NodeId tagged(std::uint32_t tag, NodeId node);
   /// The node that this grammar's automaton has under a number, see Automaton::compile.
   [[nodiscard]] NodeId linked(grammar::StoredId number);
+  /// The node that `make` made when it was first called for this name: separators and the like,
+  /// which many parts contain. It must match some text.
+  template <std::invocable Make>
+  [[nodiscard]] NodeId once(std::string_view name, const Make& make) {
+    for (const auto& [known, node] : once_) {
+      if (known == name) return node;
+    }
+    const NodeId made = make();
+    once_.emplace_back(name, made);
+    return made;
+  }
   /// A part, tagged with its number; comes from the grammar's source of parts if there is one.
   template <std::invocable<Grammar&> Make>
   [[nodiscard]] NodeId part(std::uint32_t number, const Make& make) {
@@ -261,6 +272,7 @@ class Grammar {
   NodeId add(Node node);
 
   std::vector<Node> nodes_;
+  std::vector<std::pair<std::string, NodeId>> once_;
   NodeId root_ = none;
   PartSource parts_;
   std::uint32_t first_part_ = 0;

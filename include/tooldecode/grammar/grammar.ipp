@@ -255,7 +255,7 @@ TOOLDECODE_INLINE NodeId Grammar::nothing() {
 }
 
 TOOLDECODE_INLINE NodeId Grammar::empty() {
-  return add(Node::Sequence{});
+  return once("", [&] { return add(Node::Sequence{}); });
 }
 
 TOOLDECODE_INLINE NodeId Grammar::reserve() {

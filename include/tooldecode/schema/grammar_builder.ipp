@@ -38,10 +38,10 @@ TOOLDECODE_INLINE GrammarBuilder::GrammarBuilder(Grammar& grammar, Reader& reade
       text_(text),
       limits_(limits),
       inner_{.assign = text.colon(), .documented_order = documented_order},
-      open_array_(grammar.sequence({grammar.literal("["), text.space()})),
-      close_array_(grammar.sequence({text.space(), grammar.literal("]")})),
-      open_object_(grammar.sequence({grammar.literal("{"), text.space()})),
-      close_object_(grammar.sequence({text.space(), grammar.literal("}")})) {}
+      open_array_(text.opening('[')),
+      close_array_(text.closing(']')),
+      open_object_(text.opening('{')),
+      close_object_(text.closing('}')) {}
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id) {
   const auto [at, fresh] = nodes_.try_emplace(id);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
@@ -41,6 +42,9 @@ class Spellings {
   [[nodiscard]] NodeId space() const noexcept { return space_; }
   [[nodiscard]] NodeId comma() const noexcept { return comma_; }
   [[nodiscard]] NodeId colon() const noexcept { return colon_; }
+  /// A bracket and the white space inside it.
+  [[nodiscard]] NodeId opening(char bracket) const;
+  [[nodiscard]] NodeId closing(char bracket) const;
 
   /// The spellings of a scalar: strings plainly and with every non-ASCII character escaped, in
   /// Python with either quote; an integral number with and without a point.
@@ -79,6 +83,11 @@ class Spellings {
                                                    std::string_view after);
 
  private:
+  // What all of a grammar's spellings with this white space share.
+  template <class Make>
+  NodeId once(std::string_view name, const Make& make) const {
+    return grammar_.once(std::string(name) + spaces_, make);
+  }
   NodeId separator(char mark);
 
   NodeId structure(const Json& value);
@@ -91,7 +100,9 @@ class Spellings {
   text::ValueSyntax syntax_;
   bool every_spelling_;
   std::vector<std::string> excluded_;
-  NodeId end_, space_, comma_, colon_;
+  NodeId end_;
+  std::string spaces_;  // names the white space
+  NodeId space_, comma_, colon_;
 };
 
 /// Writes the first byte of each excluded text in a JSON value as an escape; the value stays the

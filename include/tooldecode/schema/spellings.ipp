@@ -36,9 +36,26 @@ TOOLDECODE_INLINE Spellings::Spellings(Grammar& grammar, text::ValueSyntax synta
       every_spelling_(every_spelling),
       excluded_(std::move(excluded)),
       end_(grammar.empty()),
-      space_(whitespace == 0 ? end_ : grammar.lexeme(text::any_whitespace(), {0, whitespace})),
+      spaces_(std::to_string(whitespace)),
+      space_(once(
+          "",
+          [&] {
+            return whitespace == 0 ? end_ : grammar.lexeme(text::any_whitespace(), {0, whitespace});
+          })),
       comma_(separator(',')),
       colon_(separator(':')) {}
+
+TOOLDECODE_INLINE NodeId Spellings::opening(char bracket) const {
+  return once({&bracket, 1}, [&] {
+    return grammar_.sequence({grammar_.literal({&bracket, 1}), space_});
+  });
+}
+
+TOOLDECODE_INLINE NodeId Spellings::closing(char bracket) const {
+  return once({&bracket, 1}, [&] {
+    return grammar_.sequence({space_, grammar_.literal({&bracket, 1})});
+  });
+}
 
 TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& value) const {
   const bool python = syntax_ == text::ValueSyntax::python;
@@ -230,8 +247,10 @@ TOOLDECODE_INLINE text::DfaPointer Spellings::identifier(std::string_view before
 }
 
 TOOLDECODE_INLINE NodeId Spellings::separator(char mark) {
-  if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
-  return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
+  return once({&mark, 1}, [&] {
+    if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
+    return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
+  });
 }
 
 TOOLDECODE_INLINE NodeId Spellings::structure(const Json& value) {
