@@ -13,8 +13,9 @@ function(tooldecode_add_header_tests target pattern)
        ${PROJECT_SOURCE_DIR}/include/tooldecode/${pattern})
   list(FILTER headers EXCLUDE REGEX "impl.hpp$")  # of one file alone, in the other form
   list(FILTER headers EXCLUDE REGEX cuda/frequency_ranks)  # needs the CUDA toolkit; its test includes it
-  # Of one file alone: tooldecode::c and tooldecode_llama are those.
+  # Of one file alone: tooldecode::c, tooldecode_llama and tooldecode::cuda_c are those.
   list(FILTER headers EXCLUDE REGEX "adapters/(c_interface|c_order_consistency|llama_cpp_interpose).hpp$")
+  list(FILTER headers EXCLUDE REGEX "cuda/c_interface.cuh$")
   if(NOT TARGET tooldecode_llama_cpp)
     list(FILTER headers EXCLUDE REGEX "^tooldecode/adapters/llama_cpp")
   endif()

@@ -74,4 +74,9 @@ if(TOOLDECODE_CUDA)
   add_library(tooldecode_no_spills INTERFACE)
   target_compile_options(tooldecode_no_spills INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=--warn-on-spills,--warning-as-error>)
+  target_compile_options(tooldecode_cuda_c PRIVATE  # without what the two above link
+    -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow -Xptxas=--warn-on-spills,--warning-as-error)
+  if(CMAKE_CUDA_COMPILER_LAUNCHER)
+    set_target_properties(tooldecode_cuda_c PROPERTIES CUDA_COMPILER_LAUNCHER "${CMAKE_CUDA_COMPILER_LAUNCHER}")
+  endif()
 endif()

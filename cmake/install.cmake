@@ -20,6 +20,13 @@ if(TARGET tooldecode_c_shared)
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   list(APPEND pc_names tooldecode-c)
 endif()
+if(TARGET tooldecode_cuda_c AND PROJECT_IS_TOP_LEVEL)
+  install(TARGETS tooldecode_cuda_c EXPORT tooldecode_cuda_c
+          RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tooldecode_cuda_c NAMESPACE tooldecode:: FILE tooldecodeCudaCTargets.cmake DESTINATION ${package_dir})
+  list(APPEND pc_names tooldecode-cuda-c)
+endif()
 configure_package_config_file(cmake/tooldecodeConfig.cmake.in tooldecodeConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tooldecodeConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -128,6 +128,11 @@ BUGS = [
         "can_run_softmax_cluster<T, is_log>(plan)", "plan.blocks > 0"),
     Bug("tensor cores where the device has them, not the code", "head_products",
         "head_policy(capability)", "head_policy(device.compute_capability)"),
+    # what engines in other languages call
+    Bug("neighbours with another seed drawn alike", "c_interface", "seed == other.seed && ", ""),
+    Bug("the positions of the first rows", "c_interface", "nullptr : positions + run.first", "nullptr : positions"),
+    Bug("the masks of the first rows", "c_interface", "rows.mask += run.first * all.mask_stride;", "rows.mask += 0;"),
+    Bug("a plan of another device", "c_interface", "current_device() != attention->device", "attention->device < 0"),
     # races that no schedule shows
     Bug("a shuffle instead of a barrier of the warp", "masked_softmax",
         "  if (lane_index() == 0) tokens[row] = best.token;\n",

@@ -243,6 +243,80 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
           .head_size = options.head_size};
 }
 
+/// How the work of calls of one shape is divided, and which kernel does it.
+struct AttentionPlan {
+  bool is_of_warpgroups                = false;
+  WarpgroupAttentionPlan of_warpgroups = {};
+  TreeAttentionPlan of_warps           = {};
+};
+
+/// For the current device. The shape has been checked and is not empty.
+template <HalfNumber T>
+AttentionPlan plan_attention(int sequences, int nodes, std::int64_t slots,
+                             const TreeAttentionOptions& options) {
+  AttentionPlan plan{.is_of_warpgroups = can_attend_by_warpgroups<T>(options.head_size)};
+  if (plan.is_of_warpgroups) {
+    plan.of_warpgroups = plan_warpgroup_attention(sequences, nodes, slots, options);
+  } else {
+    plan.of_warps = plan_tree_attention(sequences, nodes, slots, options);
+  }
+  return plan;
+}
+
+/// Checks what is not of the shape, and launches.
+template <HalfNumber T>
+void launch_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
+                      const TreeAttentionOptions& options, const AttentionPlan& plan, T* out,
+                      const Workspace& workspace, cudaStream_t stream) {
+  const auto require = [](bool met, const char* argument, const char* what) {
+    const std::string place = std::string("tree_attention: ") + argument;
+    if (!met) throw Error(Errc::shape_mismatch, place, what);
+  };
+  require(is_pack_aligned(trees.queries), "queries", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(cache.keys), "keys", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(cache.values), "values", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(out), "out", "must be aligned to 16 bytes, and not null");
+  require(trees.ancestors != nullptr, "ancestors", "must not be null");
+  require(trees.lengths != nullptr, "lengths", "must not be null");
+  require(cache.slot_stride % 8 == 0 && cache.head_stride % 8 == 0 && cache.page_stride % 8 == 0,
+          "strides", "must be multiples of 8 numbers");
+  require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
+          "must be 1 or more where there are pages, as must max_pages");
+
+  if (plan.is_of_warpgroups) {
+    launch_warpgroup_attention(trees, cache, options, plan.of_warpgroups, out, workspace, stream);
+    return;
+  }
+  const TreeAttentionPlan& of_warps = plan.of_warps;
+  TreeAttentionTask<T> task{
+      .trees     = trees.with_slots(),
+      .cache     = cache,
+      .options   = options,
+      .out       = out,
+      .parts     = make_parts(trees.sequences, trees.nodes, options, of_warps.splits),
+      .row_tiles = of_warps.row_tiles};
+  task.parts.place(workspace, "tree_attention");
+  const LaunchShape shape{.grid  = grid_size(std::int64_t{trees.sequences} * options.key_heads *
+                                             of_warps.splits * of_warps.row_tiles),
+                          .block = static_cast<unsigned>(of_warps.warps * warp_size),
+                          .shared_bytes = of_warps.shared_bytes};
+  switch (options.head_size) {
+    case 64:
+      launch(attend_tree<T, 64>, shape, stream, task, of_warps.stages);
+      break;
+    case 96:
+      launch(attend_tree<T, 96>, shape, stream, task, of_warps.stages);
+      break;
+    case 128:
+      launch(attend_tree<T, 128>, shape, stream, task, of_warps.stages);
+      break;
+    default:
+      launch(attend_tree<T, 256>, shape, stream, task, of_warps.stages);
+      break;
+  }
+  if (of_warps.splits > 1) merge_attention(task.parts, out, stream);
+}
+
 }  // namespace detail
 
 /// Bytes of workspace for `tree_attention`, enough on the current device for that many sequences,
@@ -293,57 +367,9 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
   detail::require_tree_attention(trees.sequences, trees.nodes, trees.slots, trees.max_length,
                                  options);
   if (trees.sequences == 0 || trees.nodes == 0) return;
-  const auto require = [](bool met, const char* argument, const char* what) {
-    const std::string place = std::string("tree_attention: ") + argument;
-    if (!met) throw Error(Errc::shape_mismatch, place, what);
-  };
-  require(is_pack_aligned(trees.queries), "queries", "must be aligned to 16 bytes, and not null");
-  require(is_pack_aligned(cache.keys), "keys", "must be aligned to 16 bytes, and not null");
-  require(is_pack_aligned(cache.values), "values", "must be aligned to 16 bytes, and not null");
-  require(is_pack_aligned(out), "out", "must be aligned to 16 bytes, and not null");
-  require(trees.ancestors != nullptr, "ancestors", "must not be null");
-  require(trees.lengths != nullptr, "lengths", "must not be null");
-  require(cache.slot_stride % 8 == 0 && cache.head_stride % 8 == 0 && cache.page_stride % 8 == 0,
-          "strides", "must be multiples of 8 numbers");
-  require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
-          "must be 1 or more where there are pages, as must max_pages");
-
   const std::int64_t slots = std::int64_t{trees.max_length} + trees.with_slots().slots;
-  if (detail::can_attend_by_warpgroups<T>(options.head_size)) {
-    const detail::WarpgroupAttentionPlan plan =
-        detail::plan_warpgroup_attention(trees.sequences, trees.nodes, slots, options);
-    detail::launch_warpgroup_attention(trees, cache, options, plan, out, workspace, stream);
-    return;
-  }
-  const detail::TreeAttentionPlan plan =
-      detail::plan_tree_attention(trees.sequences, trees.nodes, slots, options);
-  detail::TreeAttentionTask<T> task{
-      .trees     = trees.with_slots(),
-      .cache     = cache,
-      .options   = options,
-      .out       = out,
-      .parts     = detail::make_parts(trees.sequences, trees.nodes, options, plan.splits),
-      .row_tiles = plan.row_tiles};
-  task.parts.place(workspace, "tree_attention");
-  const LaunchShape shape{.grid  = grid_size(std::int64_t{trees.sequences} * options.key_heads *
-                                             plan.splits * plan.row_tiles),
-                          .block = static_cast<unsigned>(plan.warps * warp_size),
-                          .shared_bytes = plan.shared_bytes};
-  switch (options.head_size) {
-    case 64:
-      launch(detail::attend_tree<T, 64>, shape, stream, task, plan.stages);
-      break;
-    case 96:
-      launch(detail::attend_tree<T, 96>, shape, stream, task, plan.stages);
-      break;
-    case 128:
-      launch(detail::attend_tree<T, 128>, shape, stream, task, plan.stages);
-      break;
-    default:
-      launch(detail::attend_tree<T, 256>, shape, stream, task, plan.stages);
-      break;
-  }
-  if (plan.splits > 1) merge_attention(task.parts, out, stream);
+  const auto plan = detail::plan_attention<T>(trees.sequences, trees.nodes, slots, options);
+  detail::launch_attention(trees, cache, options, plan, out, workspace, stream);
 }
 
 }  // namespace tooldecode::cuda
