@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._asgi import ClientGone, Receive, Send, changed, header_of, send_json
 from ._chat_rounds import SseReader, StreamRound, add_usage, cached_entries, call_entry, following, join_choices
 from ._tool_outputs import Response
+from ._vllm_drafts import MOST_CALLS
 
 if TYPE_CHECKING:
     from .vllm_tool_cache import ToolCache
@@ -39,7 +40,7 @@ class CachedAnswer:
         except ClientGone:
             pass
         except Exception:
-            if not self._gone.is_set():  # otherwise it is what the application makes of a client that is gone
+            if not self._gone.is_set():  # otherwise it is the application's reaction to the disconnect
                 raise
         finally:
             watch.cancel()
@@ -48,8 +49,10 @@ class CachedAnswer:
 
     async def announce(self) -> None:
         """Tells the proposer the calls that are expected now; none when the answer has ended."""
+        if not self._cache.drafts.is_on:
+            return
         async with self._telling:
-            calls = [] if self._ended else self._cache.outputs.expected(self._response)
+            calls = [] if self._ended else self._cache.outputs.expected(self._response, MOST_CALLS)
             if calls or self._announced:
                 self._announced = bool(calls)
                 await self._cache.drafts.tell(self._name, self._request, calls)
@@ -84,10 +87,11 @@ class CachedAnswer:
         asked = [_asked(call) for call in calls]
         if any(one is None or one[0] not in self._response.tools for one in asked):
             return None
+        found: list[str | None] = []
         deadline = asyncio.get_running_loop().time() + self._wait
         while True:
             self._arrived.clear()
-            found = self._cache.outputs.find(self._response, asked)
+            found = self._cache.outputs.find(self._response, asked, found)
             if None not in found:
                 return found
             left = deadline - asyncio.get_running_loop().time()

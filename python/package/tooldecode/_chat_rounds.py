@@ -116,7 +116,6 @@ class StreamRound:
         self.last: dict[str, Any] | None = None  # the chunk with the reason for the end
         self.finish: str | None = None
         self.usage: dict[str, Any] | None = None
-        self.failed = False
         self._usage_chunk: dict[str, Any] | None = None
 
     def push(self, event: bytes) -> bytes:
@@ -129,7 +128,6 @@ class StreamRound:
         except ValueError:
             chunk = None
         if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
-            self.failed = self.failed or bool(data)
             return event + b"\n\n"
         chunk["id"] = self._id
         if not chunk["choices"]:
