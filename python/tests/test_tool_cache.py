@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import tracemalloc
+import types
 
 import pytest
 from scripted_chat import Client, ScriptedApp, call, chunks_of, joined, request, says
@@ -296,6 +297,83 @@ async def test_client_gone(stream, when):
     await client.announce("r", RAIN)
     app.script = [says("z")]
     assert (await answer(client, stream, response_id="r"))[0]["content"] == "z"
+
+
+@STREAM
+@asynchronous
+async def test_id_is_free_when_the_answer_was_read(stream):
+    """What is told to the workers at the end may take long."""
+    class SlowDrafts:
+        is_on, slow = True, asyncio.Event()
+
+        async def tell(self, name, request, calls):
+            if not calls:
+                await self.slow.wait()
+
+    client = Client(cache := ToolCache(ScriptedApp(says("x", finish="stop"))))
+    cache.drafts = SlowDrafts()
+    await client.announce("r", RAIN)
+    asked = []
+    for _ in range(2):
+        pieces = []
+        asked.append(asyncio.ensure_future(client.post(taken=pieces, response_id="r", stream=stream)))
+        while not (b"DONE" if stream else b"usage") in b"".join(pieces):
+            assert not asked[-1].done(), b"".join(pieces)
+            await asyncio.sleep(0.001)
+    assert not asked[0].done()
+    SlowDrafts.slow.set()
+    assert [status for status, _ in await asyncio.gather(*asked)] == [200, 200] and not cache._running
+
+
+@STREAM
+@asynchronous
+async def test_headers(stream):
+    """Those of the application are the client's, in answers that the middleware makes too."""
+    own = (("content-type", "application/json"), ("x-request-id", "mine"), ("accept-encoding", "gzip"))
+    app = ScriptedApp(says("x", OSLO), says("y"), says(status=400))
+    client = Client(ToolCache(app))
+
+    async def ask(path, body, expected):
+        assert (await client.ask("POST", path, body, headers=own))[0] == expected
+        assert client.headers["access-control-allow-origin"] == "*"
+
+    await ask("/cache-tool-output/r", RAIN, 200)
+    await ask("/cache-tool-output/r", [3], 400)
+    for expected in (200, 400):  # the second is the application's own
+        await ask("/v1/chat/completions", request(response_id="r", stream=stream), expected)
+        assert client.headers["x-request-id"] == "mine"
+    assert len(app.requests) == 3
+    assert all("accept-encoding" not in headers and headers["x-request-id"] != "mine" for headers in app.headers)
+    await ask("/v1/chat/completions", request(response_id="a b", stream=stream), 400)
+
+
+@asynchronous
+async def test_usage_of_a_stream():
+    """It comes where it would come without the cache; the rounds' own need of it does not show."""
+    for options, forced, chunks, last in (({"continuous_usage_stats": True}, False, False, False), (None, False, False, False),
+                                          (None, True, False, True), ({"include_usage": True}, False, False, True),
+                                          ({"include_usage": True, "continuous_usage_stats": True}, False, True, True)):
+        state = types.SimpleNamespace(state=types.SimpleNamespace(args=types.SimpleNamespace(enable_force_include_usage=forced)))
+        client = Client(ToolCache(ScriptedApp(says("x", OSLO), says("y"))), state=state)
+        await client.announce("r", RAIN)
+        got = await client.stream(response_id="r", **({"stream_options": options} if options else {}))
+        assert (not got[-1]["choices"] and got[-1]["usage"]["total_tokens"] == 303) == last, (options, forced)
+        assert any(chunk.get("usage") for chunk in got if chunk["choices"]) == chunks, (options, forced)
+        assert all(chunk["system_fingerprint"] == "f" for chunk in got)
+
+
+@asynchronous
+async def test_root_path():
+    """Servers put it before the path or not."""
+    for root, path in (("/v", "/v/cache-tool-output/r"), ("/v", "/cache-tool-output/r"), ("/v/", "/v/cache-tool-output/r"),
+                       ("/cache", "/cache-tool-output/r"), ("", "/cache-tool-output/r")):
+        client = Client(ToolCache(ScriptedApp(says("x"))), root=root)
+        client.app.app.paths = []
+        status, _ = await client.ask("POST", path, RAIN)
+        assert (status, client.app.app.paths) == (200, [root.rstrip("/") + "/v1/models"]), (root, path)
+    client = Client(ToolCache(ScriptedApp(says("x", OSLO), says("y"))), root="/v")
+    await client.announce("r", RAIN)
+    assert (await client.chat(response_id="r"))[1]["choices"][0]["message"]["content"] == "xy"
 
 
 # --------------------------------------------------------------------------------------------------------- what is kept

@@ -164,7 +164,8 @@ class StreamRound:
         """A chunk of this round with another delta, before its end."""
         assert self.last is not None
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
-        return sse_event({name: self.last.get(name) for name in ("id", "object", "created", "model")} | {"choices": [choice]})
+        members = ("id", "object", "created", "model", "system_fingerprint")
+        return sse_event({**{name: self.last[name] for name in members if name in self.last}, "choices": [choice]})
 
     def rest(self) -> bytes:
         """The text in the last chunk, where another round follows."""
