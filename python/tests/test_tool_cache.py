@@ -477,7 +477,8 @@ def nested(depth):
 async def test_arguments_nested_too_deep():
     deep = {**OSLO, "function": {"name": "get_weather", "arguments": nested(700).decode()}}
     client = Client(cache := ToolCache(ScriptedApp(says("x", deep))))
-    entry = b'[{"name": "get_weather", "params": {}, "output": 1}, {"name": "get_weather", "output": 1, "params": ' + nested(700) + b"}]"
+    fine = b'{"name": "get_weather", "params": {}, "output": 1}'
+    entry = b"[" + fine + b', {"name": "get_weather", "output": 1, "params": ' + nested(700) + b"}]"
     for _ in range(2):  # an id that no request has used, and one that is known
         status, body = await client.announce("r", entry)
         assert status == 400 and body["error"]["code"] == "invalid_json" and body["error"]["param"] in ("/1/params", None)
@@ -538,11 +539,12 @@ def test_keys_are_equal_where_those_of_the_library_are():
         assert key(same) == key('{"a": 1}'), same
     assert key('{"a": 1, "o": {}}') == key('{"o": {"x": 1}, "a": 1}')
     assert key('{"a": 1, "o": {"p": {}}}') == key('{"a": 1, "o": {"p": {"y": false}, "x": 1}}')
-    others = ('{"a": 1}', '{"a": 2}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 3}', '{"a": 1, "b": null}', '{"a": 1, "n": "null"}',
-              '{"a": 1, "o": {}}', '{"a": 1, "o": {"p": {}}}', '{"a": 1, "o": null}', '{"a": 1, "d": {}}',
+    others = ('{"a": 1}', '{"a": 2}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 3}', '{"a": 1, "b": null}',
+              '{"a": 1, "n": "null"}', '{"a": 1, "o": {}}', '{"a": 1, "o": {"p": {}}}', '{"a": 1, "o": null}', '{"a": 1, "d": {}}',
               '{"a": 1, "d": {"u": 2}}', '{"a": 1, "z": 0}', "{}")
     assert len({key(one) for one in others}) == len(others)
-    assert key('{"a": 1}', None) != key('{"a": 1, "b": 2}', None) and call_key("f\n{}", {}) != call_key("f", {}) != call_key("g", {})
+    assert key('{"a": 1}', None) != key('{"a": 1, "b": 2}', None)
+    assert call_key("f\n{}", {}) != call_key("f", {}) != call_key("g", {})
 
 
 def test_options(monkeypatch):
