@@ -1,4 +1,4 @@
-"""Checks README.md, the pages in docs, and benchmarks/README.md against the files that they quote.
+"""Checks README.md, CHANGELOG.md, the pages in docs, and benchmarks/README.md against the files that they quote.
 
     python tests/readme.py            prints what differs, and how it should read; exit code 1
     python tests/readme.py --write    writes tables and code again, then checks the sentences and links
@@ -788,6 +788,29 @@ def llama_cpp_sentences() -> list[str]:
             f"all {found['same_texts']} texts are equal in both engines"]
 
 
+_BFCL = ("simple_python", "multiple", "parallel", "parallel_multiple")
+
+
+def engine_drafts_row(found: dict, kind: str) -> list[str]:
+    every = [found["files"][f"{name}.jsonl"][kind] for name in _BFCL] + [found["all"][kind]]
+    accepted = every[-1]["accepted"]
+    return [*(f"{one['tokens_per_step']:.2f}" for one in every), "" if accepted is None else percent(accepted, 0)]
+
+
+def engine_drafts_table() -> str:
+    found = results("engine_drafts")["results"]
+    words = {"none": "none", "history": "history", "forced": "fast-forward", "both": "both"}
+    return table(["drafts", *_BFCL, "all", "accepted"],
+                 [[word, *engine_drafts_row(found, kind)] for kind, word in words.items()])
+
+
+def engine_cached_drafts_table() -> str:
+    short, long = (results(name)["results"] for name in ("engine_cached_drafts", "engine_cached_drafts_32"))
+    rows = [(short, "both", "history and fast-forward"), (short, "cached", "and cached calls"), (long, "cached", "and cached calls")]
+    return table(["drafts", "most tokens of a draft", *_BFCL, "all", "accepted"],
+                 [[word, str(found["draft_tokens"]), *engine_drafts_row(found, kind)] for found, kind, word in rows])
+
+
 def page_sentences() -> dict[str, list[str]]:
     """Sentences with figures on the pages in docs."""
     peers = results("peers")
@@ -797,7 +820,12 @@ def page_sentences() -> dict[str, list[str]]:
     plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
     first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
     drafted = one["tooldecode, forced text drafted"]
+    drafts, cached = (results(name)["results"] for name in ("engine_drafts", "engine_cached_drafts"))
     return {
+        "CHANGELOG.md": [
+            f"drafts fast-forward tokens and history: {drafts['all']['both']['tokens_per_step']:.1f} tokens per step on BFCL's calls",
+            f"gives cached calls to the proposer as drafts: {cached['all']['cached']['tokens_per_step']:.1f} tokens per step by "
+            f"replay, with drafts of {cached['draft_tokens']}"],
         "docs/limits.md": [f"{uri:.0f} us on average for `uri`", f"10,000 tools take {many / 1000:.0f} ms to the first mask"],
         "docs/llama_cpp.md": [
             f"Its grammar takes {percent(grammar['constraint_share'], 0)} of a call's time without the prompt if it filters all "
@@ -918,7 +946,8 @@ def main() -> int:
     wrong = 0
     texts = {}
     pages = {f"docs/{path.name}": {} for path in sorted((ROOT / "docs").glob("*.md"))}
-    pages |= {"README.md": {"before": before_table, "measured": measured_table},
+    pages["docs/vllm.md"] = {"drafts": engine_drafts_table, "cached drafts": engine_cached_drafts_table}
+    pages |= {"CHANGELOG.md": {}, "README.md": {"before": before_table, "measured": measured_table},
               "docs/measured.md": {"measured": all_measured_table}, "benchmarks/README.md": TABLES}
     for name, all_of in pages.items():
         text = (ROOT / name).read_text(encoding="utf-8")

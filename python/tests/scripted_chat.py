@@ -27,12 +27,19 @@ class ScriptedApp:
         self.requests, self.headers, self.paths, self.cancelled = [], [], [], 0
         self.asked = asyncio.Event()
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope, receive, give):
+        async def send(message):
+            """Adds what the application's own middleware adds."""
+            if message["type"] == "http.response.start":
+                own = [(key, value) for key, value in scope["headers"] if key == b"x-request-id"]
+                message["headers"] += [(b"access-control-allow-origin", b"*"), *own]
+            await give(message)
+
         self.paths.append(scope["path"])
         headers = {key.decode(): value.decode() for key, value in scope["headers"]}
         if self.keys is not None and headers.get("authorization") not in [f"Bearer {key}" for key in self.keys]:
             return await self._json(send, 401, {"error": "Unauthorized"})
-        if scope["path"] == "/v1/models":
+        if scope["path"].endswith("/v1/models"):
             assert scope["method"] == "GET"
             return await self._json(send, 200, {"object": "list", "data": []})
         body = b""
@@ -74,7 +81,7 @@ class ScriptedApp:
         if turn["status"] != 200:
             return await self._json(send, turn["status"], {"error": {"message": "no", "code": turn["status"]}})
         number = len(self.requests)
-        head = {"id": f"chatcmpl-own{number}", "created": number, "model": "m"}
+        head = {"id": f"chatcmpl-own{number}", "created": number, "model": "m", "system_fingerprint": "f"}
         usage = {"prompt_tokens": 100 * number, "completion_tokens": number, "total_tokens": 101 * number,
                  "prompt_tokens_details": {"cached_tokens": 10 * (number - 1)}, "completion_tokens_details": None}
         message = turn["message"]
@@ -87,7 +94,11 @@ class ScriptedApp:
         await send({"type": "http.response.start", "status": 200, "headers": [kind]})
         head["object"] = "chat.completion.chunk"
 
+        options = request.get("stream_options") or {}
+
         async def chunk(delta, finish=None, **more):
+            if options.get("include_usage") and options.get("continuous_usage_stats"):
+                more["usage"] = usage
             value = {**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}], **more}
             data = f"data: {json.dumps(value)}\n\n".encode()
             for part in (data[:9], data[9:]):  # events come in any pieces
@@ -114,10 +125,10 @@ class ScriptedApp:
 
 
 class Client:
-    """Asks an application. gone: an event after which the client is gone."""
+    """Asks an application. gone: an event after which the client is gone. headers: of the last answer."""
 
-    def __init__(self, app, key=None, state=None):
-        self.app, self.key, self.state = app, key, state
+    def __init__(self, app, key=None, state=None, root=""):
+        self.app, self.key, self.state, self.root, self.headers = app, key, state, root, {}
 
     async def ask(self, method, path, body=b"", gone=None, headers=(("content-type", "application/json"),), taken=None):
         """The status and the body; taken: a list that gets the pieces as they come."""
@@ -126,6 +137,7 @@ class Client:
         if self.key is not None:
             headers.append((b"authorization", f"Bearer {self.key}".encode()))
         begun, start, pieces = False, [], [] if taken is None else taken
+        self.headers = {}
 
         async def receive():
             nonlocal begun
@@ -138,12 +150,14 @@ class Client:
         async def send(message):
             if message["type"] == "http.response.start":
                 start.append(message)
+                self.headers = {key.decode().lower(): value.decode() for key, value in message["headers"]}
+                assert len(self.headers) == len(message["headers"]), "a header that is there twice"
             else:
                 assert len(start) == 1, "a body without a beginning"
                 pieces.append(message.get("body", b""))
 
         scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
-                 "headers": headers, "root_path": "", "app": self.state}
+                 "headers": headers, "root_path": self.root, "app": self.state}
         await self.app(scope, receive, send)
         if not start:
             return None, b""

@@ -2,6 +2,7 @@
 logits. vLLM is not needed; test_vllm_tool_cache.py drives its own classes."""
 import asyncio
 import json
+import sys
 import types
 
 import pytest
@@ -91,6 +92,43 @@ def test_draft_of_calls():
     assert draft([1, 6, 7], [call]) == [] and draft(call, [call]) == [] and draft([5, 6, 4], [call]) == []
     assert draft([5], [call], 0) == [] and draft([5], []) == []
     assert draft([5, 5, 6, 5], [[5, 5, 6, 5, 5, 9]]) == [5, 9]  # tokens that repeat
+
+
+def test_draft_of_calls_is_that_of_a_comparison_of_every_place():
+    def referee(tokens, calls, room):
+        begun = [max((n for n in range(1, len(call)) if n <= len(tokens) and tokens[-n:] == call[:n]), default=0) for call in calls]
+        agree = [call for call, n in zip(calls, begun) if n == max(begun)]
+        made = [any(tokens[i : i + len(call)] == call for i in range(len(tokens))) for call in agree]
+        call = agree[made.index(False) if False in made else 0]
+        return call[max(begun) : max(begun) + room] if max(begun) else []
+
+    for seed in range(500):
+        random = np.random.default_rng(seed)
+        calls = [random.integers(0, 2, random.integers(2, 9)).tolist() for _ in range(3)]
+        tokens = random.integers(0, 2, random.integers(1, 30)).tolist()
+        made = draft_of_calls(np.array(tokens, np.int32), [np.array(call, np.int32) for call in calls], 5)
+        assert made == referee(tokens, calls, 5), f"seed {seed}"
+
+
+def test_tokens_that_repeat_take_few_steps():
+    """Counted in calls of functions: a client may choose its text and its announced calls."""
+    text = np.full(30_000, 7, np.int32)
+    calls = [np.array([7] * 2000 + [middle] + [7] * 2000 + [9], np.int32) for middle in (8, 5)]
+    count = 0
+
+    def counted(_, event, __):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        draft = draft_of_calls(text, calls, 4)
+    finally:
+        sys.setprofile(None)
+    assert draft == [8, 7, 7, 7] and count < 500
+    proposer = ToolDecodeProposer(config(drafts=4))
+    proposer.announce("r", [[7] * 50_000], lambda: ["r"])
+    assert [len(call) for call in proposer._announced["r"]] == [4096]
 
 
 @pytest.mark.parametrize("choice", ["required", "auto", None], ids=["constrained", "constrained or text", "not constrained"])

@@ -3,10 +3,13 @@ import asyncio
 import functools
 import json
 import re
+import tracemalloc
+import types
 
 import pytest
 from scripted_chat import Client, ScriptedApp, call, chunks_of, joined, request, says
 
+from tooldecode import _tool_outputs
 from tooldecode._api_fields import ApiError, CachedOutput, parse_outputs
 from tooldecode._tool_outputs import ToolCacheOptions, ToolOutputs, call_key
 from tooldecode.vllm_tool_cache import ToolCache
@@ -296,11 +299,89 @@ async def test_client_gone(stream, when):
     assert (await answer(client, stream, response_id="r"))[0]["content"] == "z"
 
 
+@STREAM
+@asynchronous
+async def test_id_is_free_when_the_answer_was_read(stream):
+    """What is told to the workers at the end may take long."""
+    class SlowDrafts:
+        is_on, slow = True, asyncio.Event()
+
+        async def tell(self, name, request, calls):
+            if not calls:
+                await self.slow.wait()
+
+    client = Client(cache := ToolCache(ScriptedApp(says("x", finish="stop"))))
+    cache.drafts = SlowDrafts()
+    await client.announce("r", RAIN)
+    asked = []
+    for _ in range(2):
+        pieces = []
+        asked.append(asyncio.ensure_future(client.post(taken=pieces, response_id="r", stream=stream)))
+        while not (b"DONE" if stream else b"usage") in b"".join(pieces):
+            assert not asked[-1].done(), b"".join(pieces)
+            await asyncio.sleep(0.001)
+    assert not asked[0].done()
+    SlowDrafts.slow.set()
+    assert [status for status, _ in await asyncio.gather(*asked)] == [200, 200] and not cache._running
+
+
+@STREAM
+@asynchronous
+async def test_headers(stream):
+    """Those of the application are the client's, in answers that the middleware makes too."""
+    own = (("content-type", "application/json"), ("x-request-id", "mine"), ("accept-encoding", "gzip"))
+    app = ScriptedApp(says("x", OSLO), says("y"), says(status=400))
+    client = Client(ToolCache(app))
+
+    async def ask(path, body, expected):
+        assert (await client.ask("POST", path, body, headers=own))[0] == expected
+        assert client.headers["access-control-allow-origin"] == "*"
+
+    await ask("/cache-tool-output/r", RAIN, 200)
+    await ask("/cache-tool-output/r", [3], 400)
+    for expected in (200, 400):  # the second is the application's own
+        await ask("/v1/chat/completions", request(response_id="r", stream=stream), expected)
+        assert client.headers["x-request-id"] == "mine"
+    assert len(app.requests) == 3
+    assert all("accept-encoding" not in headers and headers["x-request-id"] != "mine" for headers in app.headers)
+    await ask("/v1/chat/completions", request(response_id="a b", stream=stream), 400)
+
+
+@asynchronous
+async def test_usage_of_a_stream():
+    """It comes where it would come without the cache; the rounds' own need of it does not show."""
+    for options, forced, chunks, last in (({"continuous_usage_stats": True}, False, False, False), (None, False, False, False),
+                                          (None, True, False, True), ({"include_usage": True}, False, False, True),
+                                          ({"include_usage": True, "continuous_usage_stats": True}, False, True, True)):
+        state = types.SimpleNamespace(state=types.SimpleNamespace(args=types.SimpleNamespace(enable_force_include_usage=forced)))
+        client = Client(ToolCache(ScriptedApp(says("x", OSLO), says("y"))), state=state)
+        await client.announce("r", RAIN)
+        got = await client.stream(response_id="r", **({"stream_options": options} if options else {}))
+        assert (not got[-1]["choices"] and got[-1]["usage"]["total_tokens"] == 303) == last, (options, forced)
+        assert any(chunk.get("usage") for chunk in got if chunk["choices"]) == chunks, (options, forced)
+        assert all(chunk["system_fingerprint"] == "f" for chunk in got)
+
+
+@asynchronous
+async def test_root_path():
+    """Servers put it before the path or not."""
+    for root, path in (("/v", "/v/cache-tool-output/r"), ("/v", "/cache-tool-output/r"), ("/v/", "/v/cache-tool-output/r"),
+                       ("/cache", "/cache-tool-output/r"), ("", "/cache-tool-output/r")):
+        client = Client(ToolCache(ScriptedApp(says("x"))), root=root)
+        client.app.app.paths = []
+        status, _ = await client.ask("POST", path, RAIN)
+        assert (status, client.app.app.paths) == (200, [root.rstrip("/") + "/v1/models"]), (root, path)
+    client = Client(ToolCache(ScriptedApp(says("x", OSLO), says("y"))), root="/v")
+    await client.announce("r", RAIN)
+    assert (await client.chat(response_id="r"))[1]["choices"][0]["message"]["content"] == "xy"
+
+
 # --------------------------------------------------------------------------------------------------------- what is kept
 
 
 def outputs(*names, size=4, keep_alive=None, arguments=None):
-    return [CachedOutput("", name, arguments, "x" * size, keep_alive) for name in names]
+    written = None if arguments is None else json.dumps(arguments)
+    return [CachedOutput("", name, written, "x" * size, keep_alive) for name in names]
 
 
 def test_keys_of_calls():
@@ -319,7 +400,7 @@ def test_limits():
     kept = ToolOutputs(ToolCacheOptions(cache_bytes=6000, early_outputs=3, early_bytes=4000), lambda: now[0])
 
     def early(*ids):
-        return [len(kept._early.entries(("", one))) for one in ids]
+        return [len(list(kept._early.latest(("", one)))) for one in ids]
 
     for number in range(5):
         assert kept.add("", f"n{number}", outputs("f")) == 1
@@ -362,11 +443,108 @@ def test_expected_calls():
     kept = ToolOutputs(ToolCacheOptions())
     kept.add("", "r", [*outputs("f", arguments={"a": 1}), *outputs("f", arguments={"a": 2}), *outputs("g")])
     response = kept.open("", "r", {"f": None, "g": None})
-    assert kept.expected(response) == [("f", {"a": 2}), ("f", {"a": 1})]
+    assert kept.expected(response, 16) == [("f", {"a": 2}), ("f", {"a": 1})]
     kept.find(response, [("f", {"a": 2}), ("h", {})])
-    assert len(kept.expected(response)) == 2
+    assert len(kept.expected(response, 16)) == 2
+    assert kept.expected(response, 1) == [("f", {"a": 2})]
     kept.find(response, [("f", {"a": 2.0})])
-    assert kept.expected(response) == [("f", {"a": 1})]
+    assert kept.expected(response, 16) == [("f", {"a": 1})]
+
+
+def test_keys_are_made_once(monkeypatch):
+    """What is kept is not read again for each output that arrives, and nothing is read without drafts."""
+    kept = ToolOutputs(ToolCacheOptions())
+    response = kept.open("", "r", {"f": None})
+    for number in range(100):
+        kept.add("", "r", outputs("f", arguments={"a": number}))
+    with monkeypatch.context() as patched:
+        patched.setattr(_tool_outputs, "call_key", None)
+        assert [call[1]["a"] for call in kept.expected(response, 16)] == list(range(99, 83, -1))
+
+    async def run():
+        client = Client(cache := ToolCache(ScriptedApp(says("x", OSLO))))
+        cache.outputs.expected = None
+        assert (await client.chat(response_id="r"))[0] == 200
+
+    asyncio.run(run())
+
+
+def nested(depth):
+    return b'{"a": ' + b"[" * depth + b"]" * depth + b"}"
+
+
+@asynchronous
+async def test_arguments_nested_too_deep():
+    deep = {**OSLO, "function": {"name": "get_weather", "arguments": nested(700).decode()}}
+    client = Client(cache := ToolCache(ScriptedApp(says("x", deep))))
+    fine = b'{"name": "get_weather", "params": {}, "output": 1}'
+    entry = b"[" + fine + b', {"name": "get_weather", "output": 1, "params": ' + nested(700) + b"}]"
+    for _ in range(2):  # an id that no request has used, and one that is known
+        status, body = await client.announce("r", entry)
+        assert status == 400 and body["error"]["code"] == "invalid_json" and body["error"]["param"] in ("/1/params", None)
+        assert cache.outputs._cache.bytes == cache.outputs._early.bytes == 0
+        status, body = await client.chat(response_id="r")
+        assert status == 200 and body["choices"][0]["finish_reason"] == "tool_calls"
+
+
+@pytest.mark.parametrize("shape", ["small", "nested", "wide letters", "many ids"])
+def test_limits_bound_memory(shape):
+    body = {"small": {"params": {"a": 0}, "output": ""}, "nested": {"params": {"a": [[]] * 100}, "output": ""},
+            "wide letters": {"params": {"a": "x"}, "output": "x" * 2000 + "\U0001f327"}, "many ids": {"output": ""}}[shape]
+    kept = ToolOutputs(ToolCacheOptions(early_outputs=10_000, early_bytes=500_000))
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            if "params" in body:
+                body["params"]["b"] = number
+            entry, = parse_outputs(json.dumps({"name": "get_weather", "keep_alive": 50.5, **body}).encode())
+            kept.add("", f"r{number}" if shape == "many ids" else "r", [entry])
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0 < kept._early.bytes <= 500_000 and held < 1.1 * kept._early.bytes, (held, kept._early.bytes, len(kept._early))
+
+
+@asynchronous
+async def test_found_outputs_stay_while_others_are_waited_for():
+    now = [0.0]
+    client = Client(cache := ToolCache(app := ScriptedApp(says("x", OSLO, ROME), says("y"))))
+    cache.outputs = ToolOutputs(cache.options, lambda: now[0])
+    await client.announce("r", {**RAIN, "keep_alive": 1})
+    asked = asyncio.ensure_future(client.chat(response_id="r", tool_wait=0.5))
+    await app.asked.wait()
+    await asyncio.sleep(0.05)
+    now[0] = 2
+    await client.announce("r", SUN)
+    assert [one["output"] for one in (await asked)[1]["choices"][0]["message"]["cached_tool_calls"]] == ["rain", '{"sky": "sun"}']
+
+
+def test_keys_are_equal_where_those_of_the_library_are():
+    """The cases of call_key in tests/tools/call_key.cpp."""
+    schema = json.loads("""{"type": "object", "properties": {
+        "a": {"type": "integer"}, "b": {"type": "integer", "default": 2}, "n": {"type": "string", "default": null},
+        "o": {"type": "object", "properties": {
+            "x": {"type": "number", "default": 1.0},
+            "p": {"type": "object", "properties": {"y": {"type": "boolean", "default": false}}}}},
+        "d": {"type": "object", "default": {"u": 1}, "properties": {
+            "u": {"type": "integer"}, "v": {"type": "integer", "default": 5}}}}, "required": ["a"]}""")
+
+    def key(arguments, schema=schema):
+        return call_key("f", json.loads(arguments), schema)
+
+    assert key("{}", None) == ("f", "{}") and key('{"b": [2.0, "x"], "a": 1e0}', None) == ("f", '{"a":1,"b":[2,"x"]}')
+    assert key('{"a": 1}') == ("f", '{"a":1,"b":2,"d":{"u":1,"v":5},"n":null}')
+    for same in ('{"a": 1, "b": 2}', '{"b": 2, "a": 1.0}', '{"a": 1, "n": null}', '{"d": {"u": 1}, "a": 1}',
+                 '{"d": {"v": 5.0, "u": 1}, "b": 2e0, "a": 1}'):
+        assert key(same) == key('{"a": 1}'), same
+    assert key('{"a": 1, "o": {}}') == key('{"o": {"x": 1}, "a": 1}')
+    assert key('{"a": 1, "o": {"p": {}}}') == key('{"a": 1, "o": {"p": {"y": false}, "x": 1}}')
+    others = ('{"a": 1}', '{"a": 2}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 3}', '{"a": 1, "b": null}',
+              '{"a": 1, "n": "null"}', '{"a": 1, "o": {}}', '{"a": 1, "o": {"p": {}}}', '{"a": 1, "o": null}', '{"a": 1, "d": {}}',
+              '{"a": 1, "d": {"u": 2}}', '{"a": 1, "z": 0}', "{}")
+    assert len({key(one) for one in others}) == len(others)
+    assert key('{"a": 1}', None) != key('{"a": 1, "b": 2}', None)
+    assert call_key("f\n{}", {}) != call_key("f", {}) != call_key("g", {})
 
 
 def test_options(monkeypatch):

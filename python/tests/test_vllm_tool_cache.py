@@ -12,7 +12,7 @@ pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's st
 import numpy as np  # noqa: E402
 from engine_scripts import allowed, tools_of  # noqa: E402
 from fastapi import FastAPI  # noqa: E402
-from scripted_chat import Client, joined  # noqa: E402
+from scripted_chat import Client, joined, request  # noqa: E402
 from test_vllm import Engine  # noqa: E402
 from test_vllm_parser import HERMES  # noqa: E402
 from test_vllm_proposer import DRAFTS, make_config  # noqa: E402
@@ -199,6 +199,30 @@ def test_client_gone(tiny, stream):
         while not engine.aborted:
             await asyncio.sleep(0.001)
         assert len(engine.ids) == 1
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+@STREAM
+def test_headers(tiny, stream):
+    """vLLM's own middleware adds them behind this one."""
+    async def run():
+        engine = ScriptedEngine(make_config(tiny), TEXT, "Rain.")
+        client = Client(server(engine))
+        own = (("content-type", "application/json"), ("x-request-id", "mine"), ("origin", "https://example.org"))
+
+        async def ask(path, body, expected):
+            status, _ = await client.ask("POST", path, body, headers=own)
+            assert status == expected and client.headers["access-control-allow-origin"] == "*"
+            assert client.headers["x-request-id"] == "mine"
+
+        chat = request(tools=tools_of(), stream=stream)
+        await ask("/cache-tool-output/r", entry(CALL), 200)
+        await ask("/cache-tool-output/r", [3], 400)
+        await ask("/v1/chat/completions", {**chat, "response_id": "r"}, 200)
+        await ask("/v1/chat/completions", {**chat, "response_id": "a b"}, 400)
+        await ask("/v1/chat/completions", {**chat, "response_id": "r", "temperature": -1}, 400)
+        assert len(engine.ids) == 2 and "mine" not in engine.ids[0]
 
     asyncio.run(asyncio.wait_for(run(), 60))
 

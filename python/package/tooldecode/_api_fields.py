@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["ApiError", "CachedOutput", "Fields", "parse_body", "parse_outputs"]
 
@@ -93,13 +92,13 @@ class Fields:
         return float(value)
 
 
-@dataclass(frozen=True)
-class CachedOutput:
-    """A call's output. place: the JSON pointer of its entry. arguments: None if the output answers any. keep_alive: seconds."""
+class CachedOutput(NamedTuple):
+    """A call's output. place: the JSON pointer of its entry. arguments: the JSON of an object, as the client ordered it; None
+    if the output answers any. keep_alive: seconds."""
 
     place: str
     name: str
-    arguments: dict[str, Any] | None
+    arguments: str | None
     output: str
     keep_alive: float | None
 
@@ -113,7 +112,8 @@ def _parse_output(value: Any, place: str) -> CachedOutput:
         entry.fail("output", "is required", "missing_required_parameter")
     output = value["output"]
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    return CachedOutput(place, name, arguments, text, keep_alive)
+    written = None if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    return CachedOutput(place, name, written, text, keep_alive)
 
 
 def parse_outputs(body: bytes) -> list[CachedOutput]:

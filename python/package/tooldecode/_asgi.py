@@ -7,7 +7,8 @@ from typing import Any
 
 from ._api_fields import ApiError
 
-__all__ = ["ClientGone", "Receive", "Send", "changed", "header_of", "read_body", "replay", "send_error", "send_json"]
+__all__ = ["ClientGone", "Receive", "Send", "changed", "header_of", "other_headers", "read_body", "replay", "send_error",
+           "send_json"]
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -19,6 +20,12 @@ class ClientGone(OSError):
 
 def header_of(scope: dict[str, Any], name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name), "")
+
+
+def other_headers(message: dict[str, Any]) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers of an answer without those of its body, for an answer with another body."""
+    of_body = (b"content-length", b"content-type", b"content-encoding", b"transfer-encoding")
+    return tuple((key, value) for key, value in message.get("headers", ()) if key.lower() not in of_body)
 
 
 async def read_body(receive: Receive, most: float = float("inf")) -> bytes:
@@ -57,13 +64,16 @@ async def send_json(send: Send, status: int, value: Any, headers: tuple = ()) ->
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_error(send: Send, error: ApiError) -> None:
-    await send_json(send, error.status, error.json(), ((b"www-authenticate", b"Bearer"),) if error.status == 401 else ())
+async def send_error(send: Send, error: ApiError, headers: tuple = ()) -> None:
+    if error.status == 401 and all(key.lower() != b"www-authenticate" for key, _ in headers):
+        headers = (*headers, (b"www-authenticate", b"Bearer"))
+    await send_json(send, error.status, error.json(), headers)
 
 
 def changed(scope: dict[str, Any], body: bytes, then: Receive, request_id: str = "") -> tuple[dict[str, Any], Receive]:
-    """The scope and the messages of a request with another body."""
-    dropped = (b"content-length", b"transfer-encoding") + ((b"x-request-id",) if request_id else ())
+    """The scope and the messages of a request with another body. request_id: for a request whose answer is read here; it is
+    not compressed then."""
+    dropped = (b"content-length", b"transfer-encoding") + ((b"x-request-id", b"accept-encoding") if request_id else ())
     headers = [one for one in scope["headers"] if one[0].lower() not in dropped]
     headers.append((b"content-length", str(len(body)).encode()))
     if request_id:

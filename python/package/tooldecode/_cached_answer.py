@@ -8,9 +8,10 @@ import json
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from ._asgi import ClientGone, Receive, Send, changed, header_of, send_json
+from ._asgi import ClientGone, Receive, Send, changed, header_of, other_headers, send_json
 from ._chat_rounds import SseReader, StreamRound, add_usage, cached_entries, call_entry, following, join_choices
 from ._tool_outputs import Response
+from ._vllm_drafts import MOST_CALLS
 
 if TYPE_CHECKING:
     from .vllm_tool_cache import ToolCache
@@ -23,9 +24,10 @@ class CachedAnswer:
 
     def __init__(self, cache: ToolCache, scope: dict[str, Any], receive: Receive, send: Send, request: dict[str, Any],
                  response: Response, wait: float) -> None:
-        self._cache, self._scope, self._receive, self._send = cache, scope, receive, send
+        self._cache, self._scope, self._receive, self._give = cache, scope, receive, send
         self._request, self._response, self._wait = request, response, wait
-        self._name = secrets.token_hex(16)  # of the requests to the application, which no client knows
+        # The X-Request-Id of the rounds. The client's own may be another request's too, and vLLM's workers know requests by it.
+        self._name = secrets.token_hex(16)
         self._gone, self._arrived = asyncio.Event(), asyncio.Event()
         self._announced = self._ended = False
         self._telling = asyncio.Lock()
@@ -39,17 +41,36 @@ class CachedAnswer:
         except ClientGone:
             pass
         except Exception:
-            if not self._gone.is_set():  # otherwise it is what the application makes of a client that is gone
+            if not self._gone.is_set():  # otherwise it is the application's reaction to the disconnect
                 raise
         finally:
             watch.cancel()
-            self._ended = True
+            self._end()
             await self.announce()
+
+    def _end(self) -> None:
+        """Frees the id."""
+        if not self._ended:
+            self._ended = True
+            self._cache.end(self, self._response)
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Sends to the client. The id is free before the client can have read the last part."""
+        if message["type"] == "http.response.start":
+            asked = header_of(self._scope, b"x-request-id").encode("latin-1")
+            headers = [(key, asked if asked and key.lower() == b"x-request-id" else value)
+                       for key, value in message.get("headers", ())]
+            message = {**message, "headers": headers}
+        elif not message.get("more_body"):
+            self._end()
+        await self._give(message)
 
     async def announce(self) -> None:
         """Tells the proposer the calls that are expected now; none when the answer has ended."""
+        if not self._cache.drafts.is_on:
+            return
         async with self._telling:
-            calls = [] if self._ended else self._cache.outputs.expected(self._response)
+            calls = [] if self._ended else self._cache.outputs.expected(self._response, MOST_CALLS)
             if calls or self._announced:
                 self._announced = bool(calls)
                 await self._cache.drafts.tell(self._name, self._request, calls)
@@ -84,10 +105,11 @@ class CachedAnswer:
         asked = [_asked(call) for call in calls]
         if any(one is None or one[0] not in self._response.tools for one in asked):
             return None
+        found: list[str | None] = []
         deadline = asyncio.get_running_loop().time() + self._wait
         while True:
             self._arrived.clear()
-            found = self._cache.outputs.find(self._response, asked)
+            found = self._cache.outputs.find(self._response, asked, found)
             if None not in found:
                 return found
             left = deadline - asyncio.get_running_loop().time()
@@ -117,6 +139,7 @@ class CachedAnswer:
 
     async def _whole(self) -> None:
         rounds: list[dict[str, Any]] = []
+        headers: tuple = ()
         cached: list[dict[str, Any]] = []
         answer: dict[str, Any] = {}
         usage: dict[str, Any] = {}
@@ -133,6 +156,7 @@ class CachedAnswer:
             cached += cached_entries(calls, outputs, turn - 1)
             choice = value["choices"][0]
             rounds.append(choice)
+            headers = other_headers(start)
             answer = {**value, "created": answer.get("created", value.get("created"))}
             usage = add_usage(usage, value.get("usage"))
             calls = choice["message"].get("tool_calls") or []
@@ -141,7 +165,7 @@ class CachedAnswer:
                 break
             await self._follow(choice["message"], calls, outputs)
         answer.update(id=self._response.key[1], choices=[join_choices(rounds, cached)], usage=usage)
-        await send_json(self._send, 200, answer)
+        await send_json(self._send, 200, answer, headers)
 
     async def _ask_whole(self) -> tuple[dict[str, Any], bytes]:
         """The beginning of the application's answer, and its body."""
@@ -161,9 +185,14 @@ class CachedAnswer:
 
     async def _stream(self) -> None:
         options = self._request.get("stream_options")
-        with_usage = isinstance(options, dict) and options.get("include_usage") is True
+        arguments = getattr(getattr(self._scope.get("app"), "state", None), "args", None)
+        with_usage = (isinstance(options, dict) and options.get("include_usage") is True
+                      or getattr(arguments, "enable_force_include_usage", False) is True)
         if options is None or isinstance(options, dict):
-            self._request = {**self._request, "stream_options": {**(options or {}), "include_usage": True}}
+            options = {**(options or {}), "include_usage": True}
+            if not with_usage:
+                options.pop("continuous_usage_stats", None)  # without effect in the client's own request
+            self._request = {**self._request, "stream_options": options}
         usage: dict[str, Any] = {}
         before: StreamRound | None = None
         first = b""

@@ -116,7 +116,6 @@ class StreamRound:
         self.last: dict[str, Any] | None = None  # the chunk with the reason for the end
         self.finish: str | None = None
         self.usage: dict[str, Any] | None = None
-        self.failed = False
         self._usage_chunk: dict[str, Any] | None = None
 
     def push(self, event: bytes) -> bytes:
@@ -129,7 +128,6 @@ class StreamRound:
         except ValueError:
             chunk = None
         if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
-            self.failed = self.failed or bool(data)
             return event + b"\n\n"
         chunk["id"] = self._id
         if not chunk["choices"]:
@@ -166,7 +164,8 @@ class StreamRound:
         """A chunk of this round with another delta, before its end."""
         assert self.last is not None
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
-        return sse_event({name: self.last.get(name) for name in ("id", "object", "created", "model")} | {"choices": [choice]})
+        members = ("id", "object", "created", "model", "system_fingerprint")
+        return sse_event({**{name: self.last[name] for name in members if name in self.last}, "choices": [choice]})
 
     def rest(self) -> bytes:
         """The text in the last chunk, where another round follows."""

@@ -4,13 +4,16 @@ The rules are those of `tooldecode serve`: ids, keys, limits in bytes and time.
 """
 from __future__ import annotations
 
+import contextlib
 import copy
 import heapq
+import itertools
 import json
 import math
 import re
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -66,6 +69,16 @@ def call_key(name: str, arguments: dict[str, Any] | None, schema: Any = None) ->
         return name, json.dumps(arguments, sort_keys=True)
 
 
+def _key_of(output: CachedOutput, tools: dict[str, Any] | None = None) -> tuple[str, str | None]:
+    """ApiError invalid_json for arguments that are nested too deep."""
+    try:
+        arguments = None if output.arguments is None else json.loads(output.arguments)
+        return call_key(output.name, arguments, (tools or {}).get(output.name))
+    except RecursionError:
+        place = f"{output.place}/params"
+        raise ApiError(400, "invalid_json", place, f"{place} is nested too deep") from None
+
+
 # -------------------------------------------------------------------------------------------------------------- what is kept
 
 
@@ -99,21 +112,21 @@ class ToolCacheOptions:
 class _Entry(NamedTuple):
     output: CachedOutput
     begin: float
-    end: float
     bytes: int
-    serial: int
+    end: tuple[float, int]  # when, and the entry's serial number
 
 
 class _Store:
     """Entries by response and call key, at most so many and so large; the one that was not used for longest goes first."""
 
-    entry_bytes = 512  # about the size of an entry without its texts
+    entry_bytes = 1024  # about the size of an entry without its texts
 
     def __init__(self, max_bytes: float, max_entries: float, now: Callable[[], float]) -> None:
         self._max_bytes, self._max_entries, self._now = max_bytes, max_entries, now
         self._entries: dict[tuple, _Entry] = {}  # the newest last
         self._responses: dict[Any, dict[Any, None]] = {}
-        self._ends: list[tuple[float, int, tuple]] = []  # a heap, with ends of entries that are gone
+        self._ends: list[tuple[float, int]] = []  # a heap, with ends of entries that are gone
+        self._places: dict[int, tuple] = {}  # of entries, by serial number
         self._serial = 0
         self.bytes = 0
 
@@ -126,21 +139,21 @@ class _Store:
         self._expire()
         place = response, key
         self._remove(place)
-        size = (self.entry_bytes + len(response[1]) + 2 * sum(len((part or "").encode()) for part in key)
-                + len(output.output.encode()))
+        size = self.entry_bytes + sum(map(sys.getsizeof, (*response, *key, output.name, output.arguments, output.output)))
         if size > self._max_bytes or self._max_entries < 1 or seconds <= 0:
             return False
         self._serial += 1
         now = self._now()
-        entry = _Entry(output, now, now + seconds, size, self._serial)
+        entry = _Entry(output, now, size, (now + seconds, self._serial))
         self._entries[place] = entry
+        self._places[self._serial] = place
         self._responses.setdefault(response, {})[key] = None
-        heapq.heappush(self._ends, (entry.end, entry.serial, place))
+        heapq.heappush(self._ends, entry.end)
         self.bytes += size
         while self.bytes > self._max_bytes or len(self._entries) > self._max_entries:
             self._remove(next(iter(self._entries)))
         if len(self._ends) > 2 * len(self._entries) + 64:
-            self._ends = [(one.end, one.serial, at) for at, one in self._entries.items()]
+            self._ends = [one.end for one in self._entries.values()]
             heapq.heapify(self._ends)
         return True
 
@@ -152,30 +165,31 @@ class _Store:
         self._entries[response, key] = entry  # used last
         return entry.output
 
-    def entries(self, response: tuple[str, str]) -> list[_Entry]:
-        """In the order of their arrival."""
+    def latest(self, response: tuple[str, str]) -> Iterator[tuple[tuple, CachedOutput]]:
+        """Keys and outputs, the last that came first."""
         self._expire()
-        return sorted((self._entries[response, key] for key in self._responses.get(response, ())), key=lambda one: one.serial)
+        return ((key, self._entries[response, key].output) for key in reversed(self._responses.get(response, {})))
 
     def take(self, response: tuple[str, str]) -> list[_Entry]:
-        """Removes the entries of a response."""
-        taken = self.entries(response)
-        for key in list(self._responses.get(response, ())):
+        """Removes the entries of a response, and gives them in the order of their arrival."""
+        self._expire()
+        keys = list(self._responses.get(response, ()))
+        taken = [self._entries[response, key] for key in keys]
+        for key in keys:
             self._remove((response, key))
         return taken
 
     def _expire(self) -> None:
         now = self._now()
         while self._ends and self._ends[0][0] <= now:
-            _, serial, place = heapq.heappop(self._ends)
-            if place in self._entries and self._entries[place].serial == serial:
-                self._remove(place)
+            self._remove(self._places.get(heapq.heappop(self._ends)[1]))
 
-    def _remove(self, place: tuple) -> None:
+    def _remove(self, place: tuple | None) -> None:
         entry = self._entries.pop(place, None)
         if entry is None:
             return
         self.bytes -= entry.bytes
+        del self._places[entry.end[1]]
         keys = self._responses[place[0]]
         del keys[place[1]]
         if not keys:
@@ -206,22 +220,26 @@ class ToolOutputs:
         self._options, self._now = options, now
         self._cache = _Store(options.cache_bytes, math.inf, now)
         self._early = _Store(options.early_bytes, options.early_outputs, now)
-        self._responses: dict[tuple[str, str], Response] = {}  # that ended last is last
+        self._responses: dict[tuple[str, str], Response] = {}  # those that ended, in the order in which they ended
         self._bytes = 0
 
     def add(self, owner: str, response_id: str, outputs: Sequence[CachedOutput]) -> int:
-        """How many outputs were kept. ApiError 404 for a server's id that was not given out, 400 for an unknown tool."""
+        """How many outputs were kept; none where one is wrong. ApiError 404 for a server's id that was not given out, 400 for an
+        unknown tool and for arguments that are nested too deep."""
         response = self._responses.get((owner, response_id))
         if response is None:
             if is_server_id(response_id):
                 raise ApiError(404, "unknown_response", "response_id", "there is no such response: outputs that come before "
                                "their request are kept for ids that a client has chosen")
-            return sum(self._keep_early((owner, response_id), output) for output in outputs)
+            keys = [_key_of(output) for output in outputs]
+            return sum(self._early.keep((owner, response_id), key, output, min(self._life(output), self._options.early_seconds))
+                       for key, output in zip(keys, outputs))
         for output in outputs:
             if output.name not in response.tools:
                 place = f"{output.place}/name"
                 raise ApiError(400, "unknown_tool", place, f"{place}: the response has no tool of the name {output.name}")
-        kept = sum(self._keep(response, output, self._life(output)) for output in outputs)
+        keys = [_key_of(output, response.tools) for output in outputs]
+        kept = sum(self._cache.keep(response.key, key, output, self._life(output)) for key, output in zip(keys, outputs))
         if kept:
             response.arrived()
         return kept
@@ -239,7 +257,9 @@ class ToolOutputs:
         now = self._now()
         for entry in self._early.take(key):
             if entry.output.name in tools:
-                self._keep(response, entry.output, entry.begin + self._life(entry.output) - now)
+                with contextlib.suppress(ApiError):  # nested too deep with the tool's defaults
+                    key = _key_of(entry.output, tools)
+                    self._cache.keep(response.key, key, entry.output, entry.begin + self._life(entry.output) - now)
         return response
 
     def close(self, response: Response) -> None:
@@ -253,27 +273,29 @@ class ToolOutputs:
             self._forget(oldest)
             ended = ended[1:]
 
-    def find(self, response: Response, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[str | None]:
-        """The output of each call, if it is there: that of its arguments, else that of any. If all are, the calls are made."""
-        keys = [call_key(name, arguments, response.tools.get(name)) for name, arguments in calls]
-        found = [self._cache.find(response.key, key) or self._cache.find(response.key, (key[0], None)) for key in keys]
-        if None not in found:
+    def find(self, response: Response, calls: Sequence[tuple[str, dict[str, Any]]],
+             found: Sequence[str | None] = ()) -> list[str | None]:
+        """The output of each call, if it is there: that of its arguments, else that of any. If all are, the calls are made.
+        found: what was found before, which stays."""
+        keys = []
+        for name, arguments in calls:
+            try:
+                keys.append(call_key(name, arguments, response.tools.get(name)))
+            except RecursionError:
+                keys.append(None)  # no output has it
+        outputs = list(found) or [None] * len(keys)
+        for i, key in enumerate(keys):
+            if outputs[i] is None and key is not None:
+                one = self._cache.find(response.key, key) or self._cache.find(response.key, (key[0], None))
+                outputs[i] = None if one is None else one.output
+        if None not in outputs:
             response.made.update(keys)
-        return [None if one is None else one.output for one in found]
+        return outputs
 
-    def expected(self, response: Response) -> list[tuple[str, dict[str, Any]]]:
-        """The calls whose outputs are there, the latest first, without those that were made."""
-        outputs = [entry.output for entry in reversed(self._cache.entries(response.key))]
-        return [(one.name, one.arguments) for one in outputs if one.arguments is not None
-                and call_key(one.name, one.arguments, response.tools.get(one.name)) not in response.made]
-
-    def _keep(self, response: Response, output: CachedOutput, seconds: float) -> bool:
-        key = call_key(output.name, output.arguments, response.tools.get(output.name))
-        return self._cache.keep(response.key, key, output, seconds)
-
-    def _keep_early(self, response: tuple[str, str], output: CachedOutput) -> bool:
-        seconds = min(self._life(output), self._options.early_seconds)
-        return self._early.keep(response, call_key(output.name, output.arguments), output, seconds)
+    def expected(self, response: Response, most: int) -> list[tuple[str, dict[str, Any]]]:
+        """The calls whose outputs are there, the latest first, without those that were made; at most so many."""
+        calls = (one for key, one in self._cache.latest(response.key) if one.arguments is not None and key not in response.made)
+        return [(one.name, json.loads(one.arguments)) for one in itertools.islice(calls, most)]
 
     def _life(self, output: CachedOutput) -> float:
         return self._options.keep_alive if output.keep_alive is None else output.keep_alive

@@ -12,12 +12,12 @@ from typing import Any
 from . import Error
 from ._tools import ToolRequest, format_for
 
-__all__ = ["CallDrafts"]
+__all__ = ["CallDrafts", "MOST_CALLS"]
 
 logger = logging.getLogger("vllm.tooldecode")
 
 _EXTENSION = "tooldecode.vllm_proposer.AnnouncedCalls"
-_MOST_CALLS = 16  # of a request, the latest
+MOST_CALLS = 16  # of a request, the latest
 
 
 class CallDrafts:
@@ -42,7 +42,7 @@ class CallDrafts:
         if not self.is_on:
             return
         try:
-            drafts = await asyncio.to_thread(self._tokens, request, calls[:_MOST_CALLS]) if calls else []
+            drafts = await asyncio.to_thread(self._tokens, request, calls) if calls else []
             await self._engine.collective_rpc("announce_tool_calls", args=(f"chatcmpl-{name}", drafts))
         except Exception as error:
             self.failures += 1

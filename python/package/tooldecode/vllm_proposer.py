@@ -26,6 +26,8 @@ __all__ = ["AnnouncedCalls", "ToolDecodeProposer", "draft_of_calls", "draft_of_h
 logger = logging.getLogger("vllm.tooldecode")
 
 _LONGEST = 16  # tokens of history that are compared
+_LONGEST_CALL = 4096  # tokens of a call that are drafted
+_BASE = 0x9E3779B97F4A7C15  # of hashes; odd
 _MOST_ANNOUNCED = 1024  # requests; their calls are dropped when they end
 
 
@@ -52,25 +54,49 @@ def draft_of_history(tokens: np.ndarray, room: int) -> list[int]:
     return tokens[begin : begin + size].tolist()
 
 
+def _hashes(tokens: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    """Of each prefix, the empty one first. tokens [L]; powers of the base, [L or more] -> [L + 1]."""
+    sums = np.zeros(len(tokens) + 1, np.uint64)
+    np.cumsum(tokens.astype(np.uint64) * powers[: len(tokens)], out=sums[1:])
+    return sums
+
+
+def _agree(tokens: np.ndarray, begins: np.ndarray, call: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Where `lengths` tokens behind `begins` are the first of the call, by hashes: a collision is a wrong draft, no more.
+    tokens [L]; begins and lengths [N] -> [N].
+
+    Complexity O(L + tokens of the call), where a comparison for each place is quadratic in tokens that repeat."""
+    powers = np.full(max(len(tokens), len(call)) + 1, _BASE, np.uint64)
+    powers[0] = 1
+    powers = powers.cumprod(dtype=np.uint64)  # modulo 2**64
+    sums = _hashes(tokens, powers)
+    return sums[begins + lengths] - sums[begins] == _hashes(call, powers)[lengths] * powers[begins]
+
+
 def _begun(tokens: np.ndarray, call: np.ndarray) -> int:
     """How many tokens of a call, from its first, the text ends with; not all of them."""
-    last = len(tokens) - 1
-    for length in np.flatnonzero(call[:-1] == tokens[last])[::-1] + 1:
-        if length <= last + 1 and np.array_equal(tokens[last + 1 - length :], call[:length]):
-            return int(length)
-    return 0
+    tail = tokens[max(0, len(tokens) - len(call) + 1) :]
+    if len(tail) == 0:
+        return 0
+    lengths = np.flatnonzero(call[: len(tail)] == tail[-1]) + 1
+    lengths = lengths[tail[len(tail) - lengths] == call[0]]
+    if len(lengths) > 0:
+        lengths = lengths[_agree(tail, len(tail) - lengths, call, lengths)]
+    return int(lengths[-1]) if len(lengths) > 0 else 0
 
 
 def _is_made(tokens: np.ndarray, call: np.ndarray) -> bool:
-    ends = np.flatnonzero(tokens == call[-1]) + 1
-    return any(np.array_equal(tokens[end - len(call) : end], call) for end in ends if end >= len(call))
+    begins = np.flatnonzero(tokens == call[-1]) + 1 - len(call)
+    begins = begins[begins >= 0]
+    begins = begins[tokens[begins] == call[0]]
+    return len(begins) > 0 and bool(_agree(tokens, begins, call, np.full(len(begins), len(call))).any())
 
 
 def draft_of_calls(tokens: np.ndarray, calls: Sequence[np.ndarray], room: int) -> list[int]:
     """The rest of the call that the text has begun to write, at most `room` tokens; empty where it has begun none. tokens
     [L]; calls [N][L]. Of several the one that agrees longest, then one that was not made yet, then the first.
 
-    Complexity O(L + tokens of the calls), more where tokens repeat."""
+    Complexity O(tokens of the calls), and O(L) for each of several calls that agree alike."""
     begun = [_begun(tokens, call) for call in calls]
     most = max(begun, default=0)
     if most == 0 or room <= 0:
@@ -95,7 +121,7 @@ class ToolDecodeProposer:
         row_names: gives the requests of a step, [B]. vLLM may add a suffix to the request's name there."""
         self._row_names = row_names
         self._announced.pop(request, None)
-        known = [np.asarray(call, np.int32) for call in calls if len(call) > 1]
+        known = [np.asarray(call[:_LONGEST_CALL], np.int32) for call in calls if len(call) > 1]
         if known:
             self._announced[request] = known
             while len(self._announced) > _MOST_ANNOUNCED:

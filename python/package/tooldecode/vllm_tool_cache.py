@@ -19,10 +19,10 @@ import secrets
 from typing import Any
 
 from ._api_fields import ApiError, Fields, parse_outputs
-from ._asgi import ClientGone, Receive, Send, changed, header_of, read_body, replay, send_error, send_json
+from ._asgi import ClientGone, Receive, Send, changed, header_of, other_headers, read_body, replay, send_error, send_json
 from ._cached_answer import CachedAnswer
 from ._chat_rounds import expand_cached, tools_of
-from ._tool_outputs import ToolCacheOptions, ToolOutputs, is_response_id, is_server_id
+from ._tool_outputs import Response, ToolCacheOptions, ToolOutputs, is_response_id, is_server_id
 from ._vllm_drafts import CallDrafts
 
 __all__ = ["ToolCache", "ToolCacheOptions"]
@@ -56,20 +56,20 @@ class ToolCache:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         path, method = scope.get("path", ""), scope.get("method")
-        root = scope.get("root_path", "")
-        if root and path.startswith(root):
+        root = scope.get("root_path", "").rstrip("/")
+        if path.startswith(root + "/"):
             path = path[len(root):]
         if scope["type"] != "http" or method == "OPTIONS":
             await self.app(scope, receive, send)
         elif path.startswith(_OUTPUTS):
             try:
-                cached = await self._add(scope, path[len(_OUTPUTS):], receive)
+                cached, headers = await self._add(scope, path[len(_OUTPUTS):], receive)
             except ApiError as error:
-                await send_error(send, error)
+                await self._refuse(scope, send, error)
             except ClientGone:
                 return
             else:
-                await send_json(send, 200, {"cached": cached})
+                await send_json(send, 200, {"cached": cached}, headers)
         elif path == _CHAT and method == "POST":
             await self._chat(scope, receive, send)
         else:
@@ -77,12 +77,13 @@ class ToolCache:
 
     # ------------------------------------------------------------------------------------------------------ outputs
 
-    async def _add(self, scope: dict[str, Any], response_id: str, receive: Receive) -> int:
+    async def _add(self, scope: dict[str, Any], response_id: str, receive: Receive) -> tuple[int, tuple]:
+        """How many outputs were kept, and headers for the answer."""
         if not is_response_id(response_id):
             raise ApiError(404, "unknown_url", "", "there is nothing at this URL")
         if scope["method"] != "POST":
             raise ApiError(405, "method_not_allowed", "", f"this URL takes POST, not {scope['method']}")
-        await self._check_key(scope)
+        headers = await self._check_key(scope)
         if header_of(scope, b"content-type").split(";")[0].strip().lower() != "application/json":
             raise ApiError(415, "unsupported_content_type", "", "the body must be application/json")
         length = header_of(scope, b"content-length")
@@ -94,28 +95,38 @@ class ToolCache:
         running = self._running.get((owner, response_id))
         if kept and running is not None:
             await running.announce()
-        return kept
+        return kept, headers
 
-    async def _check_key(self, scope: dict[str, Any]) -> None:
-        """Asks the application whether it takes the request's key: this middleware stands in front of vLLM's own check."""
-        path = scope.get("root_path", "") + "/v1/models"
+    async def _check_key(self, scope: dict[str, Any]) -> tuple:
+        """Asks the application whether it takes the request's key: this middleware stands in front of vLLM's own check. Gives
+        the headers that the application adds to answers, such as those for other origins."""
+        start = await self._ask_models(scope)
+        if start.get("status") in (401, 403):
+            raise ApiError(401, "invalid_api_key", "", "the API key is missing or wrong")
+        if start.get("status") != 200:
+            raise ApiError(503, "unavailable", "", "the server does not answer requests now")
+        return other_headers(start)
+
+    async def _refuse(self, scope: dict[str, Any], send: Send, error: ApiError) -> None:
+        await send_error(send, error, other_headers(await self._ask_models(scope)))
+
+    async def _ask_models(self, scope: dict[str, Any]) -> dict[str, Any]:
+        """The beginning of the application's answer to GET /v1/models with the request's headers."""
+        path = scope.get("root_path", "").rstrip("/") + "/v1/models"
         of_body = (b"content-length", b"content-type", b"transfer-encoding")
         headers = [one for one in scope["headers"] if one[0].lower() not in of_body]
-        status = 0
+        start: dict[str, Any] = {}
 
         async def nothing() -> dict[str, Any]:
             return {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:
-            nonlocal status
-            status = message.get("status", status)
+            if message["type"] == "http.response.start":
+                start.update(message)
 
         asked = {**scope, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers}
         await self.app(asked, replay(b"", nothing), send)
-        if status in (401, 403):
-            raise ApiError(401, "invalid_api_key", "", "the API key is missing or wrong")
-        if status != 200:
-            raise ApiError(503, "unavailable", "", "the server does not answer requests now")
+        return start
 
     # --------------------------------------------------------------------------------------------------------- chat
 
@@ -144,14 +155,16 @@ class ToolCache:
             await self._check_key(scope)
             response = self.outputs.open(_owner(scope), response_id, tools_of(request))
         except ApiError as error:
-            return await send_error(send, error)
+            return await self._refuse(scope, send, error)
         if self.drafts is None:
             self.drafts = CallDrafts(scope.get("app"))
         answer = CachedAnswer(self, scope, receive, send, request, response, wait)
         self._running[response.key] = answer
-        try:
-            await answer.run()
-        finally:
+        await answer.run()
+
+    def end(self, answer: CachedAnswer, response: Response) -> None:
+        """Ends an answer, so that another request may have its id."""
+        if self._running.get(response.key) is answer:
             del self._running[response.key]
             self.outputs.close(response)
 
