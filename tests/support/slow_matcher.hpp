@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/node.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>
