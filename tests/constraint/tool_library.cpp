@@ -148,7 +148,7 @@ TEST_CASE("ToolLibrary forgets tools that no set holds, once they are many") {
 }
 
 TEST_CASE("ToolLibrary over its budget starts anew, and earlier machines keep working") {
-  const ToolLibrary library{VocabularyIndex(all_tokens(), 20'000), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(all_tokens(), 10'000), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
   std::size_t max = 0, renewed = 0;
