@@ -9,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
 from tooldecode import Error, cuda  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -84,6 +86,7 @@ def test_masked_softmax_cuts(emulated):
     assert set(probabilities[0].nonzero().flatten().tolist()) == set(best[0].tolist())
     everything, kept = cuda.masked_softmax(logits)
     assert kept.tolist() == [70] * 4
+    assert torch.equal(cuda.masked_softmax(logits, temperature=0)[0], everything)
     torch.testing.assert_close(everything, logits.softmax(1), rtol=1e-4, atol=1e-7)
 
 
@@ -107,6 +110,25 @@ def test_find_tokens_takes_the_most_likely_and_draws_by_seed_and_position(emulat
     assert (share - logits[0].softmax(0)).abs().sum() < 0.2
     nothing = cuda.find_tokens(logits, mask=torch.zeros_like(mask))
     assert nothing.tolist() == [-1] * 6
+
+
+def test_numbers_of_rows_are_in_cpu_memory_whatever_the_default_device(emulated):
+    logits, _, mask = batch()
+    positions = torch.arange(4)
+    options = {"temperature": [0.5, 1, 1, 2], "top_k": 30, "seed": 5}
+    expected = cuda.find_tokens(logits, positions, mask, **options)
+    with torch.device("meta"):
+        assert torch.equal(cuda.find_tokens(logits, positions, mask, **options), expected)
+
+
+def test_empty_batches_have_empty_results(emulated):
+    nothing, no_rows = torch.empty(0), torch.empty(0, 70)
+    positions, mask = torch.empty(0, dtype=torch.int64), torch.empty(0, 3, dtype=torch.int32)
+    for temperature in (0, 0.5, nothing):
+        for seed in (3, positions):
+            assert cuda.find_tokens(no_rows, positions, temperature=temperature, seed=seed).shape == (0,)
+        probabilities, kept = cuda.masked_softmax(no_rows, mask, temperature=temperature, top_p=nothing)
+        assert (probabilities.shape, kept.shape) == ((0, 70), (0,))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -167,6 +189,21 @@ def test_tree_attention_is_that_of_torch_dense_and_in_pages(emulated, dtype):
     torch.testing.assert_close(scaled, got, rtol=tolerance, atol=tolerance)
 
 
+def test_strides_of_sizes_of_1_may_be_any_number(emulated):
+    queries, keys, values, ancestors, lengths = attention()
+    queries, ancestors, lengths = queries[:1], ancestors[:1], lengths[:1]
+    keys, values = keys[:1, :, :1].contiguous(), values[:1, :, :1].contiguous()
+    odd = [x.as_strided(x.shape, (own, 64, own, 1)) for x, own in ((keys, 3), (values, 5))]
+    expected = cuda.tree_attention(queries, keys, values, ancestors, lengths, 32)
+    assert torch.equal(cuda.tree_attention(queries, *odd, ancestors, lengths, 32), expected)
+
+    verdicts = cuda.Verdicts(cuda.verify_trees(*trees()).rows[:1])
+    before = keys.clone()
+    cuda.compact_cache(odd[:1], odd[1:], verdicts, lengths)
+    before[0, 18:20] = before[0, 19:21].clone()
+    assert torch.equal(keys, before)
+
+
 def trees():
     """Five nodes: 0 -> 1, 2; 2 -> 3; 3 -> 4. The path 2, 3 is right; and a root alone."""
     tokens = torch.full((2, 64), -1, dtype=torch.int32)
@@ -223,7 +260,8 @@ def arguments_of_each():
 @pytest.mark.parametrize("name", ["masked_softmax", "find_tokens", "project_topk", "tree_attention", "verify_trees",
                                   "compact_cache"])
 def test_fake_tensors_have_the_shapes_of_the_results(emulated, name):
-    torch.library.opcheck(getattr(OPS, name).default, arguments_of_each()[name], test_utils=("test_schema", "test_faketensor"))
+    torch.library.opcheck(getattr(OPS, name).default, arguments_of_each()[name],
+                          test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_dynamic"))
 
 
 def test_torch_compile_traces_the_operators(emulated):
@@ -250,6 +288,7 @@ def wrong_calls():
     tokens, parents, tree_ancestors, sizes, choices = trees()
     rows = cuda.Verdicts(torch.zeros(2, 131, dtype=torch.int32))
     short = torch.zeros(3)
+    pages, no_pages = torch.zeros(2, 1, dtype=torch.int32), torch.empty(0, (1 << 32) + 8, 2, 64).half()
     return [
         (lambda: cuda.masked_softmax(logits[0]), "shape_mismatch", "logits"),
         (lambda: cuda.masked_softmax(logits.double()), "shape_mismatch", "logits"),
@@ -264,10 +303,19 @@ def wrong_calls():
         (lambda: cuda.masked_softmax(logits, top_k=-1), "invalid_option", "top_k"),
         (lambda: cuda.masked_softmax(logits, top_p=0), "invalid_option", "top_p"),
         (lambda: cuda.masked_softmax(logits, min_p=2), "invalid_option", "min_p"),
+        # 0 in 32 bits, which means another thing
+        (lambda: cuda.masked_softmax(logits, temperature=1e-46), "invalid_option", "temperature"),
+        (lambda: cuda.masked_softmax(logits, top_p=1e-46), "invalid_option", "top_p"),
+        (lambda: cuda.masked_softmax(logits, top_k=1 << 32), "invalid_option", "top_k"),
+        (lambda: cuda.masked_softmax(logits, temperature="high"), "invalid_option", "temperature"),
+        (lambda: cuda.masked_softmax(torch.empty((1 << 32) + 4, 0)), "shape_mismatch", "logits"),
         (lambda: cuda.find_tokens(logits, temperature=1.0), "shape_mismatch", "find_tokens: positions"),
         (lambda: cuda.find_tokens(logits, positions.int()), "shape_mismatch", "positions"),
         (lambda: cuda.find_tokens(logits, positions[:3]), "shape_mismatch", "positions"),
         (lambda: cuda.find_tokens(logits, positions, seed=positions[:3]), "shape_mismatch", "seed"),
+        (lambda: cuda.find_tokens(logits, positions, seed=[1 << 63] * 4), "invalid_option", "seed"),
+        (lambda: cuda.find_tokens(logits, positions, seed=1 << 64), "invalid_option", "seed"),
+        (lambda: cuda.find_tokens(logits, positions, seed=-(1 << 63) - 1), "invalid_option", "seed"),
         (lambda: cuda.project_topk(weights.float(), hidden, 3), "shape_mismatch", "weights"),
         (lambda: cuda.project_topk(weights, hidden[:, :8], 3), "shape_mismatch", "hidden"),
         (lambda: cuda.project_topk(weights, hidden, 33), "invalid_option", "k"),
@@ -285,24 +333,46 @@ def wrong_calls():
         (lambda: cuda.tree_attention(queries, keys, values, ancestors, lengths, -1), "invalid_option",
          "tree_attention: max_length"),
         (lambda: cuda.tree_attention(queries, keys, values, ancestors, lengths, 9, pages=ancestors), "shape_mismatch", "pages"),
+        (lambda: cuda.tree_attention(queries, keys, values, ancestors, lengths, 1 << 32), "invalid_option",
+         "tree_attention: max_length"),
+        (lambda: cuda.tree_attention(queries, keys, values, ancestors, lengths, 9, slots=(1 << 32) + 3), "invalid_option",
+         "tree_attention: slots"),
+        (lambda: cuda.tree_attention(queries, keys, values, ancestors, lengths, 9, scale=1e-46), "invalid_option",
+         "tree_attention: scale"),
+        (lambda: cuda.tree_attention(queries, no_pages, no_pages, ancestors, lengths, 9, pages=pages), "shape_mismatch",
+         "keys"),
         (lambda: cuda.verify_trees(tokens[:, :60], parents, tree_ancestors, sizes, choices), "shape_mismatch", "tokens"),
         (lambda: cuda.verify_trees(tokens, parents, tree_ancestors.int(), sizes, choices), "shape_mismatch", "ancestors"),
         (lambda: cuda.verify_trees(tokens, parents, tree_ancestors, sizes[:1], choices), "shape_mismatch", "sizes"),
         (lambda: cuda.compact_cache([keys], [], rows, lengths), "shape_mismatch", "values"),
         (lambda: cuda.compact_cache([keys.float()], [values.float()], rows, lengths), "shape_mismatch", "keys"),
+        (lambda: cuda.compact_cache([keys[:1].expand(2, -1, -1, -1)], [values[:1].expand(2, -1, -1, -1)], rows, lengths),
+         "shape_mismatch", "keys"),
         (lambda: cuda.compact_cache([keys], [values], cuda.Verdicts(rows.rows[:, 1:]), lengths), "shape_mismatch", "verdicts"),
     ]
 
 
-@pytest.mark.parametrize("index", range(38))
+@pytest.mark.parametrize("index", range(51))
 def test_wrong_arguments_are_errors_that_name_them(emulated, index):
     calls = wrong_calls()
-    assert len(calls) == 38
+    assert len(calls) == 51
     call, code, where = calls[index]
     with pytest.raises(Error) as caught:
         call()
     assert (caught.value.code, caught.value.where) == (code, where)
     assert str(caught.value).startswith(where)
+
+
+def test_compact_cache_wants_all_layers_on_the_device_of_the_verdicts():
+    with FakeTensorMode():  # has devices that are not there
+        rows = cuda.Verdicts(torch.zeros(2, 131, dtype=torch.int32, device="cuda:0"))
+        lengths = torch.zeros(2, dtype=torch.int32, device="cuda:0")
+        here, there = ([torch.zeros(2, 8, 2, 64, dtype=torch.half, device=device)] for device in ("cuda:0", "cuda:1"))
+        cuda.compact_cache(here, here, rows, lengths)
+        for keys, values, where in ((here + there, here + there, "keys"), (here, there, "values")):
+            with pytest.raises(Error) as caught:
+                cuda.compact_cache(keys, values, rows, lengths)
+            assert (caught.value.code, caught.value.where) == ("shape_mismatch", where)
 
 
 def test_without_a_device_the_error_says_what_is_needed():
@@ -318,6 +388,15 @@ def test_without_the_library_the_error_says_what_to_build(monkeypatch):
     cuda._library.cache_clear()
     with pytest.raises(Error) as caught:
         cuda.verify_trees(*trees())
+    assert (caught.value.code, caught.value.where) == ("device_failure", "TOOLDECODE_CUDA_LIBRARY")
+    assert "-DTOOLDECODE_CUDA=ON" in str(caught.value)
+
+
+def test_with_another_library_the_error_says_what_to_build(monkeypatch):
+    monkeypatch.setenv("TOOLDECODE_CUDA_LIBRARY", torch._C.__file__)
+    cuda._library.cache_clear()
+    with pytest.raises(Error) as caught:
+        cuda._library()
     assert (caught.value.code, caught.value.where) == ("device_failure", "TOOLDECODE_CUDA_LIBRARY")
     assert "-DTOOLDECODE_CUDA=ON" in str(caught.value)
 

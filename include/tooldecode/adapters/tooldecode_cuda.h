@@ -8,6 +8,8 @@
  * - **Memory**: pointers are to device memory where nothing else is said. Your engine owns it all.
  *   A workspace is scratch memory, aligned to 256 bytes, with any contents. Calls that cannot
  *   overlap, such as those on one stream, may share one; calls that may overlap need one each.
+ * - **Data in device memory** is not checked: L + slots must fit into the slots of a cache, or into
+ *   max_pages * page_size; page numbers and the tokens of a head must be in range.
  * - **Streams**: `stream` is a cudaStream_t; null is the default stream. No function waits for the
  *   device. All functions that take a stream may be captured into a graph. The arguments in host
  *   memory are read during the call.

@@ -4,7 +4,9 @@ verification of draft trees, compaction of the cache.
     tokens = cuda.find_tokens(logits, positions, mask, temperature=0.7, top_p=0.9, seed=seeds)
 
 Each runs on torch's current stream and waits for nothing; `torch.compile` traces them as `torch.ops.tooldecode.*`, and a
-CUDA graph may capture them. A mask is int32 [B, ceil(V / 32)] as `fill_masks` and XGrammar write it, on the device.
+CUDA graph may capture them. A graph follows tensors on the device; `temperature`, `top_k`, `top_p`, `min_p`, `seed`,
+`shift` and the runs of rows with equal values stay as they were when it was captured. A mask is int32 [B, ceil(V / 32)] as
+`fill_masks` and XGrammar write it, on the device.
 
 Needs torch and the kernels' library, `libtooldecode_cuda_c.so`: configure tooldecode with -DTOOLDECODE_CUDA=ON and install
 it. `TOOLDECODE_CUDA_LIBRARY` is its path, if the loader does not find it.
@@ -35,6 +37,7 @@ _CODES = {100: "error", 101: "invalid_argument", 103: "out_of_memory", 219: "sha
 _WORDS = [torch.int32, *([torch.uint32] if hasattr(torch, "uint32") else [])]
 _HALVES = [torch.float16, torch.bfloat16]
 _ABI_VERSION = 1
+_TO_BUILD = "build it with cmake -DTOOLDECODE_CUDA=ON, and set the variable to the path of libtooldecode_cuda_c.so"
 
 
 class _Sampling(ctypes.Structure):
@@ -75,8 +78,10 @@ def _library() -> ctypes.CDLL:
         library = ctypes.CDLL(place or f"libtooldecode_cuda_c.so.{_ABI_VERSION}")
     except OSError as failure:
         raise Error("device_failure", "TOOLDECODE_CUDA_LIBRARY",
-                    f"TOOLDECODE_CUDA_LIBRARY: the kernels' library cannot be loaded ({failure}): build it with cmake "
-                    "-DTOOLDECODE_CUDA=ON, and set the variable to the path of libtooldecode_cuda_c.so") from None
+                    f"TOOLDECODE_CUDA_LIBRARY: the kernels' library cannot be loaded ({failure}): {_TO_BUILD}") from None
+    if not hasattr(library, "td_cuda_abi_version"):
+        raise Error("device_failure", "TOOLDECODE_CUDA_LIBRARY",
+                    f"TOOLDECODE_CUDA_LIBRARY: {library._name} is not the kernels' library: {_TO_BUILD}")
     if library.td_cuda_abi_version() != _ABI_VERSION:
         raise Error("device_failure", "TOOLDECODE_CUDA_LIBRARY",
                     f"TOOLDECODE_CUDA_LIBRARY: {library._name} is of another version: build it from the sources of this "
@@ -109,6 +114,9 @@ def _check(tensor: torch.Tensor, where: str, shape: Sequence[int | None], dtypes
     sizes = [str(size) if size is not None else "any" for size in shape]
     _require(tensor.dim() == len(shape) and all(size is None or size == own for size, own in zip(shape, tensor.shape)), where,
              f"must be [{', '.join(sizes)}] and is {list(tensor.shape)}")
+    # The sizes of a trace may be symbols, and are checked when the operator runs.
+    _require(all(size < 1 << 31 for size in tensor.shape if isinstance(size, int)), where,
+             f"must have sizes below 2^31 and is {list(tensor.shape)}")
     if dense:
         _require(tensor.is_contiguous(), where, "must be contiguous")
     else:
@@ -121,6 +129,11 @@ def _words(rows: int, size: int) -> list[int]:
 
 def _pointer(tensor: torch.Tensor | None) -> ctypes.c_void_p:
     return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
+
+
+def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    """0 where the size is 1: such a stride says nothing, and may be any number."""
+    return tuple(stride if size > 1 else 0 for size, stride in zip(tensor.shape, tensor.stride()))
 
 
 def _row_stride(tensor: torch.Tensor, where: str) -> int:
@@ -160,7 +173,13 @@ def _bytes(function: str, device: torch.device, *sizes: int) -> int:
 
 
 def _column(value: Any, where: str, dtype: torch.dtype) -> torch.Tensor:
-    column = torch.as_tensor(value, dtype=dtype)
+    if isinstance(value, torch.Tensor):
+        column = value.to(dtype)
+    else:
+        try:
+            column = torch.as_tensor(value, dtype=dtype, device="cpu")  # whatever torch's default device is
+        except (TypeError, ValueError, OverflowError, RuntimeError) as failure:
+            raise Error("invalid_option", where, f"{where}: must be a number, or [B] ({failure})") from None
     _require(column.device.type == "cpu" and column.dim() <= 1, where, "must be a number, or [B] in CPU memory")
     return column.reshape(-1)
 
@@ -169,16 +188,22 @@ def _sampling(temperature: Any, top_k: Any, top_p: Any, min_p: Any) -> torch.Ten
     """[1 or B, 4] in CPU memory."""
     names = ("temperature", "top_k", "top_p", "min_p")
     columns = [_column(value, name, torch.float64) for value, name in zip((temperature, top_k, top_p, min_p), names)]
-    rows = max(column.shape[0] for column in columns)
+    several = [column.shape[0] for column in columns if column.shape[0] != 1]
+    rows = max(several) if several else 1
     for column, name in zip(columns, names):
         _require(column.shape[0] in (1, rows), name, f"must be a number, or [{rows}]")
     return torch.stack([column.expand(rows) for column in columns], dim=1)
 
 
 def _seeds(seed: Any) -> torch.Tensor:
-    if isinstance(seed, int) and seed >= 1 << 63:  # the same 64 bits
+    if isinstance(seed, int) and 1 << 63 <= seed < 1 << 64:  # the same 64 bits
         seed -= 1 << 64
     return _column(seed, "seed", torch.int64)
+
+
+def _float32(value: float) -> float:
+    """As the library gets it; 0 has a meaning there."""
+    return ctypes.c_float(value).value
 
 
 def _check_logits(logits: torch.Tensor, mask: torch.Tensor | None, sampling: torch.Tensor) -> None:
@@ -192,11 +217,14 @@ def _check_logits(logits: torch.Tensor, mask: torch.Tensor | None, sampling: tor
 def _logits(logits: torch.Tensor, mask: torch.Tensor | None, sampling: torch.Tensor, seeds: torch.Tensor | None) -> _Logits:
     values = sampling.tolist()
     own_seeds = [0] if seeds is None else seeds.tolist()
-    rows = max(len(values), len(own_seeds))
-    values, own_seeds = values * (rows // len(values)), own_seeds * (rows // len(own_seeds))
-    for row in values:
-        _require(float(row[1]).is_integer() and abs(row[1]) < 1 << 31, "top_k", "must be an integer", "invalid_option")
-        _require(row[2] != 0, "top_p", "must be above 0 and at most 1", "invalid_option")
+    for temperature, top_k, top_p, _ in values:
+        _require(temperature == 0 or _float32(temperature) != 0, "temperature", "must be 0, or from 1e-6 to 1e6",
+                 "invalid_option")
+        _require(float(top_k).is_integer() and abs(top_k) < 1 << 31, "top_k", "must be an integer of 32 bits",
+                 "invalid_option")
+        _require(_float32(top_p) != 0, "top_p", "must be above 0 and at most 1", "invalid_option")
+    rows = min(max(len(values), len(own_seeds)), logits.shape[0])
+    values, own_seeds = (own if len(own) == rows else own * rows for own in (values, own_seeds))
     array = (_Sampling * rows)(*[(seed & (1 << 64) - 1, row[0], int(row[1]), row[2], row[3])
                                  for seed, row in zip(own_seeds, values)])
     return _Logits(ctypes.sizeof(_Logits), logits.data_ptr(), _DTYPES[logits.dtype], logits.shape[0], logits.shape[1],
@@ -230,7 +258,8 @@ def masked_softmax(logits: torch.Tensor, mask: torch.Tensor | None = None, *, te
     """Probabilities of the tokens that mask and cuts leave, 0 elsewhere, and how many these are.
 
     logits: [B, V] of float32, float16 or bfloat16. mask: None allows all. The others are numbers, or [B] in CPU memory.
-    Neighbouring rows with equal values share launches. Returns float32 [B, V] and int32 [B].
+    Neighbouring rows with equal values share launches. Temperature 0 leaves the logits as they are, as 1 does: only
+    `find_tokens` is greedy at 0. Returns float32 [B, V] and int32 [B].
     """
     return torch.ops.tooldecode.masked_softmax(logits, mask, _sampling(temperature, top_k, top_p, min_p), False)
 
@@ -273,6 +302,8 @@ def find_tokens(logits: torch.Tensor, positions: torch.Tensor | None = None, mas
                 temperature: Any = 0.0, top_k: Any = 0, top_p: Any = 1.0, min_p: Any = 0.0, seed: Any = 0,
                 shift: int = 0) -> torch.Tensor:
     """A token of each row, int32 [B]: the most likely one at temperature 0, else a draw; -1 if none is allowed.
+
+    At temperature 0 cuts and seed make no difference; `masked_softmax` leaves the logits as they are there.
 
     positions: int64 [B], of the tokens to draw, each plus `shift`; the noise is that of seed and position, so rows with one
         seed draw independently if their positions differ. None only if every temperature is 0.
@@ -334,6 +365,7 @@ def project_topk(weights: torch.Tensor, hidden: torch.Tensor, k: int, *, tokens:
     weights: [V, H] of float16 or bfloat16, the whole head, whose frequent rows are `tokens`; a mask that allows fewer
         tokens than these is answered with all that it allows. With `whole=False`: [K, H], a copy of the rows of `tokens`.
     hidden: [n, H]. tokens: int32 [K], all distinct; None: row i is token i. mask: int32 [n, W].
+    Tokens must be from 0 to V - 1: they are data of the device and are not checked.
     Returns int32 [n, k], -1 past the last; float32 [n, k], their logits; float32 [n], the log-sum-exp of all allowed rows.
     """
     return torch.ops.tooldecode.project_topk(weights, hidden, k, tokens, mask, whole)
@@ -362,17 +394,16 @@ class _Plan:
 _plan = functools.lru_cache(maxsize=256)(_Plan)
 
 
-def _check_cache(keys, values, pages, sequences: int, like) -> None:
-    dtypes = _HALVES if like is None else [like.dtype]
+def _check_cache(keys, values, pages, sequences: int, dtypes, like) -> None:
     _check(keys, "keys", [None if pages is not None else sequences, None, None, None], dtypes, like=like, dense=False)
     _check(values, "values", list(keys.shape), [keys.dtype], like=keys, dense=False)
-    _require(keys.stride() == values.stride(), "values", "must have the strides of keys")
+    _require(_strides(keys) == _strides(values), "values", "must have the strides of keys")
     if pages is not None:
         _check(pages, "pages", [sequences, None], [torch.int32], like=keys)
 
 
 def _cache(keys: torch.Tensor, values: torch.Tensor, pages: torch.Tensor | None) -> _Cache:
-    page, slot, head, _ = keys.stride()
+    page, slot, head, _ = _strides(keys)
     return _Cache(ctypes.sizeof(_Cache), keys.data_ptr(), values.data_ptr(), slot, head, page,
                   None if pages is None else pages.data_ptr(), 0 if pages is None else keys.shape[1],
                   0 if pages is None else pages.shape[1])
@@ -381,7 +412,7 @@ def _cache(keys: torch.Tensor, values: torch.Tensor, pages: torch.Tensor | None)
 def _check_attention(queries, keys, values, ancestors, lengths, pages) -> None:
     _check(queries, "queries", [None, None, None, None], _HALVES)
     sequences, nodes, _, size = queries.shape
-    _check_cache(keys, values, pages, sequences, queries)
+    _check_cache(keys, values, pages, sequences, [queries.dtype], queries)
     _require(keys.shape[3] == size, "keys", f"must have heads of {size} numbers")
     _check(ancestors, "ancestors", [sequences, nodes], [torch.int64], like=queries)
     _check(lengths, "lengths", [sequences], [torch.int32], like=queries)
@@ -395,6 +426,10 @@ def _tree_attention(queries, keys, values, ancestors, lengths, max_length, scale
     _check_attention(queries, keys, values, ancestors, lengths, pages)
     sequences, nodes, query_heads, size = queries.shape
     out = torch.empty_like(queries)
+    _require(0 <= max_length < 1 << 31, "tree_attention: max_length", "must be from 0 to 2^31 - 1", "invalid_option")
+    _require(0 <= slots <= _MAX_NODES, "tree_attention: slots", f"must be from 0 to {_MAX_NODES}", "invalid_option")
+    _require(scale == 0 or _float32(scale) != 0, "tree_attention: scale",
+             "is 0 in 32 bits, and 0 is 1 / sqrt(D)", "invalid_option")
     plan = _plan(queries.device, _DTYPES[queries.dtype], query_heads, keys.shape[2], size, scale, sequences, nodes,
                  max_length, slots)
     with _on(queries) as stream:
@@ -421,6 +456,8 @@ def tree_attention(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tens
     ancestors: int64 [B, N], bit j: the node sees slot L + j; 0: padding, which gets zeros.
     lengths: int32 [B], L. max_length: what work is divided for, once for each value: round it up. L may be greater.
     scale: factor of scores; 0: 1 / sqrt(D). slots: that ancestors may name; 0: N. pages: int32 [B, most pages].
+    L + slots must fit into the slots, or into most pages * page size, and page numbers must be in range: these are data of the
+    device and are not checked.
     """
     return torch.ops.tooldecode.tree_attention(queries, keys, values, ancestors, lengths, max_length, scale, slots, pages)
 
@@ -503,7 +540,9 @@ def _check_compaction(keys, values, verdicts, lengths, pages) -> None:
     _check(lengths, "lengths", [sequences], [torch.int32], like=verdicts)
     _require(len(keys) == len(values), "values", f"must be of {len(keys)} layers")
     for own_keys, own_values in zip(keys, values):
-        _check_cache(own_keys, own_values, pages, sequences, None)
+        _check_cache(own_keys, own_values, pages, sequences, _HALVES, verdicts)
+        _require(all(stride != 0 for size, stride in zip(own_keys.shape, own_keys.stride()) if size > 1), "keys",
+                 "must not overlap themselves: they are written to")
         _require(own_keys.shape[2:] == keys[0].shape[2:] and own_keys.dtype == keys[0].dtype, "keys",
                  "must have the type, the heads and their size of the first layer's")
 
@@ -532,5 +571,7 @@ def compact_cache(keys: Sequence[torch.Tensor], values: Sequence[torch.Tensor], 
     """Moves the keys and values of accepted nodes to the slots after the root's, in place, in all layers.
 
     keys, values: of each layer, as in `tree_attention`. lengths: int32 [B] before this round; then `lengths += verdicts.kept`.
+    L and the nodes of a tree must fit into the slots, or into most pages * page size, and page numbers must be in range: these
+    are data of the device and are not checked.
     """
     torch.ops.tooldecode.compact_cache(list(keys), list(values), verdicts.rows, lengths, pages)
