@@ -198,8 +198,7 @@ class Grammar {
   /// The node that this grammar's automaton has under a number, see Automaton::compile.
   [[nodiscard]] NodeId linked(grammar::StoredId number);
   /// The node that `make` made when it was first called for this name: separators and the like,
-  /// which many parts contain. It must match some text. Names are shared with the readers of
-  /// schemas, which use the empty one and those that end with a number.
+  /// which many parts contain. It must match some text. Schemas use "" and names with a number.
   template <std::invocable Make>
   [[nodiscard]] NodeId once(std::string_view name, const Make& make) {
     for (const auto& [known, node] : once_) {
