@@ -11,6 +11,7 @@
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
 #include <support/random_tools.hpp>
@@ -105,7 +106,7 @@ TEST_CASE("OrderBatch gives each branch what its order gives alone") {
   const VocabularyIndex masks{test::call_vocabulary()};
   const ByteTrie& trie = masks.trie();
   std::size_t shared = 0, complete = 0;
-  for (unsigned seed = 0; seed < 120; ++seed) {
+  for (unsigned seed = 0; seed < test::cases(120); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
     const ToolSet tools = test::random_tools(random);
@@ -171,6 +172,6 @@ TEST_CASE("OrderBatch gives each branch what its order gives alone") {
     REQUIRE(running.kept());
     CHECK(running.kept()->read <= generated.size() + running.branches()[0].tokens.size());
   }
-  CHECK(shared > 60);
-  CHECK(complete > 150);
+  CHECK(shared > test::cases(60));
+  CHECK(complete > test::cases(150));
 }

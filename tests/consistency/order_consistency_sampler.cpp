@@ -8,6 +8,7 @@
 #include <tooldecode/formats/python_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/one_by_one.hpp>
 #include <support/random_model.hpp>
@@ -122,7 +123,7 @@ TEST_CASE(
 
 TEST_CASE("OrderConsistencySampler with adaptive orders gives the same answer with fewer orders") {
   std::size_t spared = 0;
-  for (unsigned seed = 1000; seed < 1300; ++seed) {
+  for (unsigned seed = 1000; seed < 1000 + test::cases(300); ++seed) {
     const Case c = make_case(seed);
     const Decoder decode{c.model, c.calls};
     for (const VoteRule rule :
@@ -144,12 +145,12 @@ TEST_CASE("OrderConsistencySampler with adaptive orders gives the same answer wi
       CHECK(quick.sampled_tokens <= whole.sampled_tokens);
     }
   }
-  CHECK(spared > 200);
+  CHECK(spared > test::cases(200));
 }
 
 TEST_CASE("OrderConsistencySampler in a batch gives the candidates of orders one by one") {
   std::size_t candidates = 0;
-  for (unsigned seed = 2000; seed < 2300; ++seed) {
+  for (unsigned seed = 2000; seed < 2000 + test::cases(300); ++seed) {
     INFO("seed " << seed);
     const Case c = make_case(seed);
     const Decoder decode{c.model, c.calls};
@@ -171,7 +172,7 @@ TEST_CASE("OrderConsistencySampler in a batch gives the candidates of orders one
       candidates += together.calls[i].candidates.size();
     }
   }
-  CHECK(candidates > 800);
+  CHECK(candidates > test::cases(800));
 }
 
 TEST_CASE("OrderConsistencySampler with one order gives that order's candidate as the answer") {
@@ -298,7 +299,7 @@ TEST_CASE("OrderConsistencySampler refuses zero orders, and prompts that a decod
 
 TEST_CASE("OrderConsistencySampler with always_ends ends every answer within max_tokens") {
   std::size_t calls = 0, written = 0, cut = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = 0; seed < test::cases(200); ++seed) {
     INFO("seed " << seed);
     Case c               = make_case(seed);
     const auto least     = Completions{c.calls.grammar()}.shortest(c.calls.initial(), 1000);
@@ -325,7 +326,7 @@ TEST_CASE("OrderConsistencySampler with always_ends ends every answer within max
     if (*least > 1) CHECK_THROWS_AS(sampler(c.prompt, c.options), Error);
   }
   INFO(calls << " calls, " << written << " as voted, " << cut << " cut without");
-  CHECK(written > 50);
+  CHECK(written > test::cases(50));
   CHECK(written < calls);
-  CHECK(cut > 50);
+  CHECK(cut > test::cases(50));
 }

@@ -18,6 +18,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 
 #include <support/byte_vocabulary.hpp>
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_grammar.hpp>
 #include <support/random_tools.hpp>
@@ -106,7 +107,7 @@ void list_answers(const Constraint& constraint, Constraint::State state, std::si
 
 TEST_CASE("Completions::narrow over random grammars leaves what trying every continuation gives") {
   std::size_t masks = 0, narrowed = 0, forced = 0;
-  for (unsigned seed = 1; seed <= 1200; ++seed) {
+  for (unsigned seed = 1; seed <= test::cases(1200); ++seed) {
     INFO("seed " << seed);
     test::RandomGrammar maker{std::mt19937(seed)};
     const NodeId root = maker.node(3);
@@ -145,9 +146,9 @@ TEST_CASE("Completions::narrow over random grammars leaves what trying every con
     CHECK(completions.counts().searches_given_up == 0);
   }
   INFO(masks << " masks, " << narrowed << " narrowed, " << forced << " to one token");
-  CHECK(masks > 8000);
-  CHECK(narrowed > 3000);
-  CHECK(forced > 500);
+  CHECK(masks > test::cases(8000));
+  CHECK(narrowed > test::cases(3000));
+  CHECK(forced > test::cases(500));
 }
 
 TEST_CASE("Completions::narrow under a token budget leaves exactly the answers that fit it") {

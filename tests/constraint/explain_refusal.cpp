@@ -24,6 +24,7 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/byte_vocabulary.hpp>
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/slow_validator.hpp>
 
@@ -313,7 +314,7 @@ TEST_CASE("explain_refusal leads into the tools' documents in every format") {
 
 TEST_CASE("explain_refusal of random schemas names a smallest set that forbids the byte") {
   std::size_t judged = 0, named = 0;
-  for (std::uint32_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint32_t seed = 0; seed < test::cases(2000); ++seed) {
     std::mt19937 random(seed);
     const Json schema = RandomSchema(random).root();
     std::optional<Constraint> constraint;
@@ -369,8 +370,8 @@ TEST_CASE("explain_refusal of random schemas names a smallest set that forbids t
     }
   }
   INFO(judged << " refused, " << named << " by a keyword");
-  CHECK(judged > 2000);
-  CHECK(named > 1000);
+  CHECK(judged > test::cases(2000));
+  CHECK(named > test::cases(1000));
 }
 
 TEST_CASE("explain_refusal within too small limits names the subschema of the value") {

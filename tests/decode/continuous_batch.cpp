@@ -28,6 +28,7 @@
 #include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/crowded_model.hpp>
 #include <support/one_by_one.hpp>
@@ -245,7 +246,7 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
   const td::VocabularyIndex masks{vocabulary};
   std::array<std::size_t, 4> found = {};  // accepted, by drafter
   std::size_t reused = 0, preempted = 0;
-  for (unsigned seed = 0; seed < 8; ++seed) {
+  for (unsigned seed = 0; seed < td::test::cases(8); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const td::test::RandomDrafters given{vocabulary, seed, random};
@@ -304,9 +305,9 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
       check_all(td::Unconstrained{vocabulary.size()});
     }
   }
-  for (const std::size_t accepted : found) CHECK(accepted > 20);
-  CHECK(reused > 30);
-  CHECK(preempted > 20);
+  for (const std::size_t accepted : found) CHECK(accepted > td::test::cases(20));
+  CHECK(reused > td::test::cases(30));
+  CHECK(preempted > td::test::cases(20));
 }
 
 TEST_CASE(
@@ -314,7 +315,7 @@ TEST_CASE(
   auto config          = td::test::random_llama_config();
   config.layers        = 7;
   std::size_t accepted = 0;
-  for (unsigned seed = 0; seed < 4; ++seed) {
+  for (unsigned seed = 0; seed < (td::test::is_sanitized ? 2 : 4); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
@@ -338,7 +339,7 @@ TEST_CASE(
                     .accepted_tokens;
     require_as_alone(model, any, scripts);
   }
-  CHECK(accepted > 20);
+  CHECK(accepted > td::test::cases(20));
 }
 
 TEST_CASE("ContinuousBatch after a cached prefix drafts like a request that has read all of it") {

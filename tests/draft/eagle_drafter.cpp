@@ -23,6 +23,7 @@
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_eagle.hpp>
 #include <support/random_llama.hpp>
@@ -217,7 +218,7 @@ TEST_CASE(
   config.vocabulary_size = vocabulary.size();
   config.layers          = 7;
   std::size_t cases = 0, accepted = 0;
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < td::test::cases(12); ++seed) {
     std::mt19937 random{seed};
     const td::LlamaModel target{config, td::test::random_llama_weights(config, seed)};
     const auto features = td::FeatureModel::for_eagle3(target);
@@ -275,6 +276,6 @@ TEST_CASE(
         compare(td::ToolCallFSM{masks, tools, td::JsonCall::hermes(), choice});
     }
   }
-  CHECK(cases >= 60);
-  CHECK(accepted > 100);
+  CHECK(cases >= td::test::cases(60));
+  CHECK(accepted > td::test::cases(100));
 }

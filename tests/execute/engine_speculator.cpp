@@ -29,6 +29,7 @@
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_drafters.hpp>
 #include <support/random_model.hpp>
@@ -190,7 +191,7 @@ void submit(Engine& engine, td::ToolCache& cache, Session& session, td::EngineRe
 
 TEST_CASE("EngineSpeculator with cached results answers as a client that runs every tool itself") {
   std::size_t gone_on = 0, missed = 0, accepted = 0, cancelled = 0, voted = 0;
-  for (unsigned seed = 0; seed < 125; ++seed) {
+  for (unsigned seed = 0; seed < td::test::cases(125); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
@@ -271,11 +272,11 @@ TEST_CASE("EngineSpeculator with cached results answers as a client that runs ev
     missed += counts.missed_turns;
   }
   // A third of the results come from a thread, which may be later than the turns that need them.
-  CHECK(gone_on > 150);
-  CHECK(missed > 100);
-  CHECK(accepted > 300);
-  CHECK(cancelled > 20);
-  CHECK(voted > 150);
+  CHECK(gone_on > td::test::cases(150));
+  CHECK(missed > td::test::cases(100));
+  CHECK(accepted > td::test::cases(300));
+  CHECK(cancelled > td::test::cases(20));
+  CHECK(voted > td::test::cases(150));
 }
 
 TEST_CASE("EngineSpeculator verifies a cached call in one pass and reads the prompt once") {
@@ -388,7 +389,7 @@ TEST_CASE("EngineSpeculator with costs drafts fewer cached calls that are not ma
 
 TEST_CASE("EngineSpeculator with other drafters gives the same answers in fewer passes") {
   std::size_t passes = 0, fewer = 0, accepted = 0, gone_on = 0;
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < td::test::cases(12); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const td::test::RandomDrafters given{masks().vocabulary(), seed, random, 600};
@@ -427,8 +428,8 @@ TEST_CASE("EngineSpeculator with other drafters gives the same answers in fewer 
     run(td::EngineSpeculator{given.model, &cache, render, options, any,
                              td::SuffixDrafter{masks()}});
   }
-  CHECK(gone_on > 20);
-  CHECK(accepted > 50);
+  CHECK(gone_on > td::test::cases(20));
+  CHECK(accepted > td::test::cases(50));
   CHECK(fewer < passes);
 }
 

@@ -24,6 +24,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/byte_vocabulary.hpp>
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>
 #include <support/two_tools.hpp>
@@ -251,7 +252,7 @@ TEST_CASE("FormatSet with random texts accepts what its formats' own machines ac
         for (const auto& opening : member.parts(grammar, tools, {}, {}).openings)
           delimiters.push_back(opening.delimiter);
       }
-      for (int i = 0; i < 1500; ++i) {
+      for (std::uint32_t i = 0; i < test::cases(1500); ++i) {
         const std::string text = random_answer(random, texts, delimiters);
         CAPTURE(names, whitespace, i, text);
         const bool is_right = referee.accepts(text);
@@ -274,9 +275,9 @@ TEST_CASE("FormatSet with random texts accepts what its formats' own machines ac
     }
   }
   CAPTURE(accepted, refused, with_calls);
-  CHECK(accepted > 5000);
-  CHECK(refused > 2000);
-  CHECK(with_calls > 2000);
+  CHECK(accepted > test::cases(5000));
+  CHECK(refused > test::cases(2000));
+  CHECK(with_calls > test::cases(2000));
 }
 
 TEST_CASE("FormatSet of every format and two fall-backs reads each of them, wherever it is cut") {
@@ -291,7 +292,7 @@ TEST_CASE("FormatSet of every format and two fall-backs reads each of them, wher
       CAPTURE(text);
       REQUIRE(accepts_answer(calls, text));
       REQUIRE(calls.parse(text) == one_set_call());
-      for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+      for (std::size_t cut = 0; cut <= text.size(); cut += test::is_sanitized ? 5 : 1) {
         const std::string pieces[]{text.substr(0, cut), text.substr(cut)};
         const SetAnswer stream = streamed(calls, pieces);
         if (stream.calls != one_set_call() || !stream.is_whole) FAIL("cut at " << cut);

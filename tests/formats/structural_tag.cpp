@@ -15,6 +15,7 @@
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -319,7 +320,7 @@ TEST_CASE(
     for (const char c : std::string("abc")) texts.push_back(texts[i] + c);
   }
   std::size_t read = 0, refused = 0, accepted = 0;
-  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+  for (std::uint32_t seed = 0; seed < test::cases(400); ++seed) {
     const Json format        = RandomFormat(seed).format(1 + static_cast<int>(seed % 3));
     const std::string reason = error_of(Json{{"format", format}});
     if (reason != "none") {
@@ -344,9 +345,9 @@ TEST_CASE(
       accepted += expected;
     }
   }
-  CHECK(read > 300);
-  CHECK(refused < 100);
-  CHECK(accepted > 20'000);
+  CHECK(read > test::cases(300));
+  CHECK(refused < test::cases(100));
+  CHECK(accepted > test::cases(20'000));
 }
 
 TEST_CASE("build_structural_tag accepts schema values, patterns and grammars inside a tag") {

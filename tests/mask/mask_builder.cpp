@@ -15,6 +15,7 @@
 #include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_vocabulary.hpp>
 
@@ -200,7 +201,7 @@ struct Fixture {
 
 TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the automaton reads") {
   Judged judged;
-  for (unsigned seed = 1; seed <= 120; ++seed) {
+  for (unsigned seed = 1; seed <= test::cases(120); ++seed) {
     INFO("seed " << seed);
     Fixture f(seed);
     Maker maker{f.random, {}};
@@ -208,8 +209,8 @@ TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the autom
     if (!maker.grammar.satisfiable()[root.index()]) continue;
     f.judge(maker.grammar, root, judged);
   }
-  CHECK(judged.states > 500);
-  CHECK(judged.large > 100);
+  CHECK(judged.states > test::cases(500));
+  CHECK(judged.large > test::cases(100));
 }
 
 TEST_CASE(
@@ -309,7 +310,7 @@ TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that
       "^[^<]*$",           "^[\\w .-]*$", "^[^]*$", "^\\S*$", "^[^b-d]+([b-d][^b-d]+)*$",
       "^([^]{2}|[^]{5})*$"};
   Judged judged;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= test::cases(40); ++seed) {
     Fixture f(seed);
     for (int i = 0; i < 3; ++i) {
       const char* pattern = patterns[f.random() % std::size(patterns)];
@@ -328,6 +329,6 @@ TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that
       f.judge(grammar, root, judged);
     }
   }
-  CHECK(judged.states > 500);
-  CHECK(judged.large > 100);
+  CHECK(judged.states > test::cases(500));
+  CHECK(judged.large > test::cases(100));
 }

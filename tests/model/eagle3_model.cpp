@@ -195,7 +195,7 @@ TEST_CASE("Eagle3Model checks the shapes of weights in memory") {
   CHECK(one_less(&Layer::down) == "mlp.down_proj");
 }
 
-TEST_CASE("Eagle3Model of SmolLM2 equals PyTorch in states and tokens") {
+TEST_CASE("Eagle3Model of SmolLM2 equals PyTorch in states and tokens", "[published]") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   const auto directory  = td::test::example_data("smollm2_draft");

@@ -402,7 +402,7 @@ TEST_CASE("EagleModel of the embedded model equals PyTorch") {
   check_reference(td::LlamaModel::load(directory), directory);
 }
 
-TEST_CASE("EagleModel of SmolLM2 equals PyTorch in tokens and states") {
+TEST_CASE("EagleModel of SmolLM2 equals PyTorch in tokens and states", "[published]") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   const auto directory = td::test::example_data("smollm2_draft");

@@ -158,7 +158,7 @@ TEST_CASE("MedusaModel of the embedded model equals PyTorch") {
   check_reference(td::LlamaModel::load(directory), directory);
 }
 
-TEST_CASE("MedusaModel of SmolLM2 equals PyTorch") {
+TEST_CASE("MedusaModel of SmolLM2 equals PyTorch", "[published]") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   check_reference(td::LlamaModel::load(*file), td::test::example_data("smollm2_draft"));

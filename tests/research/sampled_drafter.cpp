@@ -18,6 +18,7 @@
 #include <tooldecode/research/recursive_rejection.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_eagle.hpp>
 #include <support/random_llama.hpp>
@@ -206,7 +207,7 @@ TEST_CASE("SampledDrafter with RecursiveRejection keeps three tokens' joint dist
 
   std::vector<std::size_t> counts(distribution.size());
   std::size_t accepted = 0;
-  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < td::test::cases(20'000); ++seed) {
     const td::Decoder decode{
         target, any,
         td::TreeSpeculation{
@@ -220,5 +221,5 @@ TEST_CASE("SampledDrafter with RecursiveRejection keeps three tokens' joint dist
     for (const std::size_t count : out.drafts.accepted) accepted += count;
   }
   CHECK(td::test::p_value(counts, distribution) > 1e-6);
-  CHECK(accepted > 15'000);
+  CHECK(accepted > td::test::cases(15'000));
 }

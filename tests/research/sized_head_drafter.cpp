@@ -17,6 +17,7 @@
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/research/sized_head_drafter.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_drafters.hpp>
 #include <support/random_eagle.hpp>
@@ -32,7 +33,7 @@ TEST_CASE("SizedHeadDrafter does not change what is decoded, whatever rows cost"
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   std::size_t accepted = 0;
-  for (unsigned seed = 0; seed < 6; ++seed) {
+  for (unsigned seed = 0; seed < td::test::cases(6); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const td::test::RandomDrafters given{vocabulary, seed, random, 400};
@@ -68,7 +69,7 @@ TEST_CASE("SizedHeadDrafter does not change what is decoded, whatever rows cost"
                           td::PythonCall{},
                           {.choice = td::ToolChoice::required}});
   }
-  CHECK(accepted > 50);
+  CHECK(accepted > td::test::cases(50));
 }
 
 TEST_CASE("SizedHeadDrafter learns the share of the emitted tokens that each size has") {
