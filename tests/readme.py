@@ -127,6 +127,18 @@ def call_speed_table() -> str:
                    f"{one['tokens_per_second_to_plain']:.2f}"] for name, one in call_speed().items()])
 
 
+def llama_server_table() -> str:
+    """llama-server's times with its grammars and with the library's."""
+    rows = []
+    for one in results("llama_server")["requests"]:
+        both = lambda key: [f"{one[key][name]:.0f}" for name in ("llama.cpp", "tooldecode")]  # noqa: E731
+        rows.append([one["request"], *both("cold_first_ms"), *both("first_ms"), f"{one['first_ms']['ratio']:.2f}",
+                     *(f"{one['token_ms'][name]:.1f}" for name in ("llama.cpp", "tooldecode")),
+                     f"{one['token_ms']['ratio']:.2f}", "yes" if one["equal"] else "no"])
+    return table(["request", "new grammar, first token, ms", "with the library", "first token, ms", "with the library", "ratio",
+                  "ms/token", "with the library", "ratio", "same answers"], rows)
+
+
 def equality_table() -> str:
     rows = [[one["runs"], *(str(one[key]) for key in ("rows", "tokens", "same")), str(len(one["near_ties"])),
              str(len(one["different"])), ", ".join(map(str, one["passes"]))]
@@ -538,7 +550,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table,
           "constraint": constraint_table, "worst_masks": worst_masks_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
-          "call_speed": call_speed_table,
+          "call_speed": call_speed_table, "llama_server": llama_server_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
@@ -777,7 +789,15 @@ def llama_cpp_sentences() -> list[str]:
     first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
     drafted, ends = one["tooldecode, forced text drafted"], one["the same, answers always end"]
     assert all(row["conforming"] == row["calls"] for row in found["contenders"] if "no grammar" not in row["contender"])
-    return [f"On these {plain['calls']} calls, llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call's time "
+    server = {row["request"]: row for row in results("llama_server")["requests"]}
+    calls, tools = server["calls 400"], [server[f"tools {count}"] for count in (1, 10, 117, 400)]
+    assert all(row["equal"] for row in server.values())
+    ratios = [row[key]["ratio"] for row in tools for key in ("first_ms", "token_ms")]
+    dearer = [row["cold_first_ms"]["tooldecode"] - row["cold_first_ms"]["llama.cpp"] for row in tools[2:]]
+    return [f"`calls 400` has its first token in {calls['first_ms']['ratio']:.2f} of the time and later ones in "
+            f"{calls['token_ms']['ratio']:.2f}. `tools` take {min(ratios):.2f} to {max(ratios):.2f} of the time; the first "
+            f"request with 117 and 400 tools takes {dearer[0]:.0f} and {dearer[1]:.0f} ms longer",
+            f"On these {plain['calls']} calls, llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call's time "
             f"without the prompt, and {percent(first['constraint_share'])} with the best token first; tooldecode's sampler takes "
             f"{percent(sampler['constraint_share'])}, and its decoder takes {percent(ends['constraint_share'])} when answers always "
             "end",
@@ -820,6 +840,7 @@ def page_sentences() -> dict[str, list[str]]:
     plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
     first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
     drafted = one["tooldecode, forced text drafted"]
+    calls = next(row for row in results("llama_server")["requests"] if row["request"] == "calls 400")
     drafts, cached = (results(name)["results"] for name in ("engine_drafts", "engine_cached_drafts"))
     return {
         "CHANGELOG.md": [
@@ -828,6 +849,7 @@ def page_sentences() -> dict[str, list[str]]:
             f"replay, with drafts of {cached['draft_tokens']}"],
         "docs/limits.md": [f"{uri:.0f} us on average for `uri`", f"10,000 tools take {many / 1000:.0f} ms to the first mask"],
         "docs/llama_cpp.md": [
+            f"first token in {calls['first_ms']['ratio']:.2f} of the time, and each later one in {calls['token_ms']['ratio']:.2f}",
             f"Its grammar takes {percent(grammar['constraint_share'], 0)} of a call's time without the prompt if it filters all "
             f"tokens, and {percent(first['constraint_share'])} if the best token is tried first; this sampler takes "
             f"{percent(sampler['constraint_share'])}. That is for {plain['calls']} calls of SmolLM2-135M",
