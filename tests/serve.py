@@ -1179,8 +1179,20 @@ def test_stop_texts(server):
 
 
 def test_metrics(server):
-    before = metrics(server)
+    answered = 'tooldecode_http_requests_total{path="/v1/chat/completions",status="200"}'
+
+    def settled():
+        """Metrics that stand still: an answer is counted after it was sent."""
+        values, since = metrics(server), time.monotonic()
+        while time.monotonic() < since + 0.3:
+            now = metrics(server)
+            if now.get(answered) != values.get(answered):
+                values, since = now, time.monotonic()
+            time.sleep(0.02)
+        return values
+    before = settled()
     answer = server.chat(request(WEATHER))
+    until(lambda: metrics(server).get(answered, 0) > before.get(answered, 0))
     after = metrics(server)
 
     def change(name):
