@@ -274,19 +274,9 @@ def test_engines(_):
         plain = agent(urls[0], *slow, WEATHER)
         serve.until(lambda: chats(first) == len(plain["turns"]))
 
-        def settled(numbers):
-            """How many chats each has answered: none is counted any more, which happens behind its answer."""
-            counts, since = None, time.monotonic()
-            while time.monotonic() < since + 0.3:
-                now = {number: chats(servers[number]) for number in numbers}
-                if now != counts:
-                    counts, since = now, time.monotonic()
-                time.sleep(0.02)
-            return counts
-
         def used_by(session, numbers):
             """The one engine that a session's requests reach, and how many they are."""
-            before = settled(numbers)
+            before = serve.settled(lambda: {number: chats(servers[number]) for number in numbers})
             report = agent(urls, *slow, "--session", session, WEATHER)
             assert conversation(report) == conversation(plain), (report, plain)
 

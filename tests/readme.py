@@ -72,16 +72,21 @@ def real_table(name: str, times: bool = True) -> str:
                   "tokens", *(["s/sample", "time / greedy"] if times else [])], rows)
 
 
+def value_errors(one: dict) -> int:
+    """Rows whose first error is a value's."""
+    return round(one["errors"]["value"] * one["samples"])
+
+
 def votes_table(name: str) -> str:
     """Value errors by the number of orders, paired with those of one order."""
     methods = results(name)["methods"]
     one = methods["tool-decoding-oc1"]
-    rows = [["1", str(round(one["errors"]["value"] * one["samples"])), "", "", "", ""]]
+    rows = [["1", str(value_errors(one)), "", "", "", ""]]
     for method, found in methods.items():
         if "value_error_reduction" in found:
             reduction = found["value_error_reduction"]
             low, high = reduction["ci95"]
-            rows.append([method.removeprefix("tool-decoding-oc"), str(round(found["errors"]["value"] * found["samples"])),
+            rows.append([method.removeprefix("tool-decoding-oc"), str(value_errors(found)),
                          percent(reduction["share"]), f"{points(low)} to {percent(high)}",
                          f"{reduction['mended']} / {reduction['added']}", f"{reduction['p']:.3f}"])
     return table(["oc", "value errors", "reduction", "95 % interval", "rows mended / added", "p (McNemar)"], rows)
@@ -613,8 +618,7 @@ def larger_votes() -> tuple[int, int, int, dict]:
     """Rows, value errors of one order and of twelve, and how they differ, of Qwen2.5-Coder-1.5B."""
     methods = results("qwen_coder_1.5b_three")["methods"]
     one, most = methods["tool-decoding-oc1"], methods["tool-decoding-oc12"]
-    return (one["samples"], *(round(each["errors"]["value"] * each["samples"]) for each in (one, most)),
-            most["value_error_reduction"])
+    return one["samples"], value_errors(one), value_errors(most), most["value_error_reduction"]
 
 
 def larger_sentences() -> list[str]:

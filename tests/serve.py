@@ -195,6 +195,17 @@ def until(condition):
         time.sleep(0.01)
 
 
+def settled(read):
+    """What `read` returns once it has stood still: an answer is counted after it was sent."""
+    value, since = read(), time.monotonic()
+    while time.monotonic() < since + 0.3:
+        now = read()
+        if now != value:
+            value, since = now, time.monotonic()
+        time.sleep(0.02)
+    return value
+
+
 def test_answers():
     for form in ("python", "hermes"):
         with Server("--format", form) as server:
@@ -1179,20 +1190,12 @@ def test_stop_texts(server):
 
 
 def test_metrics(server):
-    answered = 'tooldecode_http_requests_total{path="/v1/chat/completions",status="200"}'
-
-    def settled():
-        """Metrics that stand still: an answer is counted after it was sent."""
-        values, since = metrics(server), time.monotonic()
-        while time.monotonic() < since + 0.3:
-            now = metrics(server)
-            if now.get(answered) != values.get(answered):
-                values, since = now, time.monotonic()
-            time.sleep(0.02)
-        return values
-    before = settled()
+    def answered():
+        return metrics(server).get('tooldecode_http_requests_total{path="/v1/chat/completions",status="200"}', 0)
+    earlier = settled(answered)
+    before = metrics(server)
     answer = server.chat(request(WEATHER))
-    until(lambda: metrics(server).get(answered, 0) > before.get(answered, 0))
+    until(lambda: answered() > earlier)
     after = metrics(server)
 
     def change(name):

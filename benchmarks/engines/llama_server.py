@@ -99,7 +99,7 @@ def nested_request():
 
 
 class Server:
-    """A llama-server; `port` was free a moment ago."""
+    """A llama-server on a port that was free a moment ago."""
 
     def __init__(self, arguments, folder, name, library):
         self.name = name
