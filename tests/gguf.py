@@ -15,7 +15,8 @@ import tempfile
 import serve
 
 ROOT = pathlib.Path(__file__).parent.parent
-MODEL = ("--model", "smollm2")
+# One thread: llama.cpp's threads spin while they wait for one another, and all stall when another test takes a core.
+MODEL = ("--model", "smollm2", "--threads", "1")
 QUESTION = "What is the weather in Oslo?"
 
 
@@ -79,7 +80,7 @@ def test_refusals():
 
 def test_serve():
     """Whole and streamed answers are the same; what a tool is said to return is gone on from."""
-    with serve.Server(*MODEL, "--shots", "1") as server:
+    with serve.Server(*MODEL, "--shots", "1", "--timeout", "600") as server:
         assert server.ask("GET", "/health")[1]["model"] == "smollm2"
         choice, = server.chat(request())["choices"]
         call, = choice["message"]["tool_calls"]
@@ -118,7 +119,7 @@ def test_reasoning_effort():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "effort.gguf"
         path.write_bytes(model[:at] + effort.ljust(len(phrase), b".") + model[at + len(phrase):])
-        with serve.Server("--model", str(path), "--threads", "1") as server:
+        with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600") as server:
             plain, low, high = (tokens(server, "effort", reasoning_effort=one) for one in (None, "low", "high"))
             assert plain == low and high[0] >= low[0] + 7 and high[1] is None, (plain, low, high)
 
