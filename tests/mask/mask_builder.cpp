@@ -238,11 +238,15 @@ TEST_CASE(
                                   "^[^ ]+( [^ ]+)*$",
                                   "^[^,]+(,[^,]{2,3})?$",
                                   "^([^]{2}|[^]{5})*$",
-                                  "^([^,]{2},)*$"};
+                                  "^([^,]{2},)*$",
+                                  "^(\\S+\\s+){0,5}\\S+$",
+                                  "^[^ ]+( [^ ]+){0,4}$",
+                                  "^$|^(\\S+\\s){3,7}$",
+                                  "^([^1]*1){0,6}[^1]*$"};
   Judged judged;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     Fixture f(seed);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
       const std::string& pattern = patterns[f.random() % std::size(patterns)];
       Occurrences length;
       if (f.random() % 3) {

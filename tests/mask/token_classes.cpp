@@ -21,7 +21,7 @@ using namespace tooldecode::vocabulary;
 
 namespace {
 
-Vocabulary random_vocabulary(unsigned seed) {
+Vocabulary random_vocabulary(unsigned seed, std::size_t longest) {
   std::mt19937 random(seed);
   const std::vector<std::string> parts{"a",        "Z",    "7",  " ",    "_",    "-",
                                        "+",        "\"",   "\\", "\xC3", "\xA9", "\xC3\xA9",
@@ -29,7 +29,7 @@ Vocabulary random_vocabulary(unsigned seed) {
   std::vector<Vocabulary::Entry> entries;
   for (int i = 0; i < 3000; ++i) {
     std::string text;
-    for (std::size_t n = 1 + random() % 5; n > 0; --n) text += parts[random() % parts.size()];
+    for (std::size_t n = 1 + random() % longest; n > 0; --n) text += parts[random() % parts.size()];
     entries.push_back({text, TokenType::normal});
   }
   return Vocabulary(entries);
@@ -50,18 +50,20 @@ std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::s
 }  // namespace
 
 TEST_CASE(
-    "TokenClasses::find gives a class of tokens that stay in the lexeme, except those apart") {
-  const Vocabulary vocabulary = random_vocabulary(3);
+    "TokenClasses::find gives a class of tokens that stay in the lexeme, except those apart and those "
+    "that are too long") {
+  const Vocabulary vocabulary = random_vocabulary(3, 10);
   const ByteTrie trie         = make_trie(vocabulary);
   const TokenClasses classes(trie, vocabulary.size());
   const auto characters = [&](TokenId token) {
     return decode_utf8(std::string(vocabulary.bytes(token))).size();
   };
   for (std::size_t k = 0; k < TokenClasses::count; ++k) CHECK(classes.size(k) > 50);
-  std::size_t found = 0, apart = 0;
+  std::size_t found = 0, apart = 0, of_short = 0;
   for (const char* pattern :
        {"^\\w+$", "^[a-z]+$", ".*", "^[^7]*$", "^.{0,3}$", "^(a|Z)*7", "^[^_]", "^[^Z]+$",
-        "^(?!_a).+$", "^[\\w-]+$", "^[\\w -]+$", "^\\S+$", "^[ -~]+$", "^[!-~]+$"}) {
+        "^(?!_a).+$", "^[\\w-]+$", "^[\\w -]+$", "^\\S+$", "^[ -~]+$", "^[!-~]+$",
+        "^(\\S+\\s+){0,4}\\S+$", "^(\\S+ ){3}\\S*$", "^(\\w+-){0,4}\\w+$"}) {
     INFO(pattern);
     const Dfa dfa = string_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');
     for (Dfa::State state = 0; state < dfa.size(); ++state) {
@@ -69,6 +71,7 @@ TEST_CASE(
       if (!taken) continue;
       const std::size_t k = taken->k;
       ++found;
+      of_short += taken->most + 1 < classes.by_characters(k).size();
       std::set<TokenId> otherwise;
       classes.for_each_apart(*taken, [&](TokenId token) { otherwise.insert(token); });
       apart += otherwise.size();
@@ -79,6 +82,7 @@ TEST_CASE(
         REQUIRE(otherwise.contains(token) ==
                 (classes.mask(k).contains(token) && taken->apart.contains(first)));
         if (!classes.mask(k).contains(token) || otherwise.contains(token)) continue;
+        if (characters(token) > taken->most) continue;
         const auto units = units_inside(dfa, state, vocabulary.bytes(token));
         REQUIRE(units);
         REQUIRE(*units == (taken->counts ? characters(token) : 0));
@@ -87,6 +91,7 @@ TEST_CASE(
   }
   CHECK(found >= 15);
   CHECK(apart >= 100);
+  CHECK(of_short >= 3);
   for (std::size_t k = 0; k < TokenClasses::count; ++k) {
     std::set<TokenId> listed;
     const auto counts = classes.by_characters(k);
@@ -102,21 +107,25 @@ TEST_CASE(
     }
     CHECK(listed.size() == classes.size(k));
     CHECK(classes.mask(k).count() == classes.size(k));
-    for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
-      const auto values = trie.values(node);
-      bool others       = std::any_of(values.begin(), values.end(), [&](std::uint32_t token) {
-        return !classes.mask(k).contains(static_cast<TokenId>(token));
-      });
-      const auto [first, last] = trie.children(node);
-      for (auto child = first; child < last; ++child) others |= classes.has_others(k, child);
-      if (classes.has_others(k, node) != others) FAIL("node " << node);
+    for (const std::size_t most : {std::size_t{0}, std::size_t{2}, counts.size() - 1}) {
+      const TokenClasses::Taken taken{.k = k, .most = most};
+      const TokenMask& mask = classes.up_to(k, most);
+      for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+        const auto values = trie.values(node);
+        bool others       = std::any_of(values.begin(), values.end(), [&](std::uint32_t token) {
+          return !mask.contains(static_cast<TokenId>(token));
+        });
+        const auto [first, last] = trie.children(node);
+        for (auto child = first; child < last; ++child) others |= classes.has_others(taken, child);
+        if (classes.has_others(taken, node) != others) FAIL("node " << node << ", " << most);
+      }
     }
   }
 }
 
 TEST_CASE(
     "TokenClasses::find_bounded gives the tokens of a class that a lexeme takes, and no other") {
-  const Vocabulary vocabulary = random_vocabulary(3);
+  const Vocabulary vocabulary = random_vocabulary(3, 5);
   const ByteTrie trie         = make_trie(vocabulary);
   const TokenClasses classes(trie, vocabulary.size());
   std::size_t found = 0, taken = 0;

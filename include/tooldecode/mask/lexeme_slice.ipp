@@ -111,10 +111,10 @@ TOOLDECODE_INLINE core::ByteTrie LexemeSlice::build(const Vocabulary& vocabulary
     const auto [node, state, units, plain] = work[i];
     const auto [first, last]               = trie.children(node);
     for (auto child = first; child < last; ++child) {
+      const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
+      if (covered && !classes_->has_others(*plain_, child)) continue;
       const text::Dfa::State next = dfa.next(state, trie.label(child));
       if (next == text::Dfa::dead) continue;
-      const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
-      if (covered && !classes_->has_others(plain_->k, child)) continue;
       const bool begins        = dfa.boundary(state) && !dfa.closing(next);
       const std::uint32_t more = units + (begins ? 1 : 0);
       if (more >= staying_.size()) staying_.resize(more + 1);

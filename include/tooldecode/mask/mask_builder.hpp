@@ -119,7 +119,8 @@ class MaskBuilder {
                     const TokenClasses::Taken& plain);
   // Adds a class's tokens after which an end of the lexeme is within reach; false, with nothing done,
   // if that must be found out for many.
-  bool add_within_reach(const grammar::StackFrame& frame, const TokenClasses::Taken& plain);
+  bool add_within_reach(const std::vector<grammar::StackFrame>& group,
+                        const TokenClasses::Taken& plain);
   [[nodiscard]] bool reads(Span place, TokenId token);
 
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);

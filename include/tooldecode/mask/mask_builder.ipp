@@ -129,10 +129,13 @@ TOOLDECODE_INLINE void MaskBuilder::collect_lexemes(std::vector<grammar::StackFr
     if (is_large && is_sliced(*lexeme_of(frame).dfa, frame.dfa_state())) {
       slice = states_.slice(lexeme_of(frame).dfa, frame.dfa_state(), node);
     }
-    const bool is_bound =
-        slice != nullptr && lexeme_of(frame).ends && free_units(frame) < slice->max_units();
+    // Without free units, even the rest of a character may lead out of reach.
+    const std::uint32_t free = slice != nullptr && lexeme_of(frame).ends ? free_units(frame) : ~0U;
+    const bool is_bound      = slice != nullptr && (free == 0 || free < slice->max_units());
+    // A token that may not stay may end the lexeme and go past it.
     const bool is_ready =
-        slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group));
+        slice != nullptr &&
+        !(slice->may_end_inside(is_bound ? 0 : units_left(frame)) && goes_on(group));
     if (is_ready && !is_bound) {
       collect_slice(group, *slice);
     } else if (is_ready && node == 0 && collect_bound(group, *slice)) {
@@ -248,13 +251,13 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
   if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
     plain = classes.find(dfa, group[0].dfa_state());
   if (plain && lexeme.ends) {
-    if (!add_within_reach(group[0], *plain)) plain.reset();
+    if (!add_within_reach(group, *plain)) plain.reset();
   } else if (plain) {
     auto left_out = classes.left_out(*plain, units_left(group[0]));
     if (left_out) {
-      add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
-      const bool are_too_long = plain->counts && std::size_t{units_left(group[0])} + 1 <
-                                                     classes.by_characters(plain->k).size();
+      add_base(classes.up_to(plain->k, plain->most), classes.count_up_to(*plain),
+               std::move(*left_out));
+      const bool are_too_long = plain->counts && units_left(group[0]) < plain->most;
       if (are_too_long && dfa.may_end_inside()) add_too_long(group, *plain);
     } else {
       plain.reset();
@@ -273,10 +276,10 @@ TOOLDECODE_INLINE void MaskBuilder::walk_lexeme(const std::vector<grammar::Stack
     const bool is_boundary                    = dfa.boundary(state);
     const auto [first, last]                  = trie_.children(node);
     for (auto child = first; child < last; ++child) {
+      const bool covered = is_plain && (node != 0 || !plain->apart.contains(trie_.label(child)));
+      if (covered && !classes.has_others(*plain, child)) continue;
       const text::Dfa::State next = dfa.next(state, trie_.label(child));
       if (next == text::Dfa::dead) continue;
-      const bool covered = is_plain && (node != 0 || !plain->apart.contains(trie_.label(child)));
-      if (covered && !classes.has_others(plain->k, child)) continue;
       std::uint32_t more = units;
       if (is_boundary && dfa.closing(next)) {
         if (units < bounds.min) continue;
@@ -301,8 +304,7 @@ TOOLDECODE_INLINE void MaskBuilder::add_too_long(const std::vector<grammar::Stac
                                                  const TokenClasses::Taken& plain) {
   const TokenClasses& classes = states_.classes();
   const Span place            = walk_.begin(group);
-  for (std::size_t units = std::size_t{units_left(group[0])} + 1;
-       units < classes.by_characters(plain.k).size(); ++units) {
+  for (std::size_t units = std::size_t{units_left(group[0])} + 1; units <= plain.most; ++units) {
     classes.for_each(plain.k, units, [&](TokenId token) {
       if (reads(place, token)) parts_.add(token);
     });
@@ -310,31 +312,37 @@ TOOLDECODE_INLINE void MaskBuilder::add_too_long(const std::vector<grammar::Stac
   walk_.drop(place);
 }
 
-TOOLDECODE_INLINE bool MaskBuilder::add_within_reach(const grammar::StackFrame& frame,
+TOOLDECODE_INLINE bool MaskBuilder::add_within_reach(const std::vector<grammar::StackFrame>& group,
                                                      const TokenClasses::Taken& plain) {
-  const TokenClasses& classes = states_.classes();
-  const Lexeme& lexeme        = lexeme_of(frame);
-  const std::size_t longest   = classes.by_characters(plain.k).size() - 1;
-  const auto up_to            = [&](std::uint32_t units) {
+  const TokenClasses& classes      = states_.classes();
+  const grammar::StackFrame& frame = group[0];
+  const Lexeme& lexeme             = lexeme_of(frame);
+  const auto up_to                 = [&](std::uint32_t units) {
     return TokenClasses::Taken{
-                   .k = plain.k, .counts = true, .most = std::min<std::size_t>(units, longest)};
+                        .k = plain.k, .counts = true, .most = std::min<std::size_t>(units, plain.most)};
   };
   const auto free =
       up_to(free_units(frame, classes.reached(plain, *lexeme.dfa, frame.dfa_state())));
   const auto left = up_to(units_left(frame));
-  if (classes.count_up_to(left) - classes.count_up_to(free) > max_judged) return false;
-  const bool all        = free.most == longest;
-  const TokenMask& mask = all ? classes.mask(plain.k) : classes.up_to(free.k, free.most);
+  // A token that may not stay may end the lexeme and go past it.
+  const bool may_end = lexeme.dfa->may_end_inside();
+  const auto judged  = may_end ? plain : left;
+  if (classes.count_up_to(judged) - classes.count_up_to(free) > max_judged) return false;
+  const TokenMask& mask = classes.up_to(free.k, free.most);
   std::vector<TokenId> apart;
   classes.for_each_apart(plain, [&](TokenId token) {
     if (mask.contains(token)) apart.push_back(token);
   });
   add_base(mask, classes.count_up_to(free), std::move(apart));
-  for (std::size_t units = free.most + 1; units <= left.most; ++units) {
+  const Span place = walk_.begin(group);
+  for (std::size_t units = free.most + 1; units <= judged.most; ++units) {
     classes.for_each(plain.k, units, [&](TokenId token) {
-      if (is_within_reach(frame, token, static_cast<std::uint32_t>(units))) parts_.add(token);
+      const bool stays =
+          units <= left.most && is_within_reach(frame, token, static_cast<std::uint32_t>(units));
+      if (stays || (may_end && reads(place, token))) parts_.add(token);
     });
   }
+  walk_.drop(place);
   return true;
 }
 
@@ -380,7 +388,6 @@ TOOLDECODE_INLINE bool MaskBuilder::collect_bound(const std::vector<grammar::Sta
                                                   const LexemeSlice& slice) {
   const grammar::StackFrame& frame = group[0];
   const std::uint32_t free = free_units(frame), left = units_left(frame);
-  // Without free units, even the rest of a character may lead out of reach.
   const auto judged = slice.staying_between(free == 0 ? 0 : free + 1, left, max_judged);
   if (!judged) return false;
   if (free != 0) add_base(slice.staying(free), slice.count(), {});

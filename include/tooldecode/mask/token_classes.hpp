@@ -41,8 +41,6 @@ class TokenClasses {
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
   /// The tokens that begin with white space.
   [[nodiscard]] const WhitespaceRuns& whitespace() const noexcept { return whitespace_; }
-  /// Whether a token at or below a node is outside a class.
-  [[nodiscard]] bool has_others(std::size_t k, core::ByteTrie::NodeIndex node) const noexcept;
 
   /// Number of a class's tokens with 0, 1, ... characters.
   [[nodiscard]] std::span<const std::size_t> by_characters(std::size_t k) const noexcept;
@@ -56,10 +54,13 @@ class TokenClasses {
     std::size_t k    = 0;
     bool counts      = false;  ///< whether each character is a unit of the lexeme; else none is
     std::size_t most = 0;      ///< characters of the longest token
+    bool is_bounded  = false;  ///< whether the lexeme accepts no longer one of the class
     text::ByteSet apart{};     ///< first bytes of texts that the lexeme may treat differently
   };
-  /// The largest class of which a lexeme accepts nearly all tokens from a state, leaving aside
-  /// bounds on its units.
+  /// Whether a token at or below a node is outside what was taken of a class.
+  [[nodiscard]] bool has_others(const Taken& taken, core::ByteTrie::NodeIndex node) const noexcept;
+  /// The class of which a lexeme accepts most tokens from a state, nearly all of them or of the
+  /// short ones, leaving aside bounds on its units.
   [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const;
   /// The states after and inside the characters of texts of a class that are not apart; empty if
   /// they are many.
@@ -80,8 +81,7 @@ class TokenClasses {
     taken.apart.for_each(
         [&](std::uint8_t byte) { visit_class(taken.k, by_first_byte_[byte], visit); });
   }
-  /// The tokens of a class that are apart or have more than `units` units; nullopt if they are
-  /// many.
+  /// The tokens taken that are apart or have more than `units` units; nullopt if they are many.
   [[nodiscard]] std::optional<std::vector<TokenId>> left_out(const Taken& taken,
                                                              std::size_t units) const;
 
@@ -114,6 +114,8 @@ class TokenClasses {
 
   // Longer tokens are rare and would lengthen the look-ahead of `find_apart`.
   static constexpr std::uint8_t max_bytes = 24;
+  // Lengths of short tokens; for each a mask is kept.
+  static constexpr std::array<std::size_t, 6> lengths{15, 12, 10, 8, 6, 4};
 
   struct Plain {
     TokenId token;
@@ -197,11 +199,12 @@ class TokenClasses {
   static std::vector<std::uint8_t> distinct_bytes(const text::Dfa& dfa);
 
   // Whether the lexeme may refuse only few of a class's texts; sets their first bytes in
-  // `taken.apart`.
+  // `taken.apart`. If not, `taken.most` is the length up to which it refuses few; 0 for none.
   [[nodiscard]] bool find_apart(const text::Dfa& dfa, text::Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const;
 
   std::vector<std::uint8_t> others_;               // [nodes], one bit per class
+  std::vector<std::uint8_t> longest_below_;        // [nodes]: characters of tokens of all classes
   std::vector<std::vector<Plain>> by_characters_;  // tokens of all classes
   std::array<std::vector<Plain>, 256> by_first_byte_;
   std::array<Class, count> classes_;

@@ -25,6 +25,7 @@ namespace tooldecode::mask {
 TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
                                              std::size_t vocabulary_size)
     : others_(trie.size(), 0),
+      longest_below_(trie.size(), 0),
       whitespace_(trie, vocabulary_size),
       vocabulary_size_(vocabulary_size) {
   for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
@@ -51,6 +52,7 @@ TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
       if (values.empty()) continue;
       const bool is_plain = text.place == boundary && text.depth <= max_bytes;
       if (is_plain) {
+        longest_below_[child] = text.characters;
         if (by_characters_.size() <= text.characters) {
           by_characters_.resize(text.characters + std::size_t{1});
         }
@@ -79,13 +81,17 @@ TOOLDECODE_INLINE TokenClasses::TokenClasses(const core::ByteTrie& trie,
   }
   for (auto node = static_cast<core::ByteTrie::NodeIndex>(trie.size()); node-- > 0;) {
     const auto [first, last] = trie.children(node);
-    for (auto child = first; child < last; ++child) others_[node] |= others_[child];
+    for (auto child = first; child < last; ++child) {
+      others_[node] |= others_[child];
+      longest_below_[node] = std::max(longest_below_[node], longest_below_[child]);
+    }
   }
 }
 
-TOOLDECODE_INLINE bool TokenClasses::has_others(std::size_t k,
+TOOLDECODE_INLINE bool TokenClasses::has_others(const Taken& taken,
                                                 core::ByteTrie::NodeIndex node) const noexcept {
-  return (others_[node] & bit(k)) != 0;
+  return (others_[node] & bit(taken.k)) != 0 ||
+         (!taken.is_bounded && longest_below_[node] > taken.most);
 }
 
 TOOLDECODE_INLINE std::span<const std::size_t> TokenClasses::by_characters(
@@ -100,11 +106,15 @@ TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find(
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
   const std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
+  std::optional<Taken> best;  // short tokens of a class
   for (const std::size_t k : order) {
-    Taken taken{k, dfa.boundary(state), by_characters(k).size() - 1};
-    if (size(k) > 0 && find_apart(dfa, state, bytes, taken)) return taken;
+    if (size(k) == 0 || (best && size(k) <= count_up_to(*best))) break;
+    Taken taken{.k = k, .counts = dfa.boundary(state), .most = by_characters(k).size() - 1};
+    if (find_apart(dfa, state, bytes, taken)) return taken;
+    if (taken.most == 0) continue;
+    if (!best || count_up_to(taken) > count_up_to(*best)) best = taken;
   }
-  return std::nullopt;
+  return best;
 }
 
 TOOLDECODE_INLINE std::vector<text::Dfa::State> TokenClasses::reached(
@@ -135,7 +145,8 @@ TOOLDECODE_INLINE std::optional<TokenClasses::Taken> TokenClasses::find_bounded(
   std::optional<Taken> best;
   for (std::size_t k = 0; k < count; ++k) {
     if ((kinds[k] & beyond_ascii) != 0) continue;
-    const Taken found{k, dfa.boundary(state), bound_of(k, dfa, state)};
+    const Taken found{
+        .k = k, .counts = dfa.boundary(state), .most = bound_of(k, dfa, state), .is_bounded = true};
     if (found.most == 0) continue;
     if (!best || count_up_to(found) > count_up_to(*best)) best = found;
   }
@@ -197,11 +208,11 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> TokenClasses::left_out(
     const Taken& taken, std::size_t units) const {
   const std::span counts = by_characters(taken.k);
   std::size_t too_long   = 0;
-  for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) too_long += counts[n];
+  for (std::size_t n = units + 1; taken.counts && n <= taken.most; ++n) too_long += counts[n];
   if (too_long > max_apart) return std::nullopt;
   std::vector<TokenId> tokens;
   const auto add = [&](TokenId token) { tokens.push_back(token); };
-  for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) for_each(taken.k, n, add);
+  for (std::size_t n = units + 1; taken.counts && n <= taken.most; ++n) for_each(taken.k, n, add);
   for_each_apart(taken, add);
   return tokens;
 }
@@ -249,14 +260,16 @@ TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa:
     taken.apart.insert(byte);
     apart += known.by_first_byte[b];
   }
+  const std::size_t longest = std::exchange(taken.most, 0);
   if (apart > max) return false;
 
-  // The pairs that the class's texts reach, breadth first, and the least number of bytes after
-  // which the lexeme refuses one. What is farther than the longest text does not matter.
+  // The pairs that the class's texts reach, breadth first, and in which of the characters that end
+  // behind a pair the lexeme may first refuse a text. What is farther than the longest text does not
+  // matter.
   constexpr std::uint32_t never = 255;
   struct Reached {
     PairState place;
-    std::uint32_t depth, stays;
+    std::uint32_t depth, refused;
     std::vector<std::uint32_t> next{};
   };
   std::vector<Reached> reached;
@@ -291,41 +304,56 @@ TOOLDECODE_INLINE bool TokenClasses::find_apart(const text::Dfa& dfa, text::Dfa:
   for (std::size_t i = 0; i < reached.size(); ++i) {
     const auto [place, depth] = std::pair(reached[i].place, reached[i].depth);
     if (!stays(place)) {
-      reached[i].stays = 0;
+      reached[i].refused = place.text == boundary ? 0 : 1;
     } else if (depth < known.longest && reached.size() > max_reached) {
-      reached[i].stays = 1;
+      reached[i].refused = 1;
     } else if (depth < known.longest) {
       std::vector<std::uint32_t> next;
       for (const std::uint8_t byte : bytes) {
         const PairState to = after(place, byte);
         if (to.text == outside || !has(taken.k, kind(byte))) continue;
         if (!stays(to)) {
-          reached[i].stays = 1;
+          reached[i].refused = 1;
           break;
         }
         next.push_back(reach(to, depth + 1));
       }
-      if (reached[i].stays == never) reached[i].next = std::move(next);
+      if (reached[i].refused == never) reached[i].next = std::move(next);
     }
   }
   for (bool is_settled = false; !is_settled;) {
     is_settled = true;
     for (auto at = reached.rbegin(); at != reached.rend(); ++at) {
       for (const std::uint32_t next : at->next) {
-        if (reached[next].stays + 1 >= at->stays) continue;
-        at->stays  = reached[next].stays + 1;
-        is_settled = false;
+        const std::uint32_t in =
+            reached[next].refused + (reached[next].place.text == boundary ? 1 : 0);
+        if (in >= at->refused) continue;
+        at->refused = in;
+        is_settled  = false;
       }
     }
   }
+  const text::ByteSet dead = taken.apart;
+  std::size_t least        = longest;  // no text is refused in its first characters
   for (unsigned b = 0; b < 256; ++b) {
     const auto byte = static_cast<std::uint8_t>(b);
     if (known.by_first_byte[b] == 0 || taken.apart.contains(byte)) continue;
-    if (reached[first[b]].stays >= known.longest) continue;
+    const Reached& at    = reached[first[b]];
+    const std::size_t in = at.refused + (at.place.text == boundary ? 1 : 0);
+    if (in > longest) continue;
+    least = std::min(least, in - 1);
     taken.apart.insert(byte);
     apart += known.by_first_byte[b];
   }
-  return apart <= max;
+  if (apart <= max) {
+    taken.most = longest;
+    return true;
+  }
+  const auto most = std::find_if(lengths.begin(), lengths.end(),
+                                 [&](std::size_t length) { return length <= least; });
+  if (most != lengths.end()) taken.most = *most;
+  taken.apart = dead;
+  return false;
 }
 
 }  // namespace tooldecode::mask

@@ -32,9 +32,9 @@ class DfaLengths;
 /// a thousand repetitions of a letter of any script. Such states share these rows: a *shape* is the
 /// shared rows, a *block* is a shape with the states it leads to.
 ///
-/// \par Complexity  next and the predicates O(1), inside a block O(log blocks); 36 bytes per row
-///                  and 4 per column of it, 12 bytes per block and 4 per exit; construction O(rows
-///                  x columns + blocks)
+/// \par Complexity  next and the predicates O(1); 36 bytes per row and 4 per column of it, 12 bytes
+///                  per block, 4 per exit and 16 states inside; construction O(rows x columns +
+///                  blocks)
 /// \par Threads     immutable after construction
 /// \par Errors      see BuildBudget; the functions that build automata throw, see regex.hpp and
 ///                  number_lexeme.hpp
@@ -113,8 +113,8 @@ class Dfa {
   /// The column of a byte; no state distinguishes bytes of one column.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
-  /// Whether some accepted text is a proper prefix of another; O(states).
-  [[nodiscard]] bool may_end_inside() const noexcept;
+  /// Whether some accepted text is a proper prefix of another.
+  [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   [[nodiscard]] const ByteSet& live(State state) const noexcept;
@@ -223,6 +223,7 @@ class Dfa {
         live_[s] |= bytes[first[c]];
       }
       flags_[s] = static_cast<std::uint8_t>(flags);
+      may_end_inside_ |= row.accepting && !live_[s].empty();
       mix(flags);
     }
     for (const std::uint8_t column : column_) mix(column);
@@ -235,10 +236,12 @@ class Dfa {
 
   std::array<std::uint8_t, 256> column_{};  // [256] -> columns
   std::size_t columns_ = 0, rows_ = 0, states_ = 0;
-  std::vector<State> table_;         // [rows, columns]; in rows of shapes a step or an exit
-  std::vector<std::uint8_t> flags_;  // [rows]: accepting, boundary, closing
-  std::vector<ByteSet> live_;        // [rows]
-  std::vector<Placed> placed_;       // [blocks], ascending
+  bool may_end_inside_ = false;
+  std::vector<State> table_;             // [rows, columns]; in rows of shapes a step or an exit
+  std::vector<std::uint8_t> flags_;      // [rows]: accepting, boundary, closing
+  std::vector<ByteSet> live_;            // [rows]
+  std::vector<Placed> placed_;           // [blocks], ascending
+  std::vector<std::uint32_t> block_at_;  // [states inside / 16]: the block of the first of them
   std::vector<State> exits_;
   std::uint64_t hash_ = 14695981039346656037ULL;
 };

@@ -58,15 +58,12 @@ TOOLDECODE_INLINE Dfa::Dfa(std::vector<SparseRow> rows, const std::vector<Shape>
   }
   fill(
       all, [&](std::size_t s) -> const SparseRow& { return rows[s]; }, [](State to) { return to; });
+  for (std::size_t state = rows_, block = 0; state < states_; state += 16) {
+    while (block + 1 < placed_.size() && placed_[block + 1].first <= state) ++block;
+    block_at_.push_back(static_cast<std::uint32_t>(block));
+  }
   for (const Placed& block : placed_) mix(block.first), mix(block.row), mix(block.exits);
   for (const State exit : exits_) mix(exit);
-}
-
-TOOLDECODE_INLINE bool Dfa::may_end_inside() const noexcept {
-  for (State state = 0; state < states_; ++state) {
-    if (accepting(state) && !live(state).empty()) return true;
-  }
-  return false;
 }
 
 TOOLDECODE_INLINE const ByteSet& Dfa::live(State state) const noexcept {
@@ -74,15 +71,14 @@ TOOLDECODE_INLINE const ByteSet& Dfa::live(State state) const noexcept {
 }
 
 TOOLDECODE_INLINE std::size_t Dfa::bytes() const noexcept {
-  return sizeof(*this) + 4 * (table_.size() + exits_.size()) + live_.size() * sizeof(ByteSet) +
-         flags_.size() + placed_.size() * sizeof(Placed);
+  return sizeof(*this) + 4 * (table_.size() + exits_.size() + block_at_.size()) +
+         live_.size() * sizeof(ByteSet) + flags_.size() + placed_.size() * sizeof(Placed);
 }
 
 TOOLDECODE_INLINE const Dfa::Placed& Dfa::block_of(State state) const noexcept {
-  const auto after =
-      std::upper_bound(placed_.begin(), placed_.end(), state,
-                       [](State one, const Placed& block) { return one < block.first; });
-  return *(after - 1);
+  std::size_t block = block_at_[(state - rows_) / 16];
+  while (block + 1 < placed_.size() && placed_[block + 1].first <= state) ++block;
+  return placed_[block];
 }
 
 TOOLDECODE_INLINE std::size_t Dfa::row_inside(const Placed& block, State state) noexcept {
