@@ -336,3 +336,20 @@ TEST_CASE("MaskBuilder in counted text without a closing mark allows tokens that
   CHECK(judged.states > test::cases(500));
   CHECK(judged.large > test::cases(100));
 }
+
+TEST_CASE("MaskBuilder allows a token that ends counted text where it may not stay inside") {
+  // No text of three characters matches: a token of three must end the text after two of them.
+  Judged judged;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    for (const char* end : {"a", "1b", "7"}) {
+      INFO("seed " << seed << ", end " << end);
+      Fixture f(seed);
+      Grammar grammar;
+      const NodeId text = grammar.lexeme(
+          compile_pattern("^([^]{2}|[^]{5})*$"), {2, 3},
+          [](const TextDfa& some) { return std::make_shared<const Dfa>(utf8_lexeme(some)); });
+      f.judge(grammar, grammar.sequence({text, grammar.literal(end)}), judged);
+    }
+  }
+  CHECK(judged.states > 20);
+}
