@@ -85,8 +85,20 @@ class Task {
   }
   [[nodiscard]] const T* hidden() const { return hidden_.data(); }
   [[nodiscard]] float* logits() const { return logits_.data(); }
-  [[nodiscard]] double weight_bytes() const {
-    return static_cast<double>(sizeof(T)) * rows_ * heads_.width;
+  // Of the rows that some state may use, which are those of the first set.
+  [[nodiscard]] double weight_bytes(bool masked) const {
+    int used = rows_;
+    if (masked) {
+      const auto tokens = download(head(Layout::gathered, 0).tokens, size(rows_));
+      used = static_cast<int>(std::count_if(tokens.begin(), tokens.end(), [&](TokenId token) {
+        const std::size_t words = size(heads_.mask_words()), word = size(token) / 32;
+        for (std::size_t s = 0; s < size(states_); ++s) {
+          if ((mask_words_[s * words + word] >> token % 32 & 1) != 0) return true;
+        }
+        return false;
+      }));
+    }
+    return static_cast<double>(sizeof(T)) * used * heads_.width;
   }
   [[nodiscard]] double hidden_bytes() const { return static_cast<double>(hidden_.bytes()); }
   [[nodiscard]] double logits_bytes() const { return static_cast<double>(logits_.bytes()); }
@@ -226,11 +238,13 @@ void measure(const Setup& setup, const Heads<T>& heads, int states, int rows, Re
                                        }).microseconds}};
   }
 
-  const double read = task.weight_bytes() + task.hidden_bytes();
+  const auto read = [&](bool masked) {
+    return task.weight_bytes(masked) + task.hidden_bytes() + (masked ? task.mask_bytes() : 0);
+  };
   task.verify_logits(Layout::gathered,
                      [&](int set) { task.fill_logits(Layout::gathered, set, nullptr); });
   add(
-      "pruned head, logits", Layout::gathered, read + task.logits_bytes(),
+      "pruned head, logits", Layout::gathered, read(false) + task.logits_bytes(),
       [&](int set, cudaStream_t stream) { task.fill_logits(Layout::gathered, set, stream); },
       products);
   struct Top {
@@ -250,7 +264,7 @@ void measure(const Setup& setup, const Heads<T>& heads, int states, int rows, Re
     }
     task.verify_top(layout, masked);
     add(
-        kernel, layout, read + (masked ? task.mask_bytes() : 0),
+        kernel, layout, read(masked),
         [&](int set, cudaStream_t stream) { task.project_topk(layout, set, masked, stream); },
         sorts);
   }

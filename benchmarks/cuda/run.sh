@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds tests, benchmark and library of the CUDA kernels with nvcc alone. Runs the tests, the benchmark, the comparison
-# with PyTorch, and the tests under compute-sanitizer on the GPU of this machine, and prints which of the aims hold. It
-# ends within ten minutes, whatever hangs.
+# with PyTorch, the tests of its operators, and the tests under compute-sanitizer on the GPU of this machine, and prints
+# which of the aims hold. It ends within ten minutes, whatever hangs.
 #
 #   bash benchmarks/cuda/run.sh --pack    in a checkout: copies the headers that the tests need, and the commit's name,
 #                                         into build/cuda_headers; take that directory to a machine that lacks them
@@ -252,6 +252,7 @@ compile() {  # compile <kind> <name>
   case $kind in
     model) command="$nvcc $flags $test_includes -c benchmarks/device_model/main.cu" ;;
     library) command="$nvcc $flags $spills -Xcompiler=-fPIC -c benchmarks/cuda/library.cu" ;;
+    operators) command="$nvcc $flags -Xcompiler=-fPIC -DTOOLDECODE_C_BUILD -c $build/operators.cu" ;;
     benchmark) command="$nvcc $flags $cublas_compile -c benchmarks/cuda/$name.cu" ;;
     test) command="$nvcc $flags $spills $test_includes -c tests/cuda/$name.cu" ;;
     main) command="$nvcc -std=c++20 -O1 $test_includes -x c++ -c tests/support/main.cpp" ;;
@@ -271,8 +272,10 @@ build_all() {
   echo '__global__ void empty() {}' > "$build/empty.cu"
   export spills="-Xptxas=--warn-on-spills"
   "$nvcc" $flags $spills -c "$build/empty.cu" -o "$build/empty.o" 2> /dev/null || spills=""
+  echo '#include <tooldecode/cuda/c_interface.cuh>' > "$build/operators.cu"
   {
     echo library library
+    echo operators operators
     [ -z "$has_tests" ] || echo model model
     for source in benchmarks/cuda/*.cu; do
       case $source in */library.cu) ;; *) echo benchmark "$(basename "$source" .cu)" ;; esac
@@ -293,6 +296,7 @@ link_all() {  # if one does not link, the others can still run
   local code=0
   "$nvcc" -arch=sm_"$target" "$build"/objects/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
   "$nvcc" -arch=sm_"$target" -shared "$build"/objects/library.library.o -o "$build/library.so" || code=1
+  "$nvcc" -arch=sm_"$target" -shared "$build"/objects/operators.operators.o -o "$build/operators.so" || code=1
   [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$target" "$build"/objects/model.model.o -o "$build/device_model" || code=1
   [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$target" "$build"/objects/test.*.o "$build/objects/main.main.o" \
     $test_libraries -o "$build/test_cuda" || code=1
@@ -347,6 +351,13 @@ if [ -n "$python" ] && [ -e "$build/library.so" ]; then
 else
   note "comparison with PyTorch" "NOT RUN, python3 or the library is not here"
 fi
+if [ -n "$python" ] && [ -e "$build/operators.so" ]; then
+  test_operators() { PYTHONUNBUFFERED=1 "$python" benchmarks/cuda/operators.py "$build/operators.so"; }
+  export -f test_operators
+  step "PyTorch operators" 60 test_operators
+else
+  note "PyTorch operators" "NOT RUN, python3 or the library is not here"
+fi
 
 # A Llama model of 1.2 billion made-up weights on the GPU, token by token and in rounds of speculation.
 write_model() {
@@ -379,7 +390,7 @@ profile() {
     for only in "pruned head, K = 32768, n = 10" "masked softmax, BF16, B = 64" "masked softmax, F32, B = 64" \
       "tree attention, 8192"; do
       "$profiler" --profile-from-start off --clock-control none --csv --print-units base \
-        --kernel-name 'regex:multiply_|merge_|softmax_cluster|find_tokens|attend_' \
+        --kernel-name 'regex:multiply_|merge_|softmax|cut_rows|find_tokens|attend_' \
         --section SpeedOfLight --section WarpStateStats --section SchedulerStats --section LaunchStats \
         --section Occupancy --section MemoryWorkloadAnalysis \
         "$build/benchmark_cuda" --profile --only "$only" || return 1

@@ -27,6 +27,7 @@
 #include <tooldecode/cuda/page_pool.cuh>
 #include <tooldecode/cuda/philox.cuh>
 #include <tooldecode/cuda/pruned_head.cuh>
+#include <tooldecode/cuda/search_histogram.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/softmax_cluster.cuh>
 #include <tooldecode/cuda/speculation_round.cuh>
@@ -34,6 +35,7 @@
 #include <tooldecode/cuda/state_table.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
 #include <tooldecode/cuda/threshold_search.cuh>
+#include <tooldecode/cuda/token_choice.cuh>
 #include <tooldecode/cuda/top_k.cuh>
 #include <tooldecode/cuda/tree_attention.cuh>
 #include <tooldecode/cuda/tree_pass.cuh>

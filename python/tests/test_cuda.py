@@ -38,14 +38,25 @@ def emulated_library(tmp_path_factory) -> pathlib.Path:
     return folder / "library.so"
 
 
+ON_GPU = bool(os.environ.get("TOOLDECODE_CUDA_LIBRARY")) and torch.cuda.is_available()
+
+
 @pytest.fixture
-def emulated(emulated_library, monkeypatch):
-    monkeypatch.setenv("TOOLDECODE_CUDA_LIBRARY", str(emulated_library))
-    monkeypatch.setattr(cuda, "_DEVICE", "cpu")
+def kernels(request, monkeypatch):
+    """The operators: over TOOLDECODE_CUDA_LIBRARY on the GPU if both are here, else over the emulated library."""
+    if not ON_GPU:
+        monkeypatch.setenv("TOOLDECODE_CUDA_LIBRARY", str(request.getfixturevalue("emulated_library")))
+        monkeypatch.setattr(cuda, "_DEVICE", "cpu")
     cuda._library.cache_clear()
     torch.manual_seed(5)
-    yield
+    with torch.device("cuda" if ON_GPU else "cpu"):
+        yield
     cuda._library.cache_clear()
+
+
+def of_rows(*numbers) -> torch.Tensor:
+    """What each row sets, which is in CPU memory."""
+    return torch.tensor(numbers, device="cpu")
 
 
 def packed(allowed: torch.Tensor) -> torch.Tensor:
@@ -64,10 +75,10 @@ def batch(rows=4, size=70, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_masked_softmax_is_that_of_torch(emulated, dtype):
+def test_masked_softmax_is_that_of_torch(kernels, dtype):
     logits, allowed, mask = batch(dtype=dtype)
-    temperatures = torch.tensor([0.5, 0.5, 1.0, 2.0])
-    expected = (logits.double() / temperatures[:, None]).masked_fill(~allowed, -torch.inf).log_softmax(1)
+    temperatures = of_rows(0.5, 0.5, 1.0, 2.0)
+    expected = (logits.double() / temperatures.to(logits.device)[:, None]).masked_fill(~allowed, -torch.inf).log_softmax(1)
     for strided in (False, True):
         if strided:
             logits = torch.nn.functional.pad(logits, (0, 3), value=90)[:, :70]
@@ -78,9 +89,9 @@ def test_masked_softmax_is_that_of_torch(emulated, dtype):
         torch.testing.assert_close(logs.double(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_masked_softmax_cuts(emulated):
+def test_masked_softmax_cuts(kernels):
     logits, allowed, mask = batch()
-    probabilities, kept = cuda.masked_softmax(logits, mask, top_k=torch.tensor([3, 0, 1, 2]))
+    probabilities, kept = cuda.masked_softmax(logits, mask, top_k=of_rows(3, 0, 1, 2))
     assert kept.tolist() == [3, int(allowed[1].sum()), 1, 2]
     best = logits.masked_fill(~allowed, -torch.inf).topk(3).indices
     assert set(probabilities[0].nonzero().flatten().tolist()) == set(best[0].tolist())
@@ -90,13 +101,13 @@ def test_masked_softmax_cuts(emulated):
     torch.testing.assert_close(everything, logits.softmax(1), rtol=1e-4, atol=1e-7)
 
 
-def test_find_tokens_takes_the_most_likely_and_draws_by_seed_and_position(emulated):
+def test_find_tokens_takes_the_most_likely_and_draws_by_seed_and_position(kernels):
     logits, allowed, mask = batch(rows=6)
     masked = logits.masked_fill(~allowed, -torch.inf)
     assert cuda.find_tokens(logits, mask=mask).tolist() == masked.argmax(1).tolist()
     positions = torch.tensor([3, 3, 4, 5, 3, 9])
     seeds = [1, 1, 1, 1 << 63, 2, (1 << 64) - 1]
-    signed = torch.tensor([seed - (1 << 64) if seed >= 1 << 63 else seed for seed in seeds])
+    signed = of_rows(*(seed - (1 << 64) if seed >= 1 << 63 else seed for seed in seeds))
     together = cuda.find_tokens(logits, positions, mask, temperature=1.5, seed=signed)
     for row, seed in enumerate(seeds):
         alone = cuda.find_tokens(logits[row : row + 1], positions[row : row + 1] - 2, mask[row : row + 1], temperature=1.5,
@@ -112,7 +123,7 @@ def test_find_tokens_takes_the_most_likely_and_draws_by_seed_and_position(emulat
     assert nothing.tolist() == [-1] * 6
 
 
-def test_numbers_of_rows_are_in_cpu_memory_whatever_the_default_device(emulated):
+def test_numbers_of_rows_are_in_cpu_memory_whatever_the_default_device(kernels):
     logits, _, mask = batch()
     positions = torch.arange(4)
     options = {"temperature": [0.5, 1, 1, 2], "top_k": 30, "seed": 5}
@@ -121,18 +132,18 @@ def test_numbers_of_rows_are_in_cpu_memory_whatever_the_default_device(emulated)
         assert torch.equal(cuda.find_tokens(logits, positions, mask, **options), expected)
 
 
-def test_empty_batches_have_empty_results(emulated):
-    nothing, no_rows = torch.empty(0), torch.empty(0, 70)
+def test_empty_batches_have_empty_results(kernels):
+    nothing, no_rows = of_rows(), torch.empty(0, 70)
     positions, mask = torch.empty(0, dtype=torch.int64), torch.empty(0, 3, dtype=torch.int32)
     for temperature in (0, 0.5, nothing):
-        for seed in (3, positions):
+        for seed in (3, nothing.long()):
             assert cuda.find_tokens(no_rows, positions, temperature=temperature, seed=seed).shape == (0,)
         probabilities, kept = cuda.masked_softmax(no_rows, mask, temperature=temperature, top_p=nothing)
         assert (probabilities.shape, kept.shape) == ((0, 70), (0,))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_project_topk_is_that_of_torch(emulated, dtype):
+def test_project_topk_is_that_of_torch(kernels, dtype):
     weights, hidden = torch.randn(80, 16).to(dtype), torch.randn(3, 16).to(dtype)
     frequent = torch.randperm(80)[:40].to(torch.int32)
     allowed = torch.rand(3, 80) < 0.7
@@ -165,7 +176,7 @@ def attention(dtype=torch.float16):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_tree_attention_is_that_of_torch_dense_and_in_pages(emulated, dtype):
+def test_tree_attention_is_that_of_torch_dense_and_in_pages(kernels, dtype):
     queries, keys, values, ancestors, lengths = attention(dtype)
     slots = torch.arange(24)
     after = slots - lengths[:, None]  # [B, slots]
@@ -189,7 +200,7 @@ def test_tree_attention_is_that_of_torch_dense_and_in_pages(emulated, dtype):
     torch.testing.assert_close(scaled, got, rtol=tolerance, atol=tolerance)
 
 
-def test_strides_of_sizes_of_1_may_be_any_number(emulated):
+def test_strides_of_sizes_of_1_may_be_any_number(kernels):
     queries, keys, values, ancestors, lengths = attention()
     queries, ancestors, lengths = queries[:1], ancestors[:1], lengths[:1]
     keys, values = keys[:1, :, :1].contiguous(), values[:1, :, :1].contiguous()
@@ -219,7 +230,7 @@ def trees():
     return tokens, parents, ancestors, torch.tensor([5, 1], dtype=torch.int32), choices
 
 
-def test_verify_trees_follows_the_choices_and_compact_cache_keeps_the_path(emulated):
+def test_verify_trees_follows_the_choices_and_compact_cache_keeps_the_path(kernels):
     verdicts = cuda.verify_trees(*trees())
     assert verdicts.accepted.tolist() == [2, 0]
     assert verdicts.kept.tolist() == [3, 1]
@@ -241,8 +252,8 @@ def test_verify_trees_follows_the_choices_and_compact_cache_keeps_the_path(emula
 
 def arguments_of_each():
     logits, _, mask = batch()
-    sampling = torch.tensor([[0.8, 0, 1, 0]], dtype=torch.float64)
-    seeds, positions = torch.tensor([3]), torch.arange(4)
+    sampling = torch.tensor([[0.8, 0, 1, 0]], dtype=torch.float64, device="cpu")
+    seeds, positions = of_rows(3), torch.arange(4)
     weights, hidden = torch.randn(40, 16).half(), torch.randn(2, 16).half()
     queries, keys, values, ancestors, lengths = attention()
     rows = torch.zeros(2, 131, dtype=torch.int32)
@@ -259,12 +270,12 @@ def arguments_of_each():
 
 @pytest.mark.parametrize("name", ["masked_softmax", "find_tokens", "project_topk", "tree_attention", "verify_trees",
                                   "compact_cache"])
-def test_fake_tensors_have_the_shapes_of_the_results(emulated, name):
+def test_fake_tensors_have_the_shapes_of_the_results(kernels, name):
     torch.library.opcheck(getattr(OPS, name).default, arguments_of_each()[name],
                           test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_dynamic"))
 
 
-def test_torch_compile_traces_the_operators(emulated):
+def test_torch_compile_traces_the_operators(kernels):
     def step(logits, mask, positions, temperature, queries, keys, values, ancestors, lengths):
         probabilities, kept = cuda.masked_softmax(logits * 2, mask, temperature=temperature)
         tokens = cuda.find_tokens(logits, positions, mask, temperature=0.7, seed=5)
@@ -274,7 +285,7 @@ def test_torch_compile_traces_the_operators(emulated):
 
     trees_of = trees()
     logits, _, mask = batch()
-    given = (logits, mask, torch.arange(4), torch.tensor([0.5, 1, 1, 2]), *attention())
+    given = (logits, mask, torch.arange(4), of_rows(0.5, 1, 1, 2), *attention())
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
     for own, expected in zip(compiled(*given), step(*given)):
         assert torch.equal(own, expected)
@@ -287,7 +298,7 @@ def wrong_calls():
     queries, keys, values, ancestors, lengths = attention()
     tokens, parents, tree_ancestors, sizes, choices = trees()
     rows = cuda.Verdicts(torch.zeros(2, 131, dtype=torch.int32))
-    short = torch.zeros(3)
+    short, ids = of_rows(0.0, 0.0, 0.0), of_rows(0, 1, 2, 3)
     pages, no_pages = torch.zeros(2, 1, dtype=torch.int32), torch.empty(0, (1 << 32) + 8, 2, 64).half()
     return [
         (lambda: cuda.masked_softmax(logits[0]), "shape_mismatch", "logits"),
@@ -297,7 +308,7 @@ def wrong_calls():
         (lambda: cuda.masked_softmax(logits, mask[:, :2]), "shape_mismatch", "mask"),
         (lambda: cuda.masked_softmax(logits, mask.long()), "shape_mismatch", "mask"),
         (lambda: cuda.masked_softmax(logits, temperature=short), "shape_mismatch", "sampling"),
-        (lambda: cuda.masked_softmax(logits, temperature=short, top_k=positions), "shape_mismatch", "temperature"),
+        (lambda: cuda.masked_softmax(logits, temperature=short, top_k=ids), "shape_mismatch", "temperature"),
         (lambda: cuda.masked_softmax(logits, temperature=-1.0), "invalid_option", "temperature"),
         (lambda: cuda.masked_softmax(logits, top_k=1.5), "invalid_option", "top_k"),
         (lambda: cuda.masked_softmax(logits, top_k=-1), "invalid_option", "top_k"),
@@ -312,7 +323,7 @@ def wrong_calls():
         (lambda: cuda.find_tokens(logits, temperature=1.0), "shape_mismatch", "find_tokens: positions"),
         (lambda: cuda.find_tokens(logits, positions.int()), "shape_mismatch", "positions"),
         (lambda: cuda.find_tokens(logits, positions[:3]), "shape_mismatch", "positions"),
-        (lambda: cuda.find_tokens(logits, positions, seed=positions[:3]), "shape_mismatch", "seed"),
+        (lambda: cuda.find_tokens(logits, positions, seed=ids[:3]), "shape_mismatch", "seed"),
         (lambda: cuda.find_tokens(logits, positions, seed=[1 << 63] * 4), "invalid_option", "seed"),
         (lambda: cuda.find_tokens(logits, positions, seed=1 << 64), "invalid_option", "seed"),
         (lambda: cuda.find_tokens(logits, positions, seed=-(1 << 63) - 1), "invalid_option", "seed"),
@@ -353,7 +364,7 @@ def wrong_calls():
 
 
 @pytest.mark.parametrize("index", range(51))
-def test_wrong_arguments_are_errors_that_name_them(emulated, index):
+def test_wrong_arguments_are_errors_that_name_them(kernels, index):
     calls = wrong_calls()
     assert len(calls) == 51
     call, code, where = calls[index]
@@ -363,6 +374,7 @@ def test_wrong_arguments_are_errors_that_name_them(emulated, index):
     assert str(caught.value).startswith(where)
 
 
+@pytest.mark.skipif(ON_GPU and torch.cuda.device_count() < 2, reason="with a GPU, fake tensors need a second one too")
 def test_compact_cache_wants_all_layers_on_the_device_of_the_verdicts():
     with FakeTensorMode():  # has devices that are not there
         rows = cuda.Verdicts(torch.zeros(2, 131, dtype=torch.int32, device="cuda:0"))
@@ -401,12 +413,12 @@ def test_with_another_library_the_error_says_what_to_build(monkeypatch):
     assert "-DTOOLDECODE_CUDA=ON" in str(caught.value)
 
 
-def test_what_the_guide_shows_runs(emulated):
+def test_what_the_guide_shows_runs(kernels):
     guide = (ROOT / "docs/cuda.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1]
     logits, allowed, mask = batch(dtype=torch.bfloat16)
-    names = {"logits": logits, "mask": mask, "positions": torch.arange(4), "temperatures": torch.tensor([0, 0.5, 1, 2]),
-             "seeds": torch.arange(4)}
+    names = {"logits": logits, "mask": mask, "positions": torch.arange(4), "temperatures": of_rows(0, 0.5, 1, 2),
+             "seeds": of_rows(0, 1, 2, 3)}
     queries, keys, values, _, lengths = attention()
     tokens, parents, ancestors, sizes, choices = trees()
     names |= {"queries": queries, "keys": keys, "values": values, "lengths": lengths, "tokens": tokens, "parents": parents,

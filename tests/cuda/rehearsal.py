@@ -92,7 +92,7 @@ class Run:
             stubs, tree, out = folder / "stubs", folder / "tree", folder / "out"
             for path in (stubs, tree, out):
                 path.mkdir()
-            for part in ("benchmarks", "include", "tests"):
+            for part in ("benchmarks", "include", "python", "tests"):
                 (tree / part).symlink_to(ROOT / part)
             for stub, body in STUBS.items():
                 (stubs / stub).write_text(STUB + body)
@@ -162,7 +162,8 @@ def main():
         runs = list(pool.map(lambda scenario: Run(*scenario), SCENARIOS))
     good, device, tests, benchmark, build, no_catch, failing, races, spoilt, warnings, cublas, no_device, nothing, broken = runs
     names = ["the device", "cuBLAS", "headers of Catch2, Eigen and nlohmann-json", "build for sm_90",
-             "benchmark, small", "tests", "benchmark", "comparison with PyTorch", "model", "profile",
+             "benchmark, small", "tests", "benchmark", "comparison with PyTorch", "PyTorch operators",
+             "model", "profile",
              "memcheck of the tests", "racecheck of the tests", "synccheck of the tests", "memcheck of the benchmark"]
     good.expect_outcomes(0)
     good.expect(list(good.steps) == names, "other steps")

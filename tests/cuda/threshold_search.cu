@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/threshold_search.cuh>
+#include <tooldecode/logits/selection.hpp>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
@@ -13,6 +15,17 @@ using namespace tooldecode;
 using namespace tooldecode::cuda;
 
 namespace {
+
+using tooldecode::cuda::detail::cut_rows_kernel;
+using tooldecode::cuda::detail::launch_draw_cut;
+using tooldecode::cuda::detail::launch_find_cuts;
+using tooldecode::cuda::detail::MaskedRow;
+using tooldecode::cuda::detail::plan_cut_rows;
+using tooldecode::cuda::detail::SearchPlan;
+
+bool has_clusters() {
+  return code_capability(cut_rows_kernel<float, false>) >= 90;
+}
 
 /// Rows of one kind; each kind is difficult in another way.
 template <Number T, class Random>
@@ -41,11 +54,19 @@ bool is_kept(std::uint64_t cut, float logit, std::size_t token) {
   return logit > minimum || (logit == minimum && token <= last_id);
 }
 
-/// Compares one launch with all kinds as rows with the host's pipeline.
+/// How the blocks of each row search it: how many there are, and how many packs each of them keeps.
+struct Shape {
+  int blocks;
+  int kept_packs;
+};
+
+/// Compares launches with all kinds as rows with the host's pipeline and the host's draws; of the
+/// usual plan, or of another.
 template <Number T>
-void cuts_equal_the_hosts(std::size_t vocabulary, const SamplingOptions& options, unsigned seed) {
+void cuts_equal_the_hosts(std::size_t vocabulary, const SamplingOptions& options, unsigned seed,
+                          std::optional<Shape> shape = {}) {
   CAPTURE(sizeof(T), vocabulary, options.temperature, options.top_k, options.top_p, options.min_p,
-          seed);
+          seed, shape ? shape->blocks : 0, shape ? shape->kept_packs : 0);
   std::mt19937 random(seed);
   std::vector<T> logits;
   std::vector<std::uint32_t> masks;
@@ -59,11 +80,27 @@ void cuts_equal_the_hosts(std::size_t vocabulary, const SamplingOptions& options
   const DeviceBuffer<T> device_logits(logits);
   const DeviceBuffer<std::uint32_t> device_masks(masks);
   const DeviceBuffer<std::uint64_t> cuts(kinds);
-  find_cuts<T>({.logits     = device_logits.data(),
-                .rows       = kinds,
-                .vocabulary = static_cast<int>(vocabulary),
-                .mask       = device_masks.data()},
-               options, cuts.data(), nullptr);
+  std::vector<std::int64_t> positions;
+  for (int kind = 0; kind < kinds; ++kind) positions.push_back(100 * kind + 7);
+  const DeviceBuffer<std::int64_t> device_positions(positions);
+  const DeviceBuffer<TokenId> tokens(std::vector<TokenId>(kinds, -5));
+  const LogitsRows<T> rows{.logits     = device_logits.data(),
+                           .rows       = kinds,
+                           .vocabulary = static_cast<int>(vocabulary),
+                           .mask       = device_masks.data()};
+  const NoiseRows noise{.seed = seed, .positions = device_positions.data(), .shift = 3};
+  SearchPlan plan = plan_cut_rows<T, true>(kinds, rows.vocabulary);
+  if (shape) {
+    const int part  = MaskedRow<T>::part_packs(rows.vocabulary, shape->blocks);
+    plan.blocks     = shape->blocks;
+    plan.threads    = vocabulary > 500 ? 128 : 64;
+    plan.kept_packs = std::min(shape->kept_packs, part);
+    launch_find_cuts(rows, options, plan, cuts.data(), nullptr);
+  } else {
+    find_cuts(rows, options, cuts.data(), nullptr);
+  }
+  launch_draw_cut(rows, options, plan, noise, tokens.data(), nullptr);
+  const std::vector<TokenId> drawn     = tokens.download();
   const std::vector<std::uint64_t> got = cuts.download();
   for (std::size_t row = 0; row < kinds; ++row) {
     const std::span mask = std::span(masks).subspan(row * words, words);
@@ -81,6 +118,8 @@ void cuts_equal_the_hosts(std::size_t vocabulary, const SamplingOptions& options
     }
     INFO("kind " << row << ", cut " << std::hex << got[row]);
     CHECK(all == kept);
+    const auto position = static_cast<std::uint64_t>(positions[row] + noise.shift);
+    CHECK(drawn[row] == find_token(kept, options.temperature, {seed, position}).value_or(-1));
   }
 }
 
@@ -126,6 +165,46 @@ TEST_CASE("find_cuts is right for a long row and a block of many warps") {
     cuts_equal_the_hosts<float>(4097, {.top_k = 1234, .top_p = 0.5F}, 1001);
   });
 }
+
+TEST_CASE("find_cuts and draws are the host's for any number of blocks and of packs in them") {
+  test::on_device([] {
+    if (!has_clusters()) return;
+    unsigned seed = 2000;
+    for (const int blocks : {1, 2, 4, 8}) {
+      for (const int kept : {0, 5, 1000}) {
+        const bool is_odd = ++seed % 2 == 1;
+        cuts_equal_the_hosts<float>(
+            1027,
+            is_odd
+                ? SamplingOptions{.temperature = 0.8F, .top_p = 0.9F}
+                : SamplingOptions{.temperature = 1.3F, .top_k = 40, .top_p = 0.95F, .min_p = 0.02F},
+            seed, Shape{blocks, kept});
+        cuts_equal_the_hosts<float>(
+            is_odd ? 3 : 500, is_odd ? SamplingOptions{.min_p = 0.1F} : SamplingOptions{.top_k = 2},
+            seed, Shape{blocks, kept});
+      }
+    }
+    cuts_equal_the_hosts<__half>(2051, {.top_p = 0.7F}, ++seed, Shape{4, 33});
+    cuts_equal_the_hosts<__nv_bfloat16>(999, {.top_k = 9, .top_p = 0.9F}, ++seed, Shape{8, 1000});
+  });
+}
+
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("plan_cut_rows uses more blocks for few rows and for rows that do not fit") {
+  simt::multiprocessors = 132;
+  CHECK(plan_cut_rows<float, true>(1, 100).blocks == 1);
+  CHECK(plan_cut_rows<float, true>(1, 32'000).blocks == 4);
+  CHECK(plan_cut_rows<float, true>(1, 128'256).blocks == 8);
+  CHECK(plan_cut_rows<float, true>(1000, 20'000).blocks == 1);
+  const SearchPlan many = plan_cut_rows<__half, false>(256, 128'256);
+  CHECK(many.blocks == 8);
+  CHECK(many.kept_packs == 128'256 / 8 / 8);
+  const SearchPlan longest = plan_cut_rows<float, false>(1, 1 << 20);
+  CHECK(longest.blocks == 8);
+  CHECK(longest.kept_packs < (1 << 20) / 4 / 8);
+  simt::multiprocessors = 4;
+}
+#endif
 
 TEST_CASE("find_cuts returns 0 for a row without an allowed token") {
   test::on_device([] {

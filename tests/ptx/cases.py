@@ -125,29 +125,74 @@ def philox(counter, key):
     return counter
 
 
+def noise_of(seed, rng, memory, rows):
+    """The positions of rows, NoiseRows and NoiseKeys."""
+    shift, positions = 1, rng.integers(0, 1 << 34, rows)
+    keys = struct.pack("20I", *((key + i * step) & 0xFFFFFFFF for key, step in
+                                ((seed & 0xFFFFFFFF, 0x9E3779B9), (seed >> 32, 0xBB67AE85)) for i in range(10)))
+    return [int(p) + shift for p in positions], struct.pack("QPq", seed, memory.put(positions, "positions"), shift), keys
+
+
+def drawn_on_host(scaled, seed, positions):
+    """The token with the greatest logit plus noise of each row; -infinity is not allowed."""
+    wanted = []
+    for row, position in zip(scaled, positions):
+        groups = [philox((g, position & 0xFFFFFFFF, position >> 32, 0), (seed & 0xFFFFFFFF, seed >> 32))
+                  for g in range(-(-len(row) // 4))]
+        noise = [-math.log(-math.log((word + 0.5) * 2.0**-32)) for words in groups for word in words][:len(row)]
+        wanted.append(int(np.argmax(row + noise)))
+    return wanted
+
+
+def compare_draws(memory, tokens, scaled, seed, positions):
+    got, wanted = memory.array(tokens, np.int32, len(positions)).tolist(), drawn_on_host(scaled, seed, positions)
+    return None if got == wanted else f"draws {got}, the host {wanted}"
+
+
+def scaled_logits(logits, bits, temperature):
+    scaled = (logits.astype(np.float32) / np.float32(temperature)).astype(np.float64)
+    return np.where(bits, scaled, -np.inf)
+
+
 def draw(*, vocabulary, temperature, rows=3):
     """find_tokens by noise: the same token as the greatest logit plus noise on the host."""
     def run(program, schedule):
         rng, memory = np.random.default_rng(SEED), GlobalMemory()
         parameter, logits, bits = logits_rows(rng, memory, F32, rows, vocabulary, scale=2.0)
-        seed, shift, positions = 0x1234_5678_9ABC, 1, rng.integers(0, 1 << 34, rows)
+        seed = 0x1234_5678_9ABC
+        positions, noise, keys = noise_of(seed, rng, memory, rows)
         tokens = memory.put(np.full(rows, -7, "i4"), "tokens", True)
-        keys = struct.pack("20I", *((key + i * step) & 0xFFFFFFFF for key, step in
-                                    ((seed & 0xFFFFFFFF, 0x9E3779B9), (seed >> 32, 0xBB67AE85)) for i in range(10)))
         Launch(program, program.find("find_tokens_kernel", "Lb0"), memory,
-               [parameter, struct.pack("f", temperature), struct.pack("P", 0),
-                struct.pack("QPq", seed, memory.put(positions, "positions"), shift),
-                keys, struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
+               [parameter, struct.pack("f", temperature), noise, keys,
+                struct.pack("PPPPi0P", 0, 0, 0, 0, 1), struct.pack("P", tokens)],
                grid=rows, threads=256, shared_bytes=program.constants["choice_shared_bytes"], schedule=schedule)
-        wanted = []
-        for row, position in enumerate(int(p) + shift for p in positions):
-            groups = [philox((g, position & 0xFFFFFFFF, position >> 32, 0), (seed & 0xFFFFFFFF, seed >> 32))
-                      for g in range(-(-vocabulary // 4))]
-            noise = [-math.log(-math.log((word + 0.5) * 2.0**-32)) for words in groups for word in words][:vocabulary]
-            scaled = (logits[row].astype(np.float32) / np.float32(temperature)).astype(np.float64)
-            wanted.append(int(np.argmax(np.where(bits[row], scaled + noise, -np.inf))))
-        got = memory.array(tokens, np.int32, rows).tolist()
-        return None if got == wanted else f"draws {got}, the host {wanted}"
+        return compare_draws(memory, tokens, scaled_logits(logits, bits, temperature), seed, positions)
+    return run
+
+
+def draw_cut(*, vocabulary, temperature, blocks, top_k=0, top_p=1.0, kept_packs=1 << 30, rows=2):
+    """The same from what top-k and top-p leave, with a row searched by the blocks of a cluster."""
+    def run(program, schedule):
+        rng, memory = np.random.default_rng(SEED), GlobalMemory()
+        parameter, logits, bits = logits_rows(rng, memory, F32, rows, vocabulary, scale=2.0)
+        seed = 0x1234_5678_9ABC
+        positions, noise, keys = noise_of(seed, rng, memory, rows)
+        tokens = memory.put(np.full(rows, -7, "i4"), "tokens", True)
+        packs = min(kept_packs, -(-(-(-vocabulary // 4)) // blocks))
+        options = struct.pack("Ififf", (top_k > 0) + 2 * (top_p < 1), temperature, top_k, top_p, -math.inf)
+        Launch(program, program.find("cut_rows_kernel", "Lb1"), memory,
+               [parameter, options, struct.pack("iii", blocks, 64, packs), struct.pack("P", 0), noise, keys,
+                struct.pack("P", tokens)],
+               grid=rows * blocks, threads=64, cluster=blocks, schedule=schedule,
+               shared_bytes=program.constants["search_shared_bytes"] + 16 * packs)
+        scaled = scaled_logits(logits, bits, temperature)
+        for row in scaled:
+            order = np.argsort(-row, kind="stable")
+            left = order[:top_k] if top_k else order
+            mass = np.exp(row[left] - row[left[0]])
+            kept = left[:np.searchsorted(np.cumsum(mass), np.float32(top_p) * mass.sum()) + 1] if top_p < 1 else left
+            row[np.setdiff1d(order, kept)] = -np.inf
+        return compare_draws(memory, tokens, scaled, seed, positions)
     return run
 
 
@@ -394,6 +439,9 @@ CASES = [
     ("softmax", "softmax of aligned BF16 by wide blocks, some packs later",
      aligned_softmax(BF16, vocabulary=38 * 1024, blocks=2, rows=1, is_wide=True)),
     ("softmax", "draws of F32", draw(vocabulary=699, temperature=0.8)),
+    ("softmax", "draws of F32, cut by one block", draw_cut(vocabulary=333, temperature=0.8, blocks=1, top_k=20, rows=1)),
+    ("softmax", "draws of F32, cut by a cluster",
+     draw_cut(vocabulary=699, temperature=0.8, blocks=4, top_k=100, top_p=0.8, kept_packs=30)),
     ("head", "head of F16 on CUDA cores", head(F16, states=3, hidden_size=72, rows=37, vocabulary=133, top=5, lists=1)),
     ("head", "head of F16 on CUDA cores, a copy of rows",
      head(F16, states=5, hidden_size=264, rows=50, vocabulary=133, top=10, lists=2, is_whole=False)),

@@ -27,13 +27,13 @@ struct HeadPolicy {
 /// For the kernel of one state.
 inline constexpr int head_blocks_per_multiprocessor = 2;
 
-/// Per weight and state, CUDA cores do one of 128 multiply-adds per clock of a multiprocessor,
-/// which gets about ten weights from memory in that time. Four states with their conversions hide
-/// behind the loads, eight would not.
+/// Without tensor cores, per weight and state, a multiprocessor does one of 128 multiply-adds per
+/// clock, and gets about ten weights from memory in that time. One state hides behind the loads; of
+/// four, the lists of their best rows cost more than the products.
 ///
 /// \param capability  that the code was compiled for
 [[nodiscard]] constexpr HeadPolicy head_policy(int capability) noexcept {
-  return {.max_states_without_tensor_cores = capability >= 80 ? 4 : 64};
+  return {.max_states_without_tensor_cores = capability >= 80 ? 1 : 64};
 }
 
 namespace detail {
@@ -364,7 +364,7 @@ __global__ void __launch_bounds__(head_threads, 1)
 /// not change them.
 ///
 /// \par Shapes      hidden [n, H], n <= 65,535
-/// \par Complexity  reads the rows' weights, again for each 64 states; n > 4 on tensor cores; one
+/// \par Complexity  reads the rows' weights, again for each 64 states; n > 1 on tensor cores; one
 ///                  launch
 /// \par Threads     does not wait; may be captured into a graph
 /// \par Errors      Error{device_failure}

@@ -119,10 +119,13 @@ class MaskedRow {
   /// size. If `is_plain`, numbers are limited, but neither divided nor cut.
   template <bool is_plain = false, class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
+    for_each_pack_of<is_plain>(begin_of(split, splits), begin_of(split + 1, splits), visit);
+  }
+  /// The same for the packs begin, ..., end - 1.
+  template <bool is_plain = false, class Visit>
+  __device__ void for_each_pack_of(int begin, int end, Visit visit) const {
     const int threads = static_cast<int>(blockDim.x);
     const int rank    = static_cast<int>(threadIdx.x);
-    const int begin   = begin_of(split, splits);
-    const int end     = begin_of(split + 1, splits);
     // While one pack is visited, the next two are being loaded, and the mask of the third.
     unsigned allowed_now  = allowed_bits(begin + rank, end);
     unsigned allowed_next = allowed_bits(begin + rank + threads, end);

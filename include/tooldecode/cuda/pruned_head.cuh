@@ -189,7 +189,7 @@ inline void require_top(int k, int mask_words) {
 ///
 /// \par Shapes      hidden [n, H], n <= 65,535; masks [n, mask_words] or null, tokens past them are
 ///                  forbidden; 1 <= k <= 32
-/// \par Complexity  reads the H weights of each row that a state may use; n > 4 on tensor cores; two
+/// \par Complexity  reads the H weights of each row that a state may use; n > 1 on tensor cores; two
 ///                  launches, three with masks of a copy, five with those of a whole head
 /// \par Threads     does not wait; may be captured into a graph; one workspace per overlapping call
 /// \par Errors      as `require_head`; Error{invalid_option} for another k; {shape_mismatch} for a

@@ -1,24 +1,30 @@
 /// \file
-/// Finds where top-k, top-p and min-p cut each row of a batch, without sorting.
+/// Finds where top-k, top-p and min-p cut each row of a batch, without sorting, and draws a token of
+/// what is left.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/cluster.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/search_histogram.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/token_choice.cuh>
 #include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 
 namespace detail {
 
-// The most per block: with more, registers spill.
-inline constexpr int search_threads = 512;
+// The most per block: of more, two blocks would not have enough registers.
+inline constexpr int search_threads = 320;
 
 /// The cuts to find.
 struct CutOptions {
@@ -28,41 +34,14 @@ struct CutOptions {
   int top_k;
   float top_p;
   float log_min_p;  ///< -infinity: no such cut
-};
 
-/// How many tokens of a row, and how much of its mass, lie in each of many intervals.
-struct SearchHistogram {
-  static constexpr int bins = 2048;
-  static constexpr int part = bins / warp_size;  ///< bins that one lane adds up
-  // A word of padding after each part, so that lanes that walk their parts in step use different
-  // banks.
-  static constexpr int words = bins + warp_size;
-
-  std::uint32_t counts[words];
-  std::uint32_t low[words], high[words];  ///< halves of masses, because 32-bit atomics are fast
-
-  __device__ static int place(int bin) { return bin + bin / part; }
-
-  __device__ void clear() {
-    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) {
-      counts[i] = low[i] = high[i] = 0;
-    }
-  }
-  __device__ void add(int bin, unsigned count, std::uint64_t mass) {
-    const int at = place(bin);
-    atomicAdd(&counts[at], count);
-    const auto lower = static_cast<std::uint32_t>(mass);
-    auto upper       = static_cast<std::uint32_t>(mass >> 32);
-    if (lower != 0) {
-      const std::uint32_t before = atomicAdd(&low[at], lower);
-      if (before + lower < before) ++upper;
-    }
-    if (upper != 0) atomicAdd(&high[at], upper);
-  }
-  __device__ std::uint64_t weight(int bin, bool by_mass) const {
-    const int at = place(bin);
-    return by_mass ? static_cast<std::uint64_t>(high[at]) << 32 | low[at] : counts[at];
-  }
+  CutOptions(const SamplingOptions& options, int vocabulary)
+      : goals((options.top_k != 0 && options.top_k < vocabulary ? by_count : 0) |
+              (options.top_p < 1 ? by_mass : 0)),
+        temperature(options.temperature),
+        top_k(options.top_k),
+        top_p(options.top_p),
+        log_min_p(std::log(options.min_p)) {}
 };
 
 /// The bin in which the tokens, best first, reach the wanted weight.
@@ -72,44 +51,96 @@ struct FoundBin {
   unsigned count;  ///< tokens in it
 };
 
-struct SearchShared {
-  SearchHistogram histogram;
-  FoundBin found;
-  std::uint32_t top;                ///< ordered bits of the best logit; 0: no token
-  std::uint32_t minimum, greatest;  ///< ordered bits of the logits in the found bin
+/// How a row is searched: by one cluster of blocks, each with a part of the row.
+struct SearchPlan {
+  int blocks     = 1;
+  int threads    = search_threads;  ///< of a block
+  int kept_packs = 0;  ///< of a part in shared memory; each pass reads the others again
 };
 
-/// The search in one row, by one block of any size.
+struct SearchShared {
+  SearchHistogram histogram;
+  std::uint64_t weights[search_threads / warp_size];
+  std::uint64_t weight;  ///< of the bins that this block adds up
+  FoundBin found;
+  std::uint32_t part_top, top;  ///< ordered bits of the best logit; 0: no token
+  std::uint32_t part_below,
+      part_greatest;  ///< of the logits in the found bin, 2^32 - 1 - the least
+  std::uint32_t below, greatest;
+};
+
+/// The search in one row, by the blocks of one cluster, of any size.
 ///
 /// The first bins are distances to the best logit, which spread logits evenly; the next are digits
-/// of (logit, id) within the bin of the cut. Each pass reads the row again, from the L2 cache.
-/// Counts and masses are integers, so the order of addition does not matter.
+/// of (logit, id) within the bin of the cut. The first pass keeps the logits in shared memory, and
+/// the next read them there. Each block adds up the histograms of all blocks for its share of the
+/// bins. Counts and masses are integers, so the order of addition does not matter.
 template <Number T>
 class ThresholdSearch {
  public:
-  __device__ ThresholdSearch(const LogitsRows<T>& rows, int row, float temperature)
-      : row_(rows, row, temperature),
-        memory_(shared<SearchShared>()),
+  static constexpr int pack = MaskedRow<T>::pack;
+
+  /// \param kept  for plan.kept_packs packs of F32 in shared memory
+  __device__ ThresholdSearch(const LogitsRows<T>& rows, float temperature, const SearchPlan& plan,
+                             SearchShared& memory, float4* kept)
+      : row_(rows, static_cast<int>(blockIdx.x) / plan.blocks, temperature),
+        memory_(memory),
+        kept_(kept),
+        blocks_(plan.blocks),
+        rank_(static_cast<int>(blockIdx.x) % plan.blocks),
+        begin_(row_.begin_of(rank_, plan.blocks)),
+        end_(row_.begin_of(rank_ + 1, plan.blocks)),
+        kept_end_(end_ - begin_ < plan.kept_packs ? end_ : begin_ + plan.kept_packs),
+        kept_packs_(plan.kept_packs),
+        vocabulary_(rows.vocabulary),
         id_bits_(bit_width(static_cast<std::uint32_t>(rows.vocabulary))),
         mass_bits_(62 - id_bits_ < 52 ? 62 - id_bits_ : 52) {}
 
-  /// The least rank key that is kept; 0 keeps all.
+  /// The least rank key that is kept, the same in all blocks; 0 keeps all.
   __device__ std::uint64_t find_cut(const CutOptions& options) {
     find_top();
     if (memory_.top == 0) return 0;
-    std::uint64_t cut = 0;
     // One body for both cuts, so that code and registers exist once.
     for (unsigned left = options.goals; left != 0; left &= left - 1) {
       const bool by_mass = (left & CutOptions::by_count) == 0;
-      cut                = find_cut_of(
-          cut, by_mass,
-          by_mass ? static_cast<double>(options.top_p) : static_cast<double>(options.top_k));
+      find_cut_of(by_mass, by_mass ? static_cast<double>(options.top_p)
+                                   : static_cast<double>(options.top_k));
     }
     const float floor          = top_ + options.log_min_p;
     const std::uint64_t likely = rank_key(floor, 0xFFFFFFFFU);
-    const bool has_floor       = options.log_min_p != -INFINITY;
-    return has_floor && likely > cut ? likely : cut;
+    if (options.log_min_p != -INFINITY && likely > cut_) keep_from(likely);
+    return cut_;
   }
+
+  /// Calls `visit(TokenPack)` with what the cut leaves of this block's part, equally often in every
+  /// thread. A thread sees its tokens in ascending order.
+  template <class Visit>
+  __device__ void for_each_pack(Visit visit) const {
+    for (int base = begin_; base < kept_end_; base += static_cast<int>(blockDim.x)) {
+      const int index = base + static_cast<int>(threadIdx.x);
+      const int left  = index < kept_end_ ? vocabulary_ - index * pack : 0;
+      TokenPack<pack> tokens{index * pack, left < pack ? left : pack, 0, {}};
+      if (index < kept_end_) load_kept(index, tokens.logits);
+      for (int i = 0; i < pack; ++i) {
+        const bool is_left = index < kept_end_ && keeps(tokens.logits[i], id_of(tokens.first + i));
+        tokens.allowed |= static_cast<unsigned>(is_left) << i;
+      }
+      visit(tokens);
+    }
+    if (kept_end_ == end_) return;
+    row_.for_each_pack_of(kept_end_, end_, [&](TokenPack<pack> tokens) {
+      for (int i = 0; i < pack; ++i) {
+        const bool is_left = keeps(tokens.logits[i], id_of(tokens.first + i));
+        tokens.allowed &= ~(static_cast<unsigned>(!is_left) << i);
+      }
+      visit(tokens);
+    });
+  }
+
+  [[nodiscard]] __device__ int rank() const { return rank_; }
+
+  /// Before a block ends, because others may still read its memory.
+  __device__ void finish() const { cluster_wait(); }
 
  private:
   static constexpr float nearest  = 16;  ///< greater distances share the last bin
@@ -117,32 +148,87 @@ class ThresholdSearch {
   static_assert(1 << digit_bits == SearchHistogram::bins);
 
   __device__ static int bit_width(std::uint32_t x) { return 32 - __clz(static_cast<int>(x)); }
+  __device__ static std::uint32_t id_of(int token) { return static_cast<std::uint32_t>(token); }
+  __device__ static std::uint32_t ordered(float logit) { return ordered_bits(logit + 0.0F); }
 
-  /// Calls `visit(logit, id)` for the thread's tokens with at least this rank key.
+  /// Tokens that are not allowed are NaN, which no comparison keeps.
+  __device__ bool keeps(float logit, std::uint32_t id) const {
+    return logit > least_ || (logit == least_ && id <= last_id_);
+  }
+  __device__ void keep_from(std::uint64_t cut) {
+    cut_     = cut;
+    least_   = score_of(cut);
+    last_id_ = index_of(cut);
+  }
+
+  /// Packs of four numbers, so that lanes use all banks.
+  __device__ float4& kept(int index, int part) const {
+    return kept_[part * kept_packs_ + (index - begin_)];
+  }
+  __device__ void load_kept(int index, float* logits) const {
+    for (int part = 0; part < pack / 4; ++part) {
+      const float4 four    = kept(index, part);
+      logits[4 * part]     = four.x;
+      logits[4 * part + 1] = four.y;
+      logits[4 * part + 2] = four.z;
+      logits[4 * part + 3] = four.w;
+    }
+  }
+
+  /// Calls `visit(logit, id)` for this block's tokens that the cut leaves.
   template <class Visit>
-  __device__ void for_each(std::uint64_t cut, Visit visit) const {
-    row_.for_each_pack(0, 1, [&](const auto& tokens) {
-      for (int i = 0; i < MaskedRow<T>::pack; ++i) {
-        const auto id = static_cast<std::uint32_t>(tokens.first + i);
-        if ((tokens.allowed >> i & 1) == 0 || rank_key(tokens.logits[i], id) < cut) continue;
-        visit(tokens.logits[i], id);
+  __device__ void for_each(Visit visit) const {
+    for (int index = begin_ + static_cast<int>(threadIdx.x); index < kept_end_;
+         index += static_cast<int>(blockDim.x)) {
+      float logits[pack];
+      load_kept(index, logits);
+      for (int i = 0; i < pack; ++i) {
+        const std::uint32_t id = id_of(index * pack + i);
+        if (keeps(logits[i], id)) visit(logits[i], id);
+      }
+    }
+    if (kept_end_ == end_) return;
+    row_.for_each_pack_of(kept_end_, end_, [&](const auto& tokens) {
+      for (int i = 0; i < pack; ++i) {
+        const std::uint32_t id = id_of(tokens.first + i);
+        if ((tokens.allowed >> i & 1) != 0 && keeps(tokens.logits[i], id)) {
+          visit(tokens.logits[i], id);
+        }
       }
     });
   }
 
-  __device__ static std::uint32_t ordered(float logit) { return ordered_bits(logit + 0.0F); }
-
+  /// Reads the row and keeps what there is room for.
   __device__ void find_top() {
-    if (threadIdx.x == 0) memory_.top = 0;
+    if (threadIdx.x == 0) memory_.part_top = 0;
     __syncthreads();
     std::uint32_t top = 0;
-    for_each(0, [&](float logit, std::uint32_t) {
-      const std::uint32_t bits = ordered(logit);
-      top                      = top < bits ? bits : top;
+    row_.for_each_pack_of(begin_, end_, [&](const auto& tokens) {
+      const int index = tokens.first / pack;
+      float logits[pack];
+      for (int i = 0; i < pack; ++i) {
+        const bool is_allowed    = (tokens.allowed >> i & 1) != 0;
+        logits[i]                = is_allowed ? tokens.logits[i] : NAN;
+        const std::uint32_t bits = is_allowed ? ordered(tokens.logits[i]) : 0;
+        top                      = top < bits ? bits : top;
+      }
+      if (index >= kept_end_) return;
+      for (int part = 0; part < pack / 4; ++part) {
+        kept(index, part) = make_float4(logits[4 * part], logits[4 * part + 1],
+                                        logits[4 * part + 2], logits[4 * part + 3]);
+      }
     });
     top = warp_greatest(top);
-    if (lane_index() == 0 && top != 0) atomicMax(&memory_.top, top);
+    if (lane_index() == 0 && top != 0) atomicMax(&memory_.part_top, top);
+    cluster_barrier();
+    if (warp_index() == 0) {
+      const int lane          = lane_index();
+      const std::uint32_t all = warp_greatest(
+          lane < blocks_ ? load_from_block(&memory_.part_top, lane) : std::uint32_t{0});
+      if (lane == 0) memory_.top = all;
+    }
     __syncthreads();
+    cluster_arrive();
     top_ = from_ordered_bits(memory_.top);
   }
 
@@ -169,13 +255,13 @@ class ThresholdSearch {
                        : last);
   }
 
-  /// The rank key down to which the tokens from `cut` on reach a number of `amount`, or that share
-  /// of their mass; `cut` if all are needed.
-  __device__ std::uint64_t find_cut_of(std::uint64_t cut, bool by_mass, double amount) {
-    FoundBin found = find_bin_of_distance(cut, by_mass, amount);
-    if (found.wanted == 0) return cut;
-    find_range(cut, static_cast<int>(found.bin));
-    const std::uint32_t minimum = memory_.minimum;
+  /// Cuts where the tokens that are left, best first, reach a number of `amount`, or that share of
+  /// their mass; nothing if all are needed.
+  __device__ void find_cut_of(bool by_mass, double amount) {
+    FoundBin found = find_bin_of_distance(by_mass, amount);
+    if (found.wanted == 0) return;
+    find_range(static_cast<int>(found.bin));
+    const std::uint32_t minimum = ~memory_.below;
     const std::uint32_t range   = memory_.greatest - minimum;
     const std::uint64_t ids     = (std::uint64_t{1} << id_bits_) - 1;
 
@@ -184,9 +270,8 @@ class ThresholdSearch {
     std::uint64_t prefix = 0;                            // the known bits
     do {
       const int next = open > digit_bits ? open - digit_bits : 0;
-      memory_.histogram.clear();
-      __syncthreads();
-      for_each(cut, [&](float logit, std::uint32_t id) {
+      clear_histogram();
+      for_each([&](float logit, std::uint32_t id) {
         const std::uint32_t above = ordered(logit) - minimum;
         if (above > range) return;
         const std::uint64_t key = static_cast<std::uint64_t>(above) << id_bits_ | (ids - id);
@@ -200,16 +285,16 @@ class ThresholdSearch {
       open   = next;
     } while (found.count > 1 && (by_mass || found.wanted < found.count));
     const std::uint64_t key = prefix << open;
-    return static_cast<std::uint64_t>(minimum + static_cast<std::uint32_t>(key >> id_bits_)) << 32 |
-           (0xFFFFFFFFU - static_cast<std::uint32_t>(ids - (key & ids)));
+    keep_from(static_cast<std::uint64_t>(minimum + static_cast<std::uint32_t>(key >> id_bits_))
+                  << 32 |
+              (0xFFFFFFFFU - static_cast<std::uint32_t>(ids - (key & ids))));
   }
 
-  __device__ FoundBin find_bin_of_distance(std::uint64_t cut, bool by_mass, double amount) {
-    memory_.histogram.clear();
-    __syncthreads();
+  __device__ FoundBin find_bin_of_distance(bool by_mass, double amount) {
+    clear_histogram();
     unsigned far           = 0;  // most tokens; counted apart, because they share one bin
     std::uint64_t far_mass = 0;
-    for_each(cut, [&](float logit, std::uint32_t) {
+    for_each([&](float logit, std::uint32_t) {
       const int bin            = bin_of(logit);
       const std::uint64_t mass = by_mass ? mass_of(logit) : 0;
       if (bin == 0) {
@@ -232,14 +317,13 @@ class ThresholdSearch {
     });
   }
 
-  __device__ void find_range(std::uint64_t cut, int bin) {
-    if (threadIdx.x == 0) {
-      memory_.minimum  = 0xFFFFFFFFU;
-      memory_.greatest = 0;
-    }
+  /// The least and the greatest logit of a bin.
+  __device__ void find_range(int bin) {
+    cluster_wait();
+    if (threadIdx.x == 0) memory_.part_below = memory_.part_greatest = 0;
     __syncthreads();
-    std::uint32_t below = 0, greatest = 0;  // 2^32 - 1 - least
-    for_each(cut, [&](float logit, std::uint32_t) {
+    std::uint32_t below = 0, greatest = 0;
+    for_each([&](float logit, std::uint32_t) {
       if (bin_of(logit) != bin) return;
       const std::uint32_t bits = ordered(logit);
       below                    = below < ~bits ? ~bits : below;
@@ -248,58 +332,223 @@ class ThresholdSearch {
     below    = warp_greatest(below);
     greatest = warp_greatest(greatest);
     if (lane_index() == 0 && greatest != 0) {
-      atomicMin(&memory_.minimum, ~below);
-      atomicMax(&memory_.greatest, greatest);
+      atomicMax(&memory_.part_below, below);
+      atomicMax(&memory_.part_greatest, greatest);
     }
+    cluster_barrier();
+    if (warp_index() == 0) {
+      const int lane = lane_index();
+      below = greatest = 0;
+      if (lane < blocks_) {
+        below    = load_from_block(&memory_.part_below, lane);
+        greatest = load_from_block(&memory_.part_greatest, lane);
+      }
+      below    = warp_greatest(below);
+      greatest = warp_greatest(greatest);
+      if (lane == 0) {
+        memory_.below    = below;
+        memory_.greatest = greatest;
+      }
+    }
+    __syncthreads();
+    cluster_arrive();
+  }
+
+  /// Once no other block reads it any more.
+  __device__ void clear_histogram() {
+    cluster_wait();
+    memory_.histogram.clear();
     __syncthreads();
   }
 
-  /// The bin where weights, greatest bin first, reach `wanted_of(their sum)`; 0 cuts nothing.
+  /// The sum over this lane and those before it.
+  __device__ static std::uint64_t sum_through(std::uint64_t mine) {
+    for (int step = 1; step < warp_size; step *= 2) {
+      const std::uint64_t before = __shfl_up_sync(whole_warp, mine, static_cast<unsigned>(step));
+      if (lane_index() >= step) mine += before;
+    }
+    return mine;
+  }
+
+  /// The bin where the weights of all blocks, greatest bin first, reach `wanted_of(their sum)`; 0
+  /// cuts nothing.
   template <class Wanted>
   __device__ FoundBin find_bin(bool by_mass, Wanted wanted_of) {
+    const SearchHistogram& histogram = memory_.histogram;
+    const int share = SearchHistogram::bins / blocks_, lane = lane_index();
+    cluster_barrier();
+    const std::uint64_t added = warp_sum(
+        memory_.histogram.gather(rank_ * share, (rank_ + 1) * share, rank_, blocks_, by_mass));
+    if (lane == 0) memory_.weights[warp_index()] = added;
     __syncthreads();
     if (warp_index() == 0) {
-      constexpr int part = SearchHistogram::part;
-      const int first    = SearchHistogram::bins - 1 - part * lane_index();
-      std::uint64_t mine = 0;
-      for (int i = 0; i < part; ++i) mine += memory_.histogram.weight(first - i, by_mass);
-      std::uint64_t through = mine;  // sum over this lane and those before it
-      for (int step = 1; step < warp_size; step *= 2) {
-        const std::uint64_t before =
-            __shfl_up_sync(whole_warp, through, static_cast<unsigned>(step));
-        if (lane_index() >= step) through += before;
-      }
-      std::uint64_t wanted = wanted_of(__shfl_sync(whole_warp, through, warp_size - 1));
+      const int warps          = static_cast<int>(blockDim.x) / warp_size;
+      const std::uint64_t here = warp_sum(lane < warps ? memory_.weights[lane] : std::uint64_t{0});
+      if (lane == 0) memory_.weight = here;
+    }
+    cluster_barrier();
+    if (warp_index() == 0) {
+      // Which block's share of the bins has it, the greatest first; then which bin.
+      std::uint64_t mine =
+          lane < blocks_ ? load_from_block(&memory_.weight, blocks_ - 1 - lane) : std::uint64_t{0};
+      std::uint64_t through = sum_through(mine);
+      std::uint64_t wanted  = wanted_of(__shfl_sync(whole_warp, through, warp_size - 1));
       if (wanted == 0) {
-        if (lane_index() == 0) memory_.found = {0, 0, 0};
-      } else if (through - mine < wanted && wanted <= through) {
-        wanted -= through - mine;
-        int bin = first;
-        while (wanted > memory_.histogram.weight(bin, by_mass)) {
-          wanted -= memory_.histogram.weight(bin, by_mass);
-          --bin;
+        if (lane == 0) memory_.found = {0, 0, 0};
+      } else {
+        const bool is_here = through - mine < wanted && wanted <= through;
+        const int from     = __ffs(static_cast<int>(__ballot_sync(whole_warp, is_here))) - 1;
+        wanted -= __shfl_sync(whole_warp, through - mine, from);
+        const int block = blocks_ - 1 - from, part = share / warp_size;
+        const int first = (block + 1) * share - 1 - part * lane;
+        mine            = 0;
+        for (int i = 0; i < part; ++i) mine += histogram.weight_in(block, first - i, by_mass);
+        through = sum_through(mine);
+        if (through - mine < wanted && wanted <= through) {
+          wanted -= through - mine;
+          int bin              = first;
+          std::uint64_t weight = histogram.weight_in(block, bin, by_mass);
+          for (; wanted > weight; weight = histogram.weight_in(block, bin, by_mass)) {
+            wanted -= weight;
+            --bin;
+          }
+          memory_.found = {wanted, static_cast<unsigned>(bin),
+                           static_cast<unsigned>(histogram.weight_in(block, bin, false))};
         }
-        memory_.found = {wanted, static_cast<unsigned>(bin),
-                         memory_.histogram.counts[SearchHistogram::place(bin)]};
       }
     }
     __syncthreads();
+    cluster_arrive();
     return memory_.found;
   }
 
   MaskedRow<T> row_;
   SearchShared& memory_;
-  float top_ = 0;
-  int id_bits_;
-  int mass_bits_;
+  float4* kept_;
+  int blocks_, rank_;
+  int begin_, end_, kept_end_;  ///< packs of this block's part
+  int kept_packs_, vocabulary_;
+  int id_bits_, mass_bits_;
+  float top_             = 0;
+  std::uint64_t cut_     = 0;  ///< `least_` and `last_id_` as a key; 0: none
+  float least_           = -INFINITY;
+  std::uint32_t last_id_ = 0xFFFFFFFFU;
 };
 
+struct CutShared {
+  SearchShared search;
+  Choice warps[search_threads / warp_size];
+  Choice part;
+};
+
+/// Lies in front of the numbers that a block keeps.
+inline constexpr std::size_t cut_shared_bytes = divide_up(sizeof(CutShared), 16) * 16;
+
+/// Writes the cut of each row, or, if `tokens` is not null, a draw from what it leaves.
+template <Number T, bool draws>
+__global__ void __launch_bounds__(search_threads, code_has_clusters ? 2 : 1)
+    cut_rows_kernel(LogitsRows<T> rows, CutOptions options, SearchPlan plan, std::uint64_t* cuts,
+                    NoiseRows noise, NoiseKeys keys, TokenId* tokens) {
+  auto& memory = shared<CutShared>();
+  auto* const at =
+      reinterpret_cast<float4*>(reinterpret_cast<unsigned char*>(&memory) + cut_shared_bytes);
+  const int row = static_cast<int>(blockIdx.x) / plan.blocks;
+  ThresholdSearch<T> search(rows, options.temperature, plan, memory.search, at);
+  const std::uint64_t cut = search.find_cut(options);
+  if constexpr (!draws) {
+    if (threadIdx.x == 0 && search.rank() == 0) cuts[row] = cut;
+  } else {
+    const std::uint64_t position =
+        static_cast<std::uint64_t>(noise.positions[row]) + static_cast<std::uint64_t>(noise.shift);
+    GumbelChoice mine(keys, position, 1);
+    search.for_each_pack([&](const auto& left) { mine.see(left); });
+    Choice best = mine.choice().of_warp();
+    if (lane_index() == 0) memory.warps[warp_index()] = best;
+    __syncthreads();
+    if (warp_index() == 0) {
+      const int warps = static_cast<int>(blockDim.x) / warp_size;
+      best            = lane_index() < warps ? memory.warps[lane_index()] : Choice{-INFINITY, -1};
+      best            = best.of_warp();
+      if (lane_index() == 0) memory.part = best;
+    }
+    search.finish();
+    cluster_barrier();
+    if (warp_index() == 0 && search.rank() == 0) {
+      best = lane_index() < plan.blocks ? load_from_block(&memory.part, lane_index())
+                                        : Choice{-INFINITY, -1};
+      best = best.of_warp();
+      if (lane_index() == 0) tokens[row] = best.token;
+    }
+    cluster_arrive();
+  }
+  search.finish();
+}
+
+/// How the kernel of a plan is launched.
 template <Number T>
-__global__ void __launch_bounds__(search_threads, 1)
-    find_cuts_kernel(LogitsRows<T> rows, CutOptions options, std::uint64_t* cuts) {
-  const int row           = static_cast<int>(blockIdx.x);
-  const std::uint64_t cut = ThresholdSearch<T>(rows, row, options.temperature).find_cut(options);
-  if (threadIdx.x == 0) cuts[row] = cut;
+LaunchShape cut_rows_shape(int rows, const SearchPlan& plan) {
+  return {.grid         = grid_size(std::int64_t{rows} * plan.blocks),
+          .block        = static_cast<unsigned>(plan.threads),
+          .shared_bytes = cut_shared_bytes + sizeof(float) * MaskedRow<T>::pack *
+                                                 static_cast<std::size_t>(plan.kept_packs),
+          .cluster = static_cast<unsigned>(plan.blocks)};
+}
+
+/// A row in one cluster of that many blocks, which keep as many packs as there is room for.
+template <Number T>
+SearchPlan search_plan_of(int vocabulary, int blocks, std::size_t shared_bytes) {
+  constexpr int pack    = MaskedRow<T>::pack;
+  const int part        = MaskedRow<T>::part_packs(vocabulary, blocks);
+  const auto room       = (shared_bytes - cut_shared_bytes) / (sizeof(float) * pack);
+  const auto warps      = static_cast<int>(divide_up(std::int64_t{part} * pack, 8 * warp_size));
+  constexpr int minimum = 2, maximum = search_threads / warp_size;
+  return {.blocks     = blocks,
+          .threads    = warp_size * (warps < minimum   ? minimum
+                                     : warps > maximum ? maximum
+                                                       : warps),
+          .kept_packs = static_cast<std::size_t>(part) < room ? part : static_cast<int>(room)};
+}
+
+/// How rows are searched: by few blocks, unless they lack room or leave multiprocessors idle.
+template <Number T, bool draws>
+SearchPlan plan_cut_rows(int rows, int vocabulary) {
+  constexpr std::size_t kept_by_system = 1024;  // per block, reserved by the system
+  constexpr int least_part             = 4096;  // tokens
+  const DeviceTraits device            = device_traits();
+  if (code_capability(cut_rows_kernel<T, draws>) < 90) {
+    return search_plan_of<T>(vocabulary, 1, device.shared_bytes);
+  }
+  const std::size_t half = (device.shared_bytes + kept_by_system) / 2 - kept_by_system;
+  const auto fits        = [&](int blocks) {
+    const SearchPlan plan = search_plan_of<T>(vocabulary, blocks, half);
+    return plan.kept_packs == MaskedRow<T>::part_packs(vocabulary, blocks);
+  };
+  int blocks = 1;
+  while (blocks < max_cluster_blocks &&
+         (!fits(blocks) ||
+          (rows <= device.multiprocessors / blocks && vocabulary / (2 * blocks) >= least_part))) {
+    blocks *= 2;
+  }
+  const SearchPlan plan =
+      search_plan_of<T>(vocabulary, blocks, fits(blocks) ? half : device.shared_bytes);
+  if (blocks == 1 || can_run_cluster(cut_rows_kernel<T, draws>, cut_rows_shape<T>(1, plan))) {
+    return plan;
+  }
+  return search_plan_of<T>(vocabulary, 1, device.shared_bytes);
+}
+
+template <Number T>
+void launch_find_cuts(const LogitsRows<T>& rows, const SamplingOptions& options,
+                      const SearchPlan& plan, std::uint64_t* cuts, cudaStream_t stream) {
+  launch(cut_rows_kernel<T, false>, cut_rows_shape<T>(rows.rows, plan), stream, rows,
+         CutOptions(options, rows.vocabulary), plan, cuts, NoiseRows{}, NoiseKeys(0), nullptr);
+}
+template <Number T>
+void launch_draw_cut(const LogitsRows<T>& rows, const SamplingOptions& options,
+                     const SearchPlan& plan, const NoiseRows& noise, TokenId* tokens,
+                     cudaStream_t stream) {
+  launch(cut_rows_kernel<T, true>, cut_rows_shape<T>(rows.rows, plan), stream, rows,
+         CutOptions(options, rows.vocabulary), plan, nullptr, noise, NoiseKeys(noise.seed), tokens);
 }
 
 }  // namespace detail
@@ -312,8 +561,9 @@ __global__ void __launch_bounds__(search_threads, 1)
 /// are exact. A sum this near to top-p can fall on the other side of it.
 ///
 /// \par Shapes      cuts [B]
-/// \par Complexity  one launch, a block per row; reads a row three to six times for each of top-k
-///                  and top-p, all but the first from the L2 cache
+/// \par Complexity  one launch, up to eight blocks per row (one if the code is compiled for less
+///                  than 9.0); reads a row once, and again, three to five times for each of top-k and
+///                  top-p, what does not fit into the blocks' shared memory
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 template <Number T>
@@ -323,24 +573,8 @@ void find_cuts(const LogitsRows<T>& rows, const SamplingOptions& options, std::u
   options.require_valid();
   if (rows.rows == 0) return;
   if (cuts == nullptr) throw Error(Errc::shape_mismatch, "find_cuts: cuts", "must not be null");
-  using detail::CutOptions;
-  const bool counts = options.top_k != 0 && options.top_k < rows.vocabulary;
-  const CutOptions sought{
-      .goals = (counts ? CutOptions::by_count : 0) | (options.top_p < 1 ? CutOptions::by_mass : 0),
-      .temperature = options.temperature,
-      .top_k       = options.top_k,
-      .top_p       = options.top_p,
-      .log_min_p   = std::log(options.min_p),
-  };
-  const std::int64_t warps = divide_up(rows.vocabulary, 8 * warp_size);
-  constexpr int minimum = 2, maximum = detail::search_threads / warp_size;
-  launch(detail::find_cuts_kernel<T>,
-         {.grid         = static_cast<unsigned>(rows.rows),
-          .block        = static_cast<unsigned>(warp_size * (warps < minimum   ? minimum
-                                                             : warps > maximum ? maximum
-                                                                               : warps)),
-          .shared_bytes = sizeof(detail::SearchShared)},
-         stream, rows, sought, cuts);
+  detail::launch_find_cuts(
+      rows, options, detail::plan_cut_rows<T, false>(rows.rows, rows.vocabulary), cuts, stream);
 }
 
 }  // namespace tooldecode::cuda
