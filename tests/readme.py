@@ -513,8 +513,6 @@ CUDA_ROWS = {
     "masked softmax": ("V = 128256, B = 1", "V = 128256, B = 64", "V = 128256, B = 256"),
     "masked arg-max": ("V = 128256, B = 64",),
     "masked draw, by Gumbel noise": ("V = 128256, B = 64",),
-    "masked draw, top k = 50": ("V = 128256, B = 1", "V = 128256, B = 64"),
-    "masked draw, top p = 0.9": ("V = 128256, B = 64",),
     "tree attention": ("L = 1024, N = 60", "L = 8192, N = 60", "L = 16384, N = 60", "L = 32768, N = 60"),
     "tree attention, pages of 16": ("L = 8192, N = 60", "L = 32768, N = 60"),
     "draft trees, 6 levels, 60 nodes": ("B = 1", "B = 16"),
