@@ -147,7 +147,8 @@ struct Judged {
 };
 
 struct Fixture {
-  explicit Fixture(unsigned seed) : random(seed), vocabulary(test::random_vocabulary(seed % 4)) {}
+  explicit Fixture(unsigned seed) : Fixture(seed, test::random_vocabulary(seed % 4)) {}
+  Fixture(unsigned seed, Vocabulary all) : random(seed), vocabulary(std::move(all)) {}
 
   std::mt19937 random;
   Vocabulary vocabulary;
@@ -156,12 +157,12 @@ struct Fixture {
   SharedStates shared{vocabulary, trie, classes};
 
   // Walks at random and compares each mask with the tokens that the automaton reads one by one.
-  void judge(const Grammar& grammar, NodeId root, Judged& judged) {
+  void judge(const Grammar& grammar, NodeId root, Judged& judged, std::string_view before = {}) {
     const Automaton::State initial = shared.automaton().add(grammar, root);
     TokenMask mask(vocabulary.size());
     for (int walk = 0; walk < 2; ++walk) {
-      auto state = initial;
-      std::string text;
+      auto state = shared.automaton().advance(initial, before).value();
+      std::string text(before);
       for (int step = 0; step < 10; ++step) {
         INFO("text " << text);
         ++judged.states;
@@ -173,6 +174,9 @@ struct Fixture {
         build();
         const TokenMask first = mask;
         for (int times = 0; times < 3; ++times) build();
+        REQUIRE(mask == first);
+        const auto alike = shared.automaton().representative(state);
+        MaskBuilder(shared, vocabulary.size()).build(alike).fill(mask.words());
         REQUIRE(mask == first);
         std::vector<TokenId> allowed;
         for (std::size_t i = 0; i < vocabulary.size(); ++i) {
@@ -197,6 +201,35 @@ struct Fixture {
   }
 };
 
+// Tokens that end an item and go on into the next ones.
+Vocabulary vocabulary_of_items(unsigned seed) {
+  std::mt19937 random(seed);
+  const std::string bytes = "ab01\"\"\",,,:]}";
+  std::vector<Vocabulary::Entry> entries{{"<end>", TokenType::control}};
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t n = 1 + random() % 8; n > 0; --n)
+      text.push_back(bytes[random() % bytes.size()]);
+    entries.push_back({text, TokenType::normal});
+  }
+  for (int b = 0; b < 256; ++b)
+    entries.push_back({std::string(1, static_cast<char>(b)), TokenType::byte});
+  return Vocabulary(entries, {.end_tokens = {0}, .size = entries.size()});
+}
+
+// Strings that match one of the patterns, none of them twice.
+KeyedSet items_that_do_not_repeat(Grammar& grammar, const std::vector<std::string>& patterns) {
+  KeyedSet set{.members = {}, .others = {}, .separator = grammar.literal(",")};
+  set.strings  = ValueSyntax::json;
+  set.distinct = true;
+  for (const std::string& pattern : patterns) {
+    const TextDfa texts = compile_pattern(pattern);
+    set.others.push_back({std::make_shared<const Dfa>(key_lexeme(texts, ValueSyntax::json, '"')),
+                          set.others.empty() ? grammar.empty() : grammar.literal(":")});
+  }
+  return set;
+}
+
 }  // namespace
 
 TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the automaton reads") {
@@ -211,6 +244,46 @@ TEST_CASE("MaskBuilder over a keyed set allows exactly the tokens that the autom
   }
   CHECK(judged.states > test::cases(500));
   CHECK(judged.large > test::cases(100));
+}
+
+TEST_CASE("MaskBuilder over items that may not repeat allows exactly what the automaton reads") {
+  Judged judged;
+  const std::string patterns[] = {"", "^[ab:,]?$", "^[^a]{0,2}$", "^(a|b|0,?)$", "^[ab01 ]+$"};
+  for (unsigned seed = 1; seed <= test::cases(60); ++seed) {
+    INFO("seed " << seed);
+    Fixture f(seed, vocabulary_of_items(seed % 4));
+    Grammar grammar;
+    std::vector<std::string> some{patterns[f.random() % 3 == 0 ? f.random() % 5 : 0]};
+    if (f.random() % 2 == 0) some.push_back(patterns[f.random() % 5]);
+    KeyedSet set  = items_that_do_not_repeat(grammar, some);
+    set.count.min = static_cast<std::uint32_t>(f.random() % 3);
+    if (f.random() % 2)
+      set.count.max = set.count.min + 1 + static_cast<std::uint32_t>(f.random() % 4);
+    const NodeId root =
+        grammar.sequence({grammar.literal("["), grammar.keyed_set(set), grammar.literal("]"),
+                          grammar.literal(f.random() % 2 ? "}" : ",")});
+    if (grammar.satisfiable()[root.index()]) f.judge(grammar, root, judged);
+  }
+  CHECK(judged.states > test::cases(300));
+  CHECK(judged.large > test::cases(50));
+}
+
+TEST_CASE("MaskBuilder, all items but one written, allows none behind the last") {
+  Fixture f(1, vocabulary_of_items(1));
+  Grammar grammar;
+  KeyedSet set  = items_that_do_not_repeat(grammar, {"^[0-9A-Za-v]$"});
+  set.count.max = 58;
+  const NodeId root =
+      grammar.sequence({grammar.literal("["), grammar.keyed_set(set), grammar.literal("]")});
+  for (const std::size_t left : {1U, 2U, 3U}) {
+    const std::string characters = "01ba23456789ABCDEFGHIJKLMNOPQRSTUVWXYZcdefghijklmnopqrstuv";
+    std::string before           = "[";
+    for (const char c : characters.substr(left)) before += std::string("\"") + c + "\",";
+    Judged judged;
+    f.judge(grammar, root, judged, before);
+    f.judge(grammar, root, judged, before + '"');
+    CHECK(judged.states > 4);
+  }
 }
 
 TEST_CASE(
@@ -242,7 +315,10 @@ TEST_CASE(
                                   "^(\\S+\\s+){0,5}\\S+$",
                                   "^[^ ]+( [^ ]+){0,4}$",
                                   "^$|^(\\S+\\s){3,7}$",
-                                  "^([^1]*1){0,6}[^1]*$"};
+                                  "^([^1]*1){0,6}[^1]*$",
+                                  "^(\\S+\\s+){0,40}\\S+$",
+                                  "^([a-j]{2},){4,40}$",
+                                  "^(é?[0-9]){0,70}[a-j]$"};
   Judged judged;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     Fixture f(seed);

@@ -122,6 +122,7 @@ class MaskBuilder {
   bool add_within_reach(const std::vector<grammar::StackFrame>& group,
                         const TokenClasses::Taken& plain);
   [[nodiscard]] bool reads(Span place, TokenId token);
+  [[nodiscard]] bool reads(const grammar::StackFrame& frame, TokenId token);
 
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice);
   // The same where the bounds leave too few units for the slice's longest tokens; false, with nothing
@@ -158,9 +159,14 @@ class MaskBuilder {
   // repeat, and keeps tokens that fit no other key out of the slices. Sets that differ only in what
   // follows are walked once.
   void collect_keys(const std::vector<grammar::StackFrame>& frames, NodeIndex node);
-  // Reads tokens past the key's end one by one, because what follows depends on the key.
-  void collect_tracked(const grammar::StackFrame& frame, const text::DfaPointer& dfa,
-                       text::Dfa::State state, NodeIndex node);
+  // The tokens of a key that may repeat none of those that were written.
+  //
+  // \param key  the position in the lexeme of that key
+  void collect_tracked(const grammar::StackFrame& frame, const grammar::StackFrame& key,
+                       NodeIndex node);
+  // Whether what a token has behind the end of a key may be forbidden by the text of that key.
+  [[nodiscard]] bool goes_into_next_key(const grammar::StackFrame& frame, const text::Dfa& dfa,
+                                        text::Dfa::State state, TokenId token) const;
   // Walks the lexeme alone: the automaton would make a position for each text of such a key.
   void walk_tracked(Span place, const text::Dfa& dfa, text::Dfa::State state, NodeIndex root);
   void walk_exactly(Span place, NodeIndex node);

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -357,6 +358,13 @@ TOOLDECODE_INLINE bool MaskBuilder::is_within_reach(const grammar::StackFrame& f
   return lexeme.ends->is_within_reach(state, frame.units() + units, lexeme.units);
 }
 
+TOOLDECODE_INLINE bool MaskBuilder::reads(const grammar::StackFrame& frame, TokenId token) {
+  const Span place = walk_.begin(frame);
+  const bool done  = reads(place, token);
+  walk_.drop(place);
+  return done;
+}
+
 TOOLDECODE_INLINE bool MaskBuilder::reads(Span place, TokenId token) {
   Span next = place;
   for (const char c : states_.vocabulary().grammar_bytes(token)) {
@@ -457,8 +465,7 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
     }
     const text::DfaPointer& dfa = lexeme_of(key).dfa;
     if (is_tracked) {
-      for (const grammar::StackFrame& frame : group)
-        collect_tracked(frame, dfa, key.dfa_state(), node);
+      for (const grammar::StackFrame& frame : group) collect_tracked(frame, key, node);
       continue;
     }
     const LexemeSlice* slice =
@@ -473,8 +480,10 @@ TOOLDECODE_INLINE void MaskBuilder::collect_keys(const std::vector<grammar::Stac
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& frame,
-                                                    const text::DfaPointer& dfa,
-                                                    text::Dfa::State state, NodeIndex node) {
+                                                    const grammar::StackFrame& key,
+                                                    NodeIndex node) {
+  const text::DfaPointer& dfa  = lexeme_of(key).dfa;
+  const text::Dfa::State state = key.dfa_state();
   const LexemeSlice* slice =
       node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
   const Span place = walk_.begin(frame);
@@ -482,11 +491,33 @@ TOOLDECODE_INLINE void MaskBuilder::collect_tracked(const grammar::StackFrame& f
     walk_apart([&] { walk_tracked(place, *dfa, state, node); });
   } else {
     add_base(slice->inside(), slice->count(), {});
-    for (const CountedToken& past : slice->past_end()) {
-      if (reads(place, past.token)) parts_.add(past.token);
-    }
+    // Keys that were written are apart. Behind the others the text of this one matters only to a
+    // token that goes on into the next key, which it then may forbid.
+    const Span after = walk_.after({key});
+    walk_past(
+        *slice,
+        [&](const CountedToken& token) {
+          if (is_apart(token.token)) return false;
+          return !goes_into_next_key(frame, *dfa, state, token.token) || reads(frame, token.token);
+        },
+        after, 0);
+    walk_.drop(after);
   }
   walk_.drop(place);
+}
+
+TOOLDECODE_INLINE bool MaskBuilder::goes_into_next_key(const grammar::StackFrame& frame,
+                                                       const text::Dfa& dfa, text::Dfa::State state,
+                                                       TokenId token) const {
+  if (!find<Members>(frame)->strings) return true;
+  std::string_view bytes = states_.vocabulary().grammar_bytes(token);
+  while (!bytes.empty() && !dfa.accepting(state)) {
+    state = dfa.next(state, static_cast<std::uint8_t>(bytes.front()));
+    if (state == text::Dfa::dead) return true;
+    bytes.remove_prefix(1);
+  }
+  const std::size_t quote = bytes.find_first_of("\"'");
+  return quote != std::string_view::npos && quote + 1 < bytes.size();
 }
 
 TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& dfa,
