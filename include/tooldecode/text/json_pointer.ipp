@@ -2,6 +2,7 @@
 /// Definitions of json_pointer.hpp.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -16,6 +17,10 @@ namespace tooldecode::text {
 
 TOOLDECODE_INLINE std::string extend_pointer(std::string pointer, std::string_view key) {
   pointer += '/';
+  if (std::none_of(key.begin(), key.end(), [](char c) { return c == '~' || c == '/'; })) {
+    pointer += key;
+    return pointer;
+  }
   for (const char c : key) {
     if (c == '~') {
       pointer += "~0";

@@ -242,8 +242,10 @@ TOOLDECODE_INLINE JsonValue::const_iterator JsonValue::end() const noexcept {
 
 TOOLDECODE_INLINE JsonValue::iterator JsonValue::find(std::string_view key) noexcept {
   if (type_ != Type::object) return end();
-  iterator at = begin();
-  for (const iterator last = end(); at != last && at.key() != key;) ++at;
+  iterator at;
+  Member* const first = held_.object->data();
+  at.member_          = std::find_if(first, first + held_.object->size(),
+                                     [&](const Member& member) { return member.first == key; });
   return at;
 }
 
@@ -268,7 +270,8 @@ TOOLDECODE_INLINE const JsonValue* JsonValue::find_at(std::string_view pointer) 
 }
 
 TOOLDECODE_INLINE bool JsonValue::contains(std::string_view key) const noexcept {
-  return find(key) != end();
+  return std::ranges::any_of(std::as_const(*this).items(),
+                             [&](const Member& member) { return member.first == key; });
 }
 
 TOOLDECODE_INLINE const JsonValue& JsonValue::at(std::string_view key) const {

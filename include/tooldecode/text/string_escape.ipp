@@ -2,6 +2,7 @@
 /// Definitions of string_escape.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -117,6 +118,9 @@ TOOLDECODE_INLINE void StringEscape::append(std::string& out, char32_t c, ValueS
 TOOLDECODE_INLINE std::string StringEscape::quoted(std::string_view text, ValueSyntax syntax,
                                                    char quote) {
   std::string result(1, quote);
+  const bool is_plain = std::ranges::all_of(
+      text, [&](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\'; });
+  if (is_plain) return result.append(text) + quote;
   for (const char32_t c : decode_utf8(text)) append(result, c, syntax, quote);
   return result + quote;
 }

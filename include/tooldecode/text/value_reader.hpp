@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -51,6 +52,12 @@ class ValueReader {
   void skip_space() noexcept;
   /// Skips these bytes if they come next; returns whether they did.
   bool accept(std::string_view bytes) noexcept;
+  /// The same for one byte.
+  bool accept(char byte) noexcept {
+    if (at_end() || text_[at_] != byte) return false;
+    ++at_;
+    return true;
+  }
   /// Skips these bytes, or throws if they do not come next.
   void expect(std::string_view bytes);
   [[noreturn]] void fail(std::string_view what) const { fail_at(at_, what); }
@@ -85,7 +92,7 @@ class ValueReader {
 
   Json array();
 
-  void expect_or(std::string_view bytes, std::string_view what);
+  void expect_or(char byte, std::string_view what);
 
   Json word();
 
@@ -111,6 +118,10 @@ class ValueReader {
   bool keep_numbers_ = false;
   std::size_t at_    = 0;
   std::size_t depth_ = 0;
+  // The members and items read so far of the objects and arrays around the cursor; each gets a list
+  // of its final size at its end.
+  Json::Object members_;
+  Json::Array items_;
 };
 
 /// Reads a text that is exactly one JSON value; white space may surround it.

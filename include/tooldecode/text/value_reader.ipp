@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
@@ -19,6 +21,19 @@
 #include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::text {
+
+namespace detail {
+
+// Removes what follows the first elements.
+template <class T>
+std::vector<T> taken(std::vector<T>& from, std::size_t first) {
+  const auto begin = from.begin() + static_cast<std::ptrdiff_t>(first);
+  std::vector<T> last(std::make_move_iterator(begin), std::make_move_iterator(from.end()));
+  from.erase(begin, from.end());
+  return last;
+}
+
+}  // namespace detail
 
 TOOLDECODE_INLINE void ValueReader::skip_space() noexcept {
   while (!at_end() && is_space(text_[at_])) ++at_;
@@ -72,69 +87,77 @@ TOOLDECODE_INLINE bool ValueReader::is_space(char c) const noexcept {
 
 TOOLDECODE_INLINE ValueReader::Json ValueReader::object() {
   const Nesting nesting(*this);
-  Json result   = Json::object();
-  auto& members = result.items();
+  const std::size_t first = members_.size();
   std::unordered_set<std::size_t> hashes;  // of keys, if there are many
+  const auto find = [&](const std::string& key) {
+    return std::find_if(members_.begin() + static_cast<std::ptrdiff_t>(first), members_.end(),
+                        [&](const auto& member) { return member.first == key; });
+  };
   const auto is_new_key = [&](const std::string& key) {
     constexpr std::size_t few = 16;
     const std::hash<std::string> hash;
-    if (members.size() >= few) {
+    if (members_.size() - first >= few) {
       if (hashes.empty()) {
-        for (const auto& [other, member] : members) hashes.insert(hash(other));
+        for (std::size_t i = first; i < members_.size(); ++i)
+          hashes.insert(hash(members_[i].first));
       }
       if (hashes.insert(hash(key)).second) return true;
     }
-    return std::none_of(members.begin(), members.end(),
-                        [&](const auto& member) { return member.first == key; });
+    return find(key) == members_.end();
   };
-  expect("{");
+  skip(1);
   skip_space();
-  if (accept("}")) return result;
-  while (true) {
-    skip_space();
+  bool ended = accept('}');
+  while (!ended) {
     const std::size_t start = at_;
     std::string key         = string();
     const bool is_new       = is_new_key(key);
     if (!is_new && unique_keys_) fail_at(start, "the key '" + key + "' occurs twice");
     skip_space();
-    expect(":");
+    expect_or(':', "expected ':'");
     Json member = value();
     if (is_new) {
-      members.emplace_back(std::move(key), std::move(member));
+      members_.emplace_back(std::move(key), std::move(member));
     } else {
-      result[key] = std::move(member);
+      find(key)->second = std::move(member);
     }
     skip_space();
-    if (accept("}")) return result;
-    expect_or(",", "expected ',' or '}'");
+    ended = accept('}');
+    if (ended) break;
+    expect_or(',', "expected ',' or '}'");
     skip_space();
-    if (python() && accept("}")) return result;
+    ended = python() && accept('}');
   }
+  return Json(detail::taken(members_, first));
 }
 
 TOOLDECODE_INLINE ValueReader::Json ValueReader::array() {
   const Nesting nesting(*this);
-  const bool round      = text_[at_] == '(';
-  const char* const end = round ? ")" : "]";
-  Json result           = Json::array();
+  const std::size_t first = items_.size();
+  const bool round        = text_[at_] == '(';
+  const char end          = round ? ')' : ']';
   skip(1);
   skip_space();
-  if (accept(end)) return result;
-  while (true) {
-    result.push_back(value());
+  bool ended = accept(end);
+  while (!ended) {
+    items_.push_back(value());
     skip_space();
-    if (accept(end)) {
-      if (round && result.size() == 1) return Json(std::move(result[0]));
-      return result;
+    ended = accept(end);
+    if (ended && round && items_.size() == first + 1) {
+      Json only = std::move(items_.back());
+      items_.pop_back();
+      return only;
     }
-    expect_or(",", round ? "expected ',' or ')'" : "expected ',' or ']'");
+    if (ended) break;
+    expect_or(',', round ? "expected ',' or ')'" : "expected ',' or ']'");
     skip_space();
-    if (python() && accept(end)) return result;
+    ended = python() && accept(end);
   }
+  return Json(detail::taken(items_, first));
 }
 
-TOOLDECODE_INLINE void ValueReader::expect_or(std::string_view bytes, std::string_view what) {
-  if (!accept(bytes)) fail(what);
+TOOLDECODE_INLINE void ValueReader::expect_or(char byte, std::string_view what) {
+  if (!accept(byte)) fail(what);
 }
 
 TOOLDECODE_INLINE ValueReader::Json ValueReader::word() {
@@ -153,29 +176,29 @@ TOOLDECODE_INLINE ValueReader::Json ValueReader::word() {
 TOOLDECODE_INLINE ValueReader::Json ValueReader::number() {
   const std::size_t start = at_;
   std::string json;
-  if (accept("-")) {
+  if (accept('-')) {
     json = "-";
   } else if (python()) {
-    accept("+");
+    accept('+');
   }
   if (python() && at_ != start) skip_space();
   const std::string whole = digits();
   bool integral           = true;
   std::string tail;
-  if (accept(".")) {
+  if (accept('.')) {
     integral                   = false;
     const std::string fraction = digits();
     if (fraction.empty() && !(python() && !whole.empty())) fail("expected a digit");
     tail = "." + (fraction.empty() ? "0" : fraction);
   }
   if (whole.empty() && !(python() && !integral)) fail("expected a digit");
-  if (accept("e") || accept("E")) {
+  if (accept('e') || accept('E')) {
     integral = false;
     tail += "e";
-    if (accept("-")) {
+    if (accept('-')) {
       tail += "-";
     } else {
-      accept("+");
+      accept('+');
     }
     const std::string exponent = digits();
     if (exponent.empty()) fail("expected a digit");
@@ -218,10 +241,11 @@ TOOLDECODE_INLINE void ValueReader::append_string(std::string& result) {
     return byte >= 0x20 && byte < 0x80 && c != quote && c != '\\';
   };
   while (true) {
-    const std::size_t plain = at_;
-    while (!at_end() && is_plain(text_[at_])) ++at_;
-    result.append(text_.substr(plain, at_ - plain));
-    if (accept(end)) break;
+    const char* const first = text_.data() + at_;
+    const char* const last  = std::find_if_not(first, text_.data() + text_.size(), is_plain);
+    result.append(first, last);
+    skip(static_cast<std::size_t>(last - first));
+    if (triple ? accept(end) : accept(quote)) break;
     if (at_end()) fail("the string has no end");
     const char c = text_[at_];
     if (c == '\\') {
@@ -252,7 +276,7 @@ TOOLDECODE_INLINE void ValueReader::json_escape(std::string& result) {
     result.push_back(to[i]);
     return;
   }
-  if (!accept("u")) fail_at(start, "an unknown escape");
+  if (!accept('u')) fail_at(start, "an unknown escape");
   std::uint32_t value = hexadecimal(4);
   if (value >= 0xD800 && value <= 0xDBFF && accept("\\u")) {
     const std::uint32_t low = hexadecimal(4);
