@@ -70,7 +70,7 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
     throw Error(Errc::malformed_schema, pointer, "a schema must be an object or a boolean");
   }
   BuildBudget::spend_at(pointer, 30 + 10 * schema.size() + pointer.size() / 16, 64 * schema.size());
-  if (!place.top && says_type_alone(schema)) return;  // as most schemas do
+  if (!place.top && says_type_alone(schema)) return;
   drop_nulls(schema, pointer);
   drop_optional(schema, pointer);
   note_unknown(schema, pointer);
@@ -90,24 +90,30 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
 }
 
 TOOLDECODE_INLINE bool DocumentReader::says_type_alone(const Json& schema) {
-  return std::all_of(schema.items().begin(), schema.items().end(), [](const auto& member) {
-    const auto& [key, value] = member;
-    return key == "description" || key == "title" || (key == "type" && is_own_type(value));
-  });
+  return schema.is_object() && std::ranges::all_of(schema.items(), [](const auto& member) {
+           const std::string_view key = member.first;
+           return key == "description" || key == "title" ||
+                  (key == "default" && !member.second.is_null()) ||
+                  (key == "type" && is_own_type(member.second));
+         });
 }
 
 TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::string& pointer,
                                                      Surroundings place) {
   const bool combined = place.combined || has_applicator(schema);
   for (auto& [name, content] : schema.items()) {
-    const std::string& key = name;  // captured by the lambdas below
-    Json& value            = content;
-    const auto at          = [&] { return text::extend_pointer(pointer, key); };
-    const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
-    const auto read_map    = [&](Surroundings inside) {
+    const std::string_view key = name;  // captured by the lambdas below
+    Json& value                = content;
+    const auto at              = [&] { return text::extend_pointer(pointer, key); };
+    const auto one_of          = [&](auto... keys) { return ((key == keys) || ...); };
+    const auto read_map        = [&](Surroundings inside) {
       if (!value.is_object()) return;  // the schema compiler reports the error
       for (auto& child : value.items()) {
         if (key == "dependencies" && !child.second.is_object()) continue;
+        if (says_type_alone(child.second)) {  // as most schemas do
+          BuildBudget::spend(10 * child.second.size(), 64 * child.second.size());
+          continue;
+        }
         read(child.second, text::extend_pointer(at(), child.first), inside);
       }
     };
@@ -137,6 +143,9 @@ TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::st
 }
 
 TOOLDECODE_INLINE void DocumentReader::drop_nulls(Json& schema, const std::string& pointer) {
+  if (std::ranges::none_of(schema.items(), [](const auto& one) { return one.second.is_null(); })) {
+    return;
+  }
   for (const char* key :
        {"type", "properties", "required", "enum", "items", "additionalProperties"}) {
     if (!schema.contains(key) || !schema[key].is_null()) continue;
@@ -180,15 +189,16 @@ TOOLDECODE_INLINE void DocumentReader::hoist_required(Json& schema, const std::s
 }
 
 TOOLDECODE_INLINE void DocumentReader::read_number_texts(Json& schema, const std::string& pointer) {
-  for (const char* key :
-       {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
-        "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}) {
-    if (!schema.contains(key) || !schema[key].is_string()) continue;
-    const std::string text = schema[key].get<std::string>();
+  static constexpr std::array<std::string_view, 11> numeric{
+      "minimum",   "maximum",  "exclusiveMinimum", "exclusiveMaximum", "multipleOf",   "minLength",
+      "maxLength", "minItems", "maxItems",         "minProperties",    "maxProperties"};
+  for (auto& [key, value] : schema.items()) {
+    if (!value.is_string() || std::ranges::find(numeric, key) == numeric.end()) continue;
+    const std::string text = value.string();
     try {
-      const Json number = text::parse_exact_json(text);
+      Json number = text::parse_exact_json(text);
       if (!text::ExactNumber::is_number(number)) continue;
-      schema[key] = number;
+      value = std::move(number);
     } catch (const Error&) {
       continue;
     }
@@ -364,7 +374,8 @@ TOOLDECODE_INLINE bool DocumentReader::has_free_reference(const Json& value) {
     return std::any_of(value.begin(), value.end(), has_free_reference);
   }
   if (!value.is_object()) return false;
-  for (const auto& [key, member] : value.items()) {
+  for (const auto& [name, member] : value.items()) {
+    const std::string_view key = name;
     if (key == "$dynamicRef" || key == "$recursiveRef" || key == "$id" || key == "$anchor") {
       return true;
     }
@@ -378,7 +389,8 @@ TOOLDECODE_INLINE bool DocumentReader::has_free_reference(const Json& value) {
 }
 
 TOOLDECODE_INLINE bool DocumentReader::is_silent(const Json& schema) {
-  for (const auto& [key, value] : schema.items()) {
+  for (const auto& [name, value] : schema.items()) {
+    const std::string_view key = name;
     if (key == "type" || key == "$defs" || key == "definitions" || key == "maxProperties") continue;
     if (schema::is_annotation_keyword(key)) continue;
     const bool is_empty = (key == "properties" || key == "required") && value.empty();
@@ -389,7 +401,8 @@ TOOLDECODE_INLINE bool DocumentReader::is_silent(const Json& schema) {
 
 TOOLDECODE_INLINE void DocumentReader::note_unknown(const Json& schema,
                                                     const std::string& pointer) {
-  for (const auto& [key, value] : schema.items()) {
+  for (const auto& [name, value] : schema.items()) {
+    const std::string_view key = name;
     if (key == "format" && value.is_string()) {
       if (text::is_standard_format(value.string())) continue;
       note(Reading::unknown_format, text::extend_pointer(pointer, key),
@@ -399,8 +412,9 @@ TOOLDECODE_INLINE void DocumentReader::note_unknown(const Json& schema,
     if (schema::find_keyword(key)) continue;
     BuildBudget::spend_at(pointer, 1'000, 0);
     if (const auto meant = schema::find_near_keyword(key)) {
-      note(Reading::unknown_keyword, text::extend_pointer(pointer, key),
-           '"' + key + "\" is no keyword and says nothing; \"" + std::string(*meant) + "\" is one");
+      note(
+          Reading::unknown_keyword, text::extend_pointer(pointer, key),
+          '"' + name + "\" is no keyword and says nothing; \"" + std::string(*meant) + "\" is one");
     }
   }
 }
