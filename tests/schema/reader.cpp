@@ -27,6 +27,29 @@ TEST_CASE("Reader reads siblings of $ref from 2019-09 and ignores them before") 
   CHECK(admits(schema, "5", {.draft = SchemaDraft::draft7}));
 }
 
+TEST_CASE("Reader reads members that say a type alone as one form, like those that list the type") {
+  const auto are_equal = [](const Form& a, const Form& b) {
+    return a.null == b.null && a.truth == b.truth && a.falsehood == b.falsehood &&
+           a.numbers == b.numbers && a.texts == b.texts && a.arrays == b.arrays &&
+           a.objects == b.objects;
+  };
+  for (const std::string name :
+       {"string", "integer", "number", "boolean", "array", "object", "null"}) {
+    for (const SchemaDraft draft : {SchemaDraft::draft4, SchemaDraft::draft2020}) {
+      INFO(name);
+      const Json root = tooldecode::text::parse_json(
+          R"({"properties": {"a": {"type": ")" + name + R"("}, "b": {"type": [")" + name +
+          R"("]}, "c": {"description": "c", "type": ")" + name + R"("}}})");
+      Reader reader(root, {.draft = draft, .close_objects = true});
+      const auto members = reader.forms[reader.form(root, "#")].objects.at(0).members;
+      REQUIRE(members.size() == 3);
+      CHECK(are_equal(reader.forms[members[0].value], reader.forms[members[1].value]));
+      CHECK(are_equal(reader.forms[members[2].value], reader.forms[members[1].value]));
+      CHECK((members[0].value == members[2].value) == (draft != SchemaDraft::draft4));
+    }
+  }
+}
+
 TEST_CASE("Reader ignores keywords that the draft does not contain") {
   CHECK(admits(R"({"$schema": "http://json-schema.org/draft-04/schema#", "const": 1})", "2"));
   CHECK_FALSE(admits(R"({"const": 1})", "2"));

@@ -32,10 +32,12 @@ TOOLDECODE_INLINE Assertions::Assertions(const Json& schema, SchemaDraft draft,
                                          const std::string& pointer,
                                          const std::vector<std::string_view>& without)
     : pointer_(pointer), draft_(draft) {
+  known_.reserve(schema.items().size());
   for (const auto& [name, content] : schema.items()) {
     const auto keyword = find_keyword(name);
     if (!keyword || keyword->shape == KeywordShape::annotation || !keyword->is_in(draft) ||
-        std::find(without.begin(), without.end(), vocabulary_of(name, draft)) != without.end()) {
+        (!without.empty() &&
+         std::ranges::find(without, vocabulary_of(name, draft)) != without.end())) {
       continue;
     }
     known_.emplace_back(name, &content);
@@ -128,14 +130,17 @@ TOOLDECODE_INLINE text::Occurrences Assertions::occurrences(const char* min,
 TOOLDECODE_INLINE std::vector<std::string> Assertions::names(const Json& list,
                                                              const std::string& place) {
   std::vector<std::string> result;
-  std::unordered_set<std::string_view> known;
+  std::unordered_set<std::string_view> known;  // if there are many
   if (!list.is_array()) throw Error(Errc::malformed_schema, place, "must be an array of names");
+  result.reserve(list.size());
   for (const Json& name : list) {
     if (!name.is_string()) {
       throw Error(Errc::malformed_schema, place, "must be an array of names");
     }
-    const auto& text = name.string();
-    if (known.insert(text).second) result.push_back(text);
+    const auto& text  = name.string();
+    const bool is_new = list.size() > 16 ? known.insert(text).second
+                                         : std::ranges::find(result, text) == result.end();
+    if (is_new) result.push_back(text);
   }
   return result;
 }

@@ -98,6 +98,8 @@ class Document {
 
   static std::optional<std::string> text_at(const Json& schema, const char* keyword);
 
+  // Whether a schema has neither a name nor another schema in it.
+  [[nodiscard]] static bool is_unnamed_leaf(const Json& schema);
   // Finds the resources and anchors in a schema and below it; `id` is the enclosing resource.
   void walk(const Json& schema, ResourceId id, const std::string& pointer, std::uint32_t depth);
 
@@ -114,8 +116,8 @@ class Document {
 
   const std::map<std::string, JsonValue>* remotes_;  // valid in the constructor only
   std::deque<Resource> resources_;
-  std::unordered_map<const Json*, ResourceId> by_root_;
-  std::unordered_map<std::string, ResourceId> by_uri_;
+  std::map<const Json*, ResourceId> by_root_;
+  std::map<std::string, ResourceId> by_uri_;
   // Of the objects on the paths of references.
   mutable std::unordered_map<const Json*, std::vector<std::pair<std::string_view, const Json*>>>
       members_;

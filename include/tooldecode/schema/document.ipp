@@ -192,6 +192,14 @@ TOOLDECODE_INLINE std::optional<std::string> Document::text_at(const Json& schem
   return at->get<std::string>();
 }
 
+TOOLDECODE_INLINE bool Document::is_unnamed_leaf(const Json& schema) {
+  return std::ranges::none_of(schema.items(), [](const auto& member) {
+    const std::string_view name = member.first;
+    return member.second.is_structured() || name.starts_with('$') || name == "id" ||
+           name.starts_with("unevaluated");
+  });
+}
+
 TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const std::string& pointer,
                                       std::uint32_t depth) {
   if (!schema.is_object()) return;
@@ -202,26 +210,31 @@ TOOLDECODE_INLINE void Document::walk(const Json& schema, ResourceId id, const s
   read_names(schema, id, pointer, is_root);
   id = resource_of(schema, id);
   for (const auto& item : schema.items()) {
-    const std::string& name = item.first;
-    const Json& content     = item.second;
+    const std::string_view name = item.first;
+    const Json& content         = item.second;
     if ((name == "$ref" || name == "$dynamicRef") && content.is_string()) {
       note_metaschema(content.string(), id);
     }
+    if (!content.is_structured()) continue;
     const auto keyword = find_keyword(name);
-    if (!keyword || !content.is_structured()) continue;
-    const std::string at = pointer + '/' + name;
-    const bool is_list   = content.is_array();
+    if (!keyword) continue;
+    const auto at      = [&] { return (pointer + '/').append(name); };
+    const bool is_list = content.is_array();
     if (keyword->shape == KeywordShape::list || keyword->shape == KeywordShape::either) {
       for (std::size_t i = 0; is_list && i < content.size(); ++i) {
-        walk(content[i], id, text::extend_pointer(at, std::to_string(i)), depth + 1);
+        walk(content[i], id, text::extend_pointer(at(), std::to_string(i)), depth + 1);
       }
     }
     if (keyword->shape == KeywordShape::schema || keyword->shape == KeywordShape::either) {
-      if (!is_list) walk(content, id, at, depth + 1);
+      if (!is_list) walk(content, id, at(), depth + 1);
     }
     if (keyword->shape == KeywordShape::map && content.is_object()) {
       for (const auto& [key, child] : content.items()) {
-        walk(child, id, text::extend_pointer(at, key), depth + 1);
+        if (is_unnamed_leaf(child)) {  // as most members are
+          BuildBudget::spend(5 + 2 * child.size());
+        } else {
+          walk(child, id, text::extend_pointer(at(), key), depth + 1);
+        }
       }
     }
   }

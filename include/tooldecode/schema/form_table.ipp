@@ -23,8 +23,7 @@
 namespace tooldecode::schema {
 
 TOOLDECODE_INLINE FormTable::FormTable(FormSource* source) : source_(source) {
-  nodes_.push_back({.form = Form::anything()});
-  nodes_.push_back({.form = Form{}});
+  nodes_.resize(2);  // any_form and nothing_form
 }
 
 TOOLDECODE_INLINE FormTable::Origin::Origin(FormTable& forms, std::string place)
@@ -94,6 +93,9 @@ TOOLDECODE_INLINE FormId FormTable::complement(FormId id) {
 }
 
 TOOLDECODE_INLINE const Form& FormTable::operator[](FormId id) {
+  static const Form anything = Form::anything(), nothing{};
+  if (id == any_form) return anything;
+  if (id == nothing_form) return nothing;
   Node& node = nodes_[id.index()];
   if (node.form) return *node.form;
   if (node.busy) {

@@ -123,7 +123,6 @@ class GrammarBuilder {
   Spellings& text_;
   text::NumberLimits limits_;
   Members inner_;
-  NodeId open_array_, close_array_, open_object_, close_object_;
   std::uint32_t depth_ = 0;
   std::map<FormId, MadeNode> nodes_;
   std::map<std::vector<NodeId>, NodeId> made_sequences_, made_choices_;

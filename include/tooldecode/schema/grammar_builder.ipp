@@ -37,11 +37,7 @@ TOOLDECODE_INLINE GrammarBuilder::GrammarBuilder(Grammar& grammar, Reader& reade
       reader_(reader),
       text_(text),
       limits_(limits),
-      inner_{.assign = text.colon(), .documented_order = documented_order},
-      open_array_(text.opening('[')),
-      close_array_(text.closing(']')),
-      open_object_(text.opening('{')),
-      close_object_(text.closing('}')) {}
+      inner_{.assign = text.colon(), .documented_order = documented_order} {}
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id) {
   const auto [at, fresh] = nodes_.try_emplace(id);
@@ -104,6 +100,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
                .leading          = leading};
   if (!written.plain) set.strings = text_.syntax();
   set.every_spelling = text_.every_spelling();
+  set.members.reserve(form.members.size());
   for (std::size_t i = 0; i < form.members.size(); ++i) {
     const auto& [name, id, required] = form.members[i];
     if (!written.plain && text_.holds_excluded(name)) {
@@ -111,12 +108,16 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
                   "the call format cannot write the name \"" + name +
                       "\": its readers take that for an end");
     }
-    NodeId content = value(id);
-    if (written.first_tag && documented[i] < written.tags)
-      content = grammar_.tagged(*written.first_tag + documented[i], content);
+    NodeId content       = value(id);
+    const bool is_tagged = written.first_tag && documented[i] < written.tags;
+    if (is_tagged) content = grammar_.tagged(*written.first_tag + documented[i], content);
     if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);
     auto spellings = written.plain ? std::vector{name} : text_.key(name);
-    set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
+    // No other member has the same tag, so there is no node to share.
+    set.members.push_back({std::move(spellings),
+                           is_tagged ? grammar_.sequence({written.assign, content})
+                                     : sequence({written.assign, content}),
+                           required});
   }
   add_conditions(set, form);  // leading keys have moved
   for (const ObjectForm::OtherKeys& other : form.others) {
@@ -159,10 +160,10 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::content(const Form& form, const Members
     }
   }
   if (!plain.empty()) {
-    choices.push_back(sequence({open_array_, items_of(plain), close_array_}));
+    choices.push_back(sequence({text_.opening('['), items_of(plain), text_.closing(']')}));
   }
   for (const ObjectForm& object : form.objects) {
-    choices.push_back(sequence({open_object_, members(object, written), close_object_}));
+    choices.push_back(sequence({text_.opening('{'), members(object, written), text_.closing('}')}));
   }
   return one_of(std::move(choices));
 }
@@ -173,20 +174,23 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::sequence(std::vector<NodeId> parts) {
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::shared_set(const KeyedSet& set) {
   std::string key;
-  const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
+  const auto put = [&](std::uint64_t number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
   put(set.strings.has_value()), put(set.every_spelling), put(set.documented_order),
       put(set.distinct), put(set.leading), put(set.count.min), put(set.count.max);
+  put(set.members.size());
   for (const KeyedSet::Member& member : set.members) {
     put(member.value.number()), put(member.required);
-    for (const std::string& text : member.spellings) key += text + '\n';
+    put(member.spellings.size());
+    for (const std::string& text : member.spellings) put(text.size()), key += text;
   }
-  key += '|';
+  put(set.others.size());
   for (const auto& other : set.others) put(other.key->hash()), put(other.value.number());
-  key += '|';
+  put(set.dependent.size());
   for (const auto& [a, b] : set.dependent) put(a), put(b);
-  key += '|';
   for (const KeyedSet::Together& together : set.together) {
-    put(together.allowed);
+    put(together.allowed), put(together.keys.size());
     for (const std::uint32_t one : together.keys) put(one);
   }
   return shared(made_sets_, key, [&] { return grammar_.keyed_set(set); });
@@ -270,10 +274,10 @@ TOOLDECODE_INLINE const std::vector<text::DfaPointer>& GrammarBuilder::keys(
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::array_of(const ArrayForm& form) {
   if (form.unique && form.length.max > 1) {
-    return sequence({open_array_, unique_items(form), close_array_});
+    return sequence({text_.opening('['), unique_items(form), text_.closing(']')});
   }
   ItemCounts items(grammar_, reader_.forms, text_.comma(), [this](FormId id) { return value(id); });
-  return sequence({open_array_, items(form), close_array_});
+  return sequence({text_.opening('['), items(form), text_.closing(']')});
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::items_of(std::span<const ArrayForm> forms) {
@@ -319,6 +323,7 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::items_of(std::span<const ArrayForm> for
 TOOLDECODE_INLINE NodeId GrammarBuilder::one_of(std::vector<NodeId> choices) {
   std::sort(choices.begin(), choices.end());
   choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
+  if (choices.size() == 1) return choices[0];
   return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
 }
 

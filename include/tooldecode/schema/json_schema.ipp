@@ -28,9 +28,9 @@ class SchemaCompiler::Parts {
         root_(root),
         options_(std::move(options)),
         first_(static_cast<std::uint32_t>(grammar.size())),
-        reader_(root, options_.rules),
+        reader_(root, std::move(options_.rules)),
         text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling,
-              options_.excluded),
+              std::move(options_.excluded)),
         values_(grammar, reader_, text_, options_.documented_order,
                 options_.every_spelling ? options_.numbers.as_judged()
                                         : options_.numbers.as_written()) {}
@@ -89,6 +89,7 @@ class SchemaCompiler::Parts {
     std::vector<std::string_view> names;
     const auto properties = root_.find("properties"), required = root_.find("required");
     if (properties != root_.end() && properties->is_object()) {
+      names.reserve(2 * properties->size());
       for (const auto& property : properties->items()) names.push_back(property.first);
     }
     if (required != root_.end() && required->is_array()) {

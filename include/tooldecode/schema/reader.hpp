@@ -2,6 +2,7 @@
 /// Reader: reads a schema into its normal form, keyword by keyword.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -78,6 +79,8 @@ class Reader final : private FormSource {
   [[nodiscard]] FormId test(const Site& site, const Json& schema, const std::string& part);
   [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part,
                              Role role);
+  // The form of a schema that says a type and no more, as most members do; it needs no place.
+  [[nodiscard]] std::optional<FormId> find_by_type(const Site& site, const Json& schema);
 
   // The dynamic scope inside a resource: the resources entered, outermost first, without those
   // whose anchors others have further out: dynamic references never choose these.
@@ -122,6 +125,7 @@ class Reader final : private FormSource {
   Document document_;
   std::vector<Scope> scopes_;
   std::map<std::tuple<const Json*, ScopeId, Role>, FormId> known_;
+  std::array<std::optional<FormId>, 7> by_type_{};
   std::map<FormId, Form> closed_;
   Constants constants_{forms};
   std::deque<std::tuple<Location, ScopeId, Role>> sites_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -99,6 +101,37 @@ TOOLDECODE_INLINE FormId Reader::child(const Site& site, const Json& schema,
                  site.scope, role);
 }
 
+TOOLDECODE_INLINE std::optional<FormId> Reader::find_by_type(const Site& site, const Json& schema) {
+  const Json* type = nullptr;
+  for (const auto& [name, content] : schema.items()) {
+    const std::string_view key = name;
+    if (key == "description" || key == "title" || key == "default") continue;
+    if (key != "type") return std::nullopt;
+    type = &content;
+  }
+  // In draft 4 an integer is a matter of spelling.
+  const Document::Resource& resource = document_[site.resource];
+  if (type == nullptr || rules_.nullable || document_.has_unevaluated() ||
+      resource.draft == SchemaDraft::draft4 || !resource.without.empty()) {
+    return std::nullopt;
+  }
+  static const std::array<std::pair<const char*, Form>, 7> forms_of_types{
+      {{"string", {.texts = {{}}}},
+       {"integer", {.numbers = {{text::NumberKinds::integers}}}},
+       {"number", {.numbers = {{}}}},
+       {"boolean", {.truth = true, .falsehood = true}},
+       {"array", {.arrays = {{}}}},
+       {"object", {.objects = {{}}}},
+       {"null", {.null = true}}}};
+  for (std::size_t i = 0; i < forms_of_types.size(); ++i) {
+    if (*type != forms_of_types[i].first) continue;
+    BuildBudget::spend(20);
+    if (!by_type_[i]) by_type_[i] = forms.add(forms_of_types[i].second);
+    return by_type_[i];
+  }
+  return std::nullopt;
+}
+
 TOOLDECODE_INLINE Reader::ScopeId Reader::entered(ScopeId scope, ResourceId resource) {
   if (!document_.has_dynamic()) return {};
   Scope inner = scopes_[scope.index()];
@@ -142,14 +175,15 @@ TOOLDECODE_INLINE FormId Reader::form_at(Location place, ScopeId scope, Role rol
     const SchemaDraft draft = document_[place.resource].draft;
     bool is_empty = true, is_reference = schema.contains("$ref"), is_negation = true;
     for (const auto& [name, content] : schema.items()) {
-      const auto keyword = find_keyword(name);
+      const std::string_view key = name;
+      const auto keyword         = find_keyword(key);
       if (!keyword || keyword->shape == KeywordShape::annotation || !keyword->is_in(draft) ||
-          name == "$defs" || name == "definitions") {
+          key == "$defs" || key == "definitions") {
         continue;
       }
       is_empty = false;
-      is_negation &= name == "not";
-      if (name != "$ref" && draft > SchemaDraft::draft7) is_reference = false;
+      is_negation &= key == "not";
+      if (key != "$ref" && draft > SchemaDraft::draft7) is_reference = false;
     }
     if (is_empty) return any_form;
     if (rules_.nullable && is_nullable(schema, place.pointer)) is_negation = is_reference = false;
@@ -449,7 +483,10 @@ TOOLDECODE_INLINE ArrayForm Reader::array(const Site& site) {
     rest     = site.has.find("additionalItems");
     rest_key = "additionalItems";
   }
-  if (rest != nullptr) form.rest = child(site, *rest, rest_key);
+  if (rest != nullptr) {
+    const auto typed = find_by_type(site, *rest);
+    form.rest        = typed ? *typed : child(site, *rest, rest_key);
+  }
   if (document_.has_unevaluated()) {
     form.evaluated = rest != nullptr ? all_items : form.prefix.size();
   }
@@ -482,8 +519,11 @@ TOOLDECODE_INLINE ObjectForm Reader::object(const Site& site) {
       additional != nullptr ? child(site, *additional, "additionalProperties") : any_form;
   form.others = key_classes(patterns, rest, forms);
   if (const Json* map = site.has.find_map("properties")) {
+    form.members.reserve(map->size());
     for (const auto& [name, schema] : map->items()) {
-      const FormId value = child(site, schema, text::extend_pointer("properties", name));
+      const auto typed = find_by_type(site, schema);
+      const FormId value =
+          typed ? *typed : child(site, schema, text::extend_pointer("properties", name));
       form.members.push_back({name, value_among(patterns, name, value, forms)});
     }
   }

@@ -47,13 +47,15 @@ TOOLDECODE_INLINE Spellings::Spellings(Grammar& grammar, text::ValueSyntax synta
 
 TOOLDECODE_INLINE NodeId Spellings::opening(char bracket) const {
   return once({&bracket, 1}, [&] {
-    return grammar_.sequence({grammar_.literal({&bracket, 1}), space_});
+    const NodeId alone = grammar_.literal({&bracket, 1});
+    return space_ == end_ ? alone : grammar_.sequence({alone, space_});
   });
 }
 
 TOOLDECODE_INLINE NodeId Spellings::closing(char bracket) const {
   return once({&bracket, 1}, [&] {
-    return grammar_.sequence({space_, grammar_.literal({&bracket, 1})});
+    const NodeId alone = grammar_.literal({&bracket, 1});
+    return space_ == end_ ? alone : grammar_.sequence({space_, alone});
   });
 }
 
