@@ -54,6 +54,16 @@ TEST_CASE("Grammar::satisfiable is true for a node exactly if some text matches 
   CHECK_FALSE(live(set(true)));
 }
 
+TEST_CASE("Grammar: is empty after clear and makes what is shared anew") {
+  Grammar g;
+  g.set_root(g.sequence({g.literal("a"), g.empty()}));
+  g.clear();
+  CHECK(g.size() == 0);
+  CHECK_THROWS_AS(g.root(), Error);
+  CHECK(g.empty() == NodeId(0));
+  CHECK(g[NodeId(0)].as<Node::Sequence>() != nullptr);
+}
+
 TEST_CASE("Grammar::is_satisfiable assumes that nodes before the first match") {
   Grammar g;
   const NodeId never = g.nothing(), first = g.literal("a"), both = g.sequence({never, first});

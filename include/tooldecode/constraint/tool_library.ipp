@@ -48,12 +48,12 @@ class CompiledTools {
     [[nodiscard]] const std::shared_ptr<mask::SharedStates>& states() const noexcept;
     /// \param format  the format of the part, by its index in a FormatSet
     [[nodiscard]] Link link(std::size_t format, std::size_t index,
-                            const std::shared_ptr<const Tool>& tool,
-                            const Grammar::MakePart& make) const;
+                            const std::shared_ptr<const Tool>& tool, const Grammar::MakePart& make);
 
    private:
     CompiledTools& tools_;
     std::lock_guard<std::mutex> lock_;
+    Grammar part_;  // of the tool that is being compiled
   };
 
   [[nodiscard]] std::size_t size() const;
@@ -96,7 +96,7 @@ TOOLDECODE_INLINE ToolCallFSM CompiledTools::machine(const std::shared_ptr<const
   options.choice        = choice;
   options.name          = std::move(name);
   const BuildBudget budget(options.limits);
-  const Lock lock(*this);
+  Lock lock(*this);
   ToolCallFSM::Parts parts{{}, lock.states(), {}};
   parts.numbers.reserve(tools->size());
   const auto part = [&](std::uint32_t number, const Grammar::MakePart& make) {
@@ -157,7 +157,7 @@ TOOLDECODE_INLINE CompiledTools::Lock::Lock(CompiledTools& tools)
 
 TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
     std::size_t format, std::size_t index, const std::shared_ptr<const Tool>& tool,
-    const Grammar::MakePart& make) const {
+    const Grammar::MakePart& make) {
   if (tools_.parts_.size() <= format) tools_.parts_.resize(format + 1);
   Parts& parts = tools_.parts_[format];
   if (parts.latest.size() <= index) parts.latest.resize(index + 1);
@@ -165,9 +165,9 @@ TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
   if (latest.tool == tool.get()) return latest;
   auto known = parts.tools.find(tool);
   if (known == parts.tools.end()) {
-    Grammar grammar;
-    const NodeId root = grammar.tagged(tools_.next_number_, make(grammar));
-    const auto node   = tools_.states_->automaton().compile(grammar, root);
+    part_.clear();
+    const NodeId root = part_.tagged(tools_.next_number_, make(part_));
+    const auto node   = tools_.states_->automaton().compile(part_, root);
     known = parts.tools.emplace(tool, Link{tool.get(), tools_.next_number_++, node}).first;
   }
   return latest = known->second;

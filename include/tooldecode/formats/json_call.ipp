@@ -324,12 +324,14 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
     const ChoiceOptions& options) const {
   std::vector<std::pair<std::string, NodeId>> result;
   result.reserve(chosen.size());
+  const std::vector<std::string> ends = formats::closing_delimiters({end});
+  const std::string quoted_key        = '"' + arguments + '"';
   for (const std::size_t i : chosen) {
     const Tool& tool    = tools[i];
     const auto argument = [&](Grammar& part) {
-      SchemaCompiler compiler(part, tool.parameters,
-                              formats::parameter_options(tool, options, text::ValueSyntax::json,
-                                                         formats::closing_delimiters({end})));
+      SchemaCompiler compiler(
+          part, tool.parameters,
+          formats::parameter_options(tool, options, text::ValueSyntax::json, ends));
       const NodeId value = part.tagged(formats::mark::arguments,
                                        compiler.value(tool.parameters, tool.parameters_pointer));
       NodeId id          = part.empty();
@@ -339,8 +341,7 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
              compiler.colon(), part.literal("\""), formats::call_id(part), part.literal("\"")}));
       }
       const NodeId key =
-          name.empty() ? part.empty()
-                       : part.sequence({compiler.comma(), part.literal('"' + arguments + '"')});
+          name.empty() ? part.empty() : part.sequence({compiler.comma(), part.literal(quoted_key)});
       return part.sequence(
           {key, compiler.colon(), value, id, compiler.whitespace(), part.literal("}")});
     };

@@ -161,6 +161,9 @@ class Grammar {
   [[nodiscard]] static Grammar tool_calls(const ToolSet& tools, const formats::AnyFormat& format,
                                           const ChoiceOptions& options);
 
+  /// Removes all nodes and keeps their memory, for the next of many grammars.
+  void clear() noexcept;
+
   /// The node of whole texts.
   ///
   /// Errors: Error{invalid_option} if `set_root` was not called.

@@ -250,6 +250,12 @@ TOOLDECODE_INLINE Grammar& Grammar::operator=(const Grammar&)     = default;
 TOOLDECODE_INLINE Grammar& Grammar::operator=(Grammar&&) noexcept = default;
 TOOLDECODE_INLINE Grammar::~Grammar()                             = default;
 
+TOOLDECODE_INLINE void Grammar::clear() noexcept {
+  nodes_.clear();
+  once_.clear();
+  root_ = none;
+}
+
 TOOLDECODE_INLINE NodeId Grammar::nothing() {
   return add(Node::Choice{});
 }
@@ -335,6 +341,8 @@ TOOLDECODE_INLINE NodeId Grammar::keyed_set(const KeyedSet& set) {
   std::vector<core::ByteTrie::Entry> entries;
   std::vector<NodeId> children;
   std::vector<std::uint64_t> required((set.members.size() + 63) / 64);
+  entries.reserve(set.members.size());
+  children.reserve(set.members.size());
   for (std::uint32_t i = 0; i < set.members.size(); ++i) {
     children.push_back(set.members[i].value);
     if (set.members[i].required || i < set.leading) {
@@ -418,13 +426,13 @@ Grammar::append(const Grammar& other, NodeId node,
 
 TOOLDECODE_INLINE std::vector<char> Grammar::satisfiable(NodeId first) const {
   std::vector<char> live(nodes_.size() - first.index(), 0);
-  for (bool changed = true; changed;) {
-    changed = false;
+  std::size_t dead = live.size();
+  for (std::size_t before = dead + 1; dead != 0 && dead != before;) {
+    before = dead;
     BuildBudget::spend(2 * live.size());
     for (std::size_t i = 0; i < live.size(); ++i) {
       const Node& node = nodes_[first.index() + i];
-      if (!live[i] && grammar::detail::is_satisfiable(node, live, first))
-        live[i] = 1, changed = true;
+      if (!live[i] && grammar::detail::is_satisfiable(node, live, first)) live[i] = 1, --dead;
     }
   }
   return live;

@@ -61,6 +61,14 @@ TOOLDECODE_INLINE std::vector<NodeId> left_children(const Grammar::Node& node,
 namespace tooldecode::grammar {
 
 TOOLDECODE_INLINE bool is_left_recursive(const Grammar& grammar) {
+  // Nodes refer to earlier ones except through references: each circle has one.
+  bool may_return = false;
+  for (std::uint32_t i = 0; i < grammar.size() && !may_return; ++i) {
+    const Grammar::Node& node = grammar[NodeId(i)];
+    may_return                = node.as<Grammar::Node::Reference>() != nullptr ||
+                 node.as<Grammar::Node::Repeat>() != nullptr;
+  }
+  if (!may_return) return false;
   std::vector<char> nullable(grammar.size(), 0);
   for (bool changed = true; changed;) {
     changed = false;
@@ -82,7 +90,6 @@ TOOLDECODE_INLINE bool is_left_recursive(const Grammar& grammar) {
     const auto* repeat = grammar[root].as<Grammar::Node::Repeat>();
     if (repeat != nullptr && nullable[repeat->item.index()] && nullable[repeat->separator.index()])
       return true;
-    // Nodes refer to earlier ones except through references: each circle has one.
     if (grammar[root].as<Grammar::Node::Reference>() == nullptr) continue;
     if (marks[root.index()] == unvisited) visit(root);
     while (!path.empty()) {

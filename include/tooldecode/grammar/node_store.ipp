@@ -171,11 +171,11 @@ TOOLDECODE_INLINE bool NodeStore::Import::is_first(StoredId id,
 
 TOOLDECODE_INLINE StoredId NodeStore::Import::sequence(const Grammar::Node::Sequence& node) {
   Node::Sequence made;
+  made.children.reserve(node.children.size());
   std::string text;
   const auto end_text = [&] {
     if (text.empty()) return;
-    made.children.push_back(store_.intern(Node::Literal{text}));
-    text.clear();
+    made.children.push_back(store_.intern(Node::Literal{std::exchange(text, {})}));
   };
   for (const NodeId child : node.children) {
     const StoredId one = number_of(child);
@@ -225,6 +225,7 @@ TOOLDECODE_INLINE StoredId NodeStore::Import::trie(const Grammar::Node::Trie& no
 TOOLDECODE_INLINE StoredId NodeStore::Import::members(const Grammar::Node::Members& node) {
   Node::Members made{{node.literals, numbers_of(node.children)}};
   std::vector<char> live;
+  live.reserve(made.children.size());
   for (const StoredId child : made.children) live.push_back(child != nothing ? 1 : 0);
   if (!node.dependent.empty()) {
     detail::remove_dependent(node.dependent, live);
