@@ -95,6 +95,7 @@ class CallsHandle : public ConstraintHandle {
 void bind_vocabulary(nb::module_& module);
 void bind_constraint(nb::module_& module);
 void bind_factories(nb::module_& module);
+void bind_call_key(nb::module_& module);
 void bind_call_stream(nb::module_& module);
 void bind_apply_mask(nb::module_& module);
 void bind_order_consistency(nb::module_& module);

@@ -56,6 +56,7 @@ NB_MODULE(_core, module) {
   python::bind_vocabulary(module);
   python::bind_constraint(module);
   python::bind_factories(module);
+  python::bind_call_key(module);
   python::bind_call_stream(module);
   python::bind_apply_mask(module);
   python::bind_order_consistency(module);

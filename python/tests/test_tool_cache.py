@@ -2,6 +2,7 @@
 import asyncio
 import functools
 import json
+import math
 import re
 import tracemalloc
 import types
@@ -9,6 +10,7 @@ import types
 import pytest
 from scripted_chat import Client, ScriptedApp, call, chunks_of, joined, request, says
 
+import tooldecode
 from tooldecode import _tool_outputs
 from tooldecode._api_fields import ApiError, CachedOutput, parse_outputs
 from tooldecode._tool_outputs import ToolCacheOptions, ToolOutputs, call_key
@@ -519,32 +521,63 @@ async def test_found_outputs_stay_while_others_are_waited_for():
     assert [one["output"] for one in (await asked)[1]["choices"][0]["message"]["cached_tool_calls"]] == ["rain", '{"sky": "sun"}']
 
 
-def test_keys_are_equal_where_those_of_the_library_are():
-    """The cases of call_key in tests/tools/call_key.cpp."""
-    schema = json.loads("""{"type": "object", "properties": {
-        "a": {"type": "integer"}, "b": {"type": "integer", "default": 2}, "n": {"type": "string", "default": null},
-        "o": {"type": "object", "properties": {
-            "x": {"type": "number", "default": 1.0},
-            "p": {"type": "object", "properties": {"y": {"type": "boolean", "default": false}}}}},
-        "d": {"type": "object", "default": {"u": 1}, "properties": {
-            "u": {"type": "integer"}, "v": {"type": "integer", "default": 5}}}}, "required": ["a"]}""")
+WITH_DEFAULTS = {"type": "object", "properties": {
+    "a": {"type": "integer"}, "b": {"type": "integer", "default": 2}, "n": {"type": "string", "default": None},
+    "o": {"type": "object", "properties": {
+        "x": {"type": "number", "default": 1.0},
+        "p": {"type": "object", "properties": {"y": {"type": "boolean", "default": False}}}}},
+    "d": {"type": "object", "default": {"u": 1}, "properties": {
+        "u": {"type": "integer"}, "v": {"type": "integer", "default": 5}}}}, "required": ["a"]}
 
-    def key(arguments, schema=schema):
-        return call_key("f", json.loads(arguments), schema)
 
-    assert key("{}", None) == ("f", "{}") and key('{"b": [2.0, "x"], "a": 1e0}', None) == ("f", '{"a":1,"b":[2,"x"]}')
-    assert key('{"a": 1}') == ("f", '{"a":1,"b":2,"d":{"u":1,"v":5},"n":null}')
-    for same in ('{"a": 1, "b": 2}', '{"b": 2, "a": 1.0}', '{"a": 1, "n": null}', '{"d": {"u": 1}, "a": 1}',
-                 '{"d": {"v": 5.0, "u": 1}, "b": 2e0, "a": 1}'):
-        assert key(same) == key('{"a": 1}'), same
-    assert key('{"a": 1, "o": {}}') == key('{"o": {"x": 1}, "a": 1}')
-    assert key('{"a": 1, "o": {"p": {}}}') == key('{"a": 1, "o": {"p": {"y": false}, "x": 1}}')
-    others = ('{"a": 1}', '{"a": 2}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 3}', '{"a": 1, "b": null}',
-              '{"a": 1, "n": "null"}', '{"a": 1, "o": {}}', '{"a": 1, "o": {"p": {}}}', '{"a": 1, "o": null}', '{"a": 1, "d": {}}',
-              '{"a": 1, "d": {"u": 2}}', '{"a": 1, "z": 0}', "{}")
-    assert len({key(one) for one in others}) == len(others)
-    assert key('{"a": 1}', None) != key('{"a": 1, "b": 2}', None)
+@pytest.mark.parametrize("arguments, schema, key", [
+    ({}, None, "{}"),
+    ({"b": [2.0, "x"], "a": 1e0}, None, '{"a":1,"b":[2,"x"]}'),
+    ({"a": True, "b": None, "c": [], "d": {}}, None, '{"a":true,"b":null,"c":[],"d":{}}'),
+    ({"a": 2 ** 64 - 1, "b": -2 ** 63, "c": 2 ** 53 + 1}, None,
+     '{"a":18446744073709551615,"b":-9223372036854775808,"c":9007199254740993}'),
+    ({"a": 2 ** 64 + 1, "b": 1e-7, "c": -0.0, "d": 1e21}, None, '{"a":18446744073709552000,"b":1e-7,"c":0,"d":1e+21}'),
+    ({"a": 10 ** 400, "b": 1.0}, None, '{"a":1' + 400 * "0" + ',"b":1}'),
+    ({"\u00e9": '"\n', "\ufb33": 1, "\U0001f600": 2, "z": 3}, None,  # by units of UTF-16
+     '{"z":3,"\u00e9":"\\"\\n","\U0001f600":2,"\ufb33":1}'),
+    ({"a": 1}, WITH_DEFAULTS, '{"a":1,"b":2,"d":{"u":1,"v":5},"n":null}'),
+    ({"n": "x", "d": {"v": 6, "z": [1.0]}, "b": 3}, WITH_DEFAULTS, '{"b":3,"d":{"v":6,"z":[1]},"n":"x"}'),
+    ({"d": 1, "n": None, "b": 2.5, "o": {}}, WITH_DEFAULTS, '{"b":2.5,"d":1,"n":null,"o":{"x":1}}'),
+    ({"d": {}, "o": {"p": {}}}, WITH_DEFAULTS, '{"b":2,"d":{"v":5},"n":null,"o":{"p":{"y":false},"x":1}}'),
+    ({}, True, "{}"),
+    ({}, {"properties": [1]}, "{}"),
+    ({}, {"properties": {"a": True, "b": {"default": math.nan}, "\ud800": {"default": 1}, "c": {"default": 1}}}, '{"c":1}'),
+])
+def test_call_key_is_the_name_and_the_canonical_arguments_with_defaults(arguments, schema, key):
+    before = json.dumps([arguments, schema])
+    assert call_key("f", arguments, schema) == "f\n" + key
+    assert json.dumps([arguments, schema]) == before
+
+
+def test_call_key_without_arguments_is_that_of_any_call():
+    assert call_key("f", None) == call_key("f", None, WITH_DEFAULTS) == "f\n"
     assert call_key("f\n{}", {}) != call_key("f", {}) != call_key("g", {})
+
+
+@pytest.mark.parametrize("arguments, code", [
+    ({"a": math.inf}, "malformed_call"), ({"a": ["\ud800"]}, "malformed_call"), ({"\udfff": 1}, "malformed_call"),
+    ({1: 2}, "malformed_call"), ({"a": b""}, "malformed_call"), (json.loads('{"a":' + 200 * "[" + 200 * "]" + "}"), "limit_exceeded"),
+])
+def test_call_key_refuses_what_no_json_has(arguments, code):
+    with pytest.raises(tooldecode.Error) as refused:
+        call_key("f", arguments)
+    assert refused.value.code == code
+    call_key("f", json.loads('{"a":' + 199 * "[" + 199 * "]" + "}"))
+
+
+def test_output_for_any_arguments_answers_a_call_whose_arguments_have_no_key():
+    kept = ToolOutputs(ToolCacheOptions())
+    response = kept.open("", "r", {"f": None})
+    kept.add("", "r", outputs("f", arguments={"a": 1}))
+    assert kept.find(response, [("f", {"a": math.nan})]) == [None]
+    kept.add("", "r", outputs("f"))
+    assert kept.find(response, [("f", {"a": math.nan}), ("f", {"a": "\ud800"})]) == ["xxxx", "xxxx"]
+    assert kept.find(response, [("\ud800", {})]) == [None]
 
 
 def test_options(monkeypatch):

@@ -5,7 +5,6 @@ The rules are those of `tooldecode serve`: ids, keys, limits in bytes and time.
 from __future__ import annotations
 
 import contextlib
-import copy
 import heapq
 import itertools
 import json
@@ -18,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ._api_fields import ApiError, CachedOutput
+from ._core import call_key
+from ._types import Error
 
 __all__ = ["Response", "ToolCacheOptions", "ToolOutputs", "call_key", "is_response_id", "is_server_id"]
 
@@ -31,52 +32,23 @@ def is_server_id(text: str) -> bool:
     return text.startswith(("chatcmpl-", "resp_", "cmpl-"))
 
 
-def _canonical(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _canonical(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_canonical(one) for one in value]
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        is_whole = isinstance(value, int) or value.is_integer()
-        return int(value) if is_whole and -(1 << 63) <= value < 1 << 64 else float(value)
-    return value
-
-
-def _fill_defaults(arguments: Any, schema: Any) -> None:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(arguments, dict) or not isinstance(properties, dict):
-        return
-    for name, parameter in properties.items():
-        if not isinstance(parameter, dict):
-            continue
-        if name not in arguments:
-            if "default" not in parameter:
-                continue
-            arguments[name] = copy.deepcopy(parameter["default"])
-        _fill_defaults(arguments[name], parameter)
-
-
-def call_key(name: str, arguments: dict[str, Any] | None, schema: Any = None) -> tuple[str, str | None]:
-    """Equal for calls with the same meaning: the order of arguments, 1 and 1.0, and documented defaults make no difference.
-    schema: of the tool's arguments. Without arguments: the key of an output that answers any."""
-    if arguments is None:
-        return name, None
-    arguments = copy.deepcopy(arguments)
-    _fill_defaults(arguments, schema)
-    try:
-        return name, json.dumps(_canonical(arguments), sort_keys=True, separators=(",", ":"))
-    except OverflowError:  # an integer that no number of the model's can equal
-        return name, json.dumps(arguments, sort_keys=True)
-
-
-def _key_of(output: CachedOutput, tools: dict[str, Any] | None = None) -> tuple[str, str | None]:
+def _key_of(output: CachedOutput, tools: dict[str, Any] | None = None) -> str:
     """ApiError invalid_json for arguments that are nested too deep."""
     try:
         arguments = None if output.arguments is None else json.loads(output.arguments)
         return call_key(output.name, arguments, (tools or {}).get(output.name))
-    except RecursionError:
+    except (RecursionError, Error):
         place = f"{output.place}/params"
         raise ApiError(400, "invalid_json", place, f"{place} is nested too deep") from None
+
+
+def _keys_of(name: str, arguments: dict[str, Any], schema: Any) -> list[str]:
+    """The keys of outputs that answer a call: the one of its arguments, unless they have none, then that of any."""
+    keys = []
+    for one in (arguments, None):
+        with contextlib.suppress(Error):
+            keys.append(call_key(name, one, schema))
+    return keys
 
 
 # -------------------------------------------------------------------------------------------------------------- what is kept
@@ -134,12 +106,12 @@ class _Store:
         self._expire()
         return len(self._entries)
 
-    def keep(self, response: tuple[str, str], key: tuple, output: CachedOutput, seconds: float) -> bool:
+    def keep(self, response: tuple[str, str], key: str, output: CachedOutput, seconds: float) -> bool:
         """Whether it was kept: not if it does not fit or would expire at once. An older entry of the key is removed."""
         self._expire()
         place = response, key
         self._remove(place)
-        size = self.entry_bytes + sum(map(sys.getsizeof, (*response, *key, output.name, output.arguments, output.output)))
+        size = self.entry_bytes + sum(map(sys.getsizeof, (*response, key, output.name, output.arguments, output.output)))
         if size > self._max_bytes or self._max_entries < 1 or seconds <= 0:
             return False
         self._serial += 1
@@ -157,7 +129,7 @@ class _Store:
             heapq.heapify(self._ends)
         return True
 
-    def find(self, response: tuple[str, str], key: tuple) -> CachedOutput | None:
+    def find(self, response: tuple[str, str], key: str) -> CachedOutput | None:
         self._expire()
         entry = self._entries.pop((response, key), None)
         if entry is None:
@@ -165,7 +137,7 @@ class _Store:
         self._entries[response, key] = entry  # used last
         return entry.output
 
-    def latest(self, response: tuple[str, str]) -> Iterator[tuple[tuple, CachedOutput]]:
+    def latest(self, response: tuple[str, str]) -> Iterator[tuple[str, CachedOutput]]:
         """Keys and outputs, the last that came first."""
         self._expire()
         return ((key, self._entries[response, key].output) for key in reversed(self._responses.get(response, {})))
@@ -206,7 +178,7 @@ class Response:
     tools: dict[str, Any]
     bytes: int = 0
     is_active: bool = True
-    made: set[tuple] = field(default_factory=set)
+    made: set[str] = field(default_factory=set)
     arrived: Callable[[], None] = lambda: None
 
 
@@ -257,7 +229,7 @@ class ToolOutputs:
         now = self._now()
         for entry in self._early.take(key):
             if entry.output.name in tools:
-                with contextlib.suppress(ApiError):  # nested too deep with the tool's defaults
+                with contextlib.suppress(ApiError):  # nested too deep for the stack that is left here
                     key = _key_of(entry.output, tools)
                     self._cache.keep(response.key, key, entry.output, entry.begin + self._life(entry.output) - now)
         return response
@@ -277,19 +249,14 @@ class ToolOutputs:
              found: Sequence[str | None] = ()) -> list[str | None]:
         """The output of each call, if it is there: that of its arguments, else that of any. If all are, the calls are made.
         found: what was found before, which stays."""
-        keys = []
-        for name, arguments in calls:
-            try:
-                keys.append(call_key(name, arguments, response.tools.get(name)))
-            except RecursionError:
-                keys.append(None)  # no output has it
+        keys = [_keys_of(name, arguments, response.tools.get(name)) for name, arguments in calls]
         outputs = list(found) or [None] * len(keys)
-        for i, key in enumerate(keys):
-            if outputs[i] is None and key is not None:
-                one = self._cache.find(response.key, key) or self._cache.find(response.key, (key[0], None))
+        for i, of_call in enumerate(keys):
+            if outputs[i] is None:
+                one = next(filter(None, (self._cache.find(response.key, key) for key in of_call)), None)
                 outputs[i] = None if one is None else one.output
         if None not in outputs:
-            response.made.update(keys)
+            response.made.update(of_call[0] for of_call in keys if of_call)
         return outputs
 
     def expected(self, response: Response, most: int) -> list[tuple[str, dict[str, Any]]]:
