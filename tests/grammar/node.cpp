@@ -34,6 +34,12 @@ Node::Members members() {
   return set;
 }
 
+std::vector<NodeId> parts_of(const Node& node) {
+  std::vector<NodeId> parts;
+  while (const auto part = grammar::detail::part_of(node, parts.size())) parts.push_back(*part);
+  return parts;
+}
+
 }  // namespace
 
 TEST_CASE("BasicNode::visit calls the function of the node's kind or the one for any kind") {
@@ -68,4 +74,21 @@ TEST_CASE("BasicNode: kinds are equal if their contents are, wherever their trie
   other.literals = std::make_shared<const core::ByteTrie>(
       std::vector<core::ByteTrie::Entry>{{"a", 0}, {"c", 1}});
   CHECK_FALSE(other == members());
+}
+
+TEST_CASE("part_of enumerates the nodes that a node refers to, a separator last") {
+  using Parts = std::vector<NodeId>;
+  CHECK(parts_of(Node::Literal{"text"}).empty());
+  CHECK(parts_of(Node::Lexeme{}).empty());
+  CHECK(parts_of(Node::Sequence{{NodeId(2), NodeId(1)}}) == Parts{NodeId(2), NodeId(1)});
+  CHECK(parts_of(Node::Choice{}).empty());
+  CHECK(parts_of(Node::Repeat{NodeId(1), NodeId(2), {0, 3}}) == Parts{NodeId(1), NodeId(2)});
+  CHECK(parts_of(Node::Trie{nullptr, {NodeId(3)}}) == Parts{NodeId(3)});
+  CHECK(parts_of(Node::Reference{}).empty());
+  CHECK(parts_of(Node::Reference{NodeId(9)}) == Parts{NodeId(9)});
+  CHECK(parts_of(Node::Tag{7, NodeId(1)}) == Parts{NodeId(1)});
+  Node::Members set = members();
+  set.separator     = NodeId(6);
+  set.others.push_back({nullptr, NodeId(8)});
+  CHECK(parts_of(set) == Parts{NodeId(4), NodeId(5), NodeId(8), NodeId(6)});
 }

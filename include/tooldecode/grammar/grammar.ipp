@@ -32,32 +32,6 @@
 
 namespace tooldecode::grammar::detail {
 
-// The nodes that a node refers to, by index; the separator is last.
-template <class Id, class OtherKeys>
-std::optional<Id> part_of(const BasicNode<Id, OtherKeys>& node, std::size_t i) {
-  using Node    = BasicNode<Id, OtherKeys>;
-  using Part    = std::optional<Id>;
-  const auto at = [&](const std::vector<Id>& ids) {
-    return i < ids.size() ? Part(ids[i]) : Part();
-  };
-  return node.visit(
-      [&](const typename Node::Sequence& one) { return at(one.children); },
-      [&](const typename Node::Choice& one) { return at(one.children); },
-      [&](const typename Node::Trie& one) { return at(one.children); },
-      [&](const typename Node::Repeat& one) {
-        return i == 0 ? Part(one.item) : i == 1 ? Part(one.separator) : Part();
-      },
-      [&](const typename Node::Members& set) {
-        if (i < set.children.size()) return Part(set.children[i]);
-        const std::size_t other = i - set.children.size();
-        if (other < set.others.size()) return Part(set.others[other].value);
-        return other == set.others.size() ? Part(set.separator) : Part();
-      },
-      [&](const typename Node::Reference& one) { return i == 0 ? one.body : Part(); },
-      [&](const typename Node::Tag& one) { return i == 0 ? Part(one.child) : Part(); },
-      [](const auto&) { return Part(); });
-}
-
 // Marks the members that marked members depend on, directly or indirectly.
 TOOLDECODE_INLINE void spread(std::vector<KeyedSet::Dependence> dependent,
                               std::vector<char>& marked) {

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/node.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 
 namespace tooldecode::grammar {
@@ -37,7 +36,7 @@ class NodeOrder {
     visit(root);
     while (!path.empty()) {
       const StoredId id = path.back().first;
-      if (const auto part = part_of(nodes[id], path.back().second)) {
+      if (const auto part = detail::part_of(nodes[id], path.back().second)) {
         ++path.back().second;
         visit(*part);
       } else {
@@ -54,14 +53,8 @@ class NodeOrder {
   [[nodiscard]] bool is_recursive() const noexcept { return !entries_.empty(); }
 
  private:
-  [[nodiscard]] static std::optional<StoredId> part_of(const NodeStore::Node& node, std::size_t i);
-
   std::vector<StoredId> nodes_;
   std::vector<StoredId> entries_;
 };
 
 }  // namespace tooldecode::grammar
-
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/grammar/node_order.ipp>
-#endif

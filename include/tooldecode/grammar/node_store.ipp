@@ -25,6 +25,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/grammar.ipp>
 #include <tooldecode/grammar/key_characters.hpp>
+#include <tooldecode/grammar/node.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
