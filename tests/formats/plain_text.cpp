@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
@@ -150,4 +151,23 @@ TEST_CASE(
   CHECK(made(R"({"type": "string", "pattern": "^abc$"})") == "some");
   CHECK(made(R"({"type": "string", "pattern": "^x</p>$"})") == "unsatisfiable_schema #");
   CHECK(made(R"({"enum": ["b</p>"]})") == "unsupported_keyword #");
+}
+
+TEST_CASE("PlainText::value_or_nothing costs the same in a grammar of any size") {
+  const Json schema =
+      tooldecode::text::parse_json(R"({"type": "string", "pattern": "^abc$", "maxLength": 2})");
+  const auto steps = [&](std::size_t nodes) {
+    Grammar grammar;
+    for (std::size_t i = 0; i < nodes; ++i) (void)grammar.literal("a");
+    PlainText plain(grammar, closing);
+    Reader reader(schema);
+    Spellings spellings(grammar, ValueSyntax::json);
+    GrammarBuilder json(grammar, reader, spellings, false);
+    const schema::FormId form = reader.form(schema, "#");
+    const BuildBudget budget;
+    const NodeId node = plain.value_or_nothing(reader, form, "#", json);
+    CHECK_FALSE(grammar.is_satisfiable(node));
+    return budget.spent().steps;
+  };
+  CHECK(steps(100'000) == steps(0));
 }

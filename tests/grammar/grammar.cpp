@@ -74,6 +74,51 @@ TEST_CASE("Grammar::is_satisfiable assumes that nodes before the first match") {
   CHECK(g.satisfiable(first).size() == g.size() - first.index());
 }
 
+TEST_CASE("Grammar::is_satisfiable of a node alone is what satisfiable says of all") {
+  std::size_t live = 0, dead = 0;
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t n) { return static_cast<std::uint32_t>(random() % n); };
+    Grammar g;
+    constexpr std::size_t references = 3;
+    for (std::size_t i = 0; i < references; ++i) (void)g.reserve();
+    while (g.size() < 14) {
+      const auto one = [&] { return NodeId(below(g.size())); };
+      switch (below(6)) {
+        case 0:
+          (void)g.literal("a");
+          break;
+        case 1:
+          (void)g.nothing();
+          break;
+        case 2:
+          (void)g.repeat(one(), {below(3), 2}, one());
+          break;
+        case 3:
+          (void)g.keyed_set(
+              {.members = {{{"k"}, one(), below(2) == 0}}, .others = {}, .separator = one()});
+          break;
+        case 4:
+          (void)g.sequence({one(), one()});
+          break;
+        default:
+          (void)g.choice({one(), one()});
+      }
+    }
+    for (std::uint32_t i = 0; i < references; ++i) {
+      if (below(4) != 0) g.define(NodeId(i), NodeId(below(g.size())));
+    }
+    const std::vector<char> all = g.satisfiable();
+    for (std::uint32_t i = 0; i < g.size(); ++i) {
+      CAPTURE(seed, i);
+      if (g.is_satisfiable(NodeId(i)) != (all[i] != 0)) FAIL("expected " << +all[i]);
+      ++(all[i] ? live : dead);
+    }
+  }
+  CHECK(live > 1000);
+  CHECK(dead > 1000);
+}
+
 TEST_CASE("Grammar::once makes a node once for each name") {
   Grammar g;
   const NodeId a = g.once("a", [&] { return g.literal("a"); });

@@ -90,7 +90,7 @@ TOOLDECODE_INLINE NodeId PlainText::value_or_nothing(schema::Reader& reader, sch
   } catch (const Error& error) {
     if (error.code() != Errc::unsatisfiable_schema) throw;
     const NodeId any = json.value(id);
-    if (grammar_.satisfiable()[any.index()]) throw;
+    if (grammar_.is_satisfiable(any)) throw;
     return grammar_.nothing();
   }
 }

@@ -241,6 +241,8 @@ class Grammar {
   [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const;
   /// The same of one node, which may also be an earlier one.
   [[nodiscard]] bool is_satisfiable(NodeId node, NodeId first) const;
+  /// Whether any text matches a node. O(nodes below it x depth of mutual recursion).
+  [[nodiscard]] bool is_satisfiable(NodeId node) const;
 
  private:
   friend class Constraint;

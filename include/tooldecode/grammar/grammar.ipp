@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -121,13 +122,10 @@ TOOLDECODE_INLINE bool is_completable(const Grammar::Node::Members& set, std::ve
   return bounds.max - bounds.min >= largest_circle(set.dependent, live) - 1;
 }
 
-// Whether a node has a text if those of the nodes from `first` on have one that are live.
-TOOLDECODE_INLINE bool is_satisfiable(const Grammar::Node& node, const std::vector<char>& live,
-                                      NodeId first) {
-  using Node         = Grammar::Node;
-  const auto is_live = [&](NodeId child) {
-    return child < first || live[child.index() - first.index()] != 0;
-  };
+// Whether a node has a text if its live parts have one.
+template <class IsLive>
+bool is_satisfiable(const Grammar::Node& node, const IsLive& is_live) {
+  using Node     = Grammar::Node;
   const auto any = [&](const std::vector<NodeId>& ids) {
     return std::any_of(ids.begin(), ids.end(), is_live);
   };
@@ -400,18 +398,41 @@ Grammar::append(const Grammar& other, NodeId node,
 
 TOOLDECODE_INLINE std::vector<char> Grammar::satisfiable(NodeId first) const {
   std::vector<char> live(nodes_.size() - first.index(), 0);
+  const auto is_live = [&](NodeId id) {
+    return id < first || live[id.index() - first.index()] != 0;
+  };
   std::size_t dead = live.size();
   for (std::size_t before = dead + 1; dead != 0 && dead != before;) {
     before = dead;
     BuildBudget::spend(2 * live.size());
     for (std::size_t i = 0; i < live.size(); ++i) {
-      const Node& node = nodes_[first.index() + i];
-      if (!live[i] && grammar::detail::is_satisfiable(node, live, first)) live[i] = 1, --dead;
+      if (!live[i] && grammar::detail::is_satisfiable(nodes_[first.index() + i], is_live))
+        live[i] = 1, --dead;
     }
   }
   return live;
 }
-
+TOOLDECODE_INLINE bool Grammar::is_satisfiable(NodeId node) const {
+  std::unordered_map<NodeId, bool> live{{node, false}};
+  std::vector<NodeId> below{node};
+  for (std::size_t i = 0; i < below.size(); ++i) {
+    const NodeId id = below[i];
+    for (std::size_t part = 0; const auto next = grammar::detail::part_of((*this)[id], part);
+         ++part) {
+      if (live.emplace(*next, false).second) below.push_back(*next);
+    }
+  }
+  const auto is_live = [&](NodeId id) { return live.at(id); };
+  for (bool changed = true; changed;) {
+    changed = false;
+    BuildBudget::spend(2 * below.size());
+    for (auto at = below.rbegin(); at != below.rend(); ++at) {
+      if (!live[*at] && grammar::detail::is_satisfiable((*this)[*at], is_live))
+        live[*at] = changed = true;
+    }
+  }
+  return live[node];
+}
 TOOLDECODE_INLINE bool Grammar::is_satisfiable(NodeId node, NodeId first) const {
   return node < first || satisfiable(first)[node.index() - first.index()] != 0;
 }
