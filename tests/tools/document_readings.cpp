@@ -1,4 +1,10 @@
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -8,6 +14,7 @@
 #include <tooldecode/tools/document_readings.hpp>
 
 #include <support/catch.hpp>
+#include <support/slow_validator.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
@@ -46,6 +53,89 @@ Read read_parameters(std::string_view schema) {
 
 bool same(const Json& a, std::string_view b) {
   return canonical_json(a) == canonical_json(tooldecode::text::parse_json(b));
+}
+
+// Calls a function with each schema of up to three of some members.
+void for_each_small_schema(const std::function<void(const Json&)>& use) {
+  static const Json members = tooldecode::text::parse_json(R"JSON({
+    "type": ["string", "integer", "number", "boolean", "array", "object", "null", "String", "int",
+             "any", "list(int)", "text", null, 5, [], ["string", "null"], ["int", "integer"],
+             ["object", "array"]],
+    "description": ["d", null, 5],
+    "title": ["t", {"type": "dict"}],
+    "Title": ["t"],
+    "nullable": [true, false],
+    "default": [null, "a"],
+    "enum": [["a", 1], [null], null],
+    "optional": [true],
+    "required": [true, ["a"], null],
+    "properties": [null, {}, {"a": {"type": "str", "required": true}}],
+    "additionalProperties": [false, null],
+    "items": [null, {"type": "int"}],
+    "minimum": ["1", 1],
+    "anyOf": [[{"type": "null"}, {"type": "int", "nullable": true}]],
+    "format": ["date", "dates"],
+    "minLenght": [1]
+  })JSON");
+  const std::function<void(std::size_t, std::size_t, Json)> grow =
+      [&](std::size_t first, std::size_t left, Json schema) {
+        use(schema);
+        for (std::size_t i = first; left > 0 && i < members.size(); ++i) {
+          const auto& [key, values] = members.items()[i];
+          for (const Json& value : values) {
+            Json more = schema;
+            more[key] = value;
+            grow(i + 1, left - 1, std::move(more));
+          }
+        }
+      };
+  grow(0, 3, Json::object());
+}
+
+// Where a schema may stand inside of another.
+const std::vector<std::string>& places() {
+  static const std::vector<std::string> all = {
+      R"("HERE")",
+      R"({"type": "object", "properties": {"p": "HERE"}, "additionalProperties": false})",
+      R"({"type": "object", "properties": {"p": {"anyOf": [true, "HERE"]}}})",
+      R"({"type": "object", "properties": {"p": {"items": "HERE", "not": {}}}})",
+      R"({"type": "object", "additionalProperties": "HERE"})",
+      R"({"type": "object", "$defs": {"d": "HERE"}, "$ref": "#/$defs/d"})",
+      R"({"type": "object", "properties": {"p": {"not": "HERE"}}})",
+  };
+  return all;
+}
+
+Json put(const Json& at, const Json& schema) {
+  if (at == "HERE") return schema;
+  Json result = at;
+  if (at.is_structured()) {
+    for (Json& one : result) one = put(one, schema);
+  }
+  return result;
+}
+
+Json without_comments(Json schema) {
+  if (schema.is_object()) schema.erase("$comment");
+  if (schema.is_structured()) {
+    for (Json& one : schema) one = without_comments(std::move(one));
+  }
+  return schema;
+}
+
+// What is made of parameters: the schema, its notes without their sentences, or the error.
+std::string made_of(const Json& parameters) {
+  std::vector<Note> notes;
+  std::string text;
+  try {
+    text = without_comments(DocumentReader("f", notes).parameters(parameters, "#")).text();
+  } catch (const Error& error) {
+    text = std::string(name(error.code())) + error.where();
+  }
+  for (const Note& note : notes) {
+    text += '\n' + std::to_string(static_cast<int>(note.reading)) + note.pointer;
+  }
+  return text;
 }
 
 }  // namespace
@@ -345,4 +435,66 @@ TEST_CASE("DocumentReader of a document that cannot be read throws with the erro
   CHECK(error(R"({"path": "string"})") == "malformed_document #/path");
   CHECK(error(R"({"path": {"type": "string"}, "size": 5})") == "malformed_document #/size");
   CHECK(error(R"({"properties": {"a": {"items": 5}}})") == "malformed_schema #/properties/a/items");
+}
+
+// A schema of nothing but a type, a title and a description is not read keyword by keyword; with a
+// comment it is.
+TEST_CASE("DocumentReader reads a schema as it reads the schema with a comment") {
+  std::size_t schemas = 0;
+  for (const std::string& text : places()) {
+    const Json place = tooldecode::text::parse_json(text);
+    for_each_small_schema([&](const Json& schema) {
+      Json commented        = schema;
+      commented["$comment"] = "c";
+      const std::string a = made_of(put(place, schema)), b = made_of(put(place, commented));
+      if (a != b) FAIL(put(place, schema).text() << "\n" << a << "\n" << b);
+      ++schemas;
+    });
+  }
+  CHECK(schemas > 10'000);
+}
+
+TEST_CASE("DocumentReader leaves the values of a schema as they are where no note says otherwise") {
+  const std::vector<Json> values = {nullptr,
+                                    true,
+                                    0,
+                                    1,
+                                    1.5,
+                                    "",
+                                    "a",
+                                    Json::array(),
+                                    Json::array({1}),
+                                    Json::array({"a"}),
+                                    Json::object(),
+                                    Json{{"a", "b"}},
+                                    Json{{"a", 1}},
+                                    Json{{"b", 1}}};
+  std::size_t compared = 0, rewritten = 0;
+  for_each_small_schema([&](const Json& schema) {
+    const Json at = tooldecode::text::parse_json(places()[1]);
+    std::vector<Note> notes;
+    const Json read =
+        DocumentReader("f", notes).parameters(put(at, schema), "#")["properties"]["p"];
+    // These are about what JSON Schema ignores, or say that nothing is changed.
+    const bool is_kept = std::all_of(notes.begin(), notes.end(), [](const Note& note) {
+      return note.reading == Reading::unknown_keyword || note.reading == Reading::unknown_format ||
+             note.reading == Reading::enum_over_type || note.reading == Reading::optional_keyword;
+    });
+    if (!is_kept) return;
+    ++compared;
+    rewritten += read != schema;
+    for (const Json& value : values) {
+      bool expected = false;
+      try {
+        expected = slow::conforms(value, schema, schema);
+      } catch (const std::exception&) {
+        return;  // no schema: the compiler says so
+      }
+      if (slow::conforms(value, read, read) != expected) {
+        FAIL(schema.text() << " as " << read.text() << ": " << value.text());
+      }
+    }
+  });
+  CHECK(compared > 500);
+  CHECK(rewritten > 50);
 }
