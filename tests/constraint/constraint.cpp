@@ -11,11 +11,13 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/cases.hpp>
 #include <support/catch.hpp>
+#include <support/kept_memory.hpp>
 #include <support/random_vocabulary.hpp>
 
 using namespace tooldecode;
@@ -241,6 +243,45 @@ TEST_CASE("Constraint that is renewed or compacted in time keeps to its memory b
     write(unbounded, at, again);
   }
   CHECK(unbounded.bytes() > 2 * budget);  // without renewal the budget is exceeded
+}
+
+// A few automata are shared by all grammars and counted where they are used first, too.
+TEST_CASE("Constraint::bytes with those of its nodes is what is kept for states and masks") {
+  const auto run = [](const VocabularyIndex& index) {
+    TokenMask mask(index.vocabulary().size());
+    for (unsigned i = 0; i < 60; ++i) {
+      const std::string n = std::to_string(i + 1);
+      const Constraint constraint(
+          index,
+          Grammar::json_schema(R"({"type": "object", "properties": {"a": {"maxLength": )" + n +
+                               R"(}, "b": {"items": {"type": "integer", "maximum": )" + n +
+                               R"(}}, "c": {"enum": ["x)" + n + R"(", "yy"]}, "d": {"type":
+                                      "string", "pattern": "^[a-f]{1,)" +
+                               n + R"(}$"}}})"));
+      std::mt19937 random(i);
+      for (unsigned text = 0; text < 5; ++text) {
+        auto state = constraint.initial();
+        for (unsigned step = 0; step < 50 && !constraint.is_finished(state); ++step) {
+          constraint.fill_mask(state, mask.words());
+          std::vector<TokenId> allowed;
+          mask.for_each([&](TokenId token) { allowed.push_back(token); });
+          state = constraint.advance(state, allowed.at(random() % allowed.size())).value();
+        }
+      }
+    }
+  };
+  const auto counted = [](const VocabularyIndex& index) {
+    return index.states()->bytes() + index.states()->automaton().nodes().bytes();
+  };
+  run(VocabularyIndex(test::random_vocabulary(1)));  // makes what is kept for good
+  const VocabularyIndex index(test::random_vocabulary(1));
+  const std::size_t before = counted(index);
+  const auto kept          = test::kept_memory([&] { run(index); });
+  if (!kept) return;
+  const auto bytes = static_cast<double>(counted(index) - before);
+  CAPTURE(bytes / static_cast<double>(*kept));
+  CHECK(bytes > 0.98 * static_cast<double>(*kept));
+  CHECK(bytes < 1.08 * static_cast<double>(*kept));
 }
 
 TEST_CASE("Constraint::fill_mask over random grammars allows exactly what the automaton reads") {

@@ -1,17 +1,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/node_order.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 
 #include <support/catch.hpp>
+#include <support/kept_memory.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::core;
@@ -341,4 +344,66 @@ TEST_CASE("Grammar::trie gives tries of different literals different hashes") {
     hashes.insert(grammar[node].as<Grammar::Node::Trie>()->literals->hash());
   }
   CHECK(hashes.size() == 2000);
+}
+
+// A large block is mapped, which takes up to a page more than is counted.
+TEST_CASE("NodeStore::bytes is what is kept for the nodes of each kind") {
+  using Build       = NodeId (*)(Grammar&, unsigned);
+  const Build all[] = {
+      [](Grammar& g, unsigned i) {
+        return g.literal("a longer text, number " + std::to_string(i));
+      },
+      [](Grammar& g, unsigned i) {
+        return g.repeat(g.literal("a"), {0, 9U + i}, g.literal(","));
+      },
+      [](Grammar& g, unsigned i) {
+        return g.sequence({g.literal(std::to_string(i)), g.lexeme(one_of({"a", "b"})),
+                           g.literal("x"), g.literal("y"), g.lexeme(one_of({"c"}))});
+      },
+      [](Grammar& g, unsigned i) {
+        std::vector<NodeId> choices;
+        for (unsigned n = 0; n < 40; ++n) choices.push_back(g.literal(std::to_string(20 * i + n)));
+        return g.choice(choices);
+      },
+      [](Grammar& g, unsigned i) {
+        return g.lexeme(one_of({std::string(i % 200, 'a'), "b"}));
+      },
+      [](Grammar& g, unsigned i) {
+        std::vector<std::pair<std::string, NodeId>> texts;
+        for (unsigned n = 0; n < 20; ++n) {
+          texts.emplace_back(std::to_string(i) + '_' + std::to_string(n), g.literal("v"));
+        }
+        return g.trie(texts);
+      },
+      [](Grammar& g, unsigned i) {
+        const NodeId loop = g.reserve();
+        g.define(loop,
+                 g.choice({g.literal(std::to_string(i)), g.sequence({g.literal("b"), loop})}));
+        return loop;
+      },
+      [](Grammar& g, unsigned i) {
+        KeyedSet set{.members = {}, .others = {}, .separator = g.literal(",")};
+        for (unsigned n = 0; n < 10; ++n) {
+          set.members.push_back({{"k" + std::to_string(10 * i + n)}, g.literal("v"), n < 3});
+        }
+        set.others.push_back({one_of({"other", "o"}), g.literal("w")});
+        if (i % 2 == 0) set.dependent = {{4, 5}, {5, 6}};
+        return g.keyed_set(set);
+      },
+  };
+  for (std::size_t kind = 0; kind < std::size(all); ++kind) {
+    CAPTURE(kind);
+    NodeStore store;
+    const std::size_t before = store.bytes();
+    const auto kept          = test::kept_memory([&] {
+      for (unsigned i = 0; i < 500; ++i) {
+        Grammar grammar;
+        (void)store.add(grammar, all[kind](grammar, i));
+      }
+    });
+    if (!kept) return;
+    const auto counted = static_cast<double>(store.bytes() - before);
+    CHECK(counted > 0.98 * static_cast<double>(*kept));
+    CHECK(counted < 1.02 * static_cast<double>(*kept));
+  }
 }

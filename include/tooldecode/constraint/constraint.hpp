@@ -78,7 +78,8 @@ class Constraint {
   /// Switches to new memory during texts and moves what the `live` states need there; each of them
   /// is replaced by its equal in the new memory.
   void compact(std::span<State> live);
-  /// Approximate bytes kept for states and masks.
+  /// Memory kept for states and masks, which grows, without the cache of transitions, which does
+  /// not.
   [[nodiscard]] std::size_t bytes() const;
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }

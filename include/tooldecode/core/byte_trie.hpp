@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/intern_index.hpp>
 
 namespace tooldecode::core {
@@ -56,6 +57,11 @@ class ByteTrie {
   /// Number of texts that end at a node or below it.
   [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
     return nodes_[node].below;
+  }
+
+  /// What the trie holds, without the object itself.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return heap_bytes(labels_) + heap_bytes(nodes_) + heap_bytes(values_);
   }
 
   /// Equal for equal tries; O(nodes).

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/id.hpp>
 
 namespace tooldecode::core {
@@ -37,8 +38,6 @@ template <class Owner>
 /// \par Threads     one at a time
 class InternIndex {
  public:
-  static constexpr std::size_t bytes_each = 32;
-
   /// Returns the number with this hash that `equals(number)` accepts, or else the new one that
   /// `make()` returns.
   template <class Equals, class Make>
@@ -53,6 +52,11 @@ class InternIndex {
     insert({hash, number + 1});
     ++count_;
     return number;
+  }
+
+  /// The tables.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return heap_bytes(table_.size * sizeof(Slot)) + heap_bytes(old_.size * sizeof(Slot));
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 
 namespace tooldecode::core {
 
@@ -36,6 +37,8 @@ class StableVector {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// The chunks, with room for elements to come, without what the elements hold.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return *at(i); }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return *at(i); }
@@ -46,6 +49,7 @@ class StableVector {
     // Uninitialised memory: a large chunk costs nothing until it is used.
     if (chunks_[chunk] == nullptr) {
       chunks_[chunk] = std::allocator<T>().allocate(first_chunk << chunk);
+      bytes_ += heap_bytes((first_chunk << chunk) * sizeof(T));
     }
     std::construct_at(chunks_[chunk] + offset, std::forward<Arguments>(arguments)...);
     return size_++;
@@ -64,7 +68,8 @@ class StableVector {
   }
 
   std::array<T*, 48> chunks_{};
-  std::size_t size_ = 0;
+  std::size_t size_  = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace tooldecode::core

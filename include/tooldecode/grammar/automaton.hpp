@@ -176,7 +176,7 @@ class Automaton {
   mutable TextLengths lengths_{positions_};
   mutable core::StableVector<Record> records_;
   mutable core::InternIndex index_;
-  mutable std::size_t frames_ = 0;
+  mutable std::size_t frame_bytes_ = 0;
   mutable Positions::Frames scratch_;  // memory of a Cursor
 };
 

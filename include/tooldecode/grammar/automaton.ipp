@@ -17,6 +17,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -253,8 +254,8 @@ TOOLDECODE_INLINE std::size_t Automaton::size() const {
 
 TOOLDECODE_INLINE std::size_t Automaton::bytes() const {
   const std::lock_guard lock(mutex_);
-  return records_.size() * (sizeof(Record) + core::InternIndex::bytes_each) +
-         sizeof(StackFrame) * frames_ + positions_.bytes() + lengths_.bytes();
+  return records_.bytes() + index_.bytes() + frame_bytes_ + core::heap_bytes(scratch_) +
+         positions_.bytes() + lengths_.bytes();
 }
 
 TOOLDECODE_INLINE Automaton::Record::Record(std::span<const StackFrame> all)
@@ -271,7 +272,7 @@ TOOLDECODE_INLINE Automaton::State Automaton::intern(std::span<const StackFrame>
   };
   return index_.intern(hash_of(frames), equals, [&] {
     const auto made = static_cast<State>(records_.emplace(frames));
-    frames_ += frames.size();
+    frame_bytes_ += core::heap_bytes(records_[made].frames);
     return made;
   });
 }

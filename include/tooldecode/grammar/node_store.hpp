@@ -63,6 +63,8 @@ class NodeStore {
     return *(*this)[id].as<Node::Lexeme>()->dfa;
   }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  /// Memory of the nodes, with the tables that find them and room for nodes to come. A table that
+  /// several nodes share counts for each.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// The number of a grammar's node; 0 if no text matches it.

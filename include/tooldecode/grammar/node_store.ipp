@@ -20,6 +20,7 @@
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -103,6 +104,7 @@ TOOLDECODE_INLINE void follow(const NodeStore::Node::Members& set, const text::D
 TOOLDECODE_INLINE NodeStore::NodeStore() {
   nodes_.emplace(Node::Choice{});
   nodes_.emplace(Node::Sequence{});
+  bytes_ = nodes_.bytes() + index_.bytes();
 }
 
 TOOLDECODE_INLINE std::size_t NodeStore::bytes() const noexcept {
@@ -198,6 +200,7 @@ TOOLDECODE_INLINE StoredId NodeStore::Import::sequence(const Grammar::Node::Sequ
 
 TOOLDECODE_INLINE StoredId NodeStore::Import::choice(const Grammar::Node::Choice& node) {
   Node::Choice made;
+  made.children.reserve(node.children.size());
   for (const NodeId child : node.children) {
     const StoredId one = number_of(child);
     if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
@@ -267,13 +270,17 @@ TOOLDECODE_INLINE text::DfaPointer NodeStore::shared(const text::DfaPointer& dfa
   for (; first != last; ++first) {
     if (first->second == dfa || *first->second == *dfa) return first->second;
   }
+  const std::size_t before = core::heap_bytes(lexemes_);
   lexemes_.emplace(dfa->hash(), dfa);
-  bytes_ += 64 * dfa->size();
+  bytes_ += dfa->bytes() + core::heap_bytes(lexemes_) - before;
   return dfa;
 }
 
 TOOLDECODE_INLINE StoredId NodeStore::append(Node node) {
-  return StoredId(static_cast<std::uint32_t>(nodes_.emplace(std::move(node))));
+  const std::size_t before = nodes_.bytes();
+  const StoredId made(static_cast<std::uint32_t>(nodes_.emplace(std::move(node))));
+  bytes_ += nodes_.bytes() - before;
+  return made;
 }
 
 TOOLDECODE_INLINE StoredId NodeStore::intern(Node node) {
@@ -283,34 +290,38 @@ TOOLDECODE_INLINE StoredId NodeStore::intern(Node node) {
       return other != nullptr && *other == kind;
     });
   };
-  return StoredId(index_.intern(hash_of(node), equals, [&] {
+  const std::size_t before = index_.bytes();
+  const StoredId id(index_.intern(hash_of(node), equals, [&] {
     const StoredId made = append(std::move(node));
     bytes_ += bytes_of(nodes_[made.index()]);
     return made.number();
   }));
+  bytes_ += index_.bytes() - before;
+  return id;
 }
 
 TOOLDECODE_INLINE std::size_t NodeStore::bytes_of(const Node& node) {
+  using core::heap_bytes;
   const auto trie = [](const Node::Trie& one) {
-    return sizeof(StoredId) * one.children.size() + 16 * one.literals->size();
+    return heap_bytes(one.children) + core::shared_bytes<core::ByteTrie>() + one.literals->bytes();
   };
-  return sizeof(Node) + core::InternIndex::bytes_each +
-         node.visit(
-             [](const Node::Literal& one) { return one.text.size(); },
-             [](const Node::Lexeme& one) { return one.ends ? one.ends->bytes() : 0; },
-             [](const Node::Sequence& one) { return sizeof(StoredId) * one.children.size(); },
-             [](const Node::Choice& one) { return sizeof(StoredId) * one.children.size(); },
-             [&](const Node::Trie& one) { return trie(one); },
-             [&](const Node::Members& set) {
-               std::size_t bytes =
-                   sizeof set + trie(set) +
-                   sizeof(std::uint64_t) * (set.required.size() + set.dependent.size());
-               for (const OtherKeys& others : set.others) {
-                 bytes += sizeof others + 5 * others.state.size();
-               }
-               return bytes;
-             },
-             [](const auto&) { return std::size_t{0}; });
+  return node.visit([](const Node::Literal& one) { return heap_bytes(one.text); },
+                    [](const Node::Lexeme& one) { return one.ends ? one.ends->bytes() : 0; },
+                    [](const Node::Sequence& one) { return heap_bytes(one.children); },
+                    [](const Node::Choice& one) { return heap_bytes(one.children); },
+                    [&](const Node::Trie& one) { return trie(one); },
+                    [&](const Node::Members& set) {
+                      std::size_t bytes = core::shared_bytes<Node::Members>() + trie(set) +
+                                          heap_bytes(set.others) + heap_bytes(set.required) +
+                                          heap_bytes(set.dependent) + heap_bytes(set.together);
+                      for (const OtherKeys& others : set.others) {
+                        bytes += heap_bytes(others.state) + heap_bytes(others.completes);
+                      }
+                      for (const KeyedSet::Together& together : set.together)
+                        bytes += heap_bytes(together.keys);
+                      return bytes;
+                    },
+                    [](const auto&) { return std::size_t{0}; });
 }
 
 TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {

@@ -14,6 +14,7 @@
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/grammar/count_sets.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
@@ -35,7 +36,7 @@ TOOLDECODE_INLINE const std::shared_ptr<NodeStore>& Positions::shared_nodes() co
 }
 
 TOOLDECODE_INLINE std::size_t Positions::bytes() const noexcept {
-  std::size_t bytes = stacks_.bytes() + keys_.bytes() + sizeof(std::uint64_t) * left_.capacity();
+  std::size_t bytes = stacks_.bytes() + keys_.bytes() + core::heap_bytes(left_);
   for (const auto& entry : twins_) {
     bytes += sizeof(entry) + (entry.second.known ? entry.second.known->bytes() : 0);
   }

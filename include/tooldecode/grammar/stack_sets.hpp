@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/grammar/count_sets.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/node_store.hpp>
@@ -77,8 +78,8 @@ inline const StackSets::Ones& StackSets::united_ones(const StackFrame& frame) {
 }
 
 inline std::size_t StackSets::bytes() const noexcept {
-  return pool_.bytes() + bundles_.bytes() + counts_.bytes() +
-         sizeof(StackId) * (normal_.capacity() + united_.capacity());
+  return pool_.bytes() + bundles_.bytes() + counts_.bytes() + core::heap_bytes(normal_) +
+         core::heap_bytes(united_);
 }
 
 inline StackId StackSets::joined(const std::vector<StackId>& ids) {

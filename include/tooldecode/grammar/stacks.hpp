@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
@@ -102,13 +103,14 @@ class WordsPool {
         hash, [&](std::uint32_t id) { return words_[id] == words; },
         [&] {
           const std::size_t made = words_.emplace(std::move(words));
-          bytes_ +=
-              sizeof(Words) + words_[made].size() * sizeof(Word) + core::InternIndex::bytes_each;
+          bytes_ += core::heap_bytes(words_[made]);
           return static_cast<std::uint32_t>(made);
         });
   }
   [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_ + words_.bytes() + index_.bytes();
+  }
 
  private:
   core::StableVector<Words> words_;
@@ -148,7 +150,7 @@ inline const StackFrame& StackPool::operator[](StackId id) const noexcept {
 }
 
 inline std::size_t StackPool::bytes() const noexcept {
-  return frames_.size() * (sizeof(StackFrame) + core::InternIndex::bytes_each);
+  return frames_.bytes() + index_.bytes();
 }
 
 }  // namespace tooldecode::grammar

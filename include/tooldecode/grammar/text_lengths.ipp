@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/node_order.hpp>
@@ -35,8 +36,9 @@ TOOLDECODE_INLINE TextLengths::Worst TextLengths::worst(StoredId root) {
 }
 
 TOOLDECODE_INLINE std::size_t TextLengths::bytes() const noexcept {
-  return sizeof(std::uint32_t) * (shortest_.capacity() + behind_.capacity()) + table_bytes_ +
-         onward_.bytes();
+  using core::heap_bytes;
+  return heap_bytes(shortest_) + heap_bytes(behind_) + heap_bytes(spellings_) + heap_bytes(below_) +
+         heap_bytes(worst_) + table_bytes_ + onward_.bytes();
 }
 
 TOOLDECODE_INLINE std::uint32_t TextLengths::sum(std::uint32_t a, std::uint32_t b) noexcept {
@@ -160,7 +162,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::literal(const Node::Trie& trie,
   Lengths& below = below_[frame.node];
   if (below.empty()) {
     below = below_trie(trie);
-    table_bytes_ += 4 * below.size();
+    table_bytes_ += core::heap_bytes(below);
   }
   return below[frame.trie_node()];
 }
@@ -174,7 +176,7 @@ TOOLDECODE_INLINE std::uint32_t TextLengths::member(StoredId id, std::uint32_t i
       found[value] = std::min(found[value], depth);
     });
     spellings = std::move(found);
-    table_bytes_ += 4 * spellings.size();
+    table_bytes_ += core::heap_bytes(spellings);
   }
   return sum(spellings[index], shortest_[set.children[index].index()]);
 }

@@ -2,6 +2,7 @@
 /// LexemeSlice: what each token does inside a string or free text, computed once per vocabulary.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -60,6 +61,10 @@ class LexemeSlice {
   /// The bytes of tokens after the lexeme's end; the trie's values index `past_end`.
   [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<CountedToken>& past_end() const noexcept { return past_end_; }
+  /// Memory, with that of the masks that `staying` has made so far.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Visit {
@@ -95,6 +100,7 @@ class LexemeSlice {
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<TokenMask>> by_limit_;
+  mutable std::atomic<std::size_t> bytes_ = 0;
 };
 
 }  // namespace tooldecode::mask

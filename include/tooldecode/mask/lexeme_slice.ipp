@@ -14,6 +14,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
 #include <tooldecode/mask/token_classes.hpp>
@@ -36,6 +37,10 @@ TOOLDECODE_INLINE LexemeSlice::LexemeSlice(const Vocabulary& vocabulary, const c
   inside_ = staying(max_units());
   for (const CountedToken& token : closing_) inside_.insert(token.token);
   count_ = inside_.count();
+  bytes_ += core::heap_bytes(sizeof *this) + core::heap_bytes(staying_) +
+            core::heap_bytes(closing_) + core::heap_bytes(past_end_) + past_.bytes() +
+            inside_.bytes() + core::heap_bytes(by_limit_);
+  for (const std::vector<TokenId>& tokens : staying_) bytes_ += core::heap_bytes(tokens);
 }
 
 TOOLDECODE_INLINE std::uint32_t LexemeSlice::max_units() const noexcept {
@@ -47,6 +52,7 @@ TOOLDECODE_INLINE const TokenMask& LexemeSlice::staying(std::uint32_t limit) con
   auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
   if (!mask) {
     mask = std::make_unique<TokenMask>(vocabulary_size_);
+    bytes_ += core::heap_bytes(sizeof *mask) + mask->bytes();
     if (plain_) {
       const std::size_t most = plain_->most;
       *mask |=

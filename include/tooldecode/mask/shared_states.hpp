@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/core/wanted_mutex.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -93,13 +94,15 @@ class SharedStates {
       return *static_cast<const MaskEntry*>(known);
     }
     const MaskEntry& kept = *masks_.emplace_back(std::move(entry));
-    bytes_ += sizeof(MaskEntry) +
-              sizeof(TokenId) * (kept.added.capacity() + kept.removed.capacity()) +
-              (kept.own ? kept.own->words().size_bytes() : 0);
+    bytes_ += core::heap_bytes(sizeof kept) + core::heap_bytes(kept.added) +
+              core::heap_bytes(kept.removed) +
+              (kept.own ? core::heap_bytes(sizeof *kept.own) + kept.own->bytes() : 0);
     slot.store(&kept, std::memory_order_release);
     return kept;
   }
 
+  /// Memory of the states and masks, without the grammars' nodes, which other states may share, and
+  /// without the cache of transitions, which does not grow.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -107,6 +110,7 @@ class SharedStates {
   struct Slice {
     std::uint32_t asked = 0;
     std::unique_ptr<const LexemeSlice> slice{};
+    std::size_t counted = 0;  // bytes of the slice when it was last asked for; its masks are lazy
   };
 
   // The slice of JSON strings, in which most tokens of nearly every schema's texts are.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
@@ -80,7 +81,10 @@ TOOLDECODE_INLINE const LexemeSlice* SharedStates::slice(const text::DfaPointer&
   Slice& known = slices_[{number(dfa), state, node}];
   if (!known.slice && ++known.asked >= asks_before_slice) {
     known.slice = std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
-    bytes_ += 3 * mask_word_count(vocabulary_->size()) * sizeof(std::uint32_t);
+  }
+  if (known.slice) {
+    const std::size_t bytes = known.slice->bytes();
+    bytes_ += bytes - std::exchange(known.counted, bytes);
   }
   return known.slice.get();
 }
@@ -95,7 +99,9 @@ TOOLDECODE_INLINE const LexemeSlice& SharedStates::ready_slice(
 TOOLDECODE_INLINE std::size_t SharedStates::bytes() const {
   const std::size_t states = automaton_.bytes();
   const std::lock_guard lock(mutex_);
-  return states + bytes_;
+  using core::heap_bytes;
+  constexpr std::size_t node = heap_bytes(4 * sizeof(void*) + sizeof *slices_.begin());
+  return states + bytes_ + heap_bytes(masks_) + node * slices_.size() + heap_bytes(lexemes_);
 }
 
 TOOLDECODE_INLINE void SharedStates::make_common_slice() {

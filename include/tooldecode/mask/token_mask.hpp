@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 
@@ -39,6 +40,8 @@ class TokenMask {
     words().for_each(visit);
   }
   [[nodiscard]] std::size_t count() const noexcept { return words().count(); }
+  /// What the heap takes for the words.
+  [[nodiscard]] std::size_t bytes() const noexcept { return core::heap_bytes(words_); }
   friend bool operator==(const TokenMask&, const TokenMask&) = default;
 
  private:

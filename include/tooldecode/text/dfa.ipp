@@ -14,6 +14,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
@@ -58,6 +59,8 @@ TOOLDECODE_INLINE Dfa::Dfa(std::vector<SparseRow> rows, const std::vector<Shape>
   }
   fill(
       all, [&](std::size_t s) -> const SparseRow& { return rows[s]; }, [](State to) { return to; });
+  placed_.shrink_to_fit(), exits_.shrink_to_fit();
+  block_at_.reserve((states_ - rows_ + 15) / 16);
   for (std::size_t state = rows_, block = 0; state < states_; state += 16) {
     while (block + 1 < placed_.size() && placed_[block + 1].first <= state) ++block;
     block_at_.push_back(static_cast<std::uint32_t>(block));
@@ -71,8 +74,9 @@ TOOLDECODE_INLINE const ByteSet& Dfa::live(State state) const noexcept {
 }
 
 TOOLDECODE_INLINE std::size_t Dfa::bytes() const noexcept {
-  return sizeof(*this) + 4 * (table_.size() + exits_.size() + block_at_.size()) +
-         live_.size() * sizeof(ByteSet) + flags_.size() + placed_.size() * sizeof(Placed);
+  using core::heap_bytes;
+  return core::shared_bytes<Dfa>() + heap_bytes(table_) + heap_bytes(flags_) + heap_bytes(live_) +
+         heap_bytes(placed_) + heap_bytes(block_at_) + heap_bytes(exits_);
 }
 
 TOOLDECODE_INLINE const Dfa::Placed& Dfa::block_of(State state) const noexcept {

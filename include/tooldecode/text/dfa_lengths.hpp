@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::text {
@@ -32,9 +33,9 @@ class DfaLengths {
   [[nodiscard]] std::uint32_t operator[](Dfa::State state) const noexcept;
   /// The greatest length other than `none`; 0 if there is none. O(states).
   [[nodiscard]] std::uint32_t longest() const noexcept;
-  /// Approximate memory of the tables.
+  /// Memory of the tables.
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return sizeof(std::uint32_t) * (rows_.size() + out_.size());
+    return core::heap_bytes(rows_) + core::heap_bytes(out_) + core::heap_bytes(shapes_);
   }
 
  private:
@@ -65,8 +66,8 @@ class DfaLengths {
 class KnownDfaLengths {
  public:
   [[nodiscard]] const DfaLengths& of(const Dfa& dfa);
-  /// Approximate memory of the tables.
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Memory of the tables.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_ + core::heap_bytes(lengths_); }
 
  private:
   std::unordered_map<const Dfa*, DfaLengths> lengths_;

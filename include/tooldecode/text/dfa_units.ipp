@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/heap_bytes.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/occurrences.hpp>
@@ -51,10 +52,10 @@ TOOLDECODE_INLINE bool DfaUnits::is_within_reach(Dfa::State state, std::uint32_t
 }
 
 TOOLDECODE_INLINE std::size_t DfaUnits::bytes() const noexcept {
-  std::size_t bytes = sizeof(*this) + hull_.size() * sizeof(Occurrences) + 4 * split_.size();
-  for (const Ranges& ranges : ranges_) {
-    bytes += sizeof(Ranges) + ranges.size() * sizeof(Occurrences);
-  }
+  using core::heap_bytes;
+  std::size_t bytes =
+      core::shared_bytes<DfaUnits>() + heap_bytes(hull_) + heap_bytes(split_) + heap_bytes(ranges_);
+  for (const Ranges& ranges : ranges_) bytes += heap_bytes(ranges);
   return bytes;
 }
 
