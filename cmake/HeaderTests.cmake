@@ -14,7 +14,7 @@ function(tooldecode_add_header_tests target pattern)
   list(FILTER headers EXCLUDE REGEX "impl.hpp$")  # of one file alone, in the other form
   list(FILTER headers EXCLUDE REGEX cuda/frequency_ranks)  # needs the CUDA toolkit; its test includes it
   # Of one file alone: tooldecode::c, tooldecode_llama and tooldecode::cuda_c are those.
-  list(FILTER headers EXCLUDE REGEX "adapters/(c_interface|c_order_consistency|llama_cpp_interpose).hpp$")
+  list(FILTER headers EXCLUDE REGEX "adapters/(c_call_stream|c_interface|c_masks|c_order_consistency|llama_cpp_interpose).hpp$")
   list(FILTER headers EXCLUDE REGEX "cuda/c_interface.cuh$")
   if(NOT TARGET tooldecode_llama_cpp)
     list(FILTER headers EXCLUDE REGEX "^tooldecode/adapters/llama_cpp")

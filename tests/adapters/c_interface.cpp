@@ -1,13 +1,10 @@
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -16,29 +13,20 @@
 #include <vector>
 
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/ebnf/grammar_text.hpp>
-#include <tooldecode/ebnf/lark_grammar.hpp>
-#include <tooldecode/formats/delimited_call.hpp>
-#include <tooldecode/formats/format_file.hpp>
-#include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/named_format.hpp>
-#include <tooldecode/formats/structural_tag.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/byte_vocabulary.hpp>
+#include <support/c_calls.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 #include <support/random_vocabulary.hpp>
@@ -46,197 +34,7 @@
 extern "C" const char* check_c_interface_from_c(void);
 
 namespace td = tooldecode;
-
-namespace {
-
-template <auto free>
-struct Free {
-  template <class Handle>
-  void operator()(Handle* handle) const {
-    free(handle);
-  }
-};
-using Error       = std::unique_ptr<td_error, Free<td_error_free>>;
-using Vocabulary  = std::unique_ptr<td_vocabulary, Free<td_vocabulary_free>>;
-using Constraint  = std::unique_ptr<td_constraint, Free<td_constraint_free>>;
-using Refusal     = std::unique_ptr<td_refusal, Free<td_refusal_free>>;
-using Pool        = std::unique_ptr<td_pool, Free<td_pool_free>>;
-using Compilation = std::unique_ptr<td_compilation, Free<td_compilation_free>>;
-using CallStream  = std::unique_ptr<td_call_stream, Free<td_call_stream_free>>;
-using Completions = std::unique_ptr<td_completions, Free<td_completions_free>>;
-using Words       = std::vector<std::uint32_t>;
-
-td_text text(std::string_view from) {
-  return {from.data(), from.size()};
-}
-
-// The outcome of a call: its code, and the error's place and text, if any.
-struct Told {
-  td_code code = TD_OK;
-  std::string where{};
-  std::string what{};
-};
-template <class Call>
-Told told(const Call& call) {
-  td_error* raw      = nullptr;
-  const td_code code = call(&raw);
-  const Error error(raw);
-  CHECK((code >= TD_ERROR) == (error != nullptr));
-  CHECK(td_error_code(raw) == (code >= TD_ERROR ? code : TD_OK));
-  return {code, td_error_where(raw), td_error_text(raw)};
-}
-template <class Call>
-void require_ok(const Call& call) {
-  const Told result = told(call);
-  INFO(result.what);
-  REQUIRE(result.code == TD_OK);
-}
-
-Vocabulary make_vocabulary(const td::Vocabulary& from) {
-  std::string bytes;
-  std::vector<std::uint64_t> ends;
-  std::vector<std::uint8_t> types;
-  for (std::size_t t = 0; t < from.token_count(); ++t) {
-    const auto token = static_cast<td::TokenId>(t);
-    bytes += from.name(token);
-    ends.push_back(bytes.size());
-    types.push_back(static_cast<std::uint8_t>(from.type(token)));
-  }
-  td_vocabulary_options options{};
-  options.struct_size     = sizeof options;
-  options.end_tokens      = from.end_tokens().data();
-  options.end_token_count = from.end_tokens().size();
-  options.size            = from.size();
-  td_vocabulary* made     = nullptr;
-  require_ok([&](td_error** error) {
-    return td_vocabulary_make(bytes.data(), ends.data(), types.data(), ends.size(), &options, &made,
-                              error);
-  });
-  return Vocabulary(made);
-}
-
-td_specification specification_of(std::int32_t kind, std::string_view from = {}) {
-  td_specification specification{};
-  specification.struct_size = sizeof specification;
-  specification.kind        = kind;
-  specification.text        = text(from);
-  return specification;
-}
-
-Constraint make_constraint(const td_vocabulary* vocabulary, const td_specification& from) {
-  td_constraint* made = nullptr;
-  require_ok([&](td_error** error) { return td_constraint_make(vocabulary, &from, &made, error); });
-  return Constraint(made);
-}
-td_state initial(const td_constraint* constraint) {
-  td_state state{};
-  REQUIRE(td_initial(constraint, &state, nullptr) == TD_OK);
-  return state;
-}
-Completions make_completions(const td_constraint* constraint) {
-  td_completions* made = nullptr;
-  require_ok([&](td_error** error) { return td_completions_make(constraint, &made, error); });
-  return Completions(made);
-}
-Words mask_of(const td_constraint* constraint, const td_state& state, std::size_t width) {
-  Words words(width, ~0U);
-  REQUIRE(td_fill_mask(constraint, &state, words.data(), width, nullptr) == TD_OK);
-  return words;
-}
-
-constexpr std::string_view tool_documents = R"([
-  {"name": "abc", "parameters": {"type": "object", "properties": {
-    "a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}},
-  {"name": "abcd", "parameters": {"type": "object", "properties": {}}}])";
-constexpr std::string_view schema =
-    R"({"type": "object", "properties": {"a": {"enum": ["ab", 1, null]}, "b": {"type": "number"}}})";
-constexpr std::string_view pattern = "[a-e]{2,5}(: [0-9]+)?";
-constexpr std::string_view grammar = R"(start ::= "[" item ("," item)* "]"
-item ::= [a-c]+ | start)";
-constexpr std::string_view tag =
-    R"({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<a"], "tags": [
-      {"begin": "<ab>", "content": {"type": "regex", "pattern": "[0-9]{1,3}"}, "end": "</a>"}]}})";
-constexpr std::string_view lark =
-    "start: \"[\" NAME (\",\" NAME)* \"]\"\nNAME: /[a-c]+/\n%ignore \" \"";
-const td_text labels[] = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
-
-// Each kind of constraint, by the C interface and by the library itself.
-struct Kind {
-  std::string name;
-  td_specification specification;
-  td::Constraint expected;
-};
-std::vector<Kind> kinds(const td::VocabularyIndex& index) {
-  auto tools                           = specification_of(TD_TOOLS, tool_documents);
-  tools.format                         = "hermes";
-  tools.calls                          = TD_CALLS_REQUIRED;
-  auto named                           = specification_of(TD_TOOLS, tool_documents);
-  named.format                         = "python";
-  named.calls                          = TD_CALLS_NAMED;
-  named.tool_name                      = "abcd";
-  named.reasoning                      = TD_REASONING_OPEN;
-  static const std::string description = td::formats::format_text(td::format_named("mistral-args"));
-  auto described                       = specification_of(TD_TOOLS, tool_documents);
-  described.format                     = description.c_str();
-  described.calls                      = TD_CALLS_REQUIRED;
-  auto ebnf                            = specification_of(TD_EBNF, grammar);
-  ebnf.root                            = "start";
-  auto choice                          = specification_of(TD_CHOICE);
-  choice.choices                       = labels;
-  choice.choice_count                  = 3;
-  auto values                          = specification_of(TD_JSON_SCHEMA, schema);
-  values.whitespace                    = TD_NO_WHITESPACE;
-  const auto set                       = td::ToolSet::parse(tool_documents);
-  td::SchemaOptions tight;
-  tight.whitespace = 0;
-  return {{"tools", tools,
-           td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
-               .grammar()},
-          {"named tool", named,
-           td::ToolCallFSM(index, set, td::format_named("python").format,
-                           {.choice    = td::ToolChoice::named,
-                            .name      = "abcd",
-                            .reasoning = td::formats::ReasoningDelimiters{"", "</think>"}})
-               .grammar()},
-          {"schema", specification_of(TD_JSON_SCHEMA, schema),
-           td::Constraint(index, td::Grammar::json_schema(schema))},
-          {"schema without white space", values,
-           td::Constraint(index, td::Grammar::json_schema(schema, tight))},
-          {"regex", specification_of(TD_REGEX, pattern),
-           td::Constraint(index, td::Grammar::regex(pattern))},
-          {"grammar", ebnf,
-           td::Constraint(index, td::Grammar::ebnf(grammar, {.root       = "start",
-                                                             .vocabulary = &index.vocabulary()}))},
-          {"choice", choice, td::Constraint(index, td::Grammar::choice({"abc", "abd", "cab 1"}))},
-          {"structural tag", specification_of(TD_STRUCTURAL_TAG, tag),
-           td::Constraint(index,
-                          td::Grammar::structural_tag(tag, {.vocabulary = &index.vocabulary()}))},
-          {"Lark grammar", specification_of(TD_LARK, lark),
-           td::Constraint(index, td::Grammar::lark(lark, {.vocabulary = &index.vocabulary()}))},
-          {"tools in a described format", described,
-           td::ToolCallFSM(index, set, td::DelimitedCall::mistral(),
-                           {.choice = td::ToolChoice::required})
-               .grammar()}};
-}
-
-// A schema with so many patterns that it compiles for a very long time.
-td_specification endless() {
-  static const std::string patterns = [] {
-    std::string made = R"({"properties": {)";
-    for (int i = 0; i < 20'000; ++i) {
-      const std::string number = std::to_string(i);
-      made += (i == 0 ? "\"" : ", \"") + number + R"(": {"pattern": "^(a|b)*a(a|b){10}c)" + number +
-              R"($"})";
-    }
-    return made + "}}";
-  }();
-  auto specification         = specification_of(TD_JSON_SCHEMA, patterns);
-  specification.limits.steps = ~std::uint64_t{0};
-  specification.limits.bytes = ~std::uint64_t{0};
-  return specification;
-}
-
-}  // namespace
+using namespace tooldecode::test::c;
 
 TEST_CASE("td_abi_version and the other functions work from C and give the library's version") {
   CHECK(td_abi_version() == TD_ABI_VERSION);
@@ -331,61 +129,6 @@ TEST_CASE("td_vocabulary_load and _parse read what load_tokenizer reads") {
   CHECK(broken.where == "my.json");
 }
 
-TEST_CASE("td_fill_mask and td_advance for every kind of constraint equal the library's") {
-  const td::Vocabulary tokens = td::test::random_vocabulary(2);
-  const td::VocabularyIndex index(tokens);
-  const Vocabulary vocabulary = make_vocabulary(tokens);
-  const std::size_t width     = td_vocabulary_mask_words(vocabulary.get());
-  std::mt19937 random(3);
-  for (const Kind& kind : kinds(index)) {
-    CAPTURE(kind.name);
-    const Constraint made = make_constraint(vocabulary.get(), kind.specification);
-    for (int round = 0; round < 5; ++round) {
-      auto expected  = kind.expected.initial();
-      td_state state = initial(made.get());
-      for (int step = 0; step < 40; ++step) {
-        td::TokenMask mask(tokens.size());
-        kind.expected.fill_mask(expected, mask.words());
-        const Words words = mask_of(made.get(), state, width);
-        REQUIRE(std::equal(words.begin(), words.end(), mask.words().begin(), mask.words().end()));
-        std::int32_t flag = -1;
-        REQUIRE(td_is_accepting(made.get(), &state, &flag, nullptr) == TD_OK);
-        CHECK(flag == (kind.expected.is_accepting(expected) ? 1 : 0));
-        REQUIRE(td_is_finished(made.get(), &state, &flag, nullptr) == TD_OK);
-        CHECK(flag == (kind.expected.is_finished(expected) ? 1 : 0));
-        std::string forced(256, '\0');
-        std::size_t count = 0;
-        REQUIRE(td_forced_bytes(made.get(), &state, forced.data(), forced.size(), &count,
-                                nullptr) == TD_OK);
-        CHECK(forced.substr(0, count) == kind.expected.jump_forward(expected));
-        if (flag == 1) break;
-        for (int i = 0; i < 10; ++i) {  // tokens past both ends among them
-          const auto token = static_cast<std::int32_t>(random() % (tokens.size() + 20)) - 10;
-          td_state next{};
-          const bool allowed = token >= 0 && mask.contains(token);
-          CHECK(td_advance(made.get(), &state, token, &next, nullptr) ==
-                (allowed ? TD_OK : TD_NOT_ALLOWED));
-        }
-        std::vector<td::TokenId> all;
-        mask.for_each([&](td::TokenId token) { all.push_back(token); });
-        REQUIRE(!all.empty());
-        const td::TokenId token = all[random() % all.size()];
-        if (!tokens.is_end(token) && tokens.type(token) != td::TokenType::control) {
-          td_state by_bytes{};
-          REQUIRE(td_advance_bytes(made.get(), &state, text(tokens.bytes(token)), &by_bytes,
-                                   nullptr) == TD_OK);
-          REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
-          CHECK(td_state_equal(&state, &by_bytes) == 1);
-          CHECK(td_state_hash(&state) == td_state_hash(&by_bytes));
-        } else {
-          REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
-        }
-        expected = *kind.expected.advance(expected, token);
-      }
-    }
-  }
-}
-
 TEST_CASE(
     "td_validate and td_advance_tokens take a draft up to its first token that is not allowed") {
   const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(4));
@@ -455,144 +198,6 @@ TEST_CASE(
                            nullptr) == TD_OK);
   only.resize(count);
   CHECK(only == std::vector{0, 0});  // then it may end
-}
-
-TEST_CASE("td_prepare makes masks ahead, on the calling thread or in the background") {
-  const td::Vocabulary tokens = td::test::random_vocabulary(5);
-  const td::VocabularyIndex index(tokens);
-  const Vocabulary vocabulary = make_vocabulary(tokens);
-  for (const Kind& kind : kinds(index)) {
-    const Constraint made = make_constraint(vocabulary.get(), kind.specification);
-    const td_state begin  = initial(made.get());
-    std::size_t masks     = 99;
-    const auto prepare    = [&](td_pool* pool, std::size_t most, std::size_t* out) {
-      require_ok([&](td_error** e) { return td_prepare(pool, made.get(), &begin, most, out, e); });
-    };
-    prepare(nullptr, 1, &masks);
-    CHECK(masks <= 1);  // another kind may share the state
-    td_pool* pool = nullptr;
-    REQUIRE(td_pool_make(1, &pool, nullptr) == TD_OK);
-    prepare(pool, 30, &masks);
-    CHECK(masks == 0);
-    prepare(pool, 30, nullptr);
-    td_pool_free(pool);  // stops it
-    prepare(nullptr, 30, &masks);
-    CHECK(masks < 30);
-    prepare(nullptr, 30, &masks);
-    CHECK(masks == 0);
-  }
-  CHECK(told([&](td_error** e) {
-          return td_prepare(nullptr, nullptr, nullptr, 1, nullptr, e);
-        }).where == "constraint");
-}
-
-TEST_CASE("td_fill_masks of a batch or tree equals single masks, on any number of threads") {
-  const td::Vocabulary tokens = td::test::random_vocabulary(5);
-  const td::VocabularyIndex index(tokens);
-  const Vocabulary vocabulary = make_vocabulary(tokens);
-  const std::size_t width     = td_vocabulary_mask_words(vocabulary.get());
-  const std::size_t stride    = width + 3;
-  std::vector<Constraint> all;
-  for (const Kind& kind : kinds(index)) {
-    all.push_back(make_constraint(vocabulary.get(), kind.specification));
-  }
-  std::vector<const td_constraint*> constraints;
-  std::vector<td_state> states;
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < 40; ++i) {
-    constraints.push_back(all[i % all.size()].get());
-    states.push_back(initial(constraints.back()));
-    rows.push_back(i < 20 ? 2 * i : 2 * i - 39);
-  }
-  for (const std::size_t threads : {0U, 1U, 3U}) {
-    td_pool* raw = nullptr;
-    if (threads > 0) REQUIRE(td_pool_make(threads, &raw, nullptr) == TD_OK);
-    const Pool pool(raw);
-    Words words(40 * stride, 7);
-    td_mask_batch batch{};
-    batch.struct_size = sizeof batch;
-    batch.constraints = constraints.data();
-    batch.states      = states.data();
-    batch.count       = states.size();
-    batch.rows        = rows.data();
-    batch.words       = words.data();
-    batch.row_count   = 40;
-    batch.row_words   = stride;
-    require_ok([&](td_error** error) { return td_fill_masks(raw, &batch, error); });
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      Words expected = mask_of(constraints[i], states[i], width);
-      expected.resize(stride);
-      const auto row = words.begin() + static_cast<std::ptrdiff_t>(rows[i] * stride);
-      CHECK(std::equal(expected.begin(), expected.end(), row));
-    }
-    // The rows hold these masks; now they become those of other states.
-    std::vector<td_state> next(states.size());
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      Words mask = mask_of(constraints[i], states[i], width);
-      std::vector<td::TokenId> tokens_allowed;
-      td::ConstMaskView(mask).for_each([&](td::TokenId t) { tokens_allowed.push_back(t); });
-      const td::TokenId token = tokens_allowed[i % tokens_allowed.size()];
-      REQUIRE(td_advance(constraints[i], &states[i], token, &next[i], nullptr) == TD_OK);
-    }
-    std::vector<td_state> shown = states;
-    shown[7]                    = td_state{};
-    batch.states                = next.data();
-    batch.shown                 = shown.data();
-    require_ok([&](td_error** error) { return td_fill_masks(raw, &batch, error); });
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      const Words expected = mask_of(constraints[i], next[i], width);
-      const auto row       = words.begin() + static_cast<std::ptrdiff_t>(rows[i] * stride);
-      CHECK(std::equal(expected.begin(), expected.end(), row));
-    }
-    batch.states       = states.data();
-    batch.shown        = nullptr;
-    const auto refused = [&](auto change) {
-      td_mask_batch wrong = batch;
-      change(wrong);
-      return told([&](td_error** error) { return td_fill_masks(raw, &wrong, error); });
-    };
-    std::vector<std::size_t> twice = rows;
-    twice[3]                       = twice[2];
-    CHECK(refused([&](auto& b) { b.rows = twice.data(); }).where == "rows/3");
-    CHECK(refused([&](auto& b) { b.row_count = 39; }).code == TD_ERROR_SHAPE_MISMATCH);
-    CHECK(refused([&](auto& b) { b.row_words = width - 1; }).where == "row_words");
-    CHECK(refused([&](auto& b) { b.states = nullptr; }).where == "states");
-    CHECK(refused([&](auto& b) { b.struct_size = 8; }).where == "batch.struct_size");
-    CHECK(refused([&](auto& b) { b = {sizeof b, {}, {}, 0, {}, {}, 0, 0, {}}; }).code == TD_OK);
-
-    const td_constraint* regex = all[4].get();
-    const auto token           = [&](const char* bytes) { return *tokens.find(bytes); };
-    const std::vector<std::size_t> parents{0, 0, 1, 1, 3, 0};
-    const std::vector<std::int32_t> drafted{-7,         token("a"), token("b"),
-                                            token("0"), token("a"), 1'000'000};
-    Words tree_words(parents.size() * stride, 7);
-    std::vector<td_state> nodes(parents.size());
-    std::vector<std::uint8_t> allowed(parents.size(), 9);
-    td_mask_tree tree{};
-    tree.struct_size = sizeof tree;
-    tree.constraint  = regex;
-    tree.root        = initial(regex);
-    tree.parents     = parents.data();
-    tree.tokens      = drafted.data();
-    tree.count       = parents.size();
-    tree.words       = tree_words.data();
-    tree.row_words   = stride;
-    tree.states      = nodes.data();
-    tree.allowed     = allowed.data();
-    require_ok([&](td_error** error) { return td_fill_tree_masks(raw, &tree, error); });
-    CHECK(allowed == std::vector<std::uint8_t>{1, 1, 1, 0, 0, 0});
-    for (std::size_t i = 0; i < parents.size(); ++i) {
-      Words expected = allowed[i] == 1 ? mask_of(regex, nodes[i], width) : Words(width);
-      expected.resize(stride);
-      const auto row = tree_words.begin() + static_cast<std::ptrdiff_t>(i * stride);
-      CHECK(std::equal(expected.begin(), expected.end(), row));
-    }
-    const std::vector<std::size_t> cycle{0, 0, 2, 1, 3, 0};
-    tree.parents      = cycle.data();
-    const auto cyclic = told([&](td_error** e) { return td_fill_tree_masks(raw, &tree, e); });
-    CHECK(cyclic.code == TD_ERROR_SHAPE_MISMATCH);
-    CHECK(cyclic.where == "parents/2");
-  }
 }
 
 TEST_CASE("td_constraint_make of a wrong specification gives its code and place") {
@@ -1277,126 +882,4 @@ TEST_CASE("td functions called at random with any arguments return codes") {
   CHECK(codes.at(TD_ERROR_INVALID_ARGUMENT) > most / 100);
   CHECK(codes.at(TD_ERROR_UNKNOWN_STATE) > most / 100);
   CHECK(codes.size() > 8);
-}
-
-TEST_CASE("td_call_stream gives an answer's events while it is written") {
-  const Vocabulary vocabulary = make_vocabulary(td::test::byte_vocabulary());
-  td_specification tools      = specification_of(TD_TOOLS, tool_documents);
-  tools.format                = "hermes";
-  const Constraint constraint = make_constraint(vocabulary.get(), tools);
-  td_call_stream* made        = nullptr;
-  require_ok([&](td_error** error) { return td_call_stream_make(constraint.get(), &made, error); });
-  const CallStream stream(made);
-  const td_event* events = nullptr;
-  std::size_t count      = 0;
-  const auto listed      = [&] {
-    std::string all;
-    for (std::size_t i = 0; i < count; ++i) {
-      all += std::to_string(events[i].kind) + ':' + std::to_string(events[i].call) + ':' +
-             std::string(events[i].text.data, events[i].text.size) + ' ';
-    }
-    return all;
-  };
-  const auto push = [&](std::string_view bytes) {
-    const td_text given = text(bytes);
-    require_ok([&](td_error** error) {
-      return td_call_stream_push_bytes(stream.get(), given, &events, &count, error);
-    });
-    return listed();
-  };
-  CHECK(push("Hm. <tool") == "1:0:Hm.  ");
-  CHECK(push("_call>\n{\"name\": \"abc\"") == "3:0:abc ");
-  CHECK(push(", \"arguments\": {\"a\"") == "4:0:{\"a\" ");
-  const std::int32_t tokens[] = {':', ' ', '"', '"', '}', '}'};
-  require_ok([&](td_error** error) {
-    return td_call_stream_push(stream.get(), tokens, 6, &events, &count, error);
-  });
-  CHECK(count == 6);
-  CHECK(push("\n</tool_call>").empty());
-  const Told refused = told([&](td_error** error) {
-    return td_call_stream_push_bytes(stream.get(), text("x"), &events, &count, error);
-  });
-  CHECK(refused.code == TD_ERROR_MALFORMED_CALL);
-  CHECK(refused.where == "byte 68");
-  CHECK(count == 0);
-  require_ok([&](td_error** error) {
-    return td_call_stream_finish(stream.get(), &events, &count, error);
-  });
-  CHECK(listed() == "6:1: ");
-  const Constraint regex = make_constraint(vocabulary.get(), specification_of(TD_REGEX, pattern));
-  CHECK(told([&](td_error** error) {
-          return td_call_stream_make(regex.get(), &made, error);
-        }).where == "constraint");
-  CHECK(made == nullptr);
-  CHECK(told([&](td_error** error) {
-          return td_call_stream_finish(nullptr, &events, &count, error);
-        }).code == TD_ERROR_INVALID_ARGUMENT);
-}
-
-TEST_CASE("td_completions equal the library's and end a text within any budget") {
-  const td::Vocabulary tokens = td::test::random_vocabulary(5);
-  const Vocabulary vocabulary = make_vocabulary(tokens);
-  const td::VocabularyIndex index(tokens);
-  const Constraint made =
-      make_constraint(vocabulary.get(), specification_of(TD_JSON_SCHEMA, schema));
-  const auto known = td::Constraint(index, td::Grammar::json_schema(schema));
-  td::Completions judge(known);
-  const auto most = judge.shortest(known.initial());
-  REQUIRE(most);
-  std::size_t shortest = 0;
-  require_ok([&](td_error** error) {
-    const td_state begin = initial(made.get());
-    return td_completions_shortest(make_completions(made.get()).get(), &begin, 0, &shortest, error);
-  });
-  CHECK(shortest == *most);
-
-  const std::size_t width = td_vocabulary_mask_words(vocabulary.get());
-  std::mt19937_64 random(3);
-  for (std::size_t budget = shortest; budget < shortest + 12; ++budget) {
-    const Completions completions = make_completions(made.get());
-    td::Completions expected(known);
-    td_state state = initial(made.get());
-    auto at        = known.initial();
-    std::size_t i  = 0;
-    for (std::int32_t finished = 0; finished == 0; ++i) {
-      REQUIRE(i < budget);
-      Words words(width), same(width);
-      require_ok([&](td_error** error) {
-        return td_fill_mask(made.get(), &state, words.data(), width, error);
-      });
-      require_ok([&](td_error** error) {
-        return td_completions_narrow(completions.get(), &state, budget - i, words.data(), width,
-                                     error);
-      });
-      known.fill_mask(at, td::MaskView(same));
-      expected.narrow(at, budget - i, td::MaskView(same));
-      REQUIRE(words == same);
-      std::vector<td::TokenId> all;
-      td::ConstMaskView(words).for_each([&](td::TokenId token) { all.push_back(token); });
-      REQUIRE(!all.empty());
-      const td::TokenId token = all[random() % all.size()];
-      REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
-      at = *known.advance(at, token);
-      REQUIRE(td_is_finished(made.get(), &state, &finished, nullptr) == TD_OK);
-    }
-    require_ok([&](td_error** error) {
-      return td_completions_shortest(completions.get(), &state, 0, &shortest, error);
-    });
-    CHECK(shortest == 0);
-    shortest = *most;
-  }
-
-  const Completions completions = make_completions(made.get());
-  const td_state begin          = initial(made.get());
-  Words words(width, 5);
-  const auto narrowed = [&](const td_state& state, std::size_t remaining, std::size_t count) {
-    return told([&](td_error** error) {
-      return td_completions_narrow(completions.get(), &state, remaining, words.data(), count,
-                                   error);
-    });
-  };
-  CHECK(narrowed(begin, 0, width).where == "remaining");
-  CHECK(narrowed(begin, 1, width - 1).code == TD_ERROR_SHAPE_MISMATCH);
-  CHECK(narrowed(td_state{{7, 7}}, 1, width).code == TD_ERROR_UNKNOWN_STATE);
-  CHECK(words == Words(width, 5));
 }
