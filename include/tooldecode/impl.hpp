@@ -196,7 +196,6 @@
 #include <tooldecode/text/decimal.ipp>
 #include <tooldecode/text/dfa.ipp>
 #include <tooldecode/text/dfa_lengths.ipp>
-#include <tooldecode/text/dfa_twins.ipp>
 #include <tooldecode/text/dfa_units.ipp>
 #include <tooldecode/text/exact_number.ipp>
 #include <tooldecode/text/exponent_rows.ipp>

@@ -20,7 +20,6 @@
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/dfa_twins.hpp>
 
 namespace tooldecode::grammar {
 
@@ -99,9 +98,8 @@ class Positions {
   [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                         text::Dfa::State state);
 
-  /// The position with every counter that `horizon` bytes cannot bring to a bound set to one value,
-  /// and in one of the states that so many bytes do not tell apart. Cached, and without call
-  /// recursion, because a model may nest brackets to any depth.
+  /// The position with every counter that `horizon` bytes cannot bring to a bound set to one value.
+  /// Cached, and without call recursion, because a model may nest brackets to any depth.
   [[nodiscard]] StackFrame normal(StackFrame frame, std::uint32_t horizon);
 
   /// Converts stacks of another object over the same nodes. Converts each stack once in its
@@ -143,10 +141,6 @@ class Positions {
   // Saturates a count at an open bound.
   static std::uint32_t counted(const text::Occurrences& bounds, std::uint32_t count) noexcept;
 
-  // The state that stands for those of a lexeme that texts of `length` bytes do not tell apart.
-  [[nodiscard]] text::Dfa::State alike(StoredId id, const Node::Lexeme& lexeme,
-                                       text::Dfa::State state, std::uint32_t length);
-
   // One stack for those of some positions; flattens their bundles.
   StackId bundled(const Frames& frames, std::size_t first, std::size_t last);
 
@@ -155,16 +149,7 @@ class Positions {
   StackSets stacks_{nodes_};
   KeyReader keys_{nodes_};
   KeyReader::Steps key_steps_;
-  // Smaller lexemes have few masks, larger ones would take longer than the masks that are spared.
-  static constexpr std::size_t least_twinned = 64, most_twinned = 4096;
-  static constexpr std::uint32_t asks_before_twins = 3;
-  struct Twins {
-    std::uint32_t asked = 0;
-    std::unique_ptr<const text::DfaTwins> known{};
-  };
-
-  std::unordered_map<StoredId, Twins> twins_;  // of lexemes
-  std::vector<std::uint64_t> left_;            // [stacks] last step in which it was left
+  std::vector<std::uint64_t> left_;  // [stacks] last step in which it was left
   std::uint64_t step_ = 1, work_ = 0;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <tuple>
 #include <unordered_map>
@@ -25,9 +24,7 @@
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/dfa_twins.hpp>
 #include <tooldecode/text/dfa_units.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::grammar {
 
@@ -36,11 +33,7 @@ TOOLDECODE_INLINE const std::shared_ptr<NodeStore>& Positions::shared_nodes() co
 }
 
 TOOLDECODE_INLINE std::size_t Positions::bytes() const noexcept {
-  std::size_t bytes = stacks_.bytes() + keys_.bytes() + core::heap_bytes(left_);
-  for (const auto& entry : twins_) {
-    bytes += sizeof(entry) + (entry.second.known ? entry.second.known->bytes() : 0);
-  }
-  return bytes;
+  return stacks_.bytes() + keys_.bytes() + core::heap_bytes(left_);
 }
 
 TOOLDECODE_INLINE void Positions::enter(StoredId id, StackId below, Frames& out) {
@@ -225,34 +218,9 @@ TOOLDECODE_INLINE StackFrame Positions::normal(StackFrame frame, std::uint32_t h
   if (const auto* lexeme = nodes_[frame.node].as<Node::Lexeme>()) {
     const std::uint32_t ahead = lexeme->ends ? lexeme->ends->far() : 0;
     frame.b                   = CountSets::far_count(lexeme->units, frame.units(), horizon + ahead);
-    frame.a                   = alike(frame.node, *lexeme, frame.dfa_state(), horizon);
   }
   frame.below = stacks_.normal(frame.below, horizon);
   return frame;
-}
-
-TOOLDECODE_INLINE text::Dfa::State Positions::alike(StoredId id, const Node::Lexeme& lexeme,
-                                                    text::Dfa::State state, std::uint32_t length) {
-  const std::size_t size = lexeme.dfa->size();
-  if (size < least_twinned || size > most_twinned) return state;
-  Twins& twins = twins_[id];
-  if (!twins.known) {
-    if (++twins.asked < asks_before_twins) return state;
-    std::vector<std::uint32_t> labels;
-    if (lexeme.ends) {
-      std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-      for (text::Dfa::State s = 0; s < size; ++s) {
-        std::vector<std::uint32_t> bounds;
-        for (const text::Occurrences& range : (*lexeme.ends)[s]) {
-          bounds.insert(bounds.end(), {range.min, range.max});
-        }
-        const auto number = static_cast<std::uint32_t>(known.size());
-        labels.push_back(known.try_emplace(std::move(bounds), number).first->second);
-      }
-    }
-    twins.known = std::make_unique<const text::DfaTwins>(*lexeme.dfa, length, labels);
-  }
-  return twins.known->first(state);
 }
 
 TOOLDECODE_INLINE StackFrame Positions::Adoption::operator()(StackFrame frame) {
