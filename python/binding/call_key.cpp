@@ -32,7 +32,12 @@ JsonValue number_of(nb::handle number) {
     if (std::isfinite(value)) return value;
     throw Error(Errc::malformed_call, "", "a number that is not finite cannot be written");
   }
-  std::string digits = nb::cast<std::string>(nb::steal(PyNumber_ToBase(number.ptr(), 10)));
+  const auto written = nb::steal<nb::str>(PyNumber_ToBase(number.ptr(), 10));
+  if (!written.is_valid()) {  // CPython limits the digits that it converts
+    PyErr_Clear();
+    throw Error(Errc::limit_exceeded, "", "a number has too many digits");
+  }
+  std::string digits = written.c_str();
   if (auto value = text::find_number(digits)) return *std::move(value);
   return JsonValue::exact(std::move(digits));
 }
@@ -71,25 +76,30 @@ std::optional<JsonValue> find_json(nb::handle value) {
   }
 }
 
-// The part of a schema that fill_defaults reads, because a whole one may be large. Arguments cannot
-// reach past the maximum depth, nor have what is not JSON.
-JsonValue defaults_of(nb::handle schema, std::size_t depth = 0) {
+// The part of a schema that fill_defaults reads for a value, because a whole one may be large and
+// refer to itself.
+JsonValue defaults_of(nb::handle schema, const JsonValue& value) {
   JsonValue::Object properties;
   const auto find = [](nb::handle in, const char* key) -> nb::object {
     if (!nb::isinstance<nb::dict>(in) || !nb::borrow<nb::dict>(in).contains(key)) return {};
     return in[key];
   };
   const nb::object listed = find(schema, "properties");
-  if (listed.is_valid() && nb::isinstance<nb::dict>(listed) &&
-      depth < text::ValueReader::max_depth) {
+  if (value.is_object() && listed.is_valid() && nb::isinstance<nb::dict>(listed)) {
     for (const auto [name, property] : nb::borrow<nb::dict>(listed)) {
       std::string key;
       if (!nb::isinstance<nb::dict>(property) || !nb::try_cast(name, key)) continue;
-      JsonValue read            = defaults_of(property, depth + 1);
-      const nb::object standard = find(property, "default");
-      if (standard.is_valid()) {
-        if (auto value = find_json(standard)) read["default"] = *std::move(value);
+      const auto at             = value.find(key);
+      const JsonValue* argument = at == value.end() ? nullptr : &*at;
+      std::optional<JsonValue> standard;
+      if (argument == nullptr) {
+        const nb::object given = find(property, "default");
+        if (given.is_valid()) standard = find_json(given);
+        if (!standard) continue;
+        argument = &*standard;
       }
+      JsonValue read = defaults_of(property, *argument);
+      if (standard) read["default"] = *std::move(standard);
       properties.emplace_back(std::move(key), std::move(read));
     }
   }
@@ -100,7 +110,7 @@ std::string key_of(nb::handle name, const std::optional<nb::dict>& arguments, nb
   const std::string tool = text_of(name);
   if (!arguments) return any_arguments_key(tool);
   JsonValue value = json_of(*arguments);
-  fill_defaults(value, defaults_of(schema));
+  fill_defaults(value, defaults_of(schema, value));
   return call_key({tool, std::move(value)}, nullptr);
 }
 

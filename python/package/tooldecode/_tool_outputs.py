@@ -33,22 +33,24 @@ def is_server_id(text: str) -> bool:
 
 
 def _key_of(output: CachedOutput, tools: dict[str, Any] | None = None) -> str:
-    """ApiError invalid_json for arguments that are nested too deep."""
+    """ApiError invalid_json for arguments that have no key: nested too deep, or not in JSON."""
     try:
         arguments = None if output.arguments is None else json.loads(output.arguments)
         return call_key(output.name, arguments, (tools or {}).get(output.name))
-    except (RecursionError, Error):
+    except (RecursionError, ValueError, Error) as error:
         place = f"{output.place}/params"
-        raise ApiError(400, "invalid_json", place, f"{place} is nested too deep") from None
+        what = str(error) if isinstance(error, Error) else "is nested too deep"
+        raise ApiError(400, "invalid_json", place, f"{place}: {what}") from None
 
 
-def _keys_of(name: str, arguments: dict[str, Any], schema: Any) -> list[str]:
-    """The keys of outputs that answer a call: the one of its arguments, unless they have none, then that of any."""
-    keys = []
-    for one in (arguments, None):
+
+def _keys_of(name: str, arguments: dict[str, Any], schema: Any) -> tuple[str | None, str | None]:
+    """The keys of outputs that answer a call: that of its arguments, and that of any; None where it has none."""
+    keys: list[str | None] = [None, None]
+    for i, one in enumerate((arguments, None)):
         with contextlib.suppress(Error):
-            keys.append(call_key(name, one, schema))
-    return keys
+            keys[i] = call_key(name, one, schema)
+    return keys[0], keys[1]
 
 
 # -------------------------------------------------------------------------------------------------------------- what is kept
@@ -253,10 +255,11 @@ class ToolOutputs:
         outputs = list(found) or [None] * len(keys)
         for i, of_call in enumerate(keys):
             if outputs[i] is None:
-                one = next(filter(None, (self._cache.find(response.key, key) for key in of_call)), None)
+                kept = (self._cache.find(response.key, key) for key in of_call if key is not None)
+                one = next(filter(None, kept), None)
                 outputs[i] = None if one is None else one.output
         if None not in outputs:
-            response.made.update(of_call[0] for of_call in keys if of_call)
+            response.made.update(own for own, _ in keys if own is not None)
         return outputs
 
     def expected(self, response: Response, most: int) -> list[tuple[str, dict[str, Any]]]:
