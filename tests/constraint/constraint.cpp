@@ -10,6 +10,7 @@
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
