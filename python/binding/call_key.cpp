@@ -78,7 +78,10 @@ std::optional<JsonValue> find_json(nb::handle value) {
 
 // The part of a schema that fill_defaults reads for a value, because a whole one may be large and
 // refer to itself.
-JsonValue defaults_of(nb::handle schema, const JsonValue& value) {
+JsonValue defaults_of(nb::handle schema, const JsonValue& value, std::size_t depth = 0) {
+  if (depth == text::ValueReader::max_depth) {
+    throw Error(Errc::limit_exceeded, "", "is nested too deep with its defaults");
+  }
   JsonValue::Object properties;
   const auto find = [](nb::handle in, const char* key) -> nb::object {
     if (!nb::isinstance<nb::dict>(in) || !nb::borrow<nb::dict>(in).contains(key)) return {};
@@ -98,7 +101,7 @@ JsonValue defaults_of(nb::handle schema, const JsonValue& value) {
         if (!standard) continue;
         argument = &*standard;
       }
-      JsonValue read = defaults_of(property, *argument);
+      JsonValue read = defaults_of(property, *argument, depth + 1);
       if (standard) read["default"] = *std::move(standard);
       properties.emplace_back(std::move(key), std::move(read));
     }

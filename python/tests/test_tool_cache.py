@@ -554,6 +554,24 @@ def test_call_key_is_the_name_and_the_canonical_arguments_with_defaults(argument
     assert json.dumps([arguments, schema]) == before
 
 
+def test_call_key_with_a_schema_that_refers_to_itself():
+    schema = {}
+    schema["properties"] = {"a": schema, "b": schema}
+    assert call_key("f", {"a": {"b": 1}}, schema) == 'f\n{"a":{"b":1}}'
+    schema["default"] = {}  # so its defaults have no end
+    with pytest.raises(tooldecode.Error) as caught:
+        call_key("f", {}, schema)
+    assert caught.value.code == "limit_exceeded"
+
+
+@pytest.mark.parametrize("value, code", [(10**5000, "limit_exceeded"), (math.inf, "malformed_call"), ("\ud800", "malformed_call")],
+                         ids=["digits", "infinity", "surrogate"])
+def test_call_key_of_what_has_no_json_is_an_error(value, code):
+    with pytest.raises(tooldecode.Error) as caught:
+        call_key("f", {"a": value})
+    assert caught.value.code == code
+
+
 def test_call_key_without_arguments_is_that_of_any_call():
     assert call_key("f", None) == call_key("f", None, WITH_DEFAULTS) == "f\n"
     assert call_key("f\n{}", {}) != call_key("f", {}) != call_key("g", {})

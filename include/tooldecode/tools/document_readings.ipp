@@ -111,7 +111,7 @@ TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::st
       for (auto& child : value.items()) {
         if (key == "dependencies" && !child.second.is_object()) continue;
         if (says_type_alone(child.second)) {  // as most schemas do
-          BuildBudget::spend(10 * child.second.size(), 64 * child.second.size());
+          BuildBudget::spend_at(pointer, 10 * child.second.size(), 64 * child.second.size());
           continue;
         }
         read(child.second, text::extend_pointer(at(), child.first), inside);
