@@ -25,9 +25,15 @@ if(TOOLDECODE_NATIVE)
   endif()
 endif()
 
+# GCC starts to collect garbage at 128 MB. Later, a file of the library or the program compiles in 0.9 of the time.
+add_library(tooldecode_late_collection INTERFACE)
+target_compile_options(tooldecode_late_collection INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)
+
 foreach(target tooldecode tooldecode_vocabulary)
   if(TARGET ${target})
-    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tooldecode_warnings> $<BUILD_INTERFACE:tooldecode_native>)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tooldecode_warnings> $<BUILD_INTERFACE:tooldecode_native>
+      $<BUILD_INTERFACE:tooldecode_late_collection>)
   endif()
 endforeach()
 
