@@ -102,9 +102,16 @@ inline float sum_of(Packet a) noexcept {
   return Eigen::internal::predux(a);
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // false alarm of GCC 12 in its AVX-512 intrinsics (GCC bug 105593)
+#endif
 /// The greatest of all lanes.
 inline float max_of(Packet a) noexcept {
   return Eigen::internal::predux_max(a);
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 }  // namespace tooldecode::simd
