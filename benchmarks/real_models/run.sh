@@ -23,6 +23,8 @@ A call takes seconds, so a part takes an hour or more for all rows. An interrupt
   coder     BFCL's calls that require three or more parameters, and those that require two, by Qwen2.5-Coder-0.5B; a
             call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
+  paths     RestBench's paths of API calls with and without documentation of the APIs, by SmolLM2 and both of Qwen's
+  guesses   how often Qwen2.5-Coder-0.5B guesses the calls of Qwen2.5-Coder-1.5B
   speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of tooldecode
   llama_cpp time of a call with llama.cpp's grammar, with tooldecode's masks, and with no grammar
   equality  which answers are equal, token for token: two engines, plain and speculative
@@ -45,7 +47,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | speed | llama_cpp | equality | \
+    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | paths | guesses | speed | llama_cpp | equality | \
       figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -71,6 +73,11 @@ evaluate() {  # evaluate <name> <model> <methods> <arguments>...
 judge() {  # judge <name> <--data FILE>...
   python3 -m pip install --quiet --no-deps --target "$made/bfcl_eval" bfcl-eval==2026.3.23
   python3 benchmarks/real_models/judge.py --checker "$made/bfcl_eval" "${@:2}" --into "$results/$1.json" "$made/$1.jsonl"
+}
+with_llama() {  # with_llama <script> <arguments>...: a Python with the package, and llama-cpp-python around the same llama.cpp
+  python3 -m venv "$made/llama"
+  CMAKE_ARGS=-DLLAMA_BUILD=OFF "$made/llama/bin/pip" install --quiet numpy llama-cpp-python==0.3.36 .
+  LLAMA_CPP_LIB_PATH=${config%/cmake/llama} "$made/llama/bin/python" "$@" --shared "$data" --threads "$threads"
 }
 for part in "${parts[@]}"; do
   say "$part"
@@ -139,6 +146,17 @@ for part in "${parts[@]}"; do
       [ "$part" != coder ] || python3 benchmarks/real_models/pooled.py build/release/examples/tooldecode \
         --json "$results/qwen_coder_0.5b_votes.json" "$made/qwen_coder_0.5b_three.jsonl:tool-decoding-oc12" \
         "$made/qwen_coder_0.5b_two.jsonl:tool-decoding-oc2"
+      ;;
+    paths)
+      models=()
+      for model in smollm2 qwen-coder-0.5b qwen-coder-1.5b; do models+=("$(bash examples/models.sh $model)"); done
+      with_llama benchmarks/real_models/paths.py --model "${models[@]}" --limit "$rows" --answers "$made/restbench.jsonl" \
+        --json $results/restbench.json
+      ;;
+    guesses)
+      with_llama benchmarks/real_models/guesses.py --model "$(bash examples/models.sh qwen-coder-1.5b)" \
+        --speculator "$(bash examples/models.sh qwen-coder-0.5b)" --answers "$made/guesses.jsonl" \
+        --json $results/qwen_coder_guesses.json
       ;;
     speed)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
