@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--program", default="build/release/examples/tooldecode", help="writes the record of the run")
     parser.add_argument("--json", type=pathlib.Path, help="results")
     parser.add_argument("--answers", type=pathlib.Path, help="keys of calls as JSONL; continues where this ends")
-    parser.add_argument("--each", type=int, default=40, help="tasks of each of BFCL's files")
+    parser.add_argument("--each", type=int, default=34, help="tasks of each of BFCL's files")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
 

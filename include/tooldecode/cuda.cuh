@@ -13,6 +13,7 @@
 #include <tooldecode/cuda/captured_graph.cuh>
 #include <tooldecode/cuda/cluster.cuh>
 #include <tooldecode/cuda/compact_cache.cuh>
+#include <tooldecode/cuda/cut_rows.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <tooldecode/cuda/attention_merge.cuh>
@@ -97,6 +98,42 @@ TEST_CASE("merge_attention keeps NaN of an output or a log sum") {
       }
     }
   });
+}
+
+TEST_CASE("merge_attention refuses sizes and pointers that its kernel does not have") {
+  alignas(16) float numbers[8] = {};
+  __half out[8]                = {};
+  const AttentionParts right{
+      .outputs = numbers, .log_sums = numbers, .rows = 1, .splits = 1, .head_size = 4};
+  const auto refusal = [&](const AttentionParts& parts, __half* to) -> std::string {
+    try {
+      merge_attention(parts, to, nullptr);
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::shape_mismatch);
+      return error.what();
+    }
+    return "";
+  };
+  const auto with = [&](auto change) {
+    AttentionParts parts = right;
+    change(parts);
+    return refusal(parts, out);
+  };
+  const std::string size = ": must be a multiple of 4 from 4 to 2048";
+  CHECK(with([](auto& parts) { parts.rows = -1; }) ==
+        "merge_attention: rows -1: must be 0 or more");
+  CHECK(with([](auto& parts) { parts.splits = 0; }) ==
+        "merge_attention: splits 0: must be 1 or more");
+  CHECK(with([](auto& parts) { parts.head_size = 0; }) == "merge_attention: head_size 0" + size);
+  CHECK(with([](auto& parts) { parts.head_size = 6; }) == "merge_attention: head_size 6" + size);
+  CHECK(with([](auto& parts) { parts.head_size = 2052; }) ==
+        "merge_attention: head_size 2052" + size);
+  const std::string pointers =
+      "merge_attention: parts: must not be null, and outputs aligned to 16 bytes";
+  CHECK(with([](auto& parts) { parts.log_sums = nullptr; }) == pointers);
+  CHECK(with([](auto& parts) { parts.outputs = nullptr; }) == pointers);
+  CHECK(with([](auto& parts) { parts.outputs += 1; }) == pointers);
+  CHECK(refusal(right, nullptr) == "merge_attention: out: must not be null");
 }
 
 TEST_CASE("AttentionParts::place lays out outputs and log sums one after another") {

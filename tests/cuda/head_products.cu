@@ -186,6 +186,10 @@ TEST_CASE("fill_logits throws an error that names the argument it does not suppo
           "head: stride 12: must be 0, or a multiple of 8 from hidden_size 8 on");
     CHECK(text_with([](auto& rows) { rows.weights = nullptr; }) ==
           "head: weights: must be aligned to 16 bytes, and not null");
+    CHECK(text_with([](auto& rows) {
+            rows.vocabulary = 1 << 30;
+            rows.stride     = 40;
+          }) == "head: rows * stride 42949672960: must be at most 2^35");
     CHECK(!code_of(good, hidden.data(), 2, logits.data()));
     CHECK(code_of(good, hidden.data(), 65'536, logits.data()) == Errc::invalid_option);
     CHECK(code_of(good, hidden.data(), -1, logits.data()) == Errc::invalid_option);

@@ -173,6 +173,15 @@ TEST_CASE("LogitsRows and SamplingOptions out of range throw") {
   CHECK(refusal({.rows = 0, .vocabulary = 5}).empty());
   CHECK(refusal({.rows = 5, .vocabulary = 0}).empty());
   CHECK(refusal({.rows = 1, .vocabulary = 1}) == "f: logits: must not be null");
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&x);
+  CHECK(
+      refusal({.logits = reinterpret_cast<const float*>(bytes + 2), .rows = 1, .vocabulary = 1}) ==
+      "f: logits: must be aligned to 4 bytes");
+  CHECK(refusal({.logits     = &x,
+                 .rows       = 1,
+                 .vocabulary = 1,
+                 .mask       = reinterpret_cast<const std::uint32_t*>(bytes + 1)}) ==
+        "f: mask: must be aligned to 4 bytes");
   CHECK(refusal({.logits = &x, .rows = -1, .vocabulary = 1}) == "f: rows -1: must be 0 or more");
   CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = -1}) ==
         "f: vocabulary -1: must be from 0 to 2^30");

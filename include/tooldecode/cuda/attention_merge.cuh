@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/number.cuh>
@@ -23,6 +25,24 @@ struct AttentionParts {
   int splits        = 1;
   int head_size     = 0;  ///< D, a multiple of 4 up to 2048
 
+  /// \par Errors      Error{shape_mismatch} for sizes that the kernel does not have, null pointers, and outputs
+  ///                  that are not aligned to 16 bytes
+  void require_shape() const {
+    const auto require = [](bool met, const char* argument, std::int64_t value, const char* what) {
+      if (!met) {
+        throw Error(Errc::shape_mismatch, std::string("merge_attention: ") + argument, value, what);
+      }
+    };
+    require(rows >= 0, "rows", rows, "must be 0 or more");
+    require(splits >= 1, "splits", splits, "must be 1 or more");
+    if (rows == 0) return;
+    require(head_size > 0 && head_size <= 2048 && head_size % 4 == 0, "head_size", head_size,
+            "must be a multiple of 4 from 4 to 2048");
+    if (log_sums == nullptr || !is_pack_aligned(outputs)) {
+      throw Error(Errc::shape_mismatch, "merge_attention: parts",
+                  "must not be null, and outputs aligned to 16 bytes");
+    }
+  }
   void place(WorkspaceLayout& layout) {
     const std::size_t count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits);
     outputs                 = layout.take<float>(count * static_cast<std::size_t>(head_size));
@@ -116,11 +136,13 @@ __global__ void __launch_bounds__(1024) merge_parts(AttentionParts parts, T* out
 /// \par Shapes      parts [rows, splits, D], log sums [rows, splits] -> out [rows, D]
 /// \par Complexity  one launch; reads 4 rows splits D bytes
 /// \par Threads     does not wait for the device; may be captured into a graph
-/// \par Errors      Error{device_failure}
+/// \par Errors      Error{shape_mismatch}, {device_failure}
 template <HalfNumber T>
 void merge_attention(const AttentionParts& parts, T* out, cudaStream_t stream,
                      bool starts_early = false) {
+  parts.require_shape();
   if (parts.rows == 0) return;
+  if (out == nullptr) throw Error(Errc::shape_mismatch, "merge_attention: out", "must not be null");
   launch(detail::merge_parts<T>,
          {.grid         = grid_size(parts.rows),
           .block        = static_cast<unsigned>(detail::merge_threads(parts.head_size)),

@@ -180,6 +180,11 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   require_head(rows.vocabulary == 0 || rows.vocabulary >= rows.rows, "vocabulary", rows.vocabulary,
                "must be 0 for a copy of rows, or at least the " + std::to_string(rows.rows) +
                    " rows of the whole head");
+  // The kernels count packs of a row's beginning in 32 bits.
+  const std::int64_t stored = rows.vocabulary > 0 ? rows.vocabulary : rows.rows;
+  const std::int64_t packs  = (rows.stride == 0 ? rows.hidden_size : rows.stride) / pack_size<T>;
+  require_head(stored * packs <= std::int64_t{1} << 32, "rows * stride",
+               stored * packs * pack_size<T>, "must be at most 2^35");
   if (states == 0 || rows.rows == 0) return;
   require_head(is_pack_aligned(rows.weights), "weights",
                "must be aligned to 16 bytes, and not null");

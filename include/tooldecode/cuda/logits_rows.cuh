@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -44,6 +45,13 @@ struct LogitsRows {
     if (logits == nullptr && rows > 0 && vocabulary > 0) {
       throw Error(Errc::shape_mismatch, std::string(kernel) + ": logits", "must not be null");
     }
+    const auto require_aligned = [kernel](const void* to, const char* argument, std::size_t bytes) {
+      if (reinterpret_cast<std::uintptr_t>(to) % bytes == 0) return;
+      throw Error(Errc::shape_mismatch, std::string(kernel) + ": " + argument,
+                  "must be aligned to " + std::to_string(bytes) + " bytes");
+    };
+    require_aligned(logits, "logits", sizeof(T));
+    require_aligned(mask, "mask", sizeof(std::uint32_t));
     require(stride == 0 || stride >= vocabulary, "stride", stride,
             "must be 0, or the vocabulary's " + std::to_string(vocabulary) + " or more");
     const std::int64_t words = divide_up(vocabulary, 32);

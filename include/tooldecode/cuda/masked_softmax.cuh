@@ -13,13 +13,13 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/cuda/aligned_softmax.cuh>
 #include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/cut_rows.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/softmax_cluster.cuh>
-#include <tooldecode/cuda/threshold_search.cuh>
 #include <tooldecode/cuda/token_choice.cuh>
 #include <tooldecode/cuda/warp.cuh>
 
