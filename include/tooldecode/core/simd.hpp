@@ -103,8 +103,9 @@ inline float sum_of(Packet a) noexcept {
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
+// A false alarm of GCC 12 in its AVX-512 intrinsics (GCC bug 105593).
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"  // false alarm of GCC 12 in its AVX-512 intrinsics (GCC bug 105593)
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 /// The greatest of all lanes.
 inline float max_of(Packet a) noexcept {
