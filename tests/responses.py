@@ -47,9 +47,12 @@ def accumulated(events):
     assert all(event["response"]["status"] == "in_progress" and event["response"]["output"] == [] for event in events[:2])
     output, item, text = [], None, None
     texts = {"response.output_text": "text", "response.reasoning_text": "text",
-             "response.function_call_arguments": "arguments", "response.custom_tool_call_input": "input"}
+             "response.function_call_arguments": "arguments", "response.custom_tool_call_input": "input",
+             "response.mcp_call_arguments": "arguments"}
     for event in events[2:-1]:
         kind = event["type"]
+        if kind.startswith("response.mcp_call."):
+            continue
         assert event["output_index"] == len(output), event
         if kind == "response.output_item.added":
             assert item is None and event["item"]["status"] == "in_progress", event
@@ -57,11 +60,11 @@ def accumulated(events):
             continue
         if kind == "response.output_item.done":
             done = event["item"]
-            assert done["id"] == item["id"] and done["status"] in ("completed", "incomplete"), event
+            assert done["id"] == item["id"] and done["status"] in ("completed", "incomplete", "failed"), event
             written = done["content"][0]["text"] if "content" in done else done.get("arguments", done.get("input"))
             assert written == text, (done, text)
             assert {**done, "status": "in_progress"}.items() >= {key: value for key, value in item.items() if key not in (
-                "content", "arguments", "input")}.items(), (done, item)
+                "content", "arguments", "input", "output", "error")}.items(), (done, item)
             output.append(done)
             item = None
             continue

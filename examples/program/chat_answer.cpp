@@ -37,6 +37,7 @@ std::unique_ptr<ReplyWriter> make_writer(const ChatRequest& request, const ChatS
                  .model   = request.model,
                  .created = std::time(nullptr),
                  .tools   = session.tools,
+                 .hosted  = request.hosted,
                  .notes   = relaxed_json(request, session)};
   if (request.api == Api::responses) {
     return std::make_unique<ResponseWriter>(std::move(head), request.echo);

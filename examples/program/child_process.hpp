@@ -35,6 +35,9 @@ class ChildProcess {
     child_ = fork();
     if (child_ == 0) {
       setpgid(0, 0);
+      sigset_t none;  // a command of `serve`, which blocks signals, can be asked to end
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
       execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));

@@ -15,7 +15,18 @@
 namespace program {
 
 bool ChatRequest::streams_calls() const noexcept {
-  return stream && response_id.empty() && tool_wait == 0;
+  return stream && response_id.empty() && tool_wait == 0 && hosted.empty();
+}
+
+void ChatRequest::host(HostedTools::Labels tools_here) {
+  using tooldecode::ToolChoice;
+  hosted = std::move(tools_here);
+  if (tools.choice.choice == ToolChoice::required || tools.choice.choice == ToolChoice::named) {
+    throw ApiError(400, "unsupported_value", "tool_choice",
+                   "tool_choice must be auto or none with tools of type mcp: else a call would be "
+                   "required after each result");
+  }
+  if (hosted.size() < tools.all.size()) tools.choice.parallel = false;
 }
 
 TemplateVariables ChatRequest::template_variables() const {

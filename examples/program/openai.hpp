@@ -24,6 +24,7 @@
 #include <program/dialogue.hpp>
 #include <program/fields.hpp>
 #include <program/formats.hpp>
+#include <program/hosted_tools.hpp>
 #include <program/prompt.hpp>
 #include <program/request_tools.hpp>
 #include <program/response_format.hpp>
@@ -65,12 +66,17 @@ struct ChatRequest {
   bool stream            = false;
   bool include_usage     = false;         ///< in the last chunk of a stream
   double tool_wait       = 0;             ///< seconds to wait for outputs of its calls
+  HostedTools::Labels hosted;             ///< of its tools, those that the server runs
   std::optional<std::size_t> max_orders;  ///< of each call's parameters; empty: no votes
   Json echo = Json::object();             ///< members that a response of the Responses API repeats
 
   /// Whether calls are streamed while they are written. Not if the cache may hold their outputs,
   /// because then the client does not need the calls.
   [[nodiscard]] bool streams_calls() const noexcept;
+  /// Has these tools run by the server. Its calls come one at a time if the client has tools too: an
+  /// answer is continued or ends as a whole. ApiError if a call is required, because one would then
+  /// follow each result.
+  void host(HostedTools::Labels tools_here);
   /// Variables for the chat template.
   [[nodiscard]] TemplateVariables template_variables() const;
 };

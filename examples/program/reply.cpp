@@ -163,6 +163,10 @@ Json ReplyWriter::cached_calls(std::size_t choice, std::size_t turn,
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i]["output"] = done.results[i].output;
     list[i]["turn"]   = turn;
+    if (const auto here = head_.hosted.find(done.calls[i].name); here != head_.hosted.end()) {
+      list[i]["server_label"] = here->second;
+      list[i]["status"]       = std::string(tooldecode::name(done.results[i].status));
+    }
   }
   return list;
 }

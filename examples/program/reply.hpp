@@ -27,6 +27,7 @@
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/custom_input.hpp>
+#include <program/hosted_tools.hpp>
 #include <program/openai.hpp>
 
 namespace program {
@@ -102,9 +103,10 @@ struct ReplyHead {
   std::string id;
   std::string unique;  ///< prefix of the ids of its parts: a client may reuse a response id
   std::string model;
-  std::int64_t created      = 0;               ///< seconds since 1970
-  tooldecode::ToolSet tools = {};              ///< of the request
-  Json notes                = Json::object();  ///< additional members of the response
+  std::int64_t created       = 0;               ///< seconds since 1970
+  tooldecode::ToolSet tools  = {};              ///< of the request
+  HostedTools::Labels hosted = {};              ///< of them, those that the server runs
+  Json notes                 = Json::object();  ///< additional members of the response
 };
 
 /// Writes one response, as an object or as a stream, in the form of one of the APIs. Its parts come
@@ -126,7 +128,8 @@ class ReplyWriter {
   [[nodiscard]] std::optional<Json> calls_delta(std::size_t choice, std::size_t turn,
                                                 const tooldecode::StreamEvent& event,
                                                 CustomInputs& inputs) const;
-  /// The calls of a turn whose results were cached.
+  /// The calls of a turn whose results were cached, or which the server ran: those have a
+  /// `server_label` and a `status`.
   [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
                                   const tooldecode::EngineTurn& done,
                                   std::span<const std::string> written) const;

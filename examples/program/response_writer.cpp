@@ -37,6 +37,9 @@ std::string ResponseWriter::response(Json choices, const Usage& usage) {
   const auto add      = [this](const char* key, Json value) {
     static_cast<void>(chunk(0, {{key, std::move(value)}}, Json::array(), nullptr));
   };
+  if (message.contains("cached_tool_calls")) {
+    add("cached_tool_calls", message.at("cached_tool_calls"));
+  }
   for (const char* key : {"reasoning_content", "content"}) {
     const Json text = message.value(key, Json());
     if (text.is_string() && !text.string().empty()) add(key, text);
@@ -65,6 +68,11 @@ std::string ResponseWriter::chunk(std::size_t /*choice*/, const Json& delta, con
   for (const auto& [key, value] : delta.items()) {
     if (key == "reasoning_content") events += add_text(Part::reasoning, value.string());
     if (key == "content") events += add_text(Part::message, value.string());
+    if (key == "cached_tool_calls") {
+      for (const Json& call : value) {
+        if (call.contains("server_label")) events += add_hosted(call);
+      }
+    }
     if (key != "tool_calls") continue;
     for (const Json& entry : value) events += add_call(entry);
   }
@@ -131,6 +139,33 @@ std::string ResponseWriter::add_call(const Json& entry) {
   return events +
          item_event(is_custom ? "custom_tool_call_input.delta" : "function_call_arguments.delta",
                     {{"delta", text}});
+}
+
+std::string ResponseWriter::add_hosted(const Json& call) {
+  std::string events    = close(true);
+  const bool is_failed  = call.at("status") != "ok";
+  const char* status    = is_failed ? "failed" : "completed";
+  const Json& arguments = call.at("function").at("arguments");
+  open_                 = {{"id", item_id("mcp_")},
+                           {"type", "mcp_call"},
+                           {"server_label", call.at("server_label")},
+                           {"name", call.at("function").at("name")},
+                           {"arguments", ""},
+                           {"output", nullptr},
+                           {"error", nullptr},
+                           {"status", "in_progress"}};
+  const auto index      = output_.size();
+  events += event("response.output_item.added", {{"output_index", index}, {"item", open_}});
+  events += item_event("mcp_call.in_progress", Json::object());
+  events += item_event("mcp_call_arguments.delta", {{"delta", arguments}});
+  events += item_event("mcp_call_arguments.done", {{"arguments", arguments}});
+  events += item_event(std::string("mcp_call.") + status, Json::object());
+  open_["arguments"]                    = arguments;
+  open_["status"]                       = status;
+  open_[is_failed ? "error" : "output"] = call.at("output");
+  events += event("response.output_item.done", {{"output_index", index}, {"item", open_}});
+  output_.push_back(std::exchange(open_, nullptr));
+  return events;
 }
 
 std::string ResponseWriter::open(Part part, Json begun_item) {

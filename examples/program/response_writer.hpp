@@ -34,6 +34,8 @@ class ResponseWriter final : public ReplyWriter {
   // Adds text to the item of a kind, which is begun if it is not open.
   [[nodiscard]] std::string add_text(Part part, const std::string& text);
   [[nodiscard]] std::string add_call(const Json& entry);
+  // A call that the server ran, as a whole.
+  [[nodiscard]] std::string add_hosted(const Json& call);
   [[nodiscard]] std::string open(Part part, Json item);
   [[nodiscard]] std::string close(bool is_whole);
   // An event about the open item.

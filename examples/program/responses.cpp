@@ -35,6 +35,8 @@ class InputItems {
           detail::content_text(item, "output", {"input_text", "output_text", "text"}), item,
           "call_id");
     }
+    if (type == "mcp_call") return add_hosted(item);
+    if (type == "mcp_list_tools") return;  // the request's tools say it
     // Earlier reasoning is not shown again.
     if (type == "reasoning") {
       return item.allow({"type", "id", "summary", "content", "encrypted_content", "status"});
@@ -45,7 +47,7 @@ class InputItems {
     }
     item.fail("type",
               "is supported as message, function_call, function_call_output, custom_tool_call, "
-              "custom_tool_call_output and reasoning only",
+              "custom_tool_call_output, mcp_call, mcp_list_tools and reasoning only",
               "unsupported_value");
   }
   void end_turn() {
@@ -91,6 +93,19 @@ class InputItems {
     }
     if (!turn_) turn_ = item;
     calls_.push_back({item, "call_id", std::move(call), item, is_custom ? "input" : "arguments"});
+  }
+  // A call that the server ran, with its result.
+  void add_hosted(const Fields& item) {
+    require_results(item, "type");
+    item.allow({"type", "id", "server_label", "name", "arguments", "output", "error", "status",
+                "approval_request_id"});
+    end_turn();
+    tooldecode::ToolCall call{.name = item.text("name"), .arguments = detail::read_arguments(item)};
+    turn_ = item;
+    calls_.push_back({item, "id", std::move(call), item, "arguments"});
+    end_turn();
+    const bool is_failed = item.find("output") == nullptr;
+    dialogue_->add_result(item.text(is_failed ? "error" : "output"), item, "id");
   }
   void require_results(const Fields& item, std::string_view key) const {
     if (!dialogue_->awaits_result()) return;

@@ -1,6 +1,8 @@
 // tooldecode serve: serves a model through OpenAI's chat completions.
+#include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -17,6 +19,7 @@
 #include <program/cross_origin.hpp>
 #include <program/drafts.hpp>
 #include <program/formats.hpp>
+#include <program/hosted_tools.hpp>
 #include <program/http_server.hpp>
 #include <program/models.hpp>
 #include <program/reply_traces.hpp>
@@ -35,6 +38,8 @@ struct ServeOptions {
   ServiceOptions service;
   DraftOptions drafts;
   std::vector<std::string> trace;
+  std::vector<std::string> mcp;
+  double mcp_timeout = 30;
 };
 
 // For a GGUF file's model: sequences for the prefix cache and for drafts.
@@ -60,6 +65,8 @@ void run_serve(const ServeOptions& options) {
   }
   check_format(options.format);
   const CrossOrigin checked(options.http.origins);  // before a model is loaded
+  const HostedTools hosted(options.mcp, std::chrono::milliseconds(
+                                            static_cast<std::int64_t>(1000 * options.mcp_timeout)));
   ModelOptions model      = options.model;
   model.sequences         = options.service.max_batch + prefix_sequences;
   const auto assistant    = load_assistant(model);
@@ -69,7 +76,8 @@ void run_serve(const ServeOptions& options) {
     ServiceOptions given = options.service;
     given.costs          = assistant->measure_costs();
     ReplyTraces traces(options.trace, *assistant, model.name);
-    ChatService service(*assistant, format, given, make_engine, traces.is_on() ? &traces : nullptr);
+    ChatService service(*assistant, format, given, make_engine, traces.is_on() ? &traces : nullptr,
+                        &hosted);
     HttpServer(service, options.http, options.model.name).run();
   });
 }
@@ -138,6 +146,16 @@ void add_serve(CommandLine& line) {
   sub.option("--early-seconds", options->service.early.seconds, "how long they are kept")
       .shows_default()
       .within(0.0, 86400.0);
+  sub.option(
+         "--mcp", options->mcp,
+         "LABEL=COMMAND: a server of the Model Context Protocol over standard input and output; requests "
+         "have its tools by {\"type\": \"mcp\", \"server_label\": LABEL} among their tools, and the calls "
+         "of these run here; repeat it for several")
+      .one_at_a_time();
+  sub.option("--mcp-timeout", options->mcp_timeout,
+             "most seconds of a call of their tools, and of their start")
+      .shows_default()
+      .within(0.001, 86400.0);
   add_draft_options(sub, options->drafts);
   add_trace_option(sub, options->trace,
                    "after each response how the tokens of the latest " +

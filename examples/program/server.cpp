@@ -174,8 +174,10 @@ std::size_t shared_tokens(const ServiceOptions& options) {
 }  // namespace
 
 ChatService::ChatService(const Assistant& assistant, const Format& format, ServiceOptions options,
-                         const EngineMaker& make_engine, ReplyTraces* traces)
+                         const EngineMaker& make_engine, ReplyTraces* traces,
+                         const HostedTools* hosted)
     : traces_(traces),
+      hosted_(hosted),
       assistant_(&assistant),
       context_(assistant.model_ref().context_length()),
       format_(&format),
@@ -229,6 +231,7 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       .options  = chat.decode,
       .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait)),
       .origin   = {.client = client, .request = session.unique}};
+  if (hosted_ != nullptr) request.run_tool = hosted_->run(chat.hosted);
   if (chat.max_orders) {
     request.consistency = {.max_orders = *chat.max_orders, .encode = [this](std::string_view text) {
                              return assistant_->tokenizer.encode(text);

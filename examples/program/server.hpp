@@ -37,6 +37,7 @@
 #include <program/chat_engine.hpp>
 #include <program/early_outputs.hpp>
 #include <program/fair_places.hpp>
+#include <program/hosted_tools.hpp>
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
 #include <program/reply.hpp>
@@ -139,8 +140,10 @@ class ChatService {
  public:
   /// \param make_engine  what the engine refers to must outlive the service
   /// \param traces       receives replies; may be null; must outlive the service
+  /// \param hosted       runs tools of requests; may be null; must outlive the service
   ChatService(const Assistant& assistant, const Format& format, ServiceOptions options,
-              const EngineMaker& make_engine, ReplyTraces* traces = nullptr);
+              const EngineMaker& make_engine, ReplyTraces* traces = nullptr,
+              const HostedTools* hosted = nullptr);
 
   [[nodiscard]] const Assistant& assistant() const noexcept { return *assistant_; }
   [[nodiscard]] const Format& format() const noexcept { return *format_; }
@@ -151,6 +154,10 @@ class ChatService {
   [[nodiscard]] ChatSession start(const ChatRequest& chat, const std::string& client,
                                   const std::function<void()>& watch);
 
+  /// Replaces entries of type `mcp` in a body's tools, see HostedTools.
+  [[nodiscard]] HostedTools::Labels expand_tools(Json& body) const {
+    return hosted_ == nullptr ? HostedTools({}, {}).expand(body) : hosted_->expand(body);
+  }
   [[nodiscard]] bool is_busy() const { return places_.waiting() > 0; }
   /// Cancels building for requests that are not submitted yet.
   void cancel_building() noexcept { constraints_.cancel(); }
@@ -218,6 +225,7 @@ class ChatService {
   static constexpr std::size_t max_bytes     = std::size_t{16} << 20;
 
   ReplyTraces* traces_;
+  const HostedTools* hosted_;
   const Assistant* assistant_;
   std::size_t context_;  // context length of the model
   const Format* format_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -277,6 +278,62 @@ TEST_CASE("EngineSpeculator with cached results answers as a client that runs ev
   CHECK(accepted > td::test::cases(300));
   CHECK(cancelled > td::test::cases(20));
   CHECK(voted > td::test::cases(150));
+}
+
+TEST_CASE("EngineSpeculator with run_tool answers as a client that runs those tools itself") {
+  std::size_t gone_on = 0, left = 0;
+  for (unsigned seed = 0; seed < td::test::cases(60); ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    td::ToolCache cache;
+    Engine engine{model, seed % 2 == 0 ? nullptr : &cache, render};
+    td::EngineRequest request                  = random_request("r", random);
+    const std::vector<td::EngineTurn> expected = converse(model, request);
+    const auto is_here = [&](const td::ToolCall& call) {  // most tools, by name
+      return seed % 3 != 0 || std::hash<std::string>{}(call.name) % 2 != 0;
+    };
+    std::vector<std::jthread> tools;
+    std::size_t started = 0, cancelled = 0;
+    request.run_tool = [&](const td::ToolCall& call) -> std::shared_future<td::ToolResult> {
+      if (!is_here(call)) return {};
+      ++started;
+      if (seed % 7 == 0) {  // a result that nobody needs is none
+        ++cancelled;
+        return ready({td::ToolStatus::cancelled, ""});
+      }
+      if (started % 2 == 0) return ready(answer_of(call));
+      std::promise<td::ToolResult> promise;
+      auto result = promise.get_future().share();
+      tools.emplace_back([call, later = std::move(promise)]() mutable {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        later.set_value(answer_of(call));
+      });
+      return result;
+    };
+    std::optional<td::EngineReply> reply;
+    engine.submit(request, {.on_reply = [&](td::EngineReply it) { reply = std::move(it); }});
+    while (!reply) {
+      if (!engine.step()) std::this_thread::yield();
+    }
+    REQUIRE_FALSE(reply->error);
+    std::size_t turns = 0;
+    for (; turns < expected.size(); ++turns) {
+      const auto& calls = expected[turns].calls;
+      if (calls.empty() || turns + 1 == expected.size()) continue;
+      if (cancelled > 0 || !std::all_of(calls.begin(), calls.end(), is_here)) break;
+    }
+    const bool is_left = turns < expected.size();
+    REQUIRE(reply->turns.size() == (is_left ? turns + 1 : expected.size()));
+    for (std::size_t i = 0; i < reply->turns.size(); ++i) {
+      require_equal(reply->turns[i], expected[i]);
+      REQUIRE(reply->turns[i].results.empty() == (i + 1 == reply->turns.size()));
+    }
+    gone_on += reply->turns.size() - 1;
+    left += is_left;
+  }
+  CHECK(gone_on > 20);
+  CHECK(left > 3);
 }
 
 TEST_CASE("EngineSpeculator verifies a cached call in one pass and reads the prompt once") {

@@ -1,8 +1,8 @@
-"""A server of the Model Context Protocol over standard input and output, for tests/agent.py; MODE selects its behaviour.
+"""A server of the Model Context Protocol over standard input and output, for tests/agent.py and tests/hosted_tools.py; MODE selects its behaviour.
 
     python tests/support/mcp_server.py DOCUMENTS [MODE]
 
-DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), fails, errs, dies,
+DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), says TEXT, fails, errs, dies,
 hangs, rubbish, silent, structured (a value without text), exits, endless, deaf (stops reading), odd (a result that is not
 MCP's), deep (JSON nested too deeply to read), flood (a line without an end).
 """
@@ -41,6 +41,8 @@ def main():
             say({**reply, "result": {"content": [{"type": "text", "text": output},
                                                  {"type": "resource_link", "uri": "file:///a"}],
                                      "isError": mode == "fails"}})
+        elif method == "tools/call" and mode == "says":
+            say({**reply, "result": {"content": [{"type": "text", "text": sys.argv[3]}]}})
         elif method == "tools/call" and mode == "structured":
             say({**reply, "result": {"content": [], "structuredContent": message["params"]["arguments"]}})
         elif method == "tools/call" and mode == "errs":

@@ -44,6 +44,10 @@ namespace tooldecode {
 using ResultTokens =
     std::function<std::vector<TokenId>(std::span<const ToolCall>, std::span<const ToolResult>)>;
 
+/// Starts a call that the engine's host runs; a future without a state leaves the call to the client.
+/// Called on the engine's thread. Must not block or throw.
+using RunTool = std::function<std::shared_future<ToolResult>(const ToolCall&)>;
+
 /// A response that an engine should generate.
 struct EngineRequest {
   std::string id;               ///< response id; selects the entries of the tool cache
@@ -53,6 +57,7 @@ struct EngineRequest {
   std::size_t max_turns = 8;    ///< most answers, the last one included
   /// How long the sequence keeps its place for results that are not in the cache yet.
   std::chrono::milliseconds max_wait{0};
+  RunTool run_tool = {};  ///< for calls that are not in the cache; null: none
   /// Samples each call under several orders of its parameters; no drafts are made then.
   std::optional<OrderConsistencyOptions> consistency{};
   RequestOrigin origin{};  ///< for passes that are shared, see BatchOptions

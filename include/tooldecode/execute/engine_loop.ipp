@@ -175,9 +175,11 @@ TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& a
 TOOLDECODE_INLINE AfterTurn EngineLoop::end_turn(Active& active, const Output& output) {
   auto& turns = active.reply.turns;
   turns.push_back({output, parse(active.request.calls, output)});
-  EngineTurn& turn = turns.back();
-  turn.votes       = std::exchange(active.votes, {}).calls;
-  if (cache_ == nullptr || turn.calls.empty() || turns.size() >= active.request.max_turns) {
+  EngineTurn& turn   = turns.back();
+  turn.votes         = std::exchange(active.votes, {}).calls;
+  const RunTool& run = active.request.run_tool;
+  if ((cache_ == nullptr && !run) || turn.calls.empty() ||
+      turns.size() >= active.request.max_turns) {
     finish(active);
     return Leave{};
   }
@@ -186,7 +188,12 @@ TOOLDECODE_INLINE AfterTurn EngineLoop::end_turn(Active& active, const Output& o
   for (const ToolCall& call : turn.calls) {
     const auto tool = tools.find(call.name);
     awaited.keys.push_back(call_key(call, tool ? &tools[*tool] : nullptr));
-    awaited.found.push_back(cache_->find(active.request.id, awaited.keys.back()));
+    auto& found = awaited.found.emplace_back();
+    if (cache_ != nullptr) found = cache_->find(active.request.id, awaited.keys.back());
+    if (found || !run) continue;
+    if (auto result = run(call); result.valid()) {
+      found = CachedCall{.call = call, .key = awaited.keys.back(), .result = std::move(result)};
+    }
   }
   active.made.insert(awaited.keys.begin(), awaited.keys.end());
   active.awaited = std::move(awaited);
@@ -225,7 +232,7 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> EngineLoop::look_for_resul
   bool missing = false;
   for (std::size_t i = 0; i < turn.calls.size(); ++i) {
     auto& found = awaited.found[i];
-    if (!found) found = cache_->peek(active.request.id, awaited.keys[i]);
+    if (!found && cache_ != nullptr) found = cache_->peek(active.request.id, awaited.keys[i]);
     if (!found) missing = true;
     if (!found || found->result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       continue;

@@ -29,8 +29,8 @@ namespace tooldecode {
 /// Inside a call, the cached calls of its tool that the response has not made before are drafts,
 /// verified under the same mask, beside the drafts of other drafters. At the call's end, if the
 /// result is in the cache or is being computed, it is read on top of the KV cache and decoding
-/// continues. Otherwise the reply ends with the call, as without a cache. If the request sets
-/// `max_wait`, the sequence instead keeps its place until the client puts the result into the
+/// continues; so it does with the results of calls that the request's `run_tool` starts. Otherwise the
+/// reply ends with the call, as without a cache. If the request sets `max_wait`, the sequence instead keeps its place until the client puts the result into the
 /// cache. Tokens and results equal those of a client that runs the same tools and asks again.
 ///
 /// \par Shapes      as ContinuousBatch
