@@ -109,6 +109,49 @@ def pooled_votes_table() -> str:
                   "rows mended / added", "p (McNemar)"], rows)
 
 
+def restbench_table() -> str:
+    """Paths of API calls with and without the APIs' documentation, by model."""
+    found = results("restbench")
+    rows = []
+    for model, one in found["models"].items():
+        for condition, counts in one["conditions"].items():
+            low, high = counts["ci95"]
+            rows.append([model.partition("-Instruct")[0], condition, f"{counts['prompt_tokens']:.0f}",
+                         f"{counts['correct']} of {found['queries']}", f"{points(low)} to {percent(high)}", str(counts["exact"]),
+                         str(counts["format_errors"]), str(counts["name_errors"])])
+    return table(["model", "prompt, decoding", "tokens of the prompt", "correct path", "95 % interval", "exact path",
+                  "format errors", "name errors"], rows, left=2)
+
+
+def restbench_sentences() -> list[str]:
+    found = results("restbench")
+    models = found["models"]
+    assert all(one["format_errors"] == one["name_errors"] == 0 for model in models.values()
+               for name, one in model["conditions"].items() if name.endswith("ToolDec"))
+    largest = models["Qwen2.5-Coder-1.5B-Instruct.Q4_K_M"]
+    free, here = (largest["conditions"][name] for name in ("documented, free", "undocumented, ToolDec"))
+    assert largest["p"] > 0.05, "the difference is significant: write it so"
+    return [f"finds {here['correct']} of {found['queries']} paths without documentation, and {free['correct']} with it in free "
+            f"decoding (McNemar p = {largest['p']:.2f}), in {here['prompt_tokens'] / free['prompt_tokens']:.2f} of the prompt"]
+
+
+def guesses_table() -> str:
+    """How often one of n guesses is the model's call, and what the formula says."""
+    return table(["guesses n", "α(n)", "95 % interval", "1 - (1 - α)^n", "tools run per call", "of them wasted"],
+                 [[count, f"{one['alpha']:.3f}", f"{one['ci95'][0]:.3f} to {one['ci95'][1]:.3f}", f"{one['formula']:.3f}",
+                   f"{one['tools_run']:.2f}", f"{one['wasted']:.2f}"]
+                  for count, one in results("qwen_coder_guesses")["guesses"].items()])
+
+
+def guesses_sentences() -> list[str]:
+    found = results("qwen_coder_guesses")
+    most = found["guesses"]["9"]
+    assert most["gap_ci95"][1] < 0, "the formula is within the interval: write it so"
+    assert found["called"] == found["tasks"], "not each task has a call: write it so"
+    return [f"bootstrap over {found['tasks']} tasks", f"The greedy guess is right in {percent(found['greedy'])}",
+            f"nine reach {most['alpha']:.2f}, where the formula says {most['formula']:.2f}"]
+
+
 def llama_cpp_table() -> str:
     rows = [[one["contender"], *(str(one[key]) for key in ("calls", "cut", "conforming", "right")),
              f"{one['passes_per_call']:.1f}", f"{one['build_ms']:.2f}", f"{one['constraint_us_per_pass']:.0f}",
@@ -554,7 +597,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "fr_spec_coverage": fr_spec_coverage, "required": required_table, "compile_time": compile_time_table, "cuda": cuda_table, "engines": engines_table,
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
-          "guessed": guessed_table,
+          "guessed": guessed_table, "restbench": restbench_table, "guesses": guesses_table,
           "constraint": constraint_table, "worst_masks": worst_masks_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "call_speed": call_speed_table, "llama_server": llama_server_table,
           "llama_cpp_equality": equality_table,
@@ -1017,7 +1060,7 @@ def main() -> int:
         print(text)
     flat = " ".join(texts["benchmarks/README.md"].split())
     for make in (eval_sentences, calling_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
-                 latency_sentences, guessed_sentences, constraint_sentences,
+                 latency_sentences, guessed_sentences, restbench_sentences, guesses_sentences, constraint_sentences,
                  llama_cpp_sentences, larger_sentences, cuda_sentences):
         for sentence in make():
             if sentence not in flat:

@@ -119,7 +119,7 @@ def interval(count: int, total: int) -> list[float]:
     z, share = 1.959964, count / total
     middle = (share + z * z / (2 * total)) / (1 + z * z / total)
     half = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return [middle - half, middle + half]
+    return [max(0.0, middle - half), min(1.0, middle + half)]
 
 
 def mcnemar(first: list[bool], second: list[bool]) -> float:

@@ -185,7 +185,8 @@ void Dialogue::add_cached(const Fields& message) {
     std::vector<Message> results;
     const auto turn = entries[i].find_integer("turn", 0);
     for (; i < entries.size() && entries[i].find_integer("turn", 0) == turn; ++i) {
-      entries[i].allow({"id", "type", "function", "custom", "output", "turn", "server_label", "status"});
+      entries[i].allow(
+          {"id", "type", "function", "custom", "output", "turn", "server_label", "status"});
       calls.push_back(earlier_call(entries[i]));
       results.push_back({"tool", entries[i].text("output"), calls.back().call.name});
     }
