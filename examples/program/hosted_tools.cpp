@@ -78,14 +78,15 @@ HostedTools::HostedTools(std::span<const std::string> servers, std::chrono::mill
       td::ToolSet::from_json(documents), td::ExecutorOptions{.timeout = timeout});
 }
 
-HostedTools::Labels HostedTools::expand(Json& body) const {
-  Labels used;
+HostedTools::Expanded HostedTools::expand(Json& body) const {
+  Expanded used;
   const auto tools = body.find("tools");
   if (tools == body.end() || !tools->is_array()) return used;
   std::vector<Json> more;
   for (std::size_t i = 0; i < tools->size(); ++i) {
     const Json given = (*tools)[i];
     if (!given.is_object() || given.value("type", Json()) != "mcp") continue;
+    if (used.tools.is_null()) used.tools = *tools;
     const Fields entry(given, "tools[" + std::to_string(i) + ']');
     for (const char* key : {"server_url", "connector_id", "authorization", "headers"}) {
       if (entry.find(key) == nullptr) continue;
@@ -112,7 +113,7 @@ HostedTools::Labels HostedTools::expand(Json& body) const {
     if (all.empty()) entry.fail("server_label", "names a server without tools");
     bool is_first = true;
     for (const std::string& name : read_allowed(entry, all)) {
-      if (!used.emplace(name, label).second) {
+      if (!used.labels.emplace(name, label).second) {
         entry.fail("server_label", "repeats a tool of an earlier entry: " + name);
       }
       const auto at =

@@ -36,6 +36,12 @@ class HostedTools {
   using Run =
       std::function<std::shared_future<tooldecode::ToolResult>(const tooldecode::ToolCall&)>;
 
+  /// What a request asks for.
+  struct Expanded {
+    Labels labels;         ///< of the tools that it may have run here
+    Json tools = nullptr;  ///< as the client wrote them; null without an entry of type `mcp`
+  };
+
   /// \param servers  `LABEL=COMMAND`
   /// \param timeout  of a server's start and of each call
   HostedTools(std::span<const std::string> servers, std::chrono::milliseconds timeout);
@@ -44,9 +50,8 @@ class HostedTools {
   /// first takes the entry's place, and the others come last, so that the places of the client's
   /// tools stay.
   ///
-  /// \return  the tools that the request may have run here
   /// \par Errors      ApiError, naming the entry
-  [[nodiscard]] Labels expand(Json& body) const;
+  [[nodiscard]] Expanded expand(Json& body) const;
 
   /// For the calls of one request to these tools.
   [[nodiscard]] Run run(const Labels& tools) const;

@@ -362,14 +362,13 @@ void HttpServer::require_model(const std::string& name) const {
 }
 
 void HttpServer::chat(Parse parse, const std::string& text, httplib::Response& response) {
-  Json body        = parse_body(text);
-  const Json tools = body.value("tools", Json());
-  auto hosted      = service_->expand_tools(body);
+  Json body   = parse_body(text);
+  auto hosted = service_->expand_tools(body);
   ChatRequest request =
       parse(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
-  if (!hosted.empty()) {
-    request.host(std::move(hosted));
-    if (request.echo.contains("tools")) request.echo["tools"] = tools;  // as the client wrote them
+  if (!hosted.labels.empty()) {
+    request.host(std::move(hosted.labels));
+    if (request.echo.contains("tools")) request.echo["tools"] = std::move(hosted.tools);
   }
   require_model(request.model);
   std::shared_ptr<ChatAnswer> state;

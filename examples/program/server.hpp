@@ -155,7 +155,7 @@ class ChatService {
                                   const std::function<void()>& watch);
 
   /// Replaces entries of type `mcp` in a body's tools, see HostedTools.
-  [[nodiscard]] HostedTools::Labels expand_tools(Json& body) const {
+  [[nodiscard]] HostedTools::Expanded expand_tools(Json& body) const {
     return hosted_ == nullptr ? HostedTools({}, {}).expand(body) : hosted_->expand(body);
   }
   [[nodiscard]] bool is_busy() const { return places_.waiting() > 0; }
