@@ -112,6 +112,62 @@ def test_tools_of_client_and_server():
         assert server.chat(request(TABLE, two))["choices"][0]["message"]["cached_tool_calls"], two
 
 
+def test_a_call_in_the_last_turn():
+    """It is not the client's: the answer ends as one that was cut."""
+    with serving("says", WEATHER) as server:
+        choice = server.chat(request(WEATHER, [SHOP]))["choices"][0]
+        assert len(choice["message"]["cached_tool_calls"]) == 7 and "tool_calls" not in choice["message"], choice
+        assert choice["finish_reason"] == "length", choice
+        streamed, finish, _, _ = joined(server.events(request(WEATHER, [SHOP])))
+        assert without_ids(streamed) == without_ids({**choice["message"], "content": ""}) and finish == "length", streamed
+        response = respond(server, asking(WEATHER, [SHOP]))
+        assert [item["type"] for item in response["output"]] == 7 * ["mcp_call"], response
+        assert response["status"] == "incomplete", response
+        assert plain(accumulated(events_of(server, asking(WEATHER, [SHOP])))) == plain(response)
+
+
+def test_a_server_that_ends():
+    """The next call starts it again."""
+    with serving("dies") as server:
+        for _ in range(2):
+            ran = respond(server, asking(WEATHER, [SHOP], max_output_tokens=60))["output"][0]
+            assert ran["error"] == "the server has ended: exit status 3", ran
+        before = metrics(server)["tooldecode_cached_turns_total"]
+        assert before >= 2, before
+
+
+def test_equal_calls_run_beside_each_other():
+    with serving("sleeps", "1") as server:
+        begin = time.monotonic()
+        answer = server.chat(request(WEATHER, [SHOP], n=4))
+        assert all(len(choice["message"]["cached_tool_calls"]) == 1 for choice in answer["choices"]), answer
+        assert time.monotonic() - begin < 3.5, "four calls of a second, one after another"
+
+
+def test_long_results():
+    with serving("says", "x" * 100_000) as server:  # as long as an argument of a command may be
+        choice = server.chat(request(WEATHER, [SHOP]))["choices"][0]
+        assert choice["finish_reason"] == "length" and len(choice["message"]["cached_tool_calls"]) == 1, choice
+    with serving("repeats", str(1 << 21)) as server:
+        cached = server.chat(request(WEATHER, [SHOP]))["choices"][0]["message"]["cached_tool_calls"][0]
+        assert (cached["status"], cached["output"]) == ("failed", "the result has 2097152 bytes, more than 1048576"), cached
+
+
+def test_histories_of_responses():
+    """Text before a call of the server's is of its turn, and results of the client's calls come first."""
+    with serving("says", GOODBYE) as server:
+        question = {"role": "user", "content": WEATHER}
+        text = {"role": "assistant", "content": "I look it up."}
+        ran = {"type": "mcp_call", "id": "m", "server_label": "shop", "name": "get_weather", "arguments": '{"city": "Oslo"}',
+               "output": GOODBYE}
+        call = {"type": "function_call", "call_id": "m", "name": "get_weather", "arguments": '{"city": "Oslo"}'}
+        output = {"type": "function_call_output", "call_id": "m", "output": GOODBYE}
+        here = respond(server, asking([question, text, ran], [SHOP]))["usage"]
+        assert here == respond(server, asking([question, text, call, output], [SHOP]))["usage"], here
+        server.refused(400, "invalid_value", "input[2].type", asking(
+            [question, call, {**ran, "id": "n"}, output], [SHOP]), path=PATH)
+
+
 def test_failures_reach_the_model():
     for mode, status, output in (("fails", "failed", "get_weather"), ("errs", "failed", "wrong arguments"),
                                  ("dies", "failed", "the server has ended: exit status 3"),
@@ -158,8 +214,10 @@ def test_refusals():
                 ({**SHOP, "allowed_tools": ["sell"]}, "tools[1].allowed_tools", "sell"),
                 ({**SHOP, "allowed_tools": []}, "tools[1].allowed_tools", "empty"),
                 ({**SHOP, "allowed_tools": "all"}, "tools[1].allowed_tools", "array"),
-                ({**SHOP, "allow": 1}, "tools[1].allow", "")):
-            body = request(WEATHER, [{"type": "function", "function": {"name": "f"}}, entry])
+                ({**SHOP, "allow": 1}, "tools[1].allow", ""),
+                (SHOP, "tools[1].server_label", "the name of tools[0]: book_table")):
+            tool = "book_table" if entry is SHOP else "f"
+            body = request(WEATHER, [{"type": "function", "function": {"name": tool}}, entry])
             with server.open("POST", "/v1/chat/completions", body) as response:
                 error = json.loads(response.read())["error"]
             assert response.status == 400 and error["param"] == param and what in error["message"], (entry, error)
@@ -179,7 +237,7 @@ def test_servers_that_cannot_be_used():
     with command("works") as right, command("exits") as ending, command("works", documents=wrong) as refused:
         for arguments, what in ((("shop",), "LABEL=COMMAND"), (("=x",), "LABEL=COMMAND"),
                                 ((f"a={right}", f"a={right}"), "has the label of another server"),
-                                ((f"a={right}", f"b={right}"), "has a tool of another server"),
+                                ((f"a={right}", f"b={right}"), "has a tool that another server has"),
                                 ((f"a={ending}",), "exit status 7"), ((f"a={refused}",), "#/0/inputSchema/type")):
             options = [word for argument in arguments for word in ("--mcp", argument)]
             run = subprocess.run([serve.ARGUMENTS.program, "serve", "--port", "0", *options], capture_output=True,

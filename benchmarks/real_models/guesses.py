@@ -8,8 +8,8 @@ sentence and then its call, greedily; the speculator writes nine calls at once, 
 calls are constrained. A guess hits if it has the same key as the model's call (`call_key`).
 
 alpha(n) is the share of tasks in which at least one of n guesses hits: the mean over all subsets of n of the nine. The
-formula 1 - (1 - alpha)^n takes hits as independent of the task. The intervals are a bootstrap over tasks. No time is
-measured and no tool runs.
+formula 1 - (1 - alpha)^n takes hits as independent of the task. The intervals are a bootstrap over tasks, for these nine guesses. No time
+is measured and no tool runs.
 """
 import argparse
 import json

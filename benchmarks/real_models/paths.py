@@ -6,7 +6,8 @@ Needs llama-cpp-python and tooldecode. The model lists the functions that answer
 conditions: names and descriptions of all functions in the prompt, or nothing of them; decoded freely, or over a trie of
 the names. The prompt's examples are queries of Spotify, so none names a function of TMDB. Decoding is greedy.
 
-A path is correct if it contains the annotated path in order, as in RestBench; exact if it is that path. Placeholders are
+A path is correct if it contains the annotated path in order, as in RestBench, and names no function that does not exist;
+exact if it is that path. Placeholders are
 not compared, because the annotations name them in several ways. A format error is an answer that is no array of strings;
 a name error names a function that does not exist.
 """

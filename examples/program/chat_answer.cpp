@@ -167,14 +167,14 @@ void ChatAnswer::require_time() const {
 Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& reply) const {
   const auto& vocabulary = service_->assistant().tokenizer.vocabulary();
   const auto& last       = reply.turns.back();
-  Json cached = Json::array(), tokens = Json::array();
-  std::string content, reasoning;
+  Json cached = Json::array(), tokens = Json::array(), parts = Json::array();
+  std::string content, reasoning, said, thought;  // in all, and in a turn
   WrittenArguments written;
   const auto read = [&](const AnswerText::Events& events) {
     written.add(events);
     for (const auto& event : events) {
-      if (event.kind == Kind::text) content += event.text;
-      if (event.kind == Kind::reasoning) reasoning += event.text;
+      if (event.kind == Kind::text) said += event.text;
+      if (event.kind == Kind::reasoning) thought += event.text;
     }
   };
   AnswerText text = session_.text;
@@ -184,6 +184,12 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
     written          = {};
     for (const tooldecode::TokenId token : turn.output.tokens) read(text.push(token));
     read(text.finish());
+    content += said;
+    reasoning += thought;
+    if (!thought.empty()) {
+      parts.push_back({{"reasoning_content", std::exchange(thought, {})}});
+    }
+    if (!said.empty()) parts.push_back({{"content", std::exchange(said, {})}});
     const tooldecode::Output& out = turn.output;
     for (std::size_t t = 0; request_.log_probabilities && t < out.tokens.size(); ++t) {
       std::span<const tooldecode::LikelyToken> likeliest;
@@ -191,25 +197,26 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
       tokens.push_back(token_json(vocabulary, out.tokens[t], out.log_probabilities[t], likeliest));
     }
     if (turn.results.empty()) continue;
-    for (const Json& call : writer_->cached_calls(index, i, turn, written.of(turn.calls))) {
-      cached.push_back(call);
-    }
+    Json done = writer_->cached_calls(index, i, turn, written.of(turn.calls));
+    for (const Json& call : done) cached.push_back(call);
+    parts.push_back({{"cached_tool_calls", std::move(done)}});
   }
+  const auto left      = writer_->client_calls(last);
   const bool is_silent = content.empty() && !last.calls.empty();
   Json message{{"role", "assistant"}, {"content", is_silent ? Json(nullptr) : Json(content)}};
-  if (!last.calls.empty()) {
-    message["tool_calls"] =
-        writer_->calls(index, reply.turns.size() - 1, last.calls, written.of(last.calls));
+  if (!left.empty()) {
+    message["tool_calls"] = writer_->calls(index, reply.turns.size() - 1, left, written.of(left));
   }
   if (!reasoning.empty()) message["reasoning_content"] = std::move(reasoning);
   if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
-  const AnswerEnd end(reply, text, request_.decode.end_tokens);
+  const AnswerEnd end(reply, left, text, request_.decode.end_tokens);
   Json choice{{"index", index},
               {"message", std::move(message)},
               {"logprobs", log_probabilities_json(tokens)},
               {"finish_reason", end.reason},
               {"stop_reason", end.stop}};
   if (!end.votes.empty()) choice["consistency"] = end.votes;
+  if (request_.api == Api::responses) choice["parts"] = std::move(parts);
   return choice;
 }
 
@@ -266,14 +273,14 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
     } else {
       show(i, choice.text.finish());
       const auto& reply = std::get<tooldecode::EngineReply>(event.what);
-      const auto& last  = reply.turns.back();
-      const Json list   = writer_->calls(i, choice.turn, last.calls, choice.written.of(last.calls));
+      const auto unrun  = writer_->client_calls(reply.turns.back());
+      const Json list   = writer_->calls(i, choice.turn, unrun, choice.written.of(unrun));
       for (std::size_t c = 0; !streams_calls && c < list.size(); ++c) {
         Json entry{{"index", c}};
         entry.update(list[c]);
         chunk(i, {{"tool_calls", Json::array({entry})}});
       }
-      const AnswerEnd end(reply, choice.text, request_.decode.end_tokens);
+      const AnswerEnd end(reply, unrun, choice.text, request_.decode.end_tokens);
       chunk(i, Json::object(), &end);
       add_usage(reply, used);
       --left;

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -44,10 +46,43 @@ std::vector<std::string> read_allowed(const Fields& entry, const std::vector<std
   return names;
 }
 
+// The name in a tool's document, nested or not; empty if there is none.
+std::string name_of(const Json& tool) {
+  if (!tool.is_object()) return "";
+  const Json& at   = tool.contains("function") ? tool.at("function") : tool;
+  const Json found = at.is_object() ? at.value("name", Json()) : Json();
+  return found.is_string() ? found.string() : "";
+}
+
 }  // namespace
 
-HostedTools::HostedTools(std::span<const std::string> servers, std::chrono::milliseconds timeout) {
-  Json documents = Json::array();
+HostedTools::Server::Server(std::string run, std::chrono::milliseconds patience, std::size_t calls)
+    : command(std::move(run)),
+      timeout(patience),
+      process(std::make_shared<McpServer>(command, timeout)),
+      documents(process->tools()),
+      executor(
+          [this](const td::ToolCall& one, const std::stop_token& stop) { return call(one, stop); },
+          td::ToolSet::from_json(documents), {.threads = calls, .timeout = timeout}) {}
+
+td::ToolResult HostedTools::Server::call(const td::ToolCall& call, const std::stop_token& stop) {
+  std::shared_ptr<McpServer> running;
+  try {
+    const std::lock_guard lock(mutex);
+    if (process->has_ended()) process = std::make_shared<McpServer>(command, timeout);
+    running = process;
+  } catch (const td::Error& error) {
+    return {td::ToolStatus::failed, error.what()};
+  }
+  td::ToolResult result = (*running)(call, stop);
+  if (result.output.size() <= max_output) return result;
+  return {td::ToolStatus::failed, "the result has " + std::to_string(result.output.size()) +
+                                      " bytes, more than " + std::to_string(max_output)};
+}
+
+HostedTools::HostedTools(std::span<const std::string> servers, std::chrono::milliseconds timeout,
+                         std::size_t calls) {
+  std::set<std::string> names;
   for (const std::string& server : servers) {
     const auto refuse = [&](const std::string& what) {
       throw td::Error(td::Errc::invalid_option, "--mcp", server, what);
@@ -56,32 +91,25 @@ HostedTools::HostedTools(std::span<const std::string> servers, std::chrono::mill
     if (end == std::string::npos || end == 0) refuse("must be LABEL=COMMAND");
     const std::string label = server.substr(0, end);
     if (servers_.contains(label)) refuse("has the label of another server");
-    const auto started = std::make_shared<McpServer>(server.substr(end + 1), timeout);
-    servers_.emplace(label, started);
-    try {  // here, and not at each request
-      static_cast<void>(td::ToolSet::from_json(started->tools()));
+    try {
+      servers_.emplace(label, std::make_unique<Server>(server.substr(end + 1), timeout, calls));
     } catch (const td::Error& error) {
-      refuse(error.what());
+      if (error.code() == td::Errc::invalid_option) throw;
+      refuse(error.what());  // of its tools: here, and not at each request
     }
-    for (const Json& document : started->tools()) {
-      documents.push_back(document);
-      if (!labels_.emplace(document.at("name").string(), label).second) {
-        refuse("has a tool of another server, or twice: " + document.at("name").string());
-      }
+    for (const Json& document : servers_.at(label)->documents) {
+      const std::string& name = document.at("name").string();
+      if (!names.insert(name).second) refuse("has a tool that another server has: " + name);
     }
   }
-  if (servers_.empty()) return;
-  executor_ = std::make_unique<td::ToolExecutor>(
-      [this](const td::ToolCall& call, const std::stop_token& stop) {
-        return (*servers_.at(labels_.at(call.name)))(call, stop);
-      },
-      td::ToolSet::from_json(documents), td::ExecutorOptions{.timeout = timeout});
 }
 
 HostedTools::Expanded HostedTools::expand(Json& body) const {
   Expanded used;
   const auto tools = body.find("tools");
   if (tools == body.end() || !tools->is_array()) return used;
+  std::vector<std::string> of_client(tools->size());
+  for (std::size_t i = 0; i < tools->size(); ++i) of_client[i] = name_of((*tools)[i]);
   std::vector<Json> more;
   for (std::size_t i = 0; i < tools->size(); ++i) {
     const Json given = (*tools)[i];
@@ -107,7 +135,7 @@ HostedTools::Expanded HostedTools::expand(Json& body) const {
       entry.fail("server_label", known.empty() ? "names no server: `serve` runs without --mcp"
                                                : "names no server; there are: " + known);
     }
-    const Json& documents = server->second->tools();
+    const Json& documents = server->second->documents;
     std::vector<std::string> all;
     for (const Json& document : documents) all.push_back(document.at("name").string());
     if (all.empty()) entry.fail("server_label", "names a server without tools");
@@ -115,6 +143,11 @@ HostedTools::Expanded HostedTools::expand(Json& body) const {
     for (const std::string& name : read_allowed(entry, all)) {
       if (!used.labels.emplace(name, label).second) {
         entry.fail("server_label", "repeats a tool of an earlier entry: " + name);
+      }
+      const auto same = std::find(of_client.begin(), of_client.end(), name);
+      if (same != of_client.end()) {
+        entry.fail("server_label", "has a tool of the name of tools[" +
+                                       std::to_string(same - of_client.begin()) + "]: " + name);
       }
       const auto at =
           static_cast<std::size_t>(std::find(all.begin(), all.end(), name) - all.begin());
@@ -136,9 +169,10 @@ HostedTools::Run HostedTools::run(const Labels& tools) const {
     std::vector<td::Execution> calls;
   };
   return [this, tools, running = std::make_shared<Running>()](const td::ToolCall& call) {
-    if (!tools.contains(call.name)) return std::shared_future<td::ToolResult>();
-    // Not with an equal call of another request: these tools may have effects.
-    td::Execution started = executor_->start_unshared(call);
+    const auto label = tools.find(call.name);
+    if (label == tools.end()) return std::shared_future<td::ToolResult>();
+    // Beside an equal call of another request and not with it: a tool may have effects.
+    td::Execution started = servers_.find(label->second)->second->executor.start_concurrent(call);
     const auto result     = started.result();
     const std::lock_guard lock(running->mutex);
     running->calls.push_back(std::move(started));

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
-#include <vector>
 
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_result.hpp>
@@ -24,15 +25,20 @@ namespace program {
 /// MCP servers with a label each. A request asks for the tools of one by an entry of `tools`, as in
 /// the Responses API: `{"type": "mcp", "server_label": LABEL, "allowed_tools": [...]}`.
 ///
+/// A server that has ended is started again by the next call. A result of more than `max_output`
+/// bytes is a failure.
+///
 /// \par Threads     every member may run concurrently
 /// \par Errors      constructor: Error{invalid_option} for `--mcp`: a server that does not start, a
-///                  label or tool that two have; what ToolSet refuses of a server's tools
+///                  label or tool that two have, a tool that cannot be enforced
 class HostedTools {
  public:
+  static constexpr std::size_t max_output = std::size_t{1} << 20;
+
   /// Labels of servers by tool.
   using Labels = std::map<std::string, std::string, std::less<>>;
-  /// Starts a call; without a state for a tool that nobody here runs. A call that runs ends with
-  /// the function.
+  /// Starts a call; a future without a state for a tool that nobody here runs. Destroying the
+  /// function cancels its calls.
   using Run =
       std::function<std::shared_future<tooldecode::ToolResult>(const tooldecode::ToolCall&)>;
 
@@ -44,7 +50,11 @@ class HostedTools {
 
   /// \param servers  `LABEL=COMMAND`
   /// \param timeout  of a server's start and of each call
-  HostedTools(std::span<const std::string> servers, std::chrono::milliseconds timeout);
+  /// \param calls    that each server may have at the same time
+  HostedTools(std::span<const std::string> servers, std::chrono::milliseconds timeout,
+              std::size_t calls = 32);
+  HostedTools(const HostedTools&)            = delete;
+  HostedTools& operator=(const HostedTools&) = delete;
 
   /// Replaces the entries of type `mcp` in a request's tools by the documents of their tools: the
   /// first takes the entry's place, and the others come last, so that the places of the client's
@@ -57,9 +67,20 @@ class HostedTools {
   [[nodiscard]] Run run(const Labels& tools) const;
 
  private:
-  std::map<std::string, std::shared_ptr<McpServer>, std::less<>> servers_;  // by label
-  Labels labels_;
-  std::unique_ptr<tooldecode::ToolExecutor> executor_;  // null without servers; destroyed first
+  struct Server {
+    Server(std::string run, std::chrono::milliseconds patience, std::size_t calls);
+
+    tooldecode::ToolResult call(const tooldecode::ToolCall& call, const std::stop_token& stop);
+
+    std::string command;
+    std::chrono::milliseconds timeout;
+    std::mutex mutex;  // guards `process`
+    std::shared_ptr<McpServer> process;
+    Json documents;
+    tooldecode::ToolExecutor executor;  // destroyed first
+  };
+
+  std::map<std::string, std::unique_ptr<Server>, std::less<>> servers_;  // by label
 };
 
 }  // namespace program

@@ -61,6 +61,15 @@ McpServer::~McpServer() {
   child_.close_input();
 }
 
+bool McpServer::has_ended() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return true;
+  }
+  const std::lock_guard lock(writing_);
+  return child_.input() < 0;
+}
+
 tooldecode::ToolResult McpServer::operator()(const tooldecode::ToolCall& call,
                                              const std::stop_token& stop) {
   using tooldecode::ToolStatus;

@@ -52,11 +52,14 @@ class McpServer {
   /// The documents of its tools, an array.
   [[nodiscard]] const Json& tools() const noexcept { return tools_; }
 
+  /// Whether it runs no more calls.
+  [[nodiscard]] bool has_ended();
+
   [[nodiscard]] tooldecode::ToolResult operator()(const tooldecode::ToolCall& call,
                                                   const std::stop_token& stop);
 
  private:
-  // A longer line is dropped.
+  // A longer line ends the server.
   static constexpr std::size_t max_line = std::size_t{16} << 20;
 
   static ChildProcess start(const std::string& command);

@@ -45,14 +45,16 @@ Json Usage::json() const {
           {"total_tokens", prompt + completion}};
 }
 
-AnswerEnd::AnswerEnd(const tooldecode::EngineReply& reply, const AnswerText& text,
+AnswerEnd::AnswerEnd(const tooldecode::EngineReply& reply,
+                     std::span<const tooldecode::ToolCall> calls, const AnswerText& text,
                      std::span<const tooldecode::TokenId> stop_tokens)
     : votes(votes_json(reply)) {
   using tooldecode::Finish;
   const auto& last    = reply.turns.back();
   const Finish finish = last.output.finish;
-  const bool is_cut   = finish == Finish::length || finish == Finish::context;
-  reason = !last.calls.empty() ? "tool_calls" : is_cut && !text.stop() ? "length" : "stop";
+  const bool is_cut =
+      finish == Finish::length || finish == Finish::context || calls.size() < last.calls.size();
+  reason            = !calls.empty() ? "tool_calls" : is_cut && !text.stop() ? "length" : "stop";
   const auto& token = last.output.end_token;
   if (text.stop()) {
     stop = *text.stop();
@@ -154,6 +156,13 @@ std::optional<Json> ReplyWriter::calls_delta(std::size_t choice, std::size_t tur
     return std::nullopt;
   }
   return Json::array({std::move(entry)});
+}
+
+std::span<const tooldecode::ToolCall> ReplyWriter::client_calls(
+    const tooldecode::EngineTurn& last) const {
+  // A turn has calls to tools of one kind.
+  const bool is_here = !last.calls.empty() && head_.hosted.contains(last.calls.front().name);
+  return is_here ? std::span<const tooldecode::ToolCall>() : last.calls;
 }
 
 Json ReplyWriter::cached_calls(std::size_t choice, std::size_t turn,

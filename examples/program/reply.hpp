@@ -76,10 +76,11 @@ struct AnswerEnd {
   Json stop;           ///< the stop text or token id of the request that ended it; else null
   Json votes;          ///< see votes_json
 
+  /// \param calls        of the last turn, that the client must run
   /// \param text         of the last turn
   /// \param stop_tokens  of the request
-  AnswerEnd(const tooldecode::EngineReply& reply, const AnswerText& text,
-            std::span<const tooldecode::TokenId> stop_tokens);
+  AnswerEnd(const tooldecode::EngineReply& reply, std::span<const tooldecode::ToolCall> calls,
+            const AnswerText& text, std::span<const tooldecode::TokenId> stop_tokens);
 };
 
 /// The texts of a turn's calls to custom tools, by call number.
@@ -128,15 +129,20 @@ class ReplyWriter {
   [[nodiscard]] std::optional<Json> calls_delta(std::size_t choice, std::size_t turn,
                                                 const tooldecode::StreamEvent& event,
                                                 CustomInputs& inputs) const;
-  /// The calls of a turn whose results were cached, or which the server ran: those have a
-  /// `server_label` and a `status`.
+  /// The calls of a response's last turn that the client must run. Not those to tools of the server,
+  /// which are left where a response has as many turns as it may: it then ends as one that was cut.
+  [[nodiscard]] std::span<const tooldecode::ToolCall> client_calls(
+      const tooldecode::EngineTurn& last) const;
+  /// The calls of a turn whose results were cached, or which the server ran. Those to tools of the
+  /// server have a `server_label` and a `status`.
   [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
                                   const tooldecode::EngineTurn& done,
                                   std::span<const std::string> written) const;
 
   /// The whole response.
   ///
-  /// \param choices  each with `message`, `logprobs`, `finish_reason` and `stop_reason`
+  /// \param choices  each with `message`, `logprobs`, `finish_reason` and `stop_reason`; for the Responses
+  ///                 API also with `parts`: deltas of text, reasoning and cached calls, in order
   [[nodiscard]] virtual std::string response(Json choices, const Usage& usage) = 0;
   /// The events that begin a stream of so many choices.
   [[nodiscard]] virtual std::string begin(std::size_t choices) = 0;

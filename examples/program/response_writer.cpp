@@ -32,23 +32,16 @@ Json reasoning_part(const std::string& text) {
 }  // namespace
 
 std::string ResponseWriter::response(Json choices, const Usage& usage) {
-  const Json& choice  = choices.front();
-  const Json& message = choice.at("message");
-  const auto add      = [this](const char* key, Json value) {
-    static_cast<void>(chunk(0, {{key, std::move(value)}}, Json::array(), nullptr));
+  const Json& choice = choices.front();
+  const auto add     = [this](const Json& delta) {
+    static_cast<void>(chunk(0, delta, Json::array(), nullptr));
   };
-  if (message.contains("cached_tool_calls")) {
-    add("cached_tool_calls", message.at("cached_tool_calls"));
-  }
-  for (const char* key : {"reasoning_content", "content"}) {
-    const Json text = message.value(key, Json());
-    if (text.is_string() && !text.string().empty()) add(key, text);
-  }
-  const Json calls = message.value("tool_calls", Json::array());
+  for (const Json& delta : choice.at("parts")) add(delta);
+  const Json calls = choice.at("message").value("tool_calls", Json::array());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     Json entry{{"index", i}};
     entry.update(calls[i]);
-    add("tool_calls", Json::array({std::move(entry)}));
+    add({{"tool_calls", Json::array({std::move(entry)})}});
   }
   static_cast<void>(finish(choice.at("finish_reason").string()));
   Json whole     = object(status_.c_str(), output_);

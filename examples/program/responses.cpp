@@ -36,7 +36,7 @@ class InputItems {
           "call_id");
     }
     if (type == "mcp_call") return add_hosted(item);
-    if (type == "mcp_list_tools") return;  // the request's tools say it
+    if (type == "mcp_list_tools") return;  // the request names its tools
     // Earlier reasoning is not shown again.
     if (type == "reasoning") {
       return item.allow({"type", "id", "summary", "content", "encrypted_content", "status"});
@@ -96,12 +96,12 @@ class InputItems {
   }
   // A call that the server ran, with its result.
   void add_hosted(const Fields& item) {
+    if (!calls_.empty()) end_turn();
     require_results(item, "type");
     item.allow({"type", "id", "server_label", "name", "arguments", "output", "error", "status",
                 "approval_request_id"});
-    end_turn();
     tooldecode::ToolCall call{.name = item.text("name"), .arguments = detail::read_arguments(item)};
-    turn_ = item;
+    if (!turn_) turn_ = item;  // else behind its message
     calls_.push_back({item, "id", std::move(call), item, "arguments"});
     end_turn();
     const bool is_failed = item.find("output") == nullptr;

@@ -65,8 +65,9 @@ void run_serve(const ServeOptions& options) {
   }
   check_format(options.format);
   const CrossOrigin checked(options.http.origins);  // before a model is loaded
-  const HostedTools hosted(options.mcp, std::chrono::milliseconds(
-                                            static_cast<std::int64_t>(1000 * options.mcp_timeout)));
+  const HostedTools hosted(
+      options.mcp, std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.mcp_timeout)),
+      options.service.max_batch);
   ModelOptions model      = options.model;
   model.sequences         = options.service.max_batch + prefix_sequences;
   const auto assistant    = load_assistant(model);

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <future>
+#include <latch>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -152,6 +154,23 @@ TEST_CASE("ToolExecutor::start_unshared runs each call separately, one after ano
     CHECK(executions[static_cast<std::size_t>(i)].get().output == std::to_string(i + 1));
   }
   CHECK(max == 1);
+}
+
+TEST_CASE("ToolExecutor::start_concurrent runs equal calls at the same time") {
+  std::latch all_inside(3);
+  std::atomic<int> runs = 0;
+  ToolExecutor executor(
+      [&](const ToolCall&, std::stop_token) {
+        all_inside.arrive_and_wait();  // does not return if one waits for another
+        return std::to_string(++runs);
+      },
+      ToolSet(), {.threads = 3});
+  std::vector<Execution> executions;
+  executions.push_back(executor.start(call(1)));
+  for (int i = 0; i < 2; ++i) executions.push_back(executor.start_concurrent(call(1)));
+  std::set<std::string> outputs;
+  for (Execution& execution : executions) outputs.insert(execution.get().output);
+  CHECK(outputs == std::set<std::string>{"1", "2", "3"});
 }
 
 TEST_CASE("Execution::release by the last holder cancels the call") {

@@ -2,12 +2,14 @@
 
     python tests/support/mcp_server.py DOCUMENTS [MODE]
 
-DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), says TEXT, fails, errs, dies,
+DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), says TEXT, repeats COUNT,
+sleeps SECONDS, fails, errs, dies,
 hangs, rubbish, silent, structured (a value without text), exits, endless, deaf (stops reading), odd (a result that is not
 MCP's), deep (JSON nested too deeply to read), flood (a line without an end).
 """
 import json
 import sys
+import threading
 import time
 
 
@@ -43,6 +45,10 @@ def main():
                                      "isError": mode == "fails"}})
         elif method == "tools/call" and mode == "says":
             say({**reply, "result": {"content": [{"type": "text", "text": sys.argv[3]}]}})
+        elif method == "tools/call" and mode == "repeats":
+            say({**reply, "result": {"content": [{"type": "text", "text": int(sys.argv[3]) * "x"}]}})
+        elif method == "tools/call" and mode == "sleeps":
+            threading.Timer(float(sys.argv[3]), say, [{**reply, "result": {"content": [{"type": "text", "text": "Thank you, that was all."}]}}]).start()
         elif method == "tools/call" and mode == "structured":
             say({**reply, "result": {"content": [], "structuredContent": message["params"]["arguments"]}})
         elif method == "tools/call" and mode == "errs":

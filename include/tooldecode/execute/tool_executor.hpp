@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -77,6 +78,7 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
     shared,       // joins an equal call, or starts at once, or queues
     unshared,     // never joins another call
     speculative,  // joins an equal call, or starts at once
+    concurrent,   // no other call matters
   };
 
   // Null if a speculative call would have to wait.
@@ -135,6 +137,7 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
   std::deque<Task> queue_;  // live tasks that have not begun
   std::map<std::string, Task> joinable_;
   std::set<std::string> inside_;  // keys of calls whose runtime has not returned
+  std::uint64_t concurrent_ = 0;  // calls that were started as concurrent
 };
 
 }  // namespace detail
@@ -177,8 +180,8 @@ class Execution {
   std::weak_ptr<detail::ToolPool> pool_;
 };
 
-/// Runs calls on a ToolRuntime. Two calls with the same key never run at the same time: the second
-/// joins the first or, if it is unshared, waits for its end.
+/// Runs calls on a ToolRuntime. Two calls with the same key never run at the same time, unless one is
+/// started as concurrent: the second joins the first or, if it is unshared, waits for its end.
 ///
 /// Exceptions, timeouts, a full queue and calls that cannot be written as a key all become results.
 /// A runtime that ignores its stop token keeps its thread until it returns, but the result arrives
@@ -214,6 +217,8 @@ class ToolExecutor {
   [[nodiscard]] Execution start(const ToolCall& call);
   /// Runs a call for this caller only, once no equal call runs: for tools with effects.
   [[nodiscard]] Execution start_unshared(const ToolCall& call);
+  /// Runs a call for this caller only, beside equal ones.
+  [[nodiscard]] Execution start_concurrent(const ToolCall& call);
   /// Runs a call or joins an equal one, only if that needs no waiting. One more thread must be
   /// free, so that speculative calls do not block needed ones.
   [[nodiscard]] std::optional<Execution> try_start(const ToolCall& call);

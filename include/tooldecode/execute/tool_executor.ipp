@@ -40,6 +40,10 @@ TOOLDECODE_INLINE void ToolTask::finish(ToolResult value) {
 TOOLDECODE_INLINE ToolPool::Task ToolPool::start(ToolCall call, std::string key, Mode mode) {
   auto task = std::make_shared<ToolTask>(ToolTask{std::move(call), std::move(key)});
   const std::lock_guard lock(mutex_);
+  if (mode == Mode::concurrent) {  // with a key that no other call has
+    task->key += '\n' + std::to_string(++concurrent_);
+    mode = Mode::unshared;
+  }
   if (mode != Mode::unshared) {
     if (const auto equal = joinable_.find(task->key); equal != joinable_.end()) {
       ++equal->second->holders;
@@ -263,6 +267,10 @@ TOOLDECODE_INLINE Execution ToolExecutor::start(const ToolCall& call) {
 
 TOOLDECODE_INLINE Execution ToolExecutor::start_unshared(const ToolCall& call) {
   return *begin(call, detail::ToolPool::Mode::unshared);
+}
+
+TOOLDECODE_INLINE Execution ToolExecutor::start_concurrent(const ToolCall& call) {
+  return *begin(call, detail::ToolPool::Mode::concurrent);
 }
 
 TOOLDECODE_INLINE std::optional<Execution> ToolExecutor::try_start(const ToolCall& call) {
