@@ -23,7 +23,7 @@ using namespace tooldecode::cuda::detail;
 constexpr std::size_t shared_bytes = divide_up(sizeof(SearchShared), 16) * 16;
 
 template <Number T>
-__global__ void __launch_bounds__(search_threads)
+__global__ void __launch_bounds__(search_threads, code_has_clusters ? 2 : 1)
     search_rows(LogitsRows<T> rows, CutOptions options, SearchPlan plan, std::uint64_t* cuts,
                 float* kept) {
   auto& memory   = shared<SearchShared>();
@@ -33,9 +33,9 @@ __global__ void __launch_bounds__(search_threads)
   const std::uint64_t cut = search.find_cut(options);
   if (threadIdx.x == 0 && search.rank() == 0) cuts[row] = cut;
   search.for_each_pack([&](const auto& tokens) {
-    for (int i = 0; i < tokens.count; ++i) {
-      if ((tokens.allowed >> i & 1) == 0) continue;
-      kept[static_cast<std::int64_t>(row) * rows.vocabulary + tokens.first + i] = tokens.logits[i];
+    float* const to = kept + static_cast<std::int64_t>(row) * rows.vocabulary + tokens.first;
+    for (int i = 0; i < MaskedRow<T>::pack; ++i) {
+      if ((tokens.allowed >> i & 1) != 0) to[i] = tokens.logits[i];
     }
   });
   search.finish();
