@@ -61,7 +61,7 @@ TEST_CASE("ResponseWriter: an answer that reasons, speaks and calls has an item 
   reply.turns.back().calls.push_back({"f", Json::object()});
   const tooldecode::ToolCallFSM calls(tooldecode::test::byte_vocabulary(), {},
                                       program::format_named("python").format);
-  const program::AnswerEnd end(reply, program::AnswerText(calls, {}), {});
+  const program::AnswerEnd end(reply, reply.turns.back().calls, program::AnswerText(calls, {}), {});
   text += streamed.chunk(0, Json::object(), no_tokens, &end);
   text += streamed.end({.prompt = 3, .completion = 4});
   const auto events = events_of(text);
@@ -104,24 +104,62 @@ TEST_CASE("ResponseWriter: an answer that reasons, speaks and calls has an item 
   Json call = begin;
   call.erase("index");
   call["function"]["arguments"] = "{}";
-  const Json message{{"content", "So."},
-                     {"reasoning_content", "Let me see."},
-                     {"tool_calls", Json::array({call})}};
+  const Json parts = Json::array({{{"reasoning_content", "Let me see."}}, {{"content", "So."}}});
+  const Json message{{"tool_calls", Json::array({call})}};
   const Json whole = tooldecode::text::parse_json(writer().response(
-      Json::array({{{"message", message}, {"finish_reason", "tool_calls"}}}), {3, 4}));
+      Json::array({{{"message", message}, {"parts", parts}, {"finish_reason", "tool_calls"}}}),
+      {3, 4}));
   CHECK(whole["output"] == last["output"]);
   CHECK(whole["usage"] == last["usage"]);
   CHECK(whole["status"] == "completed");
 }
 
 TEST_CASE("ResponseWriter: a cut answer is incomplete, and so is its last item") {
-  const Json message{{"content", "So"}, {"reasoning_content", "Hm."}};
-  const Json whole = tooldecode::text::parse_json(
-      writer().response(Json::array({{{"message", message}, {"finish_reason", "length"}}}), {}));
+  const Json parts = Json::array({{{"reasoning_content", "Hm."}}, {{"content", "So"}}});
+  const Json choice{{"message", Json::object()}, {"parts", parts}, {"finish_reason", "length"}};
+  const Json whole = tooldecode::text::parse_json(writer().response(Json::array({choice}), {}));
   CHECK(whole["status"] == "incomplete");
   CHECK(whole["incomplete_details"]["reason"] == "max_output_tokens");
   CHECK(whole["output"][0]["status"] == "completed");
   CHECK(whole["output"][1]["status"] == "incomplete");
+}
+
+TEST_CASE("ResponseWriter: a call that the server ran is an item between the texts around it") {
+  const Json call{
+      {"id", "call_1"}, {"type", "function"}, {"function", {{"name", "f"}, {"arguments", "{}"}}},
+      {"output", "42"}, {"turn", 0},          {"server_label", "shop"},
+      {"status", "ok"}};
+  Json failed      = call;
+  failed["status"] = "timed_out";
+  Json announced   = call;
+  announced.erase("server_label");
+  const Json parts = Json::array({{{"content", "Let me see."}},
+                                  {{"cached_tool_calls", Json::array({call, failed, announced})}},
+                                  {{"content", "So."}}});
+  const Json choice{{"message", Json::object()}, {"parts", parts}, {"finish_reason", "stop"}};
+  const Json whole = tooldecode::text::parse_json(writer().response(Json::array({choice}), {}));
+  CHECK(whole["output"] ==
+        tooldecode::text::parse_json(
+            R"([{"id": "msg_u_0", "type": "message", "role": "assistant", "status": "completed",
+                 "content": [{"type": "output_text", "text": "Let me see.", "annotations": [], "logprobs": []}]},
+                {"id": "mcp_u_1", "type": "mcp_call", "server_label": "shop", "name": "f", "arguments": "{}",
+                 "output": "42", "error": null, "status": "completed"},
+                {"id": "mcp_u_2", "type": "mcp_call", "server_label": "shop", "name": "f", "arguments": "{}",
+                 "output": null, "error": "42", "status": "failed"},
+                {"id": "msg_u_3", "type": "message", "role": "assistant", "status": "completed",
+                 "content": [{"type": "output_text", "text": "So.", "annotations": [], "logprobs": []}]}])"));
+
+  auto streamed    = writer();
+  std::string text = streamed.begin(1);
+  for (const Json& delta : parts) text += streamed.chunk(0, delta, no_tokens, nullptr);
+  tooldecode::EngineReply reply;
+  reply.turns.emplace_back();
+  const tooldecode::ToolCallFSM calls(tooldecode::test::byte_vocabulary(), {},
+                                      program::format_named("python").format);
+  const program::AnswerEnd end(reply, {}, program::AnswerText(calls, {}), {});
+  text += streamed.chunk(0, Json::object(), no_tokens, &end);
+  text += streamed.end({});
+  CHECK(events_of(text).back().data["response"]["output"] == whole["output"]);
 }
 
 TEST_CASE("ResponseWriter: a stream that fails says why in its last event") {
