@@ -108,14 +108,17 @@ HostedTools::Expanded HostedTools::expand(Json& body) const {
   Expanded used;
   const auto tools = body.find("tools");
   if (tools == body.end() || !tools->is_array()) return used;
-  std::vector<std::string> of_client(tools->size());
-  for (std::size_t i = 0; i < tools->size(); ++i) of_client[i] = name_of((*tools)[i]);
+  const auto is_mcp = [](const Json& tool) {
+    return tool.is_object() && tool.value("type", Json()) == "mcp";
+  };
+  if (std::none_of(tools->begin(), tools->end(), is_mcp)) return used;
+  used.tools = *tools;
+  std::vector<std::string> of_client;
+  for (const Json& tool : used.tools) of_client.push_back(name_of(tool));
   std::vector<Json> more;
-  for (std::size_t i = 0; i < tools->size(); ++i) {
-    const Json given = (*tools)[i];
-    if (!given.is_object() || given.value("type", Json()) != "mcp") continue;
-    if (used.tools.is_null()) used.tools = *tools;
-    const Fields entry(given, "tools[" + std::to_string(i) + ']');
+  for (std::size_t i = 0; i < used.tools.size(); ++i) {
+    if (!is_mcp(used.tools[i])) continue;
+    const Fields entry(used.tools[i], "tools[" + std::to_string(i) + ']');
     for (const char* key : {"server_url", "connector_id", "authorization", "headers"}) {
       if (entry.find(key) == nullptr) continue;
       entry.fail(key, "is not supported: `serve --mcp LABEL=COMMAND` names the servers",
