@@ -164,14 +164,14 @@ TOOLDECODE_INLINE void KeyReader::add_other(const text::Dfa& dfa, std::uint32_t 
 TOOLDECODE_INLINE void KeyReader::arrive(const Node& node, Set seen, core::ByteTrie::NodeIndex at,
                                          bool adds, Steps& out) {
   const auto literal = node.literals->values(at);
-  bool stays         = has_more(node, at, seen);
+  bool stays         = false;
   for (std::uint32_t k = 0; adds && k < node.others.size(); ++k) {
     stays                        = stays || others_live(node, seen, k, at);
     const text::Dfa::State state = node.others[k].state[at];
     if (!literal.empty() || state == text::Dfa::dead || !lexeme(node, k).accepting(state)) continue;
     end_other(node, seen, k, node.literals->text(at), out);
   }
-  if (stays) out.push_back({Step::Kind::inside, 0, at});
+  if (stays || has_more(node, at, seen)) out.push_back({Step::Kind::inside, 0, at});
   if (literal.empty() || !seen_.may_follow(node, seen, literal.front())) return;
   out.push_back({Step::Kind::member, literal.front(), 0});
 }

@@ -46,7 +46,9 @@ class ByteSet {
     for (const std::uint64_t word : words_) count += std::popcount(word);
     return count;
   }
-  [[nodiscard]] constexpr bool empty() const noexcept { return *this == ByteSet{}; }
+  [[nodiscard]] constexpr bool empty() const noexcept {
+    return (words_[0] | words_[1] | words_[2] | words_[3]) == 0;
+  }
   /// The smallest member; requires a non-empty set.
   [[nodiscard]] constexpr std::uint8_t front() const noexcept {
     unsigned w = 0;
