@@ -77,6 +77,19 @@ class MaskBuilder {
   }
 
   void walk(Span place, NodeIndex node);
+  // Calls `visit(child, next)` for each child of a trie's node whose byte may follow, and drops
+  // `next`, the place after it. Stops where a JointWalk will take over.
+  template <class Visit>
+  void step_through(const core::ByteTrie& trie, Span place, NodeIndex node, const Visit& visit) {
+    const text::ByteSet candidates = walk_.candidates(place);
+    const auto [first, last]       = trie.children(node);
+    for (auto child = first; child < last && !is_ambiguous(); ++child) {
+      if (!candidates.contains(trie.label(child))) continue;
+      const Span next = walk_.step(place, trie.label(child));
+      if (!next.empty()) visit(child, next);
+      walk_.drop(next);
+    }
+  }
 
   // The node of a position as a certain kind, or a null pointer.
   template <class Kind>
@@ -138,21 +151,13 @@ class MaskBuilder {
   // \param ends  what has `past()` and `past_end()`: a LexemeSlice or WhitespaceRuns
   template <class Ends, class Fits>
   void walk_past(const Ends& ends, const Fits& fits, Span place, NodeIndex node) {
-    const core::ByteTrie& past     = ends.past();
-    const text::ByteSet candidates = walk_.candidates(place);
-    const auto [first, last]       = past.children(node);
-    for (auto child = first; child < last; ++child) {
-      if (!candidates.contains(past.label(child))) continue;
-      const Span next = walk_.step(place, past.label(child));
-      if (!next.empty()) {
-        for (const std::uint32_t index : past.values(child)) {
-          const auto& token = ends.past_end()[index];
-          if (fits(token)) parts_.add(token.token);
-        }
-        walk_past(ends, fits, next, child);
+    step_through(ends.past(), place, node, [&](NodeIndex child, Span next) {
+      for (const std::uint32_t index : ends.past().values(child)) {
+        const auto& token = ends.past_end()[index];
+        if (fits(token)) parts_.add(token.token);
       }
-      walk_.drop(next);
-    }
+      walk_past(ends, fits, next, child);
+    });
   }
 
   // Keys of sets that accept unknown keys: walks what spells a member's key or a key that must not

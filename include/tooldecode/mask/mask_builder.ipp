@@ -84,18 +84,11 @@ TOOLDECODE_INLINE bool MaskBuilder::is_ambiguous() const {
 }
 
 TOOLDECODE_INLINE void MaskBuilder::walk(Span place, NodeIndex node) {
-  const text::ByteSet candidates = walk_.candidates(place);
-  const auto [first, last]       = trie_.children(node);
-  for (auto child = first; child < last && !is_ambiguous(); ++child) {
-    if (!candidates.contains(trie_.label(child))) continue;
-    const Span next = walk_.step(place, trie_.label(child));
-    if (!next.empty()) {
-      parts_.add_all(trie_.values(child));
-      const auto [below, end] = trie_.children(child);
-      if (below != end) collect(next, child);
-    }
-    walk_.drop(next);
-  }
+  step_through(trie_, place, node, [&](NodeIndex child, Span next) {
+    parts_.add_all(trie_.values(child));
+    const auto [below, end] = trie_.children(child);
+    if (below != end) collect(next, child);
+  });
 }
 
 TOOLDECODE_INLINE const MaskBuilder::Lexeme& MaskBuilder::lexeme_of(
@@ -559,17 +552,10 @@ TOOLDECODE_INLINE void MaskBuilder::walk_tracked(Span place, const text::Dfa& df
 }
 
 TOOLDECODE_INLINE void MaskBuilder::walk_exactly(Span place, NodeIndex node) {
-  const text::ByteSet candidates = walk_.candidates(place);
-  const auto [first, last]       = trie_.children(node);
-  for (auto child = first; child < last; ++child) {
-    if (!candidates.contains(trie_.label(child))) continue;
-    const Span next = walk_.step(place, trie_.label(child));
-    if (!next.empty()) {
-      parts_.add_all(trie_.values(child));
-      walk_exactly(next, child);
-    }
-    walk_.drop(next);
-  }
+  step_through(trie_, place, node, [&](NodeIndex child, Span next) {
+    parts_.add_all(trie_.values(child));
+    walk_exactly(next, child);
+  });
 }
 
 TOOLDECODE_INLINE void MaskBuilder::walk_key(Span place, NodeIndex node, Behind& behind,
