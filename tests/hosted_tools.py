@@ -6,6 +6,7 @@ import contextlib
 import json
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -202,6 +203,17 @@ def test_a_server_that_stops():
             begin = time.monotonic()
             server.stop()
             assert time.monotonic() - begin < 10
+
+
+def test_a_signal_ends_a_server_that_starts():
+    with command("silent") as run:
+        for ends in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen([serve.ARGUMENTS.program, "serve", "--port", "0", "--mcp", f"shop={run}", "--mcp-timeout", "600"],
+                                  stdout=subprocess.DEVNULL) as starting:
+                time.sleep(0.5)
+                assert starting.poll() is None
+                starting.send_signal(ends)
+                assert starting.wait(timeout=20) == 128 + ends
 
 
 def test_refusals():

@@ -1,11 +1,16 @@
 // tooldecode serve: serves a model through OpenAI's chat completions.
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +30,8 @@
 #include <program/reply_traces.hpp>
 #include <program/server.hpp>
 #include <program/trace_file.hpp>
+#include <signal.h>
+#include <unistd.h>
 
 namespace program {
 namespace {
@@ -42,6 +49,30 @@ struct ServeOptions {
   double mcp_timeout = 30;
 };
 
+// Ends the process at a signal that comes while the server starts, as a program that blocks none.
+class EndsAtSignal {
+ public:
+  explicit EndsAtSignal(const sigset_t& signals)
+      : watcher_([signals](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any wake;
+          sigset_t pending;
+          do {
+            sigpending(&pending);
+            for (const int signal : {SIGINT, SIGTERM}) {
+              if (sigismember(&signals, signal) != 0 && sigismember(&pending, signal) != 0) {
+                _exit(128 + signal);
+              }
+            }
+          } while (!wake.wait_for(lock, stop, std::chrono::milliseconds(50),
+                                  [&] { return stop.stop_requested(); }));
+        }) {}
+
+ private:
+  std::jthread watcher_;
+};
+
 // For a GGUF file's model: sequences for the prefix cache and for drafts.
 constexpr std::size_t prefix_sequences = 96;
 
@@ -57,6 +88,7 @@ void run_serve(const ServeOptions& options) {
   // Before any thread is made, so that the signals go to the thread that waits for them.
   const sigset_t signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::optional<EndsAtSignal> starting(std::in_place, signals);
   const bool is_local = options.http.host == "localhost" || options.http.host == "::1" ||
                         options.http.host.starts_with("127.");
   if (!is_local && options.http.api_key.empty()) {
@@ -79,7 +111,9 @@ void run_serve(const ServeOptions& options) {
     ReplyTraces traces(options.trace, *assistant, model.name);
     ChatService service(*assistant, format, given, make_engine, traces.is_on() ? &traces : nullptr,
                         &hosted);
-    HttpServer(service, options.http, options.model.name).run();
+    HttpServer server(service, options.http, options.model.name);
+    starting.reset();
+    server.run();
   });
 }
 
