@@ -364,6 +364,59 @@ async def test_usage_of_a_stream():
         assert all(chunk["system_fingerprint"] == "f" for chunk in got)
 
 
+@STREAM
+@asynchronous
+async def test_round_does_not_wait_for_what_the_application_does_behind_its_answer(stream):
+    app, left = ScriptedApp(says("x", OSLO), says("y")), asyncio.Event()
+
+    async def lingers(scope, receive, send):
+        await app(scope, receive, send)
+        if scope["path"].endswith("/completions"):
+            await left.wait()
+
+    client = Client(cache := ToolCache(lingers))
+    await client.announce("r", RAIN)
+    message, *_ = await answer(client, stream, response_id="r")
+    assert message["content"] == "xy" and len(cache.asked) == 2
+    left.set()
+    await asyncio.sleep(0.01)
+    assert not cache.asked
+
+
+@STREAM
+@asynchronous
+async def test_request_that_is_cancelled_cancels_the_round(stream):
+    client = Client(cache := ToolCache(app := ScriptedApp(says("x", OSLO, hold=asyncio.Event()))))
+    asked = asyncio.ensure_future(client.post(response_id="r", stream=stream))
+    await app.asked.wait()
+    asked.cancel()
+    await asyncio.wait([asked])
+    await asyncio.sleep(0.01)
+    assert asked.cancelled() and not cache.asked and not cache._running
+
+
+@asynchronous
+async def test_what_comes_behind_the_last_chunk_of_a_stream_stays_there():
+    """Of the last round, with the names of its events."""
+    app = ScriptedApp(says("x", OSLO), says("y", ROME))
+
+    async def adds(scope, receive, send):
+        async def more(message):
+            if message.get("body") == b"data: [DONE]\n\n":
+                value = {"id": "own", "choices": [], "usage": None, "of": len(app.requests)}
+                await send({**message, "more_body": True, "body": f"event: more\ndata: {json.dumps(value)}\n\n".encode()})
+            await send(message)
+        await app(scope, receive, more)
+
+    client = Client(ToolCache(adds))
+    await client.announce("r", RAIN)
+    _, body = await client.post(response_id="r", stream=True, stream_options={"include_usage": True})
+    *_, last, behind, usage, done, _ = body.split(b"\n\n")
+    assert b'"finish_reason":"tool_calls"' in last and done == b"data: [DONE]"
+    assert behind == b'event: more\ndata: {"id":"r","choices":[],"usage":null,"of":2}' and body.count(b"event") == 1
+    assert json.loads(usage[6:])["usage"]["total_tokens"] == 303
+
+
 @asynchronous
 async def test_root_path():
     """Servers put it before the path or not."""

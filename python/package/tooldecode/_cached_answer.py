@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ._asgi import ClientGone, Receive, Send, changed, header_of, other_headers, send_json
 from ._chat_rounds import SseReader, StreamRound, add_usage, cached_entries, call_entry, following, join_choices
 from ._tool_outputs import Response
-from ._vllm_drafts import MOST_CALLS
 
 if TYPE_CHECKING:
-    from .vllm_tool_cache import ToolCache
+    from ._tool_cache import ToolCache
 
 __all__ = ["CachedAnswer"]
+
+_MOST_CALLS = 16  # of a request that are drafted, the latest
 
 
 class CachedAnswer:
@@ -26,7 +27,7 @@ class CachedAnswer:
                  response: Response, wait: float) -> None:
         self._cache, self._scope, self._receive, self._give = cache, scope, receive, send
         self._request, self._response, self._wait = request, response, wait
-        # The X-Request-Id of the rounds. The client's own may be another request's too, and vLLM's workers know requests by it.
+        # The X-Request-Id of the rounds. The client's own may be another request's too, and drafts are told by it.
         self._name = secrets.token_hex(16)
         self._gone, self._arrived = asyncio.Event(), asyncio.Event()
         self._announced = self._ended = False
@@ -67,13 +68,14 @@ class CachedAnswer:
 
     async def announce(self) -> None:
         """Tells the proposer the calls that are expected now; none when the answer has ended."""
-        if not self._cache.drafts.is_on:
+        drafts = self._cache.drafts
+        if drafts is None or not drafts.is_on:
             return
         async with self._telling:
-            calls = [] if self._ended else self._cache.outputs.expected(self._response, MOST_CALLS)
+            calls = [] if self._ended else self._cache.outputs.expected(self._response, _MOST_CALLS)
             if calls or self._announced:
                 self._announced = bool(calls)
-                await self._cache.drafts.tell(self._name, self._request, calls)
+                await drafts.tell(self._name, self._request, calls)
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -81,7 +83,10 @@ class CachedAnswer:
         self._gone.set()
 
     async def _ask(self, send: Send) -> None:
-        """Asks the application. A client that is gone is gone for it too."""
+        """Asks the application until its answer is whole. What it does then, for SGLang two seconds after each stream, is not
+        waited for. A client that is gone is gone for it too."""
+        whole: asyncio.Future = asyncio.get_running_loop().create_future()
+
         async def gone() -> dict[str, Any]:
             await self._gone.wait()
             return {"type": "http.disconnect"}
@@ -90,9 +95,20 @@ class CachedAnswer:
             if self._gone.is_set():
                 raise ClientGone("the client is gone")
             await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body") and not whole.done():
+                whole.set_result(None)
 
         scope, receive = changed(self._scope, json.dumps(self._request).encode(), gone, self._name)
-        await self._cache.app(scope, receive, checked)
+        asked = asyncio.ensure_future(self._cache.app(scope, receive, checked))
+        self._cache.asked.add(asked)
+        asked.add_done_callback(self._cache.asked.discard)
+        try:
+            await asyncio.wait([asked, whole], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not whole.done():
+                asked.cancel()
+        if not whole.done():
+            await asked
         if self._gone.is_set():
             raise ClientGone("the client is gone")
 
@@ -100,7 +116,7 @@ class CachedAnswer:
                           part: StreamRound | None = None) -> list[str] | None:
         """The outputs of the calls that end an answer, which may have to arrive; None where the answer is the last one.
         part: the round of a stream, which says before it waits which calls are pending."""
-        if not calls or finish not in ("tool_calls", "stop") or turn + 1 >= self._cache.options.max_rounds:
+        if not calls or finish not in self._cache.whole_calls or turn + 1 >= self._cache.options.max_rounds:
             return None
         asked = [_asked(call) for call in calls]
         if any(one is None or one[0] not in self._response.tools for one in asked):
@@ -132,7 +148,8 @@ class CachedAnswer:
 
     async def _follow(self, message: dict[str, Any], calls: list[dict[str, Any]], outputs: list[str]) -> None:
         """Makes the request that of the next round."""
-        self._request = {**self._request, "messages": [*self._request["messages"], *following(message, calls, outputs)]}
+        kept = {name: value for name, value in self._request.items() if name not in self._cache.first_round}
+        self._request = {**kept, "messages": [*kept["messages"], *following(message, calls, outputs)]}
         await self.announce()
 
     # -------------------------------------------------------------------------------------------------------- whole
@@ -185,12 +202,11 @@ class CachedAnswer:
 
     async def _stream(self) -> None:
         options = self._request.get("stream_options")
-        arguments = getattr(getattr(self._scope.get("app"), "state", None), "args", None)
-        with_usage = (isinstance(options, dict) and options.get("include_usage") is True
-                      or getattr(arguments, "enable_force_include_usage", False) is True)
+        with_usage = False
         if options is None or isinstance(options, dict):
+            with_usage, in_chunks = self._cache.usages(self._scope.get("app"), options or {})
             options = {**(options or {}), "include_usage": True}
-            if not with_usage:
+            if not in_chunks:
                 options.pop("continuous_usage_stats", None)  # without effect in the client's own request
             self._request = {**self._request, "stream_options": options}
         usage: dict[str, Any] = {}

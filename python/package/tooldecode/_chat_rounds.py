@@ -13,8 +13,10 @@ _TEXTS = ("content", "reasoning", "reasoning_content")  # of a message
 
 def tools_of(request: dict[str, Any]) -> dict[str, Any]:
     """The schema of each tool's arguments, by name. Malformed documents are left to the server that gets the request."""
-    tools = request.get("tools")
-    functions = [tool.get("function") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    messages = request.get("messages")
+    places = [request, *filter(lambda one: isinstance(one, dict), messages if isinstance(messages, list) else ())]
+    lists = [place["tools"] for place in places if isinstance(place.get("tools"), list)]  # SGLang takes them in messages too
+    functions = [tool.get("function") for tools in lists for tool in tools if isinstance(tool, dict)]
     return {one["name"]: one.get("parameters") for one in functions if isinstance(one, dict) and isinstance(one.get("name"), str)}
 
 
@@ -106,8 +108,8 @@ class SseReader:
 
 
 class StreamRound:
-    """One round of a stream. Text goes to the client at once; calls, the end and the usage are held until it is known whether
-    another round follows."""
+    """One round of a stream. Text goes to the client at once; calls, the end and what comes behind it are held until it is known
+    whether another round follows."""
 
     def __init__(self, response_id: str, turn: int, usage: dict[str, Any]) -> None:
         self._id, self.turn, self._before = response_id, turn, usage
@@ -117,6 +119,7 @@ class StreamRound:
         self.finish: str | None = None
         self.usage: dict[str, Any] | None = None
         self._usage_chunk: dict[str, Any] | None = None
+        self._behind = b""  # what comes behind the last chunk, without the usage
 
     def push(self, event: bytes) -> bytes:
         """What the client gets of an event."""
@@ -130,8 +133,12 @@ class StreamRound:
         if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
             return event + b"\n\n"
         chunk["id"] = self._id
-        if not chunk["choices"]:
-            self.usage, self._usage_chunk = chunk.get("usage"), chunk
+        if not chunk["choices"] and chunk.get("usage"):
+            self.usage, self._usage_chunk = chunk["usage"], chunk
+            return b""
+        if not chunk["choices"] or self.last is not None:
+            named = b"".join(line + b"\n" for line in event.split(b"\n") if not line.startswith(b"data:"))
+            self._behind += named + sse_event(chunk)
             return b""
         if chunk.get("usage"):
             self.usage = chunk["usage"]
@@ -176,12 +183,13 @@ class StreamRound:
         return sse_event({**self.last, "choices": [{**choice, "delta": delta, "finish_reason": None}]})
 
     def end(self, with_usage: bool) -> bytes:
-        """What ends the stream: the calls, each whole, the last chunk and the usage of all rounds."""
+        """What ends the stream: the calls, each whole, the last chunk, what comes behind it, and the usage of all rounds."""
         events = b""
         if self.last is not None:
             for index, call in enumerate(self.calls):
                 events += self.chunk({"tool_calls": [{"index": index, **call}]})
             events += sse_event(self.last)
+        events += self._behind
         if with_usage and self._usage_chunk is not None:
             events += sse_event({**self._usage_chunk, "usage": add_usage(self._before, self.usage)})
         return events + b"data: [DONE]\n\n"

@@ -9,6 +9,7 @@ import heapq
 import itertools
 import json
 import math
+import os
 import re
 import sys
 import time
@@ -67,6 +68,14 @@ class ToolCacheOptions:
     early_seconds: float = 60
     max_body: int = 1 << 20  # bytes
     max_rounds: int = 8  # answers of the model to one request, the last one included
+
+    @classmethod
+    def of_environment(cls) -> ToolCacheOptions:
+        """From TOOLDECODE_TOOL_CACHE; ValueError that names it."""
+        try:
+            return cls.of_text(os.environ.get("TOOLDECODE_TOOL_CACHE", ""))
+        except ValueError as error:
+            raise ValueError(f"TOOLDECODE_TOOL_CACHE: {error}") from None
 
     @classmethod
     def of_text(cls, text: str) -> ToolCacheOptions:

@@ -12,12 +12,11 @@ from typing import Any
 from . import Error
 from ._tools import ToolRequest, format_for
 
-__all__ = ["CallDrafts", "MOST_CALLS"]
+__all__ = ["CallDrafts"]
 
 logger = logging.getLogger("vllm.tooldecode")
 
 _EXTENSION = "tooldecode.vllm_proposer.AnnouncedCalls"
-MOST_CALLS = 16  # of a request, the latest
 
 
 class CallDrafts:
