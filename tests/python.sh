@@ -80,14 +80,15 @@ fi
 
 if [ "${TOOLDECODE_ENGINES:-}" = 1 ]; then
   engines=$folder/engines
-  # What importing their structured outputs and vLLM's server asks for, of hundreds of packages that serving would.
+  # What importing their structured outputs and their servers asks for, of hundreds of packages that serving would.
   say "torch, transformers, vLLM and SGLang: 7 GB, unless they are there"
   venv engines torch==2.14.0 transformers==5.19.0 numpy pytest==9.2.0 apache-tvm-ffi==0.1.11 lark==1.2.2 \
     interegular==0.3.3 openai==2.25.0 aiohttp blake3 cachetools cbor2 cloudpickle einops fastapi jsonschema msgspec orjson \
     partial_json_parser pillow prometheus_client psutil py-cpuinfo pydantic pyzmq regex requests uvicorn watchfiles
   venv_add engines vllm==0.33.0 sglang==0.5.23 xgrammar==0.2.8 llguidance==1.9.1 compressed-tensors==0.20.0 dill==0.4.1 \
     gguf==0.19.0 ijson==3.6.0 ipython==9.18.1 loguru==0.7.3 mistral_common==1.13.1 openai-harmony==0.0.8 pybase64==1.5.1 \
-    pycountry==26.2.16 pydantic-extra-types==2.11.1 sentencepiece==0.2.3 torchvision==0.29.2 traitlets uvloop==0.23.0
+    pycountry==26.2.16 pydantic-extra-types==2.11.1 sentencepiece==0.2.3 torchvision==0.29.2 traitlets uvloop==0.23.0 \
+    python-multipart==0.0.34 setproctitle soundfile==0.13.1 cffi pycparser
   tests engines
   exit
 fi

@@ -199,6 +199,8 @@ def joined(chunks):
         for choice in chunk["choices"]:
             assert finish is None, "a chunk behind the last"
             for name, value in choice["delta"].items():
+                if value is None:
+                    continue
                 if name == "role":
                     assert name not in message
                     message[name] = value

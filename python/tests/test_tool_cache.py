@@ -11,7 +11,7 @@ import pytest
 from scripted_chat import Client, ScriptedApp, call, chunks_of, joined, request, says
 
 import tooldecode
-from tooldecode import _tool_outputs
+from tooldecode import _tool_outputs, sglang_tool_cache
 from tooldecode._api_fields import ApiError, CachedOutput, parse_outputs
 from tooldecode._tool_outputs import ToolCacheOptions, ToolOutputs, call_key
 from tooldecode.vllm_tool_cache import ToolCache
@@ -154,6 +154,17 @@ async def test_other_answers_stay(stream):
         assert all("x-request-id" not in headers for headers in apps[0].headers)
     app = ScriptedApp(says("x"))
     assert (await Client(ToolCache(app)).ask("GET", "/v1/models"))[0] == 200
+
+
+@asynchronous
+async def test_calls_of_an_answer_that_stopped_are_whole_in_vllm_alone():
+    """There a named tool's call ends so; in SGLang one that is not whole."""
+    for cache, rounds in ((ToolCache, 2), (sglang_tool_cache.ToolCache, 1)):
+        app = ScriptedApp(says("x", OSLO, finish="stop"), says("y"))
+        client = Client(cache(app))
+        await client.announce("r", RAIN)
+        await client.chat(response_id="r")
+        assert len(app.requests) == rounds
 
 
 @STREAM

@@ -233,3 +233,7 @@ def register() -> None:
     from .sglang_detector import register_detectors
 
     register_detectors()
+    if os.environ.get("TOOLDECODE_TOOL_CACHE"):
+        from .sglang_tool_cache import add_to_server
+
+        add_to_server()
