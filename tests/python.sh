@@ -88,7 +88,7 @@ if [ "${TOOLDECODE_ENGINES:-}" = 1 ]; then
   venv_add engines vllm==0.33.0 sglang==0.5.23 xgrammar==0.2.8 llguidance==1.9.1 compressed-tensors==0.20.0 dill==0.4.1 \
     gguf==0.19.0 ijson==3.6.0 ipython==9.18.1 loguru==0.7.3 mistral_common==1.13.1 openai-harmony==0.0.8 pybase64==1.5.1 \
     pycountry==26.2.16 pydantic-extra-types==2.11.1 sentencepiece==0.2.3 torchvision==0.29.2 traitlets uvloop==0.23.0 \
-    python-multipart==0.0.34 setproctitle soundfile==0.13.1 cffi pycparser
+    cffi==2.1.1 pycparser==3.12 python-multipart==0.0.34 setproctitle==1.3.8 soundfile==0.13.1
   tests engines
   exit
 fi
