@@ -3,6 +3,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/text/code_points.hpp>
@@ -48,6 +49,33 @@ std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::s
 }
 
 }  // namespace
+
+TEST_CASE("TokenClasses has the characters that strings need not escape, without white space") {
+  std::vector<Vocabulary::Entry> entries;
+  std::vector<char32_t> characters;
+  for (char32_t c = 0; c < 0x110000; c += c < 0x10000 ? 1 : 0x101) {
+    if (c >= 0xD800 && c < 0xE000) continue;
+    characters.push_back(c);
+    entries.emplace_back();
+    append_utf8(entries.back().bytes, c);
+  }
+  const Vocabulary vocabulary(entries);
+  const TokenClasses classes(make_trie(vocabulary), vocabulary.size());
+  const TokenMask& all = classes.mask(TokenClasses::count - 1);
+  const Dfa space      = string_lexeme(compile_pattern("^[\\s\\u0085]$"), ValueSyntax::json, '"');
+  for (std::size_t t = 0; t < characters.size(); ++t) {
+    const char32_t c = characters[t];
+    Dfa::State state = 0;
+    for (const char byte : '"' + entries[t].bytes + '"') {
+      if (state != Dfa::dead) state = space.next(state, static_cast<std::uint8_t>(byte));
+    }
+    const bool is_plain = c >= 0x20 && c != '"' && c != '\\' && c != 0x7F;
+    const bool expected = is_plain && (c == ' ' || state == Dfa::dead);
+    if (all.contains(static_cast<TokenId>(t)) != expected) {
+      FAIL("U+" << std::hex << static_cast<std::uint32_t>(c));
+    }
+  }
+}
 
 TEST_CASE(
     "TokenClasses::find gives a class of tokens that stay in the lexeme, except those apart and those "

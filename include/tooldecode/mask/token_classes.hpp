@@ -22,7 +22,7 @@
 namespace tooldecode::mask {
 
 /// Classes of tokens that most lexemes treat alike: whole characters of some kinds that JSON
-/// strings need not escape. U+2028 and U+2029 are in no class.
+/// strings need not escape. White space beyond ASCII is in no class, for `\s`, `\S` and the dot.
 ///
 /// If a lexeme accepts every text of a class, except those that begin with certain bytes, the
 /// class's tokens are one ready mask, and a walk visits only trie nodes that lead to other tokens.
@@ -90,7 +90,9 @@ class TokenClasses {
   // after a byte that is in no class.
   static constexpr std::uint8_t boundary = 0, one_more = 1, two_more = 2, three_more = 3,
                                 after_e0 = 4, after_ed = 5, after_f0 = 6, after_f4 = 7,
-                                after_e2 = 8, after_e2_80 = 9, outside = 10;
+                                after_c2 = 8, after_e1 = 9, after_e1_9a = 10, after_e2 = 11,
+                                after_e2_80 = 12, after_e2_81 = 13, after_e3 = 14, after_e3_80 = 15,
+                                after_ef = 16, after_ef_bb = 17, outside = 18;
   // Kinds of characters, by first byte.
   static constexpr std::uint8_t alphanumeric = 1, joining = 2, space = 4, beyond_ascii = 8,
                                 other = 16;
@@ -163,10 +165,29 @@ class TokenClasses {
         return within(0xA0, 0xBF, one_more);
       case after_ed:
         return within(0x80, 0x9F, one_more);
+      case after_c2:  // U+0085, U+00A0
+        return byte == 0x85 || byte == 0xA0 ? outside : within(0x80, 0xBF, boundary);
+      case after_e1:
+        return byte == 0x9A ? after_e1_9a : within(0x80, 0xBF, one_more);
+      case after_e1_9a:  // U+1680
+        return within(0x81, 0xBF, boundary);
       case after_e2:
-        return byte == 0x80 ? after_e2_80 : within(0x81, 0xBF, one_more);
-      case after_e2_80:  // U+2028 and U+2029, which a pattern's dot does not match
-        return byte == 0xA8 || byte == 0xA9 ? outside : within(0x80, 0xBF, boundary);
+        return byte == 0x80   ? after_e2_80
+               : byte == 0x81 ? after_e2_81
+                              : within(0x82, 0xBF, one_more);
+      case after_e2_80:  // U+2000 to U+200A, U+2028, U+2029, U+202F
+        if (byte == 0xA8 || byte == 0xA9 || byte == 0xAF) return outside;
+        return within(0x8B, 0xBF, boundary);
+      case after_e2_81:  // U+205F
+        return byte == 0x9F ? outside : within(0x80, 0xBF, boundary);
+      case after_e3:
+        return byte == 0x80 ? after_e3_80 : within(0x81, 0xBF, one_more);
+      case after_e3_80:  // U+3000
+        return within(0x81, 0xBF, boundary);
+      case after_ef:
+        return byte == 0xBB ? after_ef_bb : within(0x80, 0xBF, one_more);
+      case after_ef_bb:  // U+FEFF
+        return within(0x80, 0xBE, boundary);
       case after_f0:
         return within(0x90, 0xBF, two_more);
       case after_f4:
@@ -180,12 +201,28 @@ class TokenClasses {
       return byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F ? boundary : outside;
     }
     if (byte < 0xC2 || byte > 0xF4) return outside;
-    if (byte < 0xE0) return one_more;
-    if (byte == 0xE0) return after_e0;
-    if (byte == 0xE2) return after_e2;
-    if (byte == 0xED) return after_ed;
-    if (byte < 0xF0) return two_more;
-    return byte == 0xF0 ? after_f0 : byte == 0xF4 ? after_f4 : three_more;
+    switch (byte) {
+      case 0xC2:
+        return after_c2;
+      case 0xE0:
+        return after_e0;
+      case 0xE1:
+        return after_e1;
+      case 0xE2:
+        return after_e2;
+      case 0xE3:
+        return after_e3;
+      case 0xED:
+        return after_ed;
+      case 0xEF:
+        return after_ef;
+      case 0xF0:
+        return after_f0;
+      case 0xF4:
+        return after_f4;
+      default:
+        return byte < 0xE0 ? one_more : byte < 0xF0 ? two_more : three_more;
+    }
   }
 
   template <class Visit>
