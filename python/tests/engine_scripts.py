@@ -5,6 +5,8 @@ import re
 
 import numpy as np
 
+from tooldecode._tools import ToolRequest
+
 SCHEMA = {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}, "days": {"type": "integer", "maximum": 99},
                                            "note": {"type": "string", "maxLength": 9}},
           "required": ["city", "days"], "additionalProperties": False}
@@ -49,6 +51,23 @@ JUDGES = {
     "choice": lambda text: text in CHOICES,
     "structural_tag": lambda text: conforms(inside(text, "<call>", "</call>")),
 }
+
+
+def tool_kinds() -> dict:
+    """By name: the text of a tool parser's request, and whether a text is a whole answer to it."""
+    made = {}
+    for form in ("hermes", "qwen3-coder", "llama", "python"):
+        for choice in ("required", "auto"):
+            request = ToolRequest(json.dumps(tools_of()), form, choice)
+
+            def is_answer(text, request=request, choice=choice):
+                calls = request.reader().parse(text)
+                for name, arguments in calls:
+                    properties = PARAMETERS[name]["properties"]
+                    assert set(arguments) <= set(properties) and set(PARAMETERS[name]["required"]) <= set(arguments), text
+                return bool(calls) or choice == "auto"
+            made[f"tools {form} {choice}"] = (request.text(), is_answer)
+    return made
 
 
 def allowed(row: np.ndarray) -> np.ndarray:

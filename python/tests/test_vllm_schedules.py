@@ -5,7 +5,6 @@ synchronous and asynchronous scheduling. Every answer conforms, every cut answer
 and no block of the cache stays in use. TOOLDECODE_SCHEDULES says how many schedules run (40; 10,000 take hours).
 """
 import concurrent.futures
-import json
 import os
 import random
 import time
@@ -16,7 +15,7 @@ import pytest
 vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 
-from engine_scripts import JUDGES, PARAMETERS, allowed, tools_of  # noqa: E402
+from engine_scripts import JUDGES, allowed, tool_kinds  # noqa: E402
 from test_vllm import KINDS, thinking  # noqa: E402, F401
 from vllm.config import CacheConfig, DeviceConfig, ModelConfig, ParallelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
@@ -30,30 +29,17 @@ from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput  # noqa: E402
 from vllm.v1.request import Request  # noqa: E402
 from vllm.v1.spec_decode.custom_class_proposer import create_custom_proposer  # noqa: E402
 
-from tooldecode._tools import ToolRequest  # noqa: E402
 from tooldecode.vllm_proposer import draft_of_history  # noqa: E402
 
 SCHEDULES = int(os.environ.get("TOOLDECODE_SCHEDULES", "40"))
 DRAFTS = 4
 BLOCK = 16
-FORMATS = ("hermes", "qwen3-coder", "llama", "python")
 
 
 def kinds() -> dict:
     """What a request asks for, and whether a text is a whole answer to it."""
     made = {kind: (asked, JUDGES[kind]) for kind, asked in KINDS.items()}
-    for form in FORMATS:
-        for choice in ("required", "auto"):
-            request = ToolRequest(json.dumps(tools_of()), form, choice)
-
-            def is_answer(text, request=request, choice=choice):
-                calls = request.reader().parse(text)
-                for name, arguments in calls:
-                    properties = PARAMETERS[name]["properties"]
-                    assert set(arguments) <= set(properties) and set(PARAMETERS[name]["required"]) <= set(arguments), text
-                return bool(calls) or choice == "auto"
-            made[f"tools {form} {choice}"] = ({"grammar": request.text()}, is_answer)
-    return made
+    return made | {name: ({"grammar": text}, is_answer) for name, (text, is_answer) in tool_kinds().items()}
 
 
 class RandomExecutor(Executor):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from . import Constraint, Error, State, Vocabulary, choice, ebnf, json_schema, lark, regex, structural_tag
@@ -157,14 +157,17 @@ class Answer:
                 return i + 1
         return len(tokens)
 
-    def draft(self, tokens: Sequence[int], limit: int, known: dict[Any, list[int]]) -> list[int]:
+    def draft(self, tokens: Sequence[int], limit: int, known: dict[Any, list[int]],
+              guess: Callable[[list[int]], Sequence[int]] | None = None) -> list[int]:
         """A draft of at most `limit` tokens: the forced tokens of each state, and between them, as long as they are allowed,
         the guessed `tokens`. A guess that differs from what is forced is dropped with what follows it.
 
-        known: what was forced before, for requests of one constraint; bounded."""
+        known: what was forced before, for requests of one constraint; bounded. guess: asked for more behind forced tokens
+        where no guess is left, with what is drafted so far."""
         if self.is_terminated:
             return []
         state, guessed, drafted = self.state, list(tokens), []
+        is_new = False  # whether forced tokens stand behind the last guess
         written = self._tokens[-64:]
         while len(drafted) < limit:
             # How the tokenizer goes on depends on what is written: on its end, as good as always, and it is a draft.
@@ -175,11 +178,13 @@ class Answer:
                     known.clear()
                 more = known[key] = self._constraint.forced_tokens(state, self._vocabulary.decode(written))
             if more:
-                guessed = guessed[len(more):] if guessed[: len(more)] == more else []
-            elif guessed:
-                more = [guessed.pop(0)]
+                guessed, is_new = guessed[len(more):] if guessed[: len(more)] == more else [], True
             else:
-                break
+                if not guessed and is_new and guess is not None:
+                    guessed, is_new = list(guess(drafted)), False
+                if not guessed:
+                    break
+                more = [guessed.pop(0)]
             for token in more[: limit - len(drafted)]:
                 after = self._next(state, token)
                 if after is None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -23,13 +24,15 @@ from sglang.srt.constrained.base_grammar_backend import (
     register_grammar_backend,
 )
 
-from . import Constraint, ThreadPool, Vocabulary, fill_masks
+from . import Constraint, Error, ThreadPool, Vocabulary, fill_masks
 from ._engine import Answer, array_of, build, vocabulary_of
 from ._tools import ToolRequest
 
 __all__ = ["NAME", "ToolDecodeBackend", "ToolDecodeGrammar", "create", "register"]
 
 NAME = "tooldecode"
+
+logger = logging.getLogger("sglang.tooldecode")
 
 
 class _Masks:
@@ -70,11 +73,14 @@ class _Masks:
 class ToolDecodeGrammar(_Masks, BaseGrammarObject):
     """The state of one request's answer."""
 
-    def __init__(self, constraint: Constraint, backend: ToolDecodeBackend, key: tuple[str, str], stats: GrammarStats) -> None:
+    def __init__(self, constraint: Constraint, backend: ToolDecodeBackend, key: tuple[str, str], stats: GrammarStats,
+                 forced: dict[Any, list[int]] | None = None) -> None:
         super().__init__()
         self._answer = Answer(constraint.renew(), backend.vocabulary)
         self._backend = backend
         self._key = key
+        self._can_force = True
+        self._forced = {} if forced is None else forced  # that requests of this constraint share
         self.grammar_stats = stats
 
     def accept_token(self, token: int) -> None:
@@ -92,7 +98,19 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
     def copy(self) -> ToolDecodeGrammar:
         """A new answer under the same constraint, for another request."""
         stats = dataclasses.replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
-        return ToolDecodeGrammar(self._answer.constraint, self._backend, self._key, stats)
+        return ToolDecodeGrammar(self._answer.constraint, self._backend, self._key, stats, self._forced)
+
+    def draft(self, limit: int, guess: Callable[[list[int]], Sequence[int]]) -> list[int]:
+        """At most `limit` tokens that may follow: those that the constraint forces, by the model's tokenizer, and between
+        them what is guessed, as long as it is allowed. guess: gets the tokens that are drafted so far."""
+        tokens = guess([])
+        if self._can_force:
+            try:
+                return self._answer.draft(tokens, limit, self._forced, guess)
+            except Error as error:  # such as a vocabulary without a tokenizer
+                self._can_force = False
+                logger.warning("Forced tokens are not drafted any more for a request: %s", error)
+        return list(tokens[: min(limit, self._answer.allowed(tokens))])
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         self._answer.fill(array_of(vocab_mask), idx)
@@ -224,15 +242,17 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Col
 
 
 def register() -> None:
-    """Registers the backend with SGLang in this process; further calls have no effect."""
+    """Registers the backend, the tool-call parsers and the drafts with SGLang in this process; further calls have no effect."""
     from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
 
     register_grammar_backend(NAME, create)
     if NAME not in GRAMMAR_BACKEND_CHOICES:
         add_grammar_backend_choices([NAME])
     from .sglang_detector import register_detectors
+    from .sglang_drafts import register_algorithm
 
     register_detectors()
+    register_algorithm()
     if os.environ.get("TOOLDECODE_TOOL_CACHE"):
         from .sglang_tool_cache import add_to_server
 

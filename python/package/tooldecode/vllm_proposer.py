@@ -21,37 +21,15 @@ from typing import Any
 
 import numpy as np
 
+from ._drafts import draft_of_history
+
 __all__ = ["AnnouncedCalls", "ToolDecodeProposer", "draft_of_calls", "draft_of_history"]
 
 logger = logging.getLogger("vllm.tooldecode")
 
-_LONGEST = 16  # tokens of history that are compared
 _LONGEST_CALL = 4096  # tokens of a call that are drafted
 _BASE = 0x9E3779B97F4A7C15  # of hashes; odd
 _MOST_ANNOUNCED = 1024  # requests; their calls are dropped when they end
-
-
-def draft_of_history(tokens: np.ndarray, room: int) -> list[int]:
-    """What followed the latest of the longest earlier occurrences of the last tokens, at most as many tokens as agree and
-    one more. tokens [L]. Never empty for room > 0: without an occurrence it is the last token, so that the grammar is asked.
-
-    Complexity O(L)."""
-    last = len(tokens) - 1
-    places = np.flatnonzero(tokens[:last] == tokens[last])  # of the last token, earlier
-    if room <= 0:
-        return []
-    if len(places) == 0:
-        return [int(tokens[last])]
-    length = 1
-    while length < _LONGEST:
-        longer = places[places >= length]
-        longer = longer[tokens[longer - length] == tokens[last - length]] if length <= last else longer[:0]
-        if len(longer) == 0:
-            break
-        places, length = longer, length + 1
-    begin = int(places[-1]) + 1
-    size = min(room, length + 1 if length > 1 else 1)
-    return tokens[begin : begin + size].tolist()
 
 
 def _hashes(tokens: np.ndarray, powers: np.ndarray) -> np.ndarray:
