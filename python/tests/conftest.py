@@ -1,4 +1,8 @@
+import concurrent.futures
+import json
+import multiprocessing
 import pathlib
+import shutil
 
 import pytest
 
@@ -56,3 +60,38 @@ def tiny() -> pathlib.Path:
 @pytest.fixture(scope="session")
 def tools() -> list[dict]:
     return TOOLS
+
+
+@pytest.fixture(scope="session")
+def thinking(tiny, tmp_path_factory):
+    """The tiny model's folder with two tokens for reasoning."""
+    transformers = pytest.importorskip("transformers", reason="SKIPPED: transformers is not installed")
+
+    folder = tmp_path_factory.mktemp("thinking")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+    tokenizer.add_tokens(["<think>", "</think>"])
+    tokenizer.save_pretrained(folder)
+    config = json.loads((tiny / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": len(tokenizer)}))
+    shutil.copy(tiny / "generation_config.json", folder)
+    return folder
+
+
+def run_forked(function, *arguments):
+    """In a copy of a process that has imported `sglang_bed`, because SGLang serves once in a process."""
+    import sglang_bed  # noqa: F401
+
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+@pytest.fixture(scope="session")
+def sglang_process():
+    """Runs a function and its arguments where `sglang_bed` can be imported, each in a process of its own."""
+    pytest.importorskip("sglang", reason="SKIPPED: SGLang is not installed")
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            pool.submit(run_forked, int).result()
+        except ModuleNotFoundError as error:
+            pytest.skip(f"SKIPPED: what SGLang's scheduler imports is not installed: {error}")
+        yield lambda function, *arguments: pool.submit(run_forked, function, *arguments).result()

@@ -2,7 +2,6 @@
 import json
 import logging
 import random
-import shutil
 import time
 import types
 
@@ -40,21 +39,6 @@ def plugin():
 
     backend.register()  # again, as in processes that load it twice
     return backend
-
-
-@pytest.fixture(scope="module")
-def thinking(tiny, tmp_path_factory):
-    """The tiny model's folder with two tokens for reasoning."""
-    import transformers
-
-    folder = tmp_path_factory.mktemp("thinking")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
-    tokenizer.add_tokens(["<think>", "</think>"])
-    tokenizer.save_pretrained(folder)
-    config = json.loads((tiny / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": len(tokenizer)}))
-    shutil.copy(tiny / "generation_config.json", folder)
-    return folder
 
 
 def make_config(folder, drafts=0, **outputs) -> VllmConfig:

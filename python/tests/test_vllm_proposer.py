@@ -9,7 +9,7 @@ vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 
 from engine_scripts import SCHEMA, allowed, tools_of  # noqa: E402
-from test_vllm import Engine, thinking  # noqa: E402, F401
+from test_vllm import Engine  # noqa: E402
 from vllm.config import DeviceConfig, ModelConfig, ParallelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
 from vllm.plugins import load_general_plugins  # noqa: E402
@@ -120,7 +120,7 @@ def test_drafted_answers(engine, asked):
     assert tokens / steps > 1.2  # though samples are random
 
 
-def test_drafts_that_end_reasoning(thinking):  # noqa: F811
+def test_drafts_that_end_reasoning(thinking):
     """Behind the end of reasoning there is only the room that it leaves, and whether a token may begin an answer is answered."""
     engine = Engine(make_config(thinking, reasoning_parser="qwen3"))
     begin, stop, call = engine.tokenizer.convert_tokens_to_ids(["<think>", "</think>", "<tool_call>"])

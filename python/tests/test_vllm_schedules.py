@@ -16,7 +16,7 @@ vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 
 from engine_scripts import JUDGES, allowed, tool_kinds  # noqa: E402
-from test_vllm import KINDS, thinking  # noqa: E402, F401
+from test_vllm import KINDS  # noqa: E402
 from vllm.config import CacheConfig, DeviceConfig, ModelConfig, ParallelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
 from vllm.plugins import load_general_plugins  # noqa: E402
@@ -270,7 +270,7 @@ def run_schedule(core, dice, all_kinds, reasoning, counts):
 @pytest.mark.parametrize("drafts", [False, True], ids=["", "drafts"])
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["", "asynchronous"])
 @pytest.mark.parametrize("reasoning", [False, True], ids=["", "reasoning"])
-def test_schedules(tiny, thinking, drafts, asynchronous, reasoning):  # noqa: F811
+def test_schedules(tiny, thinking, drafts, asynchronous, reasoning):
     all_kinds, counts = kinds(), {}
     core = make_core(thinking if reasoning else tiny, random.Random(0), drafts=drafts, asynchronous=asynchronous,
                      reasoning=reasoning, blocks=18)

@@ -71,9 +71,9 @@ def _check(server_args: Any) -> None:
 
     nodes = server_args.speculative_num_draft_tokens
     if nodes is not None and nodes < 2:
-        refuse("speculative_num_draft_tokens", f"{nodes}, must be 2 or more")
+        refuse("speculative_num_draft_tokens", f"{nodes}: must be 2 or more")
     if server_args.device not in ("cuda", "cpu", "xpu"):
-        refuse("device", f"{server_args.device}, must be cuda, cpu or xpu")
+        refuse("device", f"{server_args.device}: must be cuda, cpu or xpu")
     for option in ("speculative_draft_model_path", "speculative_ngram_external_corpus_path"):
         if getattr(server_args, option) is not None:
             refuse(option, "must be left out")
