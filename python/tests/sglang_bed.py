@@ -280,7 +280,8 @@ class Bed:
         self.steps += 1
         assert self.steps < 20000, f"lost: {set(self.asked) - set(self.finished)}"
         while self.waiting and dice.random() < 0.6:
-            kind, reasoning = dice.choice([*self.constraints, "free"]), self.reasoning and dice.random() < 0.7
+            kind = "free" if dice.random() < self.freedom else dice.choice(list(self.constraints))
+            reasoning = self.reasoning and dice.random() < 0.7
             prompt = [7 + dice.randrange(90) for _ in range(dice.randrange(1, 60))]
             limit = dice.choice([3, 20, 100])
             for copy in range(dice.choice([1, 1, 1, 3])):  # as for n of 3
@@ -301,6 +302,7 @@ class Bed:
         """One schedule, and what it must have led to."""
         scheduler, self.dice = self.scheduler, random.Random(seed)
         self.model.seed, self.model.haste = seed, self.dice.choice([0.02, 0.3])
+        self.freedom = self.dice.choice([0.1, 0.1, 0.6, 1.0])  # SGLang waits for results where one of a batch has a grammar
         self.kinds, self.waiting = kinds(), [f"r{i}" for i in range(self.dice.randrange(4, 14))]
         self.asked, self.texts, self.finished, self.aborted, self.steps = {}, {}, {}, set(), 0
         scheduler.gracefully_exit = False

@@ -162,12 +162,11 @@ class Answer:
         """A draft of at most `limit` tokens: the forced tokens of each state, and between them, as long as they are allowed,
         the guessed `tokens`. A guess that differs from what is forced is dropped with what follows it.
 
-        known: what was forced before, for requests of one constraint; bounded. guess: asked for more behind forced tokens
-        where no guess is left, with what is drafted so far."""
+        known: what was forced before, for requests of one constraint; bounded. guess: asked for more where no guess is left
+        and nothing is forced, with what is drafted so far."""
         if self.is_terminated:
             return []
         state, guessed, drafted = self.state, list(tokens), []
-        is_new = False  # whether forced tokens stand behind the last guess
         written = self._tokens[-64:]
         while len(drafted) < limit:
             # How the tokenizer goes on depends on what is written: on its end, as good as always, and it is a draft.
@@ -178,10 +177,9 @@ class Answer:
                     known.clear()
                 more = known[key] = self._constraint.forced_tokens(state, self._vocabulary.decode(written))
             if more:
-                guessed, is_new = guessed[len(more):] if guessed[: len(more)] == more else [], True
+                guessed = guessed[len(more):] if guessed[: len(more)] == more else []
             else:
-                if not guessed and is_new and guess is not None:
-                    guessed, is_new = list(guess(drafted)), False
+                guessed = guessed or (list(guess(drafted)) if guess is not None else [])
                 if not guessed:
                     break
                 more = [guessed.pop(0)]

@@ -68,12 +68,14 @@ class ToolDecodeWorker(NGRAMWorker):
         rows = last.accept_tokens.reshape(len(batch.reqs), self.draft_token_num).tolist()
         return [row[:count] for row, count in zip(rows, last.accept_lens.tolist())]
 
-    def _draft(self, request: Any, tokens: np.ndarray) -> list[int]:
-        """What may follow the request's tokens. tokens [L]."""
+    def _draft(self, request: Any, text: np.ndarray) -> list[int]:
+        """What may follow the request's tokens. text [L + N - 1], of which the last are room for drafts."""
         room = self.draft_token_num - 1
+        length = len(text) - room
 
         def guess(drafted: Sequence[int]) -> list[int]:
-            return guess_of_history(np.concatenate([tokens, drafted]) if drafted else tokens, room)
+            text[length : length + len(drafted)] = drafted
+            return guess_of_history(text[: length + len(drafted)], room - len(drafted))
 
         grammar = _grammar_of(request)
         return guess(()) if grammar is None else grammar.draft(room, guess)
@@ -82,21 +84,22 @@ class ToolDecodeWorker(NGRAMWorker):
         """-> tokens [B * N], each row the last token and its drafts; which nodes precede each node [B * N * N]."""
         nodes = self.draft_token_num
         rows = np.empty((len(batch.reqs), nodes), np.int64)  # [B, N]
+        room = np.zeros(nodes - 1, np.int32)
         for row, request, last in zip(rows, batch.reqs, self._unprocessed(batch)):
-            tokens = np.concatenate([np.asarray(some, np.int64) for some in (
-                request.origin_input_ids_unpadded, request.output_ids, last)])
+            parts = request.origin_input_ids_unpadded, request.output_ids, last, room
+            text = np.concatenate([np.asarray(part, np.int32) for part in parts])
+            row[0] = text[-nodes]
             # Behind the draft stands an end. Any token is right; where this one is not allowed, or ends the answer, the
             # grammar looks no further.
-            row[:] = min(request.eos_token_ids) if request.eos_token_ids else tokens[-1]
-            row[0] = tokens[-1]
+            row[1:] = min(request.eos_token_ids) if request.eos_token_ids else row[0]
             try:
-                draft = self._draft(request, tokens)
+                draft = self._draft(request, text)
                 row[1 : 1 + len(draft)] = draft
             except Exception:
                 self.failures += 1
                 if self.failures == 1:
                     logger.exception("A draft failed; its request goes on without one")
-        before = np.tril(np.ones((nodes, nodes), bool))  # [N, N]
+        before = np.tri(nodes, dtype=bool)  # [N, N]
         return rows.ravel(), np.tile(before.ravel(), len(rows))
 
     def _update_ngram_corpus(self, batch: Any) -> None:

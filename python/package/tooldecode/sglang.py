@@ -103,13 +103,13 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
     def draft(self, limit: int, guess: Callable[[list[int]], Sequence[int]]) -> list[int]:
         """At most `limit` tokens that may follow: those that the constraint forces, by the model's tokenizer, and between
         them what is guessed, as long as it is allowed. guess: gets the tokens that are drafted so far."""
-        tokens = guess([])
         if self._can_force:
             try:
-                return self._answer.draft(tokens, limit, self._forced, guess)
+                return self._answer.draft((), limit, self._forced, guess)
             except Error as error:  # such as a vocabulary without a tokenizer
                 self._can_force = False
                 logger.warning("Forced tokens are not drafted any more for a request: %s", error)
+        tokens = guess([])
         return list(tokens[: min(limit, self._answer.allowed(tokens))])
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
