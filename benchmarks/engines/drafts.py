@@ -1,11 +1,11 @@
-"""Tokens per step of vLLM with drafts from jump-forward strings and history, by replay of BFCL's calls; see run.sh.
+"""Tokens per step of vLLM or SGLang with drafts from jump-forward strings and history, by replay of BFCL's calls; see run.sh.
 
 No model runs. A script decides the tokens that each row samples: the call of BFCL's row in the format hermes, in the
 tokens of Qwen2.5, after the prompt that Qwen2.5's chat template makes from the row. vLLM's manager of structured
-outputs verifies drafts and makes masks, which must allow the script's tokens. A step emits the drafts that agree with
+outputs verifies drafts and makes masks, or SGLang's walk of draft trees does; they must allow the script's tokens. A step emits the drafts that agree with
 the script, and one more token. The first token of an answer comes from the prompt's pass, as without drafts.
 
-With --cached the row's calls are in the tool cache: each is announced to the proposer alone. Nothing is timed then.
+With --engine sglang nothing is timed. With --cached the row's calls are in the tool cache: each is announced to the proposer alone. Nothing is timed then.
 """
 import argparse
 import json
@@ -142,18 +142,68 @@ class Replay:
         return steps, drafted, accepted
 
 
+class SglangReplay:
+    """One engine: this package's backend over Qwen2.5's vocabulary; SGLang's walk of draft trees makes the masks."""
+
+    def __init__(self, tokenizer, size, count):
+        from tooldecode._engine import vocabulary_of
+        from tooldecode.sglang import ToolDecodeBackend
+
+        self.backend = ToolDecodeBackend(vocabulary_of(tokenizer, size, [tokenizer.eos_token_id]))
+        self.size, self.count = size, count
+
+    def request(self, name, prompt, grammar):
+        return self.backend.dispatch_structural_tag(grammar)
+
+    def drafts(self, kind, grammar, tokens):
+        from tooldecode._drafts import guess_of_history
+
+        def guess(drafted):
+            return guess_of_history(np.array([*tokens, *drafted]), self.count) if kind != "forced" else []
+        if kind == "none":
+            return []
+        grammar._can_force = kind != "history"
+        return grammar.draft(self.count, guess)
+
+    def steps(self, kind, grammar, prompt, script):
+        """The numbers of steps, drafted tokens and accepted tokens."""
+        import torch
+        from sglang.srt.speculative.spec_utils import traverse_tree
+
+        at = steps = drafted = accepted = 0
+        while at < len(script):
+            drafts = self.drafts(kind, grammar, prompt + script[:at]) if at else []
+            count = 1 + len(drafts)
+            masks = grammar.allocate_vocab_mask(self.size, count, "cpu")
+            traverse_tree(torch.tensor([*range(1, count), -1]), torch.full((count,), -1), torch.tensor([0, *drafts]), grammar,
+                          masks, self.size)
+            new = []
+            for row, draft in zip(masks.tolist(), [*drafts, None]):
+                token = script[at + len(new)]
+                if not row[token >> 5] >> (token & 31) & 1:
+                    raise ValueError(f"token {token} of the script is masked")
+                new.append(token)
+                if token != draft or at + len(new) == len(script):
+                    break
+            drafted, accepted, steps, at = drafted + len(drafts), accepted + len(new) - 1, steps + 1, at + len(new)
+            for token in new:
+                grammar.accept_token(token)
+        return steps, drafted, accepted
+
+
 def measure(options):
     from tooldecode._tools import ToolRequest
 
     tokenizer, size = tokenizer_of(pathlib.Path(options.data) / "vocab/qwen2.json.gz")
     results = {"draft_tokens": options.drafts, "rows": {}, "refused": 0, "files": {}}
     kinds = CACHED_KINDS if options.cached else KINDS
+    is_vllm = options.engine == "vllm"
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         config = json.loads((ROOT / "examples/data/tiny/config.json").read_text())
         pathlib.Path(folder, "config.json").write_text(json.dumps(config | {"vocab_size": size, "max_position_embeddings": 8192}))
         logging.disable(logging.ERROR)
-        replay = Replay(folder, size, options.drafts)
+        replay = Replay(folder, size, options.drafts) if is_vllm else SglangReplay(tokenizer, size, options.drafts)
         totals = {}
         for file, tools, question, calls in rows_of(options.data, options.rows):
             asked = ToolRequest(json.dumps(tools), "hermes")
@@ -165,12 +215,13 @@ def measure(options):
             prompt = tokenizer.encode(SYSTEM.format(tools="\n".join(map(json.dumps, tools)), question=question))
             script = tokenizer.encode(text, add_special_tokens=False) + [tokenizer.eos_token_id]
             try:
-                for kind in kinds if options.cached else (*KINDS, "again"):
-                    if kind == "both":  # a constraint that no request has used
+                for kind in kinds if options.cached or not is_vllm else (*KINDS, "again"):
+                    if is_vllm and kind == "both":  # a constraint that no request has used
                         replay.manager.backend._known.clear()
                     cached = [asked.reader().write([call]) for call in calls] if kind == "cached" else []
                     tokens = [tokenizer.encode(call, add_special_tokens=False) for call in cached]
-                    replay.proposer.announce("r", tokens, lambda: ["r"])
+                    if is_vllm:
+                        replay.proposer.announce("r", tokens, lambda: ["r"])
                     request = replay.request("r", prompt, asked.text())
                     found = replay.steps(kind, request, prompt, script)
                     if kind == "again":
@@ -189,6 +240,8 @@ def measure(options):
             tokens, steps, drafted, accepted = (sum(row[i] for (_, one), row in totals.items() if one == kind) for i in range(4))
             results.setdefault("all", {})[kind] = {"tokens_per_step": round(tokens / steps, 3),
                                                    "accepted": round(accepted / drafted, 3) if drafted else None}
+        if not is_vllm:
+            return results
         assert replay.proposer.failures == 0
         if options.cached:
             return results
@@ -206,14 +259,17 @@ def main():
     parser.add_argument("--data", default=DATA)
     parser.add_argument("--rows", type=int, default=60, help="rows of each file (60)")
     parser.add_argument("--drafts", type=int, default=8, help="the longest draft (8)")
+    parser.add_argument("--engine", choices=("vllm", "sglang"), default="vllm")
     parser.add_argument("--cached", action="store_true", help="with the calls in the tool cache")
     parser.add_argument("--program", default=str(ROOT / "build/release/examples/tooldecode"))
     parser.add_argument("--json")
     options = parser.parse_args()
+    if options.cached and options.engine == "sglang":
+        parser.error("--cached: vLLM's proposer alone drafts cached calls")
     results = measure(options)
     print(json.dumps(results, indent=1))
     if options.json:
-        made_by = record(options.program, ["vllm", "torch", "transformers"], ["drafts", *sys.argv[1:]])
+        made_by = record(options.program, [options.engine, "torch", "transformers"], ["drafts", *sys.argv[1:]])
         pathlib.Path(options.json).write_text(json.dumps({"made_by": made_by, "results": results}, indent=1) + "\n")
 
 

@@ -3,10 +3,9 @@
 # turns at every step, over the same schemas and tokens.
 #
 #   bash benchmarks/engines/run.sh [--json OUT] [--rows N] [--steps N] [--data DIR]
-#   bash benchmarks/engines/run.sh drafts [--cached] [--json OUT] [--rows N] [--drafts N] [--data DIR]
+#   bash benchmarks/engines/run.sh drafts [--engine vllm|sglang] [--cached] [--json OUT] [--rows N] [--drafts N] [--data DIR]
 #
-# `drafts` measures tokens per step of vLLM with this package's proposer, by replay of BFCL's calls without a model, see
-# drafts.py.
+# `drafts` measures tokens per step with this package's drafts, by replay of BFCL's calls without a model, see drafts.py.
 #
 # `first mask` is the time from a schema's text to its first mask; each schema is new to the contender. `fill` is one
 # row's share of the masks of a batch of 1, 32 or 256 requests, along texts that all three accept. `accept` reads one
