@@ -1,12 +1,12 @@
-"""For SGLang 0.5: drafts of forced tokens and of a request's own history, without a draft model.
+"""For SGLang 0.5: drafts of fast-forward tokens and of a request's own history, without a draft model.
 
     python -m sglang.launch_server --model-path MODEL --grammar-backend tooldecode \\
         --speculative-algorithm TOOLDECODE --speculative-num-draft-tokens 9
 
 Where a request has a grammar of this package, the tokens that it forces are drafted, by the model's tokenizer, and between
-them what the request's own tokens were followed by before, as long as it is allowed; where it has none, the latter alone.
-SGLang's worker for n-grams verifies a row of them, `--speculative-num-draft-tokens` nodes of which the first is the last
-token of the answer.
+them what followed the request's last tokens before, as long as it is allowed; where it has none, the latter alone. SGLang's
+worker for n-grams verifies them as one row of `--speculative-num-draft-tokens` nodes, of which the first is the answer's last
+token.
 """
 from __future__ import annotations
 
@@ -72,6 +72,10 @@ def _check(server_args: Any) -> None:
     nodes = server_args.speculative_num_draft_tokens
     if nodes is not None and nodes < 2:
         refuse("speculative_num_draft_tokens", f"{nodes}: must be 2 or more")
+    for option, only in (("speculative_eagle_topk", 1), ("speculative_num_steps", (nodes or _NODES) - 1)):
+        value = getattr(server_args, option)
+        if value not in (None, only):
+            refuse(option, f"{value}: must be {only} or left out")
     if server_args.device not in ("cuda", "cpu", "xpu"):
         refuse("device", f"{server_args.device}: must be cuda, cpu or xpu")
     for option in ("speculative_draft_model_path", "speculative_ngram_external_corpus_path"):
