@@ -886,8 +886,8 @@ def engine_drafts_row(found: dict, kind: str) -> list[str]:
     return [*(f"{one['tokens_per_step']:.2f}" for one in every), "" if accepted is None else percent(accepted, 0)]
 
 
-def engine_drafts_table() -> str:
-    found = results("engine_drafts")["results"]
+def engine_drafts_table(name: str = "engine_drafts") -> str:
+    found = results(name)["results"]
     words = {"none": "none", "history": "history", "forced": "fast-forward", "both": "both"}
     return table(["drafts", *_BFCL, "all", "accepted"],
                  [[word, *engine_drafts_row(found, kind)] for kind, word in words.items()])
@@ -910,10 +910,12 @@ def page_sentences() -> dict[str, list[str]]:
     first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
     drafted = one["tooldecode, forced text drafted"]
     calls = next(row for row in results("llama_server")["requests"] if row["request"] == "calls 400")
-    drafts, cached = (results(name)["results"] for name in ("engine_drafts", "engine_cached_drafts"))
+    drafts, cached, sglang = (results(name)["results"] for name in (
+        "engine_drafts", "engine_cached_drafts", "engine_sglang_drafts"))
     return {
         "CHANGELOG.md": [
             f"drafts fast-forward tokens and history: {drafts['all']['both']['tokens_per_step']:.1f} tokens per step on BFCL's calls",
+            f"history without a draft model: {sglang['all']['both']['tokens_per_step']:.1f} tokens per step on BFCL's calls",
             f"gives cached calls to the proposer as drafts: {cached['all']['cached']['tokens_per_step']:.1f} tokens per step by "
             f"replay, with drafts of {cached['draft_tokens']}"],
         "docs/limits.md": [f"{uri:.0f} us on average for `uri`", f"10,000 tools take {many / 1000:.0f} ms to the first mask"],
@@ -1038,6 +1040,7 @@ def main() -> int:
     texts = {}
     pages = {f"docs/{path.name}": {} for path in sorted((ROOT / "docs").glob("*.md"))}
     pages["docs/vllm.md"] = {"drafts": engine_drafts_table, "cached drafts": engine_cached_drafts_table}
+    pages["docs/sglang.md"] = {"drafts": lambda: engine_drafts_table("engine_sglang_drafts")}
     pages |= {"CHANGELOG.md": {}, "README.md": {"before": before_table, "measured": measured_table},
               "docs/measured.md": {"measured": all_measured_table}, "benchmarks/README.md": TABLES}
     for name, all_of in pages.items():
