@@ -5,7 +5,8 @@ Import it in a process of its own: it makes SGLang believe in a CPU engine befor
 - the model's forward pass. It writes each token into the slot of the KV cache that SGLang gives it, reads the tokens that
   the request's slots hold, and makes logits of them. Whatever SGLang does with slots, it must not change an answer;
 - six kernels of `sgl_kernel`, which is not installed without a GPU or a build for CPUs, stated here in plain Python;
-- `setproctitle`, if it is not installed; the receiver of requests and the senders of answers.
+- `setproctitle`, if it is not installed; the receiver of requests and the senders of answers;
+- one option: SGLang turns overlap scheduling off where drafts meet a CPU, and it is turned on again.
 
 All else is SGLang's own and unchanged: both event loops, schedule policy, chunked prefill, retraction, radix cache, pools,
 grammar manager, sampling under masks, verification of drafts, processing of results, checks for leaks, output stream.

@@ -16,7 +16,7 @@ def run_schedules(folder, reasoning, overlap, drafts, count):
     """In a process of its own -> what was counted."""
     from sglang_bed import Bed
 
-    bed = Bed(folder, reasoning, overlap, drafts)
+    bed = Bed(folder, reasoning, overlap, drafts, page_size=4 if reasoning else 1)
     for seed in range(count):
         try:
             bed.run(seed)
