@@ -290,8 +290,9 @@ class Bed:
                 self.asked[name], self.texts[name] = (kind, prompt, limit, reasoning), []
                 coming.append(self.request(name, {} if kind == "free" else self.kinds[kind][0], prompt, limit, reasoning))
             self.waiting.pop()
-        if self.asked and dice.random() < 0.03:
-            name = dice.choice(list(self.asked))
+        others = [name for name in self.asked if name not in self.aborted]
+        if others and dice.random() < 0.03:
+            name = dice.choice(others)
             coming.append(AbortReq(rid=name))
             self.aborted.add(name)
         idle = not self.waiting and not coming and len(self.finished) == len(self.asked)
