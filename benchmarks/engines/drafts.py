@@ -2,10 +2,12 @@
 
 No model runs. A script decides the tokens that each row samples: the call of BFCL's row in the format hermes, in the
 tokens of Qwen2.5, after the prompt that Qwen2.5's chat template makes from the row. vLLM's manager of structured
-outputs verifies drafts and makes masks, or SGLang's walk of draft trees does; they must allow the script's tokens. A step emits the drafts that agree with
-the script, and one more token. The first token of an answer comes from the prompt's pass, as without drafts.
+outputs, or SGLang's walk of draft trees, verifies drafts and makes masks, which must allow the script's tokens. A step
+emits the drafts that agree with the script, and one more token. The first token of an answer comes from the prompt's
+pass, as without drafts.
 
-With --engine sglang nothing is timed. With --cached the row's calls are in the tool cache: each is announced to the proposer alone. Nothing is timed then.
+With --cached the row's calls are in the tool cache: each is announced to the proposer alone. Nothing is timed then, and
+with --engine sglang.
 """
 import argparse
 import json
