@@ -319,8 +319,7 @@ def overheads(engine):
 
     vocabulary = tooldecode.Vocabulary.from_bytes([bytes([i]) for i in range(31)] + [b"<end>"], [31])
     answer = Answer(tooldecode.regex(vocabulary, "[\\x00-\\x1e]*"), vocabulary)
-    wrapped = type(engine.compile(OURS, "{}")).__new__(type(engine.compile(OURS, "{}")))
-    wrapped._answer = answer
+    wrapped = type(engine.compile(OURS, "{}"))(answer)
     import torch
     tensor = torch.zeros((1, 1), dtype=torch.int32)
     calls = {"fill": lambda: wrapped.fill_bitmask(tensor, 0), "accept": lambda: wrapped.accept_tokens("r", [1]),
