@@ -76,7 +76,9 @@ class VLLM:
         model = ModelConfig(model=folder, tokenizer=folder, dtype="float32")
         drafts = SpeculativeConfig(method="ngram", num_speculative_tokens=4, prompt_lookup_max=3, target_model_config=model,
                                    target_parallel_config=ParallelConfig())
-        config = VllmConfig(model_config=model, device_config=DeviceConfig(device="cpu"), speculative_config=drafts)
+        # Preparation of masks in another thread would count as processor time of what is measured.
+        config = VllmConfig(model_config=model, device_config=DeviceConfig(device="cpu"), speculative_config=drafts,
+                            additional_config={OURS: {"prepare": False}})
         tokenizer = StructuredOutputManager(config).tokenizer
         made = {OURS: ToolDecodeBackend, "xgrammar": XgrammarBackend, "llguidance": GuidanceBackend}
         self.backends = {name: make(config, tokenizer=tokenizer, vocab_size=size) for name, make in made.items()}
@@ -141,6 +143,7 @@ class SGLang:
         self.guidance = llguidance_backend
 
     def compile(self, name, schema):
+        self.backends[OURS].pool = None  # which would prepare masks
         grammar = self.backends[name].dispatch_json(schema)
         if hasattr(grammar, "error_message"):
             raise ValueError(grammar.error_message)
