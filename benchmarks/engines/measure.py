@@ -82,7 +82,10 @@ class VLLM:
         tokenizer = StructuredOutputManager(config).tokenizer
         made = {OURS: ToolDecodeBackend, "xgrammar": XgrammarBackend, "llguidance": GuidanceBackend}
         self.backends = {name: make(config, tokenizer=tokenizer, vocab_size=size) for name, make in made.items()}
-        self.kind, self.ends = StructuredOutputOptions.JSON, {tokenizer.eos_token_id}
+        # A request's end tokens, as vLLM gives them: the model's configuration may have more than the tokenizer.
+        ends = model.try_get_generation_config().get("eos_token_id") or ()
+        self.ends = {tokenizer.eos_token_id, *([ends] if isinstance(ends, int) else ends)}
+        self.kind = StructuredOutputOptions.JSON
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def compile(self, name, schema):
