@@ -4,6 +4,7 @@
 """
 import contextlib
 import json
+import os
 import pathlib
 import shlex
 import signal
@@ -206,14 +207,17 @@ def test_a_server_that_stops():
 
 
 def test_a_signal_ends_a_server_that_starts():
-    with command("silent") as run:
+    """And the MCP server that it waits for, though that one does not read its input."""
+    with tempfile.TemporaryDirectory() as folder:
+        open_while_it_lives = pathlib.Path(folder) / "fifo"
+        os.mkfifo(open_while_it_lives)
+        run = f"exec sleep 40 9> {shlex.quote(str(open_while_it_lives))}"
         for ends in (signal.SIGINT, signal.SIGTERM):
             with subprocess.Popen([serve.ARGUMENTS.program, "serve", "--port", "0", "--mcp", f"shop={run}", "--mcp-timeout", "600"],
-                                  stdout=subprocess.DEVNULL) as starting:
-                time.sleep(0.5)
-                assert starting.poll() is None
+                                  stdout=subprocess.DEVNULL) as starting, open_while_it_lives.open(encoding="utf-8") as held:
+                begin = time.monotonic()
                 starting.send_signal(ends)
-                assert starting.wait(timeout=20) == 128 + ends
+                assert starting.wait(timeout=20) == 128 + ends and held.read() == "" and time.monotonic() - begin < 30
 
 
 def test_refusals():

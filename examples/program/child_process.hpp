@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -52,8 +54,14 @@ class ChildProcess {
       refuse("fork");
     }
     setpgid(child_, child_);
+    const std::lock_guard lock(live().mutex);
+    live().groups.insert(child_);
   }
   ~ChildProcess() {
+    {
+      const std::lock_guard lock(live().mutex);
+      live().groups.erase(child_);
+    }
     close_input();
     close(output_);
     if (!has_ended_) {
@@ -73,6 +81,11 @@ class ChildProcess {
     if (input_ >= 0) close(std::exchange(input_, -1));
   }
   void kill_all() const noexcept { kill(-child_, SIGKILL); }
+  /// Kills every ChildProcess that lives, for a process that ends without destructors.
+  static void kill_every_one() {
+    const std::lock_guard lock(live().mutex);
+    for (const pid_t group : live().groups) kill(-group, SIGKILL);
+  }
   /// Waits for its end; returns its status as waitpid does.
   [[nodiscard]] int wait() noexcept {
     while (!has_ended_) {
@@ -88,6 +101,14 @@ class ChildProcess {
   }
 
  private:
+  struct Live {
+    std::mutex mutex;
+    std::set<pid_t> groups;
+  };
+  static Live& live() {
+    static Live all;
+    return all;
+  }
   [[noreturn]] static void refuse(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
   }

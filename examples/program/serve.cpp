@@ -19,6 +19,7 @@
 #endif
 
 #include <program/chat_engine.hpp>
+#include <program/child_process.hpp>
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/cross_origin.hpp>
@@ -49,7 +50,8 @@ struct ServeOptions {
   double mcp_timeout = 30;
 };
 
-// Ends the process at a signal that comes while the server starts, as a program that blocks none.
+// Ends the process at a signal that comes while the server starts, with the status that a shell has
+// for it.
 class EndsAtSignal {
  public:
   explicit EndsAtSignal(const sigset_t& signals)
@@ -62,6 +64,7 @@ class EndsAtSignal {
             sigpending(&pending);
             for (const int signal : {SIGINT, SIGTERM}) {
               if (sigismember(&signals, signal) != 0 && sigismember(&pending, signal) != 0) {
+                ChildProcess::kill_every_one();
                 _exit(128 + signal);
               }
             }

@@ -130,8 +130,6 @@ SLOTS = 180  # of the KV cache: too few for all that run
 SMALL = {"context_length": 256, "chunked_prefill_size": 64, "max_total_tokens": SLOTS, "max_running_requests": 8}
 
 
-
-
 def kinds() -> dict:
     """By name: what a request asks for; kind and text of its constraint; whether a text is a whole answer to it."""
     asked = {"json": ("json_schema", "json", json.dumps(SCHEMA)), "regex": ("regex", "regex", REGEX),

@@ -188,6 +188,7 @@ def test_options(tiny, sglang_process):
 
 @pytest.mark.parametrize("option, value", [("speculative_num_draft_tokens", 1), ("speculative_num_draft_tokens", -3),
                                            ("speculative_eagle_topk", 2), ("speculative_num_steps", 3),
+                                           ("speculative_use_rejection_sampling", True),
                                            ("speculative_draft_model_path", "tiny"),
                                            ("speculative_ngram_external_corpus_path", "corpus.jsonl")])
 def test_bad_options(tiny, sglang_process, option, value):

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from ._tool_cache import ToolCache
 
 __all__ = ["CachedAnswer"]
+
+logger = logging.getLogger("tooldecode.tool_cache")
 
 _MOST_CALLS = 16  # of a request that are drafted, the latest
 
@@ -82,6 +85,11 @@ class CachedAnswer:
             pass
         self._gone.set()
 
+    def _asked(self, task: asyncio.Future) -> None:
+        self._cache.asked.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:  # _ask raises it too, before the answer's end
+            logger.debug("The application failed", exc_info=error)
+
     async def _ask(self, send: Send) -> None:
         """Asks the application until its answer is whole. What it does then, for SGLang two seconds after each stream, is not
         waited for. A client that is gone is gone for it too."""
@@ -101,7 +109,7 @@ class CachedAnswer:
         scope, receive = changed(self._scope, json.dumps(self._request).encode(), gone, self._name)
         asked = asyncio.ensure_future(self._cache.app(scope, receive, checked))
         self._cache.asked.add(asked)
-        asked.add_done_callback(self._cache.asked.discard)
+        asked.add_done_callback(self._asked)
         try:
             await asyncio.wait([asked, whole], return_when=asyncio.FIRST_COMPLETED)
         finally:

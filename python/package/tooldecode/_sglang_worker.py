@@ -33,6 +33,7 @@ def _grammar_of(request: Any) -> ToolDecodeGrammar | None:
     """The request's grammar, if it is of this package and holds for the next token."""
     grammar = request.grammar
     if isinstance(grammar, ReasonerGrammarObject):
+        # As its _grammar_active, which is private.
         is_active = grammar.reasoning_in_grammar or grammar.tokens_after_end >= 0
         grammar = grammar.grammar if is_active else None
     return grammar if isinstance(grammar, ToolDecodeGrammar) else None
@@ -40,7 +41,7 @@ def _grammar_of(request: Any) -> ToolDecodeGrammar | None:
 
 class ToolDecodeWorker(NGRAMWorker):
     """Drafts are all that is not NGRAMWorker's. A failure is a row without a draft; it is counted, and the first one is
-    logged. Drafts depend on the requests and their tokens only, so that they are the same on all ranks.
+    logged. Drafts depend on their request and its tokens only, so that they are the same on all ranks.
 
     Complexity O(L) for a request's L tokens in each step, and O(L) for each guess between fast-forward tokens."""
 
@@ -91,8 +92,8 @@ class ToolDecodeWorker(NGRAMWorker):
             parts = request.origin_input_ids_unpadded, request.output_ids, last, room
             text = np.concatenate([np.asarray(part, np.int32) for part in parts])
             row[0] = text[-nodes]
-            # Behind the draft stands an end. Any token is right; where this one is not allowed, or ends the answer, the
-            # grammar looks no further.
+            # An end token fills the rest of the row. Any token would do; where this one is not allowed, or ends the answer,
+            # the grammar looks no further.
             row[1:] = min(request.eos_token_ids) if request.eos_token_ids else row[0]
             try:
                 draft = self._draft(request, text)

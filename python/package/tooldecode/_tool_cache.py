@@ -35,7 +35,7 @@ def _owner(scope: dict[str, Any]) -> str:
 
 
 class Drafts(Protocol):
-    """What is told which calls a request is expected to make. is_on: whether anything is."""
+    """Receives the calls that a request is expected to make. is_on: whether they are used."""
 
     is_on: bool
 

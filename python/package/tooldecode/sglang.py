@@ -73,14 +73,13 @@ class _Masks:
 class ToolDecodeGrammar(_Masks, BaseGrammarObject):
     """The state of one request's answer."""
 
-    def __init__(self, constraint: Constraint, backend: ToolDecodeBackend, key: tuple[str, str], stats: GrammarStats,
-                 forced: dict[Any, list[int]] | None = None) -> None:
+    def __init__(self, constraint: Constraint, backend: ToolDecodeBackend, key: tuple[str, str], stats: GrammarStats) -> None:
         super().__init__()
         self._answer = Answer(constraint.renew(), backend.vocabulary)
         self._backend = backend
         self._key = key
         self._can_force = True
-        self._forced = {} if forced is None else forced  # that requests of this constraint share
+        self._forced: dict[Any, list[int]] = {}  # not shared: each rank must draft the same
         self.grammar_stats = stats
 
     def accept_token(self, token: int) -> None:
@@ -98,7 +97,7 @@ class ToolDecodeGrammar(_Masks, BaseGrammarObject):
     def copy(self) -> ToolDecodeGrammar:
         """A new answer under the same constraint, for another request."""
         stats = dataclasses.replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
-        return ToolDecodeGrammar(self._answer.constraint, self._backend, self._key, stats, self._forced)
+        return ToolDecodeGrammar(self._answer.constraint, self._backend, self._key, stats)
 
     def draft(self, limit: int, guess: Callable[[list[int]], Sequence[int]]) -> list[int]:
         """At most `limit` tokens that may follow: those that the constraint forces, by the model's tokenizer, and between
@@ -249,11 +248,15 @@ def register() -> None:
     if NAME not in GRAMMAR_BACKEND_CHOICES:
         add_grammar_backend_choices([NAME])
     from .sglang_detector import register_detectors
-    from .sglang_drafts import register_algorithm
 
     register_detectors()
-    register_algorithm()
     if os.environ.get("TOOLDECODE_TOOL_CACHE"):
         from .sglang_tool_cache import add_to_server
 
         add_to_server()
+    try:  # another version may ask more of an algorithm
+        from .sglang_drafts import register_algorithm
+
+        register_algorithm()
+    except Exception:
+        logger.exception("--speculative-algorithm TOOLDECODE is not available with this version of SGLang")

@@ -54,7 +54,7 @@ class ToolDecodeAlgorithm(CustomSpecAlgo):
         server_args.speculative_ngram_min_bfs_breadth = server_args.speculative_ngram_max_bfs_breadth = 1
         if server_args.max_running_requests is None:
             server_args.max_running_requests = 48
-            logger.warning("At most 48 requests run at once with drafts; --max-running-requests says otherwise")
+            logger.warning("At most 48 requests run at once with drafts; set --max-running-requests for another number")
         if server_args.enable_mixed_chunk:
             server_args.enable_mixed_chunk = False
             logger.warning("--enable-mixed-chunk is off with drafts")
@@ -82,7 +82,9 @@ def _check(server_args: Any) -> None:
         if getattr(server_args, option) is not None:
             refuse(option, "must be left out")
     if server_args.attn_dp_size > 1:
-        refuse("enable_dp_attention", "must be left out")
+        refuse("attn_dp_size", f"{server_args.attn_dp_size}: must be 1")
+    if server_args.speculative_use_rejection_sampling:
+        refuse("speculative_use_rejection_sampling", "must be left out")
 
 
 def register_algorithm() -> None:
