@@ -613,6 +613,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "votes_1.5b_three": lambda: votes_table("qwen_coder_1.5b_three"),
           "qwen_coder_0.5b_two": lambda: real_table("qwen_coder_0.5b_two"),
           "votes_0.5b": pooled_votes_table,
+          "qwen_coder_0.5b_apibank": lambda: real_table("qwen_coder_0.5b_apibank", times=False),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
           "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
           "smollm2_apibank": lambda: real_table("smollm2_apibank")}

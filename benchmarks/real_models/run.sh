@@ -23,6 +23,7 @@ A call takes seconds, so a part takes an hour or more for all rows. An interrupt
   coder     BFCL's calls that require three or more parameters, and those that require two, by Qwen2.5-Coder-0.5B; a
             call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
+  coder_apibank  API-Bank by Qwen2.5-Coder-0.5B, without examples; a call is required
   paths     RestBench's paths of API calls with and without documentation of the APIs, by SmolLM2 and both of Qwen's
   guesses   how often Qwen2.5-Coder-0.5B guesses the calls of Qwen2.5-Coder-1.5B
   speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of tooldecode
@@ -47,8 +48,8 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | paths | guesses | speed | llama_cpp | equality | \
-      figures) parts+=("$1"); shift ;;
+    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | coder_apibank | paths | guesses | speed | llama_cpp | \
+      equality | figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
 done
@@ -146,6 +147,12 @@ for part in "${parts[@]}"; do
       [ "$part" != coder ] || python3 benchmarks/real_models/pooled.py build/release/examples/tooldecode \
         --json "$results/qwen_coder_0.5b_votes.json" "$made/qwen_coder_0.5b_three.jsonl:tool-decoding-oc12" \
         "$made/qwen_coder_0.5b_two.jsonl:tool-decoding-oc2"
+      ;;
+    coder_apibank)
+      bash examples/models.sh qwen-coder-0.5b > /dev/null
+      evaluate qwen_coder_0.5b_apibank qwen-coder-0.5b greedy,tooldec,constrained,tool-decoding --keep-prefix --choice required \
+        --format auto --shots 0 --data "$data/apibank/level1.jsonl" --data "$data/apibank/level2.jsonl" --oc 1,6 \
+        --max-tokens 160 --context-size 16384
       ;;
     paths)
       models=()
