@@ -15,6 +15,12 @@ Assistant::Assistant(std::filesystem::path where, tooldecode::Tokenizer read, Pr
       prompter_(std::move(prompter)) {}
 Assistant::~Assistant() = default;
 
+DraftTarget Assistant::draft_target(bool) const {
+  throw tooldecode::Error(
+      tooldecode::Errc::invalid_option, place.string(),
+      "is run by an engine that gives no hidden states, which draft layers read");
+}
+
 std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& tools,
                                                    const Format& format,
                                                    const std::vector<Message>& messages,

@@ -24,6 +24,10 @@
 #include <program/prefilled_model.hpp>
 #include <program/prompt.hpp>
 
+namespace tooldecode {
+class LlamaModel;
+}
+
 namespace program {
 
 /// How prompts are written. Each function first receives the assistant's tokenizer.
@@ -48,6 +52,12 @@ struct Prompter {
   bool adds_begin = true;
 };
 
+/// A model as draft layers read it.
+struct DraftTarget {
+  tooldecode::ModelRef model;  ///< gives drafters states; valid as long as `ends`
+  std::shared_ptr<const tooldecode::LlamaModel> ends;  ///< its embedding and its head
+};
+
 /// A model of any kind; ModelAssistant implements it.
 class Assistant {
  public:
@@ -62,6 +72,11 @@ class Assistant {
   /// A model for runs whose prompts begin alike; it refers to the assistant.
   [[nodiscard]] virtual std::unique_ptr<AnyPrefilledModel> prefill() const = 0;
   [[nodiscard]] virtual tooldecode::TreeCosts measure_costs() const        = 0;
+  /// The model for draft layers; Error{invalid_option} if it returns no states, and what reading its
+  /// file throws. It refers to the assistant.
+  ///
+  /// \param with_features  whether states begin with the inputs of `eagle3_layers`
+  [[nodiscard]] virtual DraftTarget draft_target(bool with_features) const;
 
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const tooldecode::ToolSet& tools, const Format& format, const std::vector<Message>& messages,

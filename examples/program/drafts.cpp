@@ -1,10 +1,15 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <program/command_line.hpp>
 #include <program/drafts.hpp>
@@ -31,23 +36,70 @@ void add_text_draft_options(Command& sub, DraftOptions& options) {
 void add_draft_options(Command& sub, DraftOptions& options) {
   sub.option("--speculation", options.settings.drafter,
              "none; forced, lookup, suffix and model, which + joins: what must follow, the "
-             "prompt, the prompt and earlier answers, --draft-model; or eagle, medusa or all, "
-             "with the embedded model only")
+             "prompt, the prompt and earlier answers, --draft-model; or eagle, eagle3, medusa or "
+             "all, draft layers")
       .shows_default();
   add_text_draft_options(sub, options);
+  sub.option("--draft-layers", options.layers,
+             "folder of eagle.safetensors, eagle3.safetensors or medusa.safetensors, trained for "
+             "the model; the embedded model and smollm2 come with theirs");
   sub.option("--ranks", options.ranks,
-             "frequency ranks of the draft's vocabulary, or none for all of it")
-      .shows_default();
+             "frequency ranks of the draft's vocabulary, or none for all of it; default: the "
+             "embedded model's own, none for others");
   sub.option("--k", options.settings.k, "tokens of the draft's vocabulary; 0 is all")
       .shows_default();
   sub.flag("--context", options.settings.with_context,
            "draft with the prompt's tokens too, however rare");
 }
 
+namespace {
+
+// The folder of the layers that come with a model; empty if none do.
+std::filesystem::path own_layers(const ModelOptions& running, const Assistant& target) {
+  if (target.is_embedded()) return target.place;
+  if (running.name == "smollm2") return example_data("smollm2_draft");
+  return {};
+}
+
+LayerDrafting load_layers(const DraftOptions& options, const ModelOptions& running,
+                          const Assistant& target) {
+  using namespace tooldecode;
+  const std::string& name = options.settings.drafter;
+  if (std::ranges::find(layer_drafters, name) == layer_drafters.end()) {
+    throw Error(Errc::invalid_option, "--speculation " + name,
+                "no such drafter; there are forced, lookup, suffix and model, which + joins, and "
+                "eagle, eagle3, medusa and all");
+  }
+  const std::filesystem::path folder =
+      options.layers.empty() ? own_layers(running, target) : std::filesystem::path(options.layers);
+  if (folder.empty()) {
+    throw Error(Errc::invalid_option, "--speculation " + name,
+                "must come with --draft-layers FOLDER: no draft layers come with this model");
+  }
+  std::optional<FrequencyRanks> ranks;
+  if (options.ranks.empty() && target.is_embedded()) {
+    ranks = FrequencyRanks::load(example_data("tiny/ranks.json"));
+  } else if (!options.ranks.empty() && options.ranks != "none") {
+    ranks = FrequencyRanks::load(options.ranks);
+  }
+  LayerDrafting drafting{target.draft_target(name == "eagle3"), nullptr};
+  drafting.layers =
+      std::make_shared<const Speculation>(target, *drafting.target.ends, folder, std::move(ranks));
+  return drafting;
+}
+
+}  // namespace
+
 Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
                        const Assistant& target) {
   using tooldecode::Errc, tooldecode::Error;
-  Drafting drafting{options, nullptr, nullptr, std::nullopt};
+  Drafting drafting{options, nullptr, std::nullopt, nullptr, std::nullopt};
+  if (options.is_on() && !is_text_drafter(options.settings.drafter)) {
+    drafting.layers = load_layers(options, running, target);
+  } else if (!options.layers.empty()) {
+    throw Error(Errc::invalid_option, "--draft-layers",
+                "must come with --speculation eagle, eagle3, medusa or all");
+  }
   if (options.joins("suffix")) {
     drafting.history = std::make_shared<tooldecode::SuffixHistory>(options.history);
   }
@@ -85,7 +137,7 @@ tooldecode::Output decode_with_drafts(const Assistant& assistant, const Drafting
                                       const tooldecode::DecodeOptions& options,
                                       const std::optional<tooldecode::ModelRef>& read) {
   tooldecode::Output output;
-  const auto decode = [&](const auto& model, const auto& drafter) {
+  const auto decode = [&](tooldecode::ModelRef model, const auto& drafter) {
     if (!drafting.sizes) {
       output = decode_with(model, calls, drafter, prompt, options);
       return;
@@ -95,16 +147,8 @@ tooldecode::Output decode_with_drafts(const Assistant& assistant, const Drafting
                          options);
   };
   with_drafter(assistant, drafting, calls.structural_tokens(),
-               [&]<class D>(const auto& model, const D& drafter) {
-                 if (!read) {
-                   decode(model, drafter);
-                 } else if constexpr (D::reads_hidden) {
-                   throw tooldecode::Error(tooldecode::Errc::invalid_option,
-                                           drafting.options.settings.drafter,
-                                           "must be of forced, lookup, suffix and model here");
-                 } else {
-                   decode(*read, drafter);
-                 }
+               [&]<class D>(tooldecode::ModelRef model, const D& drafter) {
+                 decode(read && !D::reads_hidden ? *read : model, drafter);
                });
   drafting.add(assistant.tokenizer.vocabulary(), output.tokens);
   return output;

@@ -26,6 +26,7 @@
 namespace program {
 
 class Command;
+class Speculation;
 
 inline constexpr std::array<std::string_view, 6> drafter_names{"forced", "lookup", "forced+lookup",
                                                                "eagle",  "medusa", "all"};
@@ -39,9 +40,11 @@ struct DraftSettings {
 /// The user's choice, which may be no drafter.
 struct DraftOptions {
   DraftSettings settings{.drafter = "none", .k = 2048};
-  std::string ranks = example_data("tiny/ranks.json").string();  ///< a file; empty: all rows
-  std::string draft_model;                                       ///< as --model; empty: none
-  std::size_t history = 65'536;                                  ///< tokens of earlier answers
+  /// A file or "none": all rows; empty: the embedded model's own, and all rows of other models.
+  std::string ranks;
+  std::string layers;            ///< a folder; empty: the one that comes with the model
+  std::string draft_model;       ///< as --model; empty: none
+  std::size_t history = 65'536;  ///< tokens of earlier answers
 
   [[nodiscard]] bool is_on() const { return settings.drafter != "none"; }
   /// Whether a drafter is among those that the user joined by +.
@@ -60,12 +63,19 @@ struct DraftSizes {
       std::make_shared<tooldecode::draft::AcceptanceEstimate>();
 };
 
-/// What all answers of a run share: the draft model and the history, where the user's drafters read
-/// them, and the sizes, without which a drafter drafts all that it can. Concurrent requests may use
-/// one.
+/// Draft layers, and the model whose states they read.
+struct LayerDrafting {
+  DraftTarget target;
+  std::shared_ptr<const Speculation> layers;  ///< refers to the target
+};
+
+/// What all answers of a run share: the draft model, the history and the draft layers, where the
+/// user's drafters read them, and the sizes, without which a drafter drafts all that it can.
+/// Concurrent requests may use one.
 struct Drafting {
   DraftOptions options;
   std::shared_ptr<const Assistant> model;
+  std::optional<LayerDrafting> layers;
   std::shared_ptr<tooldecode::SuffixHistory> history;
   std::optional<DraftSizes> sizes;
 
@@ -76,9 +86,10 @@ struct Drafting {
   }
 };
 
-/// Loads the draft model. Error{invalid_option} if it is missing, not asked for, or of another
-/// vocabulary than the target.
+/// Loads the draft model or the draft layers. Error{invalid_option} if they are missing, not asked
+/// for, or of another vocabulary than the target, and for an unknown drafter.
 ///
+/// \param target   must outlive the result
 /// \param running  how the target is run; the draft model is run alike
 [[nodiscard]] Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
                                      const Assistant& target);
@@ -90,8 +101,8 @@ struct Drafting {
 /// Continues a prompt under the constraint with the user's drafter, and adds the answer to the
 /// history; errors as `with_drafter`.
 ///
-/// \param read  a model that has read the prompt, to use in place of the assistant's; drafters that
-///              read hidden states then are Error{invalid_option}
+/// \param read  a model that has read the prompt, to use in place of the assistant's; draft layers
+///              read the prompt again
 [[nodiscard]] tooldecode::Output decode_with_drafts(
     const Assistant& assistant, const Drafting& drafting, const tooldecode::ToolCallFSM& calls,
     std::span<const tooldecode::TokenId> prompt, const tooldecode::DecodeOptions& options,

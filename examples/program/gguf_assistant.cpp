@@ -9,6 +9,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/model/feature_model.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
@@ -18,6 +20,19 @@
 #include <program/plain_prompter.hpp>
 
 namespace program {
+
+template <>
+DraftTarget GgufAssistant::draft_target(bool with_features) const {
+  using namespace tooldecode;
+  struct Target {
+    LlamaCppModel model;
+    LlamaModel ends;
+  };
+  const auto target = std::make_shared<const Target>(
+      Target{with_features ? model.with_features(eagle3_layers(model.layer_count())) : model,
+             LlamaModel::load_ends(place)});
+  return {target->model, {target, &target->ends}};
+}
 
 template class ModelAssistant<tooldecode::LlamaCppModel>;
 

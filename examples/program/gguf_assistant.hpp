@@ -12,6 +12,8 @@
 namespace program {
 
 using GgufAssistant = ModelAssistant<tooldecode::LlamaCppModel>;
+template <>
+DraftTarget GgufAssistant::draft_target(bool with_features) const;
 extern template class ModelAssistant<tooldecode::LlamaCppModel>;
 
 /// Reads a GGUF file. A model with a chat template is prompted by it, with tools in the template if

@@ -1,6 +1,10 @@
 #include <filesystem>
+#include <memory>
 #include <vector>
 
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/model/feature_model.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include <program/files.hpp>
@@ -20,6 +24,14 @@ bool begins_texts(const std::filesystem::path& directory) {
 }
 
 }  // namespace
+
+template <>
+DraftTarget EmbeddedAssistant::draft_target(bool with_features) const {
+  using namespace tooldecode;
+  if (!with_features) return {model, {std::shared_ptr<const void>(), &model}};
+  const auto features = std::make_shared<const FeatureModel>(FeatureModel::for_eagle3(model));
+  return {*features, {features, &model}};
+}
 
 template class ModelAssistant<tooldecode::LlamaModel>;
 

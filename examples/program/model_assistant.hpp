@@ -38,6 +38,9 @@ class ModelAssistant : public Assistant {
   [[nodiscard]] std::unique_ptr<AnyPrefilledModel> prefill() const override {
     return std::make_unique<PrefilledModelOf<M>>(model);
   }
+  [[nodiscard]] DraftTarget draft_target(bool with_features) const override {
+    return Assistant::draft_target(with_features);
+  }
   [[nodiscard]] tooldecode::TreeCosts measure_costs() const override {
     return tooldecode::TreeCosts::measure(model, tokenizer.encode("How long do passes take here?"));
   }
@@ -47,6 +50,8 @@ class ModelAssistant : public Assistant {
 
 /// A model from a directory, run by this library, with the prompt of the embedded model.
 using EmbeddedAssistant = ModelAssistant<tooldecode::LlamaModel>;
+template <>
+DraftTarget EmbeddedAssistant::draft_target(bool with_features) const;
 extern template class ModelAssistant<tooldecode::LlamaModel>;
 
 /// The prompts of the embedded model, for a directory.

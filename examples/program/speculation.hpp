@@ -7,10 +7,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -23,12 +25,15 @@
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
+#include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
+#include <tooldecode/model/safetensors.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <program/assistant.hpp>
@@ -36,6 +41,9 @@
 #include <program/model_assistant.hpp>
 
 namespace program {
+
+/// The drafters that read draft layers.
+inline constexpr std::array<std::string_view, 4> layer_drafters{"eagle", "eagle3", "medusa", "all"};
 
 /// Ranks without counts: all tokens by id.
 inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& vocabulary) {
@@ -79,22 +87,36 @@ struct TextDrafters {
   tooldecode::JumpForwardDrafter forced;
 };
 
-/// The draft models of a model, with its head in BF16, in which it is stored.
+/// The draft layers of a model, with its head in BF16, in which it is stored.
 class Speculation {
  public:
   Speculation(const EmbeddedAssistant& assistant, const tooldecode::FrequencyRanks& ranks)
+      : Speculation(assistant, assistant.model, assistant.place, ranks) {}
+  /// \param ends    the target's embedding and head; must outlive the result
+  /// \param folder  of the layers; those that are not there cannot be asked for
+  /// \param ranks   nothing: all rows, whatever `k` says
+  Speculation(const Assistant& assistant, const tooldecode::LlamaModel& ends,
+              const std::filesystem::path& folder, std::optional<tooldecode::FrequencyRanks> ranks)
       : assistant_(assistant),
         text_(assistant),
-        ranks_(ranks),
-        eagle_(
-            tooldecode::EagleModel::load(assistant.model, assistant.place / "eagle.safetensors")),
-        medusa_(tooldecode::MedusaModel::load(assistant.place / "medusa.safetensors",
-                                              assistant.model.hidden_size())),
-        head_(assistant.model.lm_head(), ranks.first(ranks.size()),
-              {.weights = tooldecode::WeightType::bfloat16}) {}
+        folder_(folder),
+        has_ranks_(ranks.has_value()),
+        ranks_(ranks ? std::move(*ranks) : uncounted_ranks(assistant.tokenizer.vocabulary())),
+        head_(ends.lm_head(), ranks_.first(ranks_.size()),
+              {.weights = tooldecode::WeightType::bfloat16}) {
+    using namespace tooldecode;
+    const auto has = [&](const char* file) { return std::filesystem::exists(folder / file); };
+    if (has(eagle_file)) eagle_ = EagleModel::load(ends, folder / eagle_file);
+    if (has(medusa_file)) medusa_ = MedusaModel::load(folder / medusa_file, ends.hidden_size());
+    if (has(eagle3_file)) {
+      const auto file = SafeTensors::load(folder / eagle3_file);
+      eagle3_.emplace(ends, Eagle3Weights::read(file, ends.config()));
+      eagle3_head_ = MappedHead::read(file, ends.config(), WeightType::bfloat16);
+    }
+  }
 
   /// Calls `use` with the chosen drafter; Error{invalid_option} for an unknown one or more rows
-  /// than there are.
+  /// than there are, and Error{file_unreadable} if its layer is not there.
   ///
   /// \param always  tokens that are drafted even if they are rare
   template <class Use>
@@ -103,28 +125,32 @@ class Speculation {
     using namespace tooldecode;
     const std::string& name = settings.drafter;
     if (text_.with(name, use)) return;
-    const FrequencyRankedHead head =
-        settings.k == 0 ? head_ : head_.first(ranks_.first(settings.k).size()).with(always);
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
     // A node costs more on a CPU than on a GPU, so only a few levels are wide and unlikely nodes
     // are dropped.
     constexpr double min = 0.1;
-    const EagleDrafter eagle{
-        eagle_,
-        head,
-        {.depth = eagle_depth, .width = 4, .min_probability = min, .context = context}};
-    if (name == "eagle") return use(eagle);
-    const MedusaDrafter medusa{
-        medusa_, head, {.width = 4, .min_probability = min, .context = context}};
-    if (name == "medusa") return use(medusa);
-    if (name == "all") {
+    const EagleOptions shape{
+        .depth = eagle_depth, .width = 4, .min_probability = min, .context = context};
+    if (name == "eagle3") {
+      const auto& layer = require(eagle3_, eagle3_file);
+      return use(EagleDrafter{layer, *eagle3_head_, shape});
+    }
+    const std::size_t k = has_ranks_ ? settings.k : 0;
+    const FrequencyRankedHead head =
+        k == 0 ? head_ : head_.first(ranks_.first(k).size()).with(always);
+    if (name == "medusa") {
+      return use(MedusaDrafter{require(medusa_, medusa_file),
+                               head,
+                               {.width = 4, .min_probability = min, .context = context}});
+    }
+    if (name == "eagle" || name == "all") {
+      const EagleDrafter eagle{require(eagle_, eagle_file), head, shape};
+      if (name == "eagle") return use(eagle);
       return use(DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, text_.lookup,
                               text_.forced});
     }
-    throw Error(Errc::invalid_option, name,
-                "no such drafter; there are forced, lookup, suffix and model, which + joins, and "
-                "eagle, medusa and all");
+    throw Error(Errc::invalid_option, name, "no such drafter");
   }
 
   /// Continues a prompt with the model or a replacement of it; errors as `with`.
@@ -145,12 +171,27 @@ class Speculation {
   }
 
  private:
-  const EmbeddedAssistant& assistant_;
+  static constexpr const char* eagle_file  = "eagle.safetensors";
+  static constexpr const char* eagle3_file = "eagle3.safetensors";
+  static constexpr const char* medusa_file = "medusa.safetensors";
+
+  template <class Layer>
+  [[nodiscard]] const Layer& require(const std::optional<Layer>& layer, const char* file) const {
+    if (layer) return *layer;
+    throw tooldecode::Error(tooldecode::Errc::file_unreadable, (folder_ / file).string(),
+                            "is not there: examples/train_draft trains draft layers");
+  }
+
+  const Assistant& assistant_;
   TextDrafters text_;
+  std::filesystem::path folder_;
+  bool has_ranks_;
   tooldecode::FrequencyRanks ranks_;
-  tooldecode::EagleModel eagle_;
-  tooldecode::MedusaModel medusa_;
   tooldecode::FrequencyRankedHead head_;
+  std::optional<tooldecode::EagleModel> eagle_;
+  std::optional<tooldecode::Eagle3Model> eagle3_;
+  std::optional<tooldecode::MappedHead> eagle3_head_;
+  std::optional<tooldecode::MedusaModel> medusa_;
 };
 
 /// The names that + joins.
@@ -163,21 +204,27 @@ inline std::vector<std::string> split_names(const std::string& joined) {
   return names;
 }
 
-/// The drafters forced, lookup, suffix and model that + joins, in one tree; nothing if there is
-/// another name among them. Each sees what those before it drafted: the model continues what is
-/// sure, and the jump-forward string continues all leaves.
+inline constexpr std::array<std::string_view, 4> text_drafters{"suffix", "lookup", "forced",
+                                                               "model"};
+
+/// Whether all names that + joins are of drafters without draft layers.
+inline bool is_text_drafter(const std::string& joined) {
+  return std::ranges::all_of(split_names(joined), [](const std::string& name) {
+    return std::ranges::find(text_drafters, name) != text_drafters.end();
+  });
+}
+
+/// The drafters forced, lookup, suffix and model that + joins, in one tree. Each sees what those
+/// before it drafted: the model continues what is sure, and the jump-forward string continues all
+/// leaves.
 ///
 /// \param model  drafts; refers to Drafting's model and must outlive the result
 template <tooldecode::ConstraintPolicy C>
-[[nodiscard]] std::optional<tooldecode::AnyDrafter<C>> join_drafters(
+[[nodiscard]] tooldecode::AnyDrafter<C> join_drafters(
     const Assistant& assistant, const Drafting& drafting,
     const std::optional<tooldecode::ModelRef>& model) {
   using namespace tooldecode;
-  constexpr std::array<std::string_view, 4> known{"suffix", "lookup", "forced", "model"};
   const auto names = split_names(drafting.options.settings.drafter);
-  for (const std::string& name : names) {
-    if (std::ranges::find(known, name) == known.end()) return std::nullopt;
-  }
   const TextDrafters text(assistant);
   const auto make = [&](std::string_view name) {
     if (name == "model") {
@@ -190,45 +237,31 @@ template <tooldecode::ConstraintPolicy C>
     return name == "lookup" ? AnyDrafter<C>(text.lookup) : AnyDrafter<C>(text.forced);
   };
   std::optional<AnyDrafter<C>> joined;
-  for (const std::string_view name : known) {
+  for (const std::string_view name : text_drafters) {
     if (std::ranges::find(names, name) == names.end()) continue;
     joined = joined ? AnyDrafter<C>(DrafterGroup{*joined, make(name)}) : make(name);
   }
   if (drafting.options.joins("model") && drafting.options.joins("forced")) {
     joined = AnyDrafter<C>(DrafterGroup{*joined, text.forced});
   }
-  return joined;
+  return std::move(*joined);
 }
 
-/// Calls `use` with the model and the user's drafter: any model if the drafter needs no draft
-/// layer, else the embedded model. Throws what Speculation throws, and Error{invalid_option} for a
-/// draft layer that does not exist.
+/// Calls `use` with a ModelRef and the user's drafter. Errors as Speculation::with.
 ///
 /// \param always  tokens that are drafted even if they are rare
 template <class Use>
 void with_drafter(const Assistant& assistant, const Drafting& drafting,
                   std::span<const tooldecode::TokenId> always, const Use& use) {
   using tooldecode::AnyDrafter, tooldecode::ToolCallFSM, tooldecode::ModelRef;
-  const DraftOptions& options = drafting.options;
-  const ModelRef any_model    = assistant.model_ref();
-  std::optional<ModelRef> draft_model;
-  if (drafting.model) draft_model = drafting.model->model_ref();
-  if (const auto joined = join_drafters<ToolCallFSM>(assistant, drafting, draft_model)) {
-    return use(any_model, *joined);
+  if (!drafting.layers) {
+    std::optional<ModelRef> draft_model;
+    if (drafting.model) draft_model = drafting.model->model_ref();
+    return use(assistant.model_ref(), join_drafters<ToolCallFSM>(assistant, drafting, draft_model));
   }
-  const auto* embedded = dynamic_cast<const EmbeddedAssistant*>(&assistant);
-  if (embedded == nullptr) {
-    throw tooldecode::Error(tooldecode::Errc::invalid_option, options.settings.drafter,
-                            "must be of forced, lookup, suffix and model, which + joins: there is "
-                            "no draft model for this one");
-  }
-  DraftSettings settings = options.settings;
-  if (options.ranks == "none") settings.k = 0;
-  const Speculation speculation{*embedded, options.ranks == "none"
-                                               ? uncounted_ranks(assistant.tokenizer.vocabulary())
-                                               : tooldecode::FrequencyRanks::load(options.ranks)};
-  speculation.with(settings, always, [&](const auto& drafter) {
-    use(embedded->model, AnyDrafter<ToolCallFSM, true>(drafter));
+  const ModelRef model = drafting.layers->target.model;
+  drafting.layers->layers->with(drafting.options.settings, always, [&](const auto& drafter) {
+    use(model, AnyDrafter<ToolCallFSM, true>(drafter));
   });
 }
 

@@ -1,11 +1,8 @@
 // Against LlamaModel, which has the same weights in the same file's form.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>
@@ -16,14 +13,22 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/draft/eagle_drafter.hpp>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
+#include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/medusa_model.hpp>
 
 #include <support/catch.hpp>
 #include <support/numbered_gguf.hpp>
 #include <support/quiet_llama_cpp.hpp>
+#include <support/random_eagle.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_rounds.hpp>
 #include <support/random_table.hpp>
@@ -137,61 +142,112 @@ TEST_CASE("LlamaCppModel gives LlamaModel's logits and hidden states") {
     model.truncate(cache, 5);
     reference.truncate(other, 5);
     const Tokens tokens = random_tokens(random, 3);
-    std::vector<float> hidden(3 * 32), expected(3 * 32);
-    model.forward_hidden(cache, tokens, hidden);
+    std::vector<float> hidden(3 * 32), expected(3 * 32), logits(61), expected_logits(61);
+    model.forward_states(cache, tokens, logits, hidden);
     reference.forward_hidden(other, tokens, expected);
+    reference.fill_logits(std::span(expected).last(32), expected_logits);
     check_near(hidden, expected);
+    check_near(logits, expected_logits);
   }
 }
 
-TEST_CASE("FeatureModel's states are the inputs of the same layers in llama.cpp's graph") {
+TEST_CASE("LlamaCppModel::with_features gives FeatureModel's states, in lines and in trees") {
   auto config        = config_for_llama_cpp();
   config.layers      = 7;
   const auto weights = td::test::random_llama_weights(config, 5);
   const td::LlamaModel own{config, weights};
-  const auto features = td::FeatureModel::for_eagle3(own);
-  std::mt19937 random{6};
-  Tokens tokens = random_tokens(random, 20);
-  std::vector<float> states(tokens.size() * features.hidden_size());
-  auto cache = features.make_cache();
-  features.forward_hidden(cache, tokens, states);
-
+  const auto reference = td::FeatureModel::for_eagle3(own);
   const td::test::TemporaryFile file("tooldecode_llama_cpp.gguf",
                                      td::test::numbered_gguf(config, weights));
-  llama_backend_init();
-  const std::unique_ptr<llama_model, decltype(&llama_model_free)> model(
-      llama_model_load_from_file(file.path().string().c_str(), llama_model_default_params()),
-      llama_model_free);
-  REQUIRE(model);
-  std::map<std::string, std::vector<float>> seen;
-  llama_context_params parameters = llama_context_default_params();
-  parameters.type_k = parameters.type_v = GGML_TYPE_F32;
-  parameters.flash_attn_type            = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  parameters.cb_eval_user_data          = &seen;
-  parameters.cb_eval                    = [](ggml_tensor* tensor, bool asks, void* user) {
-    const std::string name = ggml_get_name(tensor);
-    if (!name.starts_with("l_out-")) return !asks;
-    if (asks) return true;
-    auto& numbers = (*static_cast<decltype(seen)*>(user))[name];
-    numbers.resize(static_cast<std::size_t>(ggml_nelements(tensor)));
-    ggml_backend_tensor_get(tensor, numbers.data(), 0, ggml_nbytes(tensor));
-    return true;
-  };
-  const std::unique_ptr<llama_context, decltype(&llama_free)> context(
-      llama_init_from_model(model.get(), parameters), llama_free);
-  REQUIRE(context);
-  REQUIRE(llama_decode(context.get(),
-                       llama_batch_get_one(tokens.data(), static_cast<int>(tokens.size()))) == 0);
-  const std::array names{"l_out-1", "l_out-2", "l_out-3"};
-  for (std::size_t f = 0; f < names.size(); ++f) {
-    CAPTURE(names[f]);
-    std::vector<float> expected;
-    for (std::size_t t = 0; t < tokens.size(); ++t) {
-      const auto part = std::span(states).subspan(t * features.hidden_size() + f * 32, 32);
-      expected.insert(expected.end(), part.begin(), part.end());
-    }
-    check_near(seen[names[f]], expected);
+  // Prompts take several passes.
+  const auto plain =
+      td::LlamaCppModel::load(file.path(), {.batch           = 64,
+                                            .cache_type      = GGML_TYPE_F32,
+                                            .flash_attention = LLAMA_FLASH_ATTN_TYPE_DISABLED});
+  REQUIRE(plain.layer_count() == 7);
+  const auto model = plain.with_features(td::eagle3_layers(7));
+  REQUIRE(model.hidden_size() == reference.hidden_size());
+  CHECK(plain.hidden_size() == 32);
+  auto cache = model.make_cache();
+  auto other = reference.make_cache();
+  std::mt19937 random{6};
+  std::vector<float> logits(61), expected_logits(61);
+  for (const std::size_t count : {20U, 1U, 100U}) {
+    CAPTURE(count);
+    const Tokens tokens = random_tokens(random, count);
+    std::vector<float> states(count * model.hidden_size()), expected(states.size());
+    model.forward_states(cache, tokens, logits, states);
+    reference.forward_hidden(other, tokens, expected);
+    check_near(states, expected);
+    reference.fill_logits(std::span(expected).last(reference.hidden_size()), expected_logits);
+    check_near(logits, expected_logits);
   }
+  const RandomTree tree(random, 17);
+  std::vector<float> states(17 * model.hidden_size()), expected(states.size());
+  std::vector<float> rows(17 * 61), expected_rows(17 * 61);
+  model.forward_tree_states(cache, tree.tokens, tree.ancestors, rows, states);
+  reference.forward_tree_hidden(other, tree.tokens, tree.ancestors, expected);
+  check_near(states, expected);
+  reference.fill_logits(expected, expected_rows);
+  check_near(rows, expected_rows);
+  // The first model shares the context and has no features.
+  std::vector<float> last(32);
+  plain.forward_states(cache, Tokens{3}, logits, last);
+  std::vector<float> of_reference(reference.hidden_size());
+  reference.forward_hidden(other, Tokens{3}, of_reference);
+  check_near(last, std::span(of_reference).last(32));
+  for (const std::vector<std::size_t>& wrong : {std::vector<std::size_t>{0}, {7}, {3, 3}, {4, 2}}) {
+    CHECK(code_of([&] { static_cast<void>(plain.with_features(wrong)); }) ==
+          td::Errc::invalid_option);
+  }
+}
+
+TEST_CASE("EAGLE, EAGLE-3 and Medusa over LlamaCppModel draft as over LlamaModel") {
+  auto config         = config_for_llama_cpp();
+  config.layers       = 7;
+  std::size_t drafted = 0, compared = 0, equal = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto weights = td::test::random_llama_weights(config, seed);
+    const td::LlamaModel own{config, weights};
+    const auto features = td::FeatureModel::for_eagle3(own);
+    const td::test::TemporaryFile file("tooldecode_llama_cpp.gguf",
+                                       td::test::numbered_gguf(config, weights));
+    const auto plain = td::LlamaCppModel::load(
+        file.path(),
+        {.cache_type = GGML_TYPE_F32, .flash_attention = LLAMA_FLASH_ATTN_TYPE_DISABLED});
+    const auto model = plain.with_features(td::eagle3_layers(7));
+    const auto ends  = td::LlamaModel::load_ends(file.path());
+    const td::EagleModel eagle{ends, td::test::random_eagle_weights(config, seed)};
+    const td::Eagle3Model eagle3{ends, td::test::random_eagle3_weights(config, seed)};
+    const td::MedusaModel medusa{config.hidden_size,
+                                 td::test::random_medusa_heads(config.hidden_size, 3, seed)};
+    const td::FrequencyRankedHead head{ends.lm_head(),
+                                       td::test::random_ranks(61, random).first(40)};
+    const Tokens prompt = random_tokens(random, 12);
+    const td::Unconstrained any{61};
+    const td::DecodeOptions options{.max_tokens = 30, .temperature = 0.8F, .seed = seed};
+    const auto expected = td::Decoder{plain, any}(prompt, options);
+    const auto check    = [&](const auto& drafter) {
+      const td::TreeSpeculation drafts{drafter, td::TreeVerifier{td::GumbelCoupling{}}};
+      const auto output = td::Decoder{model, any, drafts}(prompt, options);
+      CHECK(output.tokens == expected.tokens);
+      // Sums differ in their last bits, so a guess or a token may too where two are nearly equal.
+      const auto by_llama = td::Decoder{features, any, drafts}(prompt, options);
+      ++compared;
+      equal += output.drafts.nodes == by_llama.drafts.nodes &&
+               output.drafts.accepted == by_llama.drafts.accepted;
+      drafted += output.drafts.nodes;
+    };
+    check(td::EagleDrafter{eagle, head, {.depth = 3, .width = 3, .min_probability = 0.001}});
+    check(td::MedusaDrafter{medusa, head});
+    check(td::EagleDrafter{eagle3,
+                           td::test::random_mapped_head(config, 2, seed),
+                           {.depth = 3, .min_probability = 0.001}});
+  }
+  CHECK(drafted > 200);
+  CHECK(equal >= compared - 2);
 }
 
 TEST_CASE("LlamaCppModel's pass may be longer than its batch") {
@@ -222,7 +278,9 @@ TEST_CASE("LlamaCppModel::forward_tree gives each node the logits of its sequenc
       check_near(std::span(rows).subspan(node * 61, 61),
                  logits_after(model, line, tree.texts(tree.path(node))));
     }
-    model.forward_tree_hidden(cache, tree.tokens, tree.ancestors, hidden);
+    std::vector<float> again(rows.size());
+    model.forward_tree_states(cache, tree.tokens, tree.ancestors, again, hidden);
+    check_near(again, rows);
     model.forward_tree(cache, tree.tokens, tree.ancestors, rows);
     auto chosen = tree.path(random() % tree.tokens.size());
     chosen.resize(random() % (chosen.size() + 1));

@@ -16,6 +16,7 @@
 #include <support/catch.hpp>
 #include <support/one_by_one.hpp>
 #include <support/random_llama.hpp>
+#include <support/states_beside_logits.hpp>
 
 namespace td = tooldecode;
 using Tokens = std::vector<td::TokenId>;
@@ -140,4 +141,63 @@ TEST_CASE("BatchPass over a model without states gives rows; a pass that fails c
   auto alone = model.make_cache();
   model.forward(alone, first, expected);
   CHECK(std::ranges::equal(pass.row(0), expected));
+}
+
+TEST_CASE(
+    "BatchPass over a model that computes logits gives states to the readings that keep them") {
+  const td::LlamaModel model = td::test::random_llama(5);
+  const td::test::StatesBesideLogits beside{model};
+  const td::ModelRef any{beside}, by_head{model};
+  const std::size_t size = model.vocabulary_size(), width = model.hidden_size();
+  std::size_t trees = 0, lines = 0, plain = 0;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    std::vector<Part> parts;
+    std::vector<td::ModelRef::Cache> caches, alone;
+    std::vector<bool> keeps;
+    for (auto count = 1 + random() % 6; count > 0; --count) {
+      parts.push_back(random_part(random));
+      keeps.push_back(!parts.back().ancestors.empty() || random() % 2 == 0);
+      caches.push_back(any.make_cache());
+      alone.push_back(by_head.make_cache());
+      Floats ignored(size);
+      if (parts.back().before.empty()) continue;
+      any.forward(caches.back(), parts.back().before, ignored);
+      by_head.forward(alone.back(), parts.back().before, ignored);
+    }
+    std::vector<td::decode::BatchReading> readings;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      readings.push_back({&caches[i], parts[i].tokens, parts[i].ancestors, parts[i].row,
+                          std::as_const(parts[i].mask).words(), keeps[i]});
+    }
+    td::decode::BatchPass pass{any};
+    REQUIRE(pass.run(readings) == parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Part& part   = parts[i];
+      const bool is_tree = !part.ancestors.empty();
+      Floats hidden(part.tokens.size() * width), rows(is_tree ? part.tokens.size() * size : size);
+      auto copy = by_head.fork(alone[i]);
+      if (is_tree) {
+        by_head.forward_tree(copy, part.tokens, part.ancestors, rows);
+        by_head.forward_tree_hidden(alone[i], part.tokens, part.ancestors, hidden);
+      } else {
+        by_head.forward(copy, part.tokens, rows);
+        by_head.forward_hidden(alone[i], part.tokens, hidden);
+      }
+      if (keeps[i]) {
+        REQUIRE(std::ranges::equal(pass.states(i), hidden));
+      } else {
+        REQUIRE(pass.states(i).empty());
+      }
+      REQUIRE(std::ranges::equal(pass.row(i),
+                                 std::span(rows).subspan(is_tree ? part.row * size : 0, size)));
+      REQUIRE(pass.draft_rows(i).size() == (is_tree ? rows.size() : 0));
+      if (is_tree) REQUIRE(std::ranges::equal(pass.draft_rows(i), rows));
+      ++(is_tree ? trees : keeps[i] ? lines : plain);
+    }
+  }
+  CHECK(trees > 20);
+  CHECK(lines > 10);
+  CHECK(plain > 10);
 }

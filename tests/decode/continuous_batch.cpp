@@ -39,6 +39,7 @@
 #include <support/random_rounds.hpp>
 #include <support/random_table.hpp>
 #include <support/random_tools.hpp>
+#include <support/states_beside_logits.hpp>
 
 namespace td = tooldecode;
 
@@ -245,7 +246,7 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   std::array<std::size_t, 4> found = {};  // accepted, by drafter
-  std::size_t reused = 0, preempted = 0;
+  std::size_t reused = 0, preempted = 0, beside_logits = 0;
   for (unsigned seed = 0; seed < td::test::cases(8); ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
@@ -289,6 +290,28 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
       const CrowdedModel crowded{model, 150 + random() % 50, 4};
       preempted += run(crowded, constraint, drafter, options, scripts, random).preempted;
       require_as_alone(model, constraint, scripts);
+      // Over a model that computes its logits itself, with the same drafts.
+      const auto accepted = [&] {
+        std::vector<std::size_t> counts;
+        for (const Script& script : scripts) {
+          const auto& drafts = script.outputs[0].drafts;
+          counts.push_back(drafts.nodes);
+          counts.insert(counts.end(), drafts.accepted.begin(), drafts.accepted.end());
+        }
+        return counts;
+      };
+      scripts               = fresh;
+      const bool is_crowded = random() % 2 == 0;
+      const CrowdedModel room{model, is_crowded ? 150 + random() % 50 : 100'000U,
+                              is_crowded ? 4U : 1000U};
+      const td::test::StatesBesideLogits beside{room};
+      beside_logits += run(beside, constraint, drafter, options, scripts, random).accepted_tokens;
+      require_as_alone(model, constraint, scripts);
+      const auto drafted = accepted();
+      if (which == 3 || options.prefix_cache != 0 || is_crowded) return;
+      scripts = fresh;
+      run(model, constraint, drafter, options, scripts, random);
+      REQUIRE(drafted == accepted());
     };
     const auto check_all = [&](const auto& constraint) {
       check(constraint, eagle, 0);
@@ -308,6 +331,7 @@ TEST_CASE("ContinuousBatch with drafters that read hidden states drafts and answ
   for (const std::size_t accepted : found) CHECK(accepted > td::test::cases(20));
   CHECK(reused > td::test::cases(30));
   CHECK(preempted > td::test::cases(20));
+  CHECK(beside_logits > td::test::cases(80));
 }
 
 TEST_CASE(

@@ -14,6 +14,7 @@
 #include <support/one_by_one.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
+#include <support/states_beside_logits.hpp>
 
 namespace td = tooldecode;
 using td::test::RandomModel;
@@ -21,6 +22,7 @@ using Tokens = std::vector<td::TokenId>;
 using Floats = std::vector<float>;
 
 static_assert(td::BatchTreeModel<td::ModelRef> && td::BatchModel<td::ModelRef>);
+static_assert(td::StateTreeModel<td::ModelRef> && !td::HostHeadModel<td::ModelRef>);
 static_assert(!std::is_constructible_v<td::ModelRef, RandomModel>);  // a temporary
 static_assert(!std::is_convertible_v<int, td::ModelRef>);
 
@@ -35,6 +37,15 @@ TEST_CASE("ModelRef::abilities says what the model can do") {
   CHECK((some.batch && some.tree && some.head));
   CHECK_FALSE((some.host_head || some.head_tree || some.batch_tree));
   CHECK(td::ModelRef(hashed).context_length() == std::numeric_limits<std::size_t>::max());
+
+  CHECK_FALSE((all.state_tree || some.state_tree));
+  CHECK(all.gives_drafters_states());
+  CHECK_FALSE(some.gives_drafters_states());
+
+  const td::test::StatesBesideLogits beside{llama};
+  const auto& logits_too = td::ModelRef(beside).abilities();
+  CHECK((logits_too.tree && logits_too.state_tree && logits_too.gives_drafters_states()));
+  CHECK_FALSE((logits_too.head || logits_too.host_head || logits_too.gives_tree_states()));
 
   const td::test::OneByOne one{hashed};
   const auto& none = td::ModelRef(one).abilities();

@@ -16,6 +16,7 @@
 #include <support/one_by_one.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
+#include <support/states_beside_logits.hpp>
 
 namespace td = tooldecode;
 using td::test::RandomModel;
@@ -114,6 +115,7 @@ TEST_CASE(
     compare(llama, random);
     compare(hashed, random);
     compare(td::test::OneByOne<td::LlamaModel>{llama}, random);
+    compare(td::test::StatesBesideLogits<td::LlamaModel>{llama}, random);
     CHECK(td::ModelRef(llama).abilities().gives_states());
     CHECK_FALSE(td::ModelRef(hashed).abilities().gives_states());
   }
@@ -141,13 +143,17 @@ TEST_CASE("TargetPass::make_rows gives together the same bits as each row alone"
 }
 
 TEST_CASE("TargetPass::hidden gives the hidden states of the last pass's tokens") {
-  const auto model = td::test::random_llama(3);
+  const auto model        = td::test::random_llama(3);
+  const bool keeps_logits = GENERATE(false, true);
+  const td::test::StatesBesideLogits beside{model};
+  const td::ModelRef any = keeps_logits ? td::ModelRef(beside) : td::ModelRef(model);
+  const std::size_t size = model.vocabulary_size();
   std::mt19937 random{4};
   const Tree tree = random_tree(20, 61, random);
   const Tokens prompt{5, 6, 7};
   const std::size_t width = model.hidden_size();
-  td::decode::TargetPass pass{model};
-  auto cache                = td::ModelRef(model).make_cache();
+  td::decode::TargetPass pass{any, true};
+  auto cache                = any.make_cache();
   auto own                  = model.make_cache();
   const auto require_hidden = [&](const Floats& expected) {
     for (std::size_t i = 0; i * width < expected.size(); ++i) {
@@ -164,4 +170,10 @@ TEST_CASE("TargetPass::hidden gives the hidden states of the last pass's tokens"
   pass.read_tree(cache, tree.tokens, tree.ancestors);
   model.forward_tree_hidden(own, tree.tokens, tree.ancestors, expected);
   require_hidden(expected);
+  CHECK(pass.makes_rows() != keeps_logits);
+  Floats rows(tree.tokens.size() * size);
+  model.forward_tree(own, tree.tokens, tree.ancestors, rows);
+  for (std::size_t i = 0; i < tree.tokens.size(); ++i) {
+    require_row(pass, i, std::span(rows).subspan(i * size, size), random);
+  }
 }

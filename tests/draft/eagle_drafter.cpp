@@ -30,6 +30,7 @@
 #include <support/random_rounds.hpp>
 #include <support/random_table.hpp>
 #include <support/random_tools.hpp>
+#include <support/states_beside_logits.hpp>
 
 namespace td = tooldecode;
 using td::test::random_ranks;
@@ -254,10 +255,12 @@ TEST_CASE(
         td::EagleOptions small{.depth = 3, .width = 4, .min_probability = 0};
         if (!is_all) small.context = vocabulary;
         check(target, td::EagleDrafter{eagle, head, small});
+        check(td::test::StatesBesideLogits{target}, td::EagleDrafter{eagle, head, small});
         check(target, td::MedusaDrafter{medusa, head});
         const td::EagleDrafter third{
             eagle3, td::test::random_mapped_head(config, is_all ? 1 : 4, seed), small};
         check(features, third);
+        check(td::test::StatesBesideLogits{features}, third);
         // All models read the same states.
         check(features, td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
                                          td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},

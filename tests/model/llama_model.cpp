@@ -19,6 +19,7 @@
 #include <support/catch.hpp>
 #include <support/data.hpp>
 #include <support/make_gguf.hpp>
+#include <support/numbered_gguf.hpp>
 #include <support/random_llama.hpp>
 #include <support/slow_layer.hpp>
 
@@ -379,4 +380,28 @@ TEST_CASE("LlamaModel::load reads a GGUF file and its errors name the file") {
   std::ofstream(path, std::ios::binary) << "GGML";
   CHECK_THROWS_WITH(td::LlamaModel::load(path), path.string() + ": byte 0: must be \"GGUF\"");
   std::filesystem::remove(path);
+}
+
+TEST_CASE("LlamaModel::load_ends reads the embedding and the head of a GGUF file and no layer") {
+  for (const bool tied : {true, false}) {
+    INFO("tied " << tied);
+    auto config        = td::test::random_llama_config();
+    config.tied_head   = tied;
+    const auto weights = td::test::random_llama_weights(config, 16);
+    const td::test::TemporaryFile file("tooldecode_llama_ends.gguf",
+                                       td::test::make_gguf(config, weights, "llama"));
+    const auto whole = td::LlamaModel::load(file.path());
+    const auto ends  = td::LlamaModel::load_ends(file.path());
+    CHECK(ends.config().layers == 0);
+    CHECK(ends.config().heads == config.heads);
+    CHECK(ends.weights().layers.empty());
+    REQUIRE(ends.vocabulary_size() == config.vocabulary_size);
+    for (td::TokenId token = 0; token < 61; ++token) {
+      const auto row  = static_cast<std::size_t>(token);
+      const auto head = whole.lm_head().as<float>().row(row);
+      REQUIRE(std::ranges::equal(ends.embedding(token), whole.embedding(token)));
+      REQUIRE(std::equal(head, head + config.hidden_size, ends.lm_head().as<float>().row(row)));
+    }
+  }
+  CHECK_THROWS_AS(td::LlamaModel::load_ends("/nowhere/model.gguf"), td::Error);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 
+#include <ggml-backend.h>
 #include <llama.h>
 
 namespace tooldecode {
@@ -46,7 +49,7 @@ struct LlamaCppOptions {
 /// last bits between passes of one and of several tokens.
 ///
 /// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L,
-///                  H]
+///                  H], or [L, (f + 1) H] with f features
 /// \par Complexity  as llama.cpp's; `fork` and `commit` O(cells)
 /// \par Threads     const members may run concurrently but take turns; a copy shares the context
 /// \par Errors      `load`: Error{file_unreadable} and Error{malformed_file}. Running:
@@ -105,13 +108,35 @@ class LlamaCppModel {
     return LlamaCppModel(std::move(model), options);
   }
 
+  /// The same model over the same context, whose states begin with the inputs of some layers, as
+  /// FeatureModel's: EAGLE-3 reads those of `eagle3_layers`.
+  ///
+  /// \param layers  ascending, from 1
+  [[nodiscard]] LlamaCppModel with_features(std::vector<std::size_t> layers) const {
+    LlamaCppModel result = *this;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (layers[i] < layer_count() && (i == 0 ? 0 : layers[i - 1]) < layers[i]) continue;
+      throw Error(
+          Errc::invalid_option, "layers[" + std::to_string(i) + ']', layers[i],
+          "must be above the one before, at least 1 and below " + std::to_string(layer_count()));
+    }
+    result.features_ = std::move(layers);
+    return result;
+  }
+
   /// Uses a model that is loaded already.
   explicit LlamaCppModel(std::shared_ptr<llama_model> model, const LlamaCppOptions& options = {})
       : context_(std::make_shared<Context>(std::move(model), options)) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return context_->vocabulary_size; }
-  [[nodiscard]] std::size_t hidden_size() const noexcept { return context_->hidden_size; }
+  /// Length of a state, features included.
+  [[nodiscard]] std::size_t hidden_size() const noexcept {
+    return (features_.size() + 1) * context_->hidden_size;
+  }
   [[nodiscard]] std::size_t context_length() const noexcept { return context_->length; }
+  [[nodiscard]] std::size_t layer_count() const noexcept {
+    return static_cast<std::size_t>(llama_model_n_layer(model()));
+  }
   [[nodiscard]] const llama_model* model() const noexcept { return context_->model.get(); }
   [[nodiscard]] const llama_vocab* vocab() const noexcept { return llama_model_get_vocab(model()); }
 
@@ -206,26 +231,31 @@ class LlamaCppModel {
     context_->forget_nodes(cache);
   }
 
-  void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
+  /// As forward; also writes the final hidden state of each token, which the head turns into
+  /// logits. llama.cpp then computes the logits of all tokens.
+  void forward_states(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits,
                       std::span<float> hidden) const {
     TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    TOOLDECODE_ASSERT(!tokens.empty() && logits.size() == vocabulary_size());
     const std::lock_guard lock(context_->mutex);
-    const WithStates on(*context_);
+    const WithStates on(*context_, features_);
     context_->append(cache, tokens, [&](std::size_t first, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i)
-        context_->copy_state(i, hidden.subspan((first + i) * hidden_size(), hidden_size()));
+      copy_states(first, count, hidden);
+      if (first + count == tokens.size()) context_->copy_logits(count - 1, logits);
     });
   }
-  /// As forward_tree, but writes the final hidden state of each node.
-  void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
-                           std::span<const std::uint64_t> ancestors,
+  /// As forward_tree; also writes the final hidden state of each node.
+  void forward_tree_states(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> logits,
                            std::span<float> hidden) const {
     TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
     const std::lock_guard lock(context_->mutex);
-    const WithStates on(*context_);
+    const WithStates on(*context_, features_);
     context_->run_tree(cache, tokens, ancestors);
+    copy_states(0, tokens.size(), hidden);
     for (std::size_t i = 0; i < tokens.size(); ++i)
-      context_->copy_state(i, hidden.subspan(i * hidden_size(), hidden_size()));
+      context_->copy_logits(i, logits.subspan(i * vocabulary_size(), vocabulary_size()));
   }
 
  private:
@@ -253,12 +283,14 @@ class LlamaCppModel {
       parameters.n_ubatch  = parameters.n_batch;
       parameters.n_seq_max = options.sequences;
       parameters.n_threads = options.threads;
-      parameters.n_threads_batch = options.threads;
-      parameters.type_k          = options.cache_type;
-      parameters.type_v          = options.cache_type;
-      parameters.flash_attn_type = options.flash_attention;
-      parameters.kv_unified      = true;  // sequences share cells
-      parameters.no_perf         = true;
+      parameters.n_threads_batch   = options.threads;
+      parameters.type_k            = options.cache_type;
+      parameters.type_v            = options.cache_type;
+      parameters.flash_attn_type   = options.flash_attention;
+      parameters.kv_unified        = true;  // sequences share cells
+      parameters.no_perf           = true;
+      parameters.cb_eval           = &Context::take_features;
+      parameters.cb_eval_user_data = this;
       context.reset(llama_init_from_model(model.get(), parameters));
       if (!context)
         throw Error(
@@ -362,6 +394,32 @@ class LlamaCppModel {
       std::copy_n(from, hidden_size, hidden.begin());
     }
 
+    // llama.cpp asks whether a tensor is wanted, then shows it after it was computed.
+    static bool take_features(ggml_tensor* tensor, bool asks, void* context) {
+      static constexpr std::string_view prefix = "l_out-";  // what a layer gives to the next
+      auto& self                               = *static_cast<Context*>(context);
+      if (self.wanted.empty()) return false;
+      const std::string_view name = ggml_get_name(tensor);
+      if (!name.starts_with(prefix)) return false;
+      std::size_t layer = 0;
+      std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
+      const auto found = std::ranges::find(self.wanted, layer + 1);
+      if (found == self.wanted.end()) return false;
+      if (asks) return true;
+      auto& rows = self.features[static_cast<std::size_t>(found - self.wanted.begin())];
+      rows.resize(static_cast<std::size_t>(ggml_nelements(tensor)));
+      ggml_backend_tensor_get(tensor, rows.data(), 0, rows.size() * sizeof(float));
+      return true;
+    }
+    /// Copies what a pass gave for layer `wanted[f]` of its token i.
+    void copy_feature(std::size_t f, std::size_t i, std::span<float> feature) const {
+      if (features[f].size() < (i + 1) * hidden_size)
+        throw Error(Errc::device_failure, "layer " + std::to_string(wanted[f]),
+                    "llama.cpp's graph has no \"l_out-" + std::to_string(wanted[f] - 1) + '"');
+      std::copy_n(features[f].begin() + static_cast<std::ptrdiff_t>(i * hidden_size), hidden_size,
+                  feature.begin());
+    }
+
     /// Appends tokens, and calls `visit(first, count)` after each pass.
     template <class Visit>
     void append(Cache& cache, std::span<const TokenId> tokens, const Visit& visit) {
@@ -429,14 +487,23 @@ class LlamaCppModel {
     std::vector<llama_seq_id> free;
     std::size_t vocabulary_size = 0, hidden_size = 0, cells = 0, length = 0, batch_size = 0;
     bool has_states = false;
+    std::vector<std::size_t> wanted;           // layers whose inputs a pass gives
+    std::vector<std::vector<float>> features;  // [wanted][tokens of the pass, H]
     std::mutex mutex;
   };
 
   // Makes the context return hidden states during its lifetime.
   class WithStates {
    public:
-    explicit WithStates(Context& context) : context_(context) { set(true); }
-    ~WithStates() { set(false); }
+    WithStates(Context& context, const std::vector<std::size_t>& features) : context_(context) {
+      context_.wanted = features;
+      context_.features.assign(features.size(), {});
+      set(true);
+    }
+    ~WithStates() {
+      context_.wanted.clear();
+      set(false);
+    }
     WithStates(const WithStates&)            = delete;
     WithStates& operator=(const WithStates&) = delete;
 
@@ -448,9 +515,21 @@ class LlamaCppModel {
     Context& context_;
   };
 
+  // Copies the states of a pass over tokens `first` to `first + count` of a call.
+  void copy_states(std::size_t first, std::size_t count, std::span<float> hidden) const {
+    const std::size_t width = context_->hidden_size;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto state = hidden.subspan((first + i) * hidden_size(), hidden_size());
+      for (std::size_t f = 0; f < features_.size(); ++f)
+        context_->copy_feature(f, i, state.subspan(f * width, width));
+      context_->copy_state(i, state.last(width));
+    }
+  }
+
   std::shared_ptr<Context> context_;
+  std::vector<std::size_t> features_;
 };
 
-static_assert(TreeModel<LlamaCppModel> && BatchModel<LlamaCppModel>);
+static_assert(StateTreeModel<LlamaCppModel> && BatchModel<LlamaCppModel>);
 
 }  // namespace tooldecode

@@ -123,6 +123,21 @@ concept HeadTreeModel =
       };  // as in forward_tree; hidden [N, H]
     };
 
+/// A TreeModel that computes its logits itself and also returns final hidden states, for drafters
+/// that read them: a model of an engine whose head is not at hand. A HeadTreeModel whose head is in
+/// host memory needs none of this.
+template <class M>
+concept StateTreeModel =
+    TreeModel<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
+                             std::span<const std::uint64_t> ancestors, std::span<float> logits,
+                             std::span<float> hidden) {
+      { m.hidden_size() } -> std::convertible_to<std::size_t>;
+      { m.forward_states(cache, tokens, logits, hidden) };  // as in forward; hidden [L, H]
+      {
+        m.forward_tree_states(cache, tokens, ancestors, logits, hidden)
+      };  // as in forward_tree; hidden [N, H]
+    };
+
 /// A model that runs several sequences in one forward pass, including drafts, and returns hidden
 /// states.
 ///

@@ -338,7 +338,7 @@ TOOLDECODE_INLINE void BatchLoop::erase_retired() {
 }
 
 TOOLDECODE_INLINE bool BatchLoop::verify(SpeculativeSequence& now) {
-  if (model_.abilities().gives_tree_states()) {
+  if (model_.abilities().gives_tree_states() || now.reads_hidden()) {
     now.prepare();
     return false;
   }

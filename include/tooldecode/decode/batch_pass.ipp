@@ -37,34 +37,75 @@ TOOLDECODE_INLINE std::size_t BatchPass::run(std::span<const BatchReading> readi
 }
 
 TOOLDECODE_INLINE std::span<const float> BatchPass::states(std::size_t i) const {
-  if (!model_.abilities().gives_tree_states()) return {};
   return std::span(states_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
 }
 
 TOOLDECODE_INLINE std::span<float> BatchPass::row(std::size_t i) {
+  const std::size_t at = rows_of_[i].requested;
+  return at == none ? std::span<float>() : rows(at, at + 1);
+}
+
+TOOLDECODE_INLINE std::span<const float> BatchPass::draft_rows(std::size_t i) {
+  return rows(rows_of_[i].begin, rows_of_[i].end);
+}
+
+TOOLDECODE_INLINE std::span<float> BatchPass::rows(std::size_t begin, std::size_t end) {
   const std::size_t width = model_.vocabulary_size();
-  return rows_of_[i] == none ? std::span<float>()
-                             : std::span(rows_).subspan(rows_of_[i] * width, width);
+  return std::span(rows_).subspan(begin * width, (end - begin) * width);
 }
 
 TOOLDECODE_INLINE std::size_t BatchPass::run(
     std::span<const BatchReading> readings, std::span<ModelRef::Cache* const> caches,
     std::span<const std::span<const TokenId>> tokens,
     std::span<const std::span<const std::uint64_t>> ancestors) {
-  rows_of_.assign(readings.size(), none);
-  if (model_.abilities().gives_tree_states()) {
-    begins_.assign(1, 0);
-    for (const auto& of : tokens) {
-      begins_.push_back(begins_.back() + of.size() * model_.hidden_size());
-    }
-    states_.resize(begins_.back());
-    const std::size_t passes = model_.forward_batch_hidden(caches, tokens, ancestors, states_);
-    fill_wide_rows(readings);
-    return passes;
+  rows_of_.assign(readings.size(), {});
+  const bool by_head = model_.abilities().gives_tree_states();
+  begins_.assign(1, 0);
+  for (const BatchReading& one : readings) {
+    const bool has_states = by_head || one.keeps_states;
+    begins_.push_back(begins_.back() + (has_states ? one.tokens.size() * model_.hidden_size() : 0));
   }
-  for (std::size_t i = 0; i < readings.size(); ++i) rows_of_[i] = i;
-  rows_.resize(readings.size() * model_.vocabulary_size());
-  return model_.forward_batch(caches, tokens, rows_);
+  states_.resize(begins_.back());
+  if (!by_head) return run_with_logits(readings, caches, tokens);
+  const std::size_t passes = model_.forward_batch_hidden(caches, tokens, ancestors, states_);
+  fill_wide_rows(readings);
+  return passes;
+}
+
+TOOLDECODE_INLINE std::size_t BatchPass::run_with_logits(
+    std::span<const BatchReading> readings, std::span<ModelRef::Cache* const> caches,
+    std::span<const std::span<const TokenId>> tokens) {
+  std::vector<ModelRef::Cache*> together;
+  std::vector<std::span<const TokenId>> tokens_together;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    if (readings[i].keeps_states) continue;
+    rows_of_[i].requested = together.size();
+    together.push_back(caches[i]);
+    tokens_together.push_back(tokens[i]);
+  }
+  std::size_t count = together.size();
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const BatchReading& one = readings[i];
+    if (!one.keeps_states) continue;
+    const bool is_draft = !one.ancestors.empty();
+    rows_of_[i]         = {count + (is_draft ? one.row : 0), count, count + one.ancestors.size()};
+    count += is_draft ? one.ancestors.size() : 1;
+  }
+  rows_.resize(count * model_.vocabulary_size());
+  std::size_t passes = model_.forward_batch(together, tokens_together, rows(0, together.size()));
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const BatchReading& one = readings[i];
+    if (!one.keeps_states) continue;
+    const auto hidden = std::span(states_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
+    if (one.ancestors.empty()) {
+      model_.forward_states(*caches[i], tokens[i], row(i), hidden);
+    } else {
+      const auto logits = rows(rows_of_[i].begin, rows_of_[i].end);
+      model_.forward_tree_states(*caches[i], tokens[i], one.ancestors, logits, hidden);
+    }
+    ++passes;
+  }
+  return passes;
 }
 
 TOOLDECODE_INLINE void BatchPass::fill_wide_rows(std::span<const BatchReading> readings) {
@@ -79,7 +120,7 @@ TOOLDECODE_INLINE void BatchPass::fill_wide_rows(std::span<const BatchReading> r
     either.words() |= mask;
     const auto state = states(i).subspan(readings[i].row * width, width).last(read_by_head);
     from.insert(from.end(), state.begin(), state.end());
-    rows_of_[i] = wide++;
+    rows_of_[i].requested = wide++;
   }
   rows_.resize(wide * model_.vocabulary_size());
   if (wide > 0) model_.lm_head().fill_allowed(from, either.words(), rows_);

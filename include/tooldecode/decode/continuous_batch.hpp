@@ -79,8 +79,7 @@ class ContinuousBatch {
 
   explicit ContinuousBatch(const M& model, BatchOptions options = {}) : loop_(model, options) {
     if constexpr (D::reads_hidden) {
-      static_assert(diagnose::is_head_tree_model<M>());
-      static_assert(diagnose::is_host_head_model<M>());
+      static_assert(diagnose::is_model_with_states<M>());
     }
   }
   explicit ContinuousBatch(const M&&, BatchOptions = {}) = delete;

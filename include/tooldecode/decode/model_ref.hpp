@@ -27,11 +27,16 @@ struct ModelAbilities {
   bool host_head  = false;
   bool head_tree  = false;
   bool batch_tree = false;
+  bool state_tree = false;
 
   /// Whether the model returns hidden states, from which only the needed logits are computed.
   [[nodiscard]] constexpr bool gives_states() const noexcept { return host_head; }
   /// Whether it also returns hidden states of tree nodes.
   [[nodiscard]] constexpr bool gives_tree_states() const noexcept { return head_tree && host_head; }
+  /// Whether drafters can read hidden states: those, or states beside the model's own logits.
+  [[nodiscard]] constexpr bool gives_drafters_states() const noexcept {
+    return gives_tree_states() || state_tree;
+  }
 };
 
 /// Refers to a model of any type through a pointer and a table of functions.
@@ -92,7 +97,7 @@ class ModelRef {
   }
 
   [[nodiscard]] std::size_t hidden_size() const {
-    TOOLDECODE_ASSERT(abilities().head);
+    TOOLDECODE_ASSERT(abilities().head || abilities().state_tree);
     return table_->hidden_size(object_);
   }
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
@@ -105,6 +110,17 @@ class ModelRef {
                            std::span<float> hidden) const {
     TOOLDECODE_ASSERT(abilities().head_tree);
     table_->forward_tree_hidden(object_, cache, tokens, ancestors, hidden);
+  }
+  void forward_states(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits,
+                      std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(abilities().state_tree);
+    table_->forward_states(object_, cache, tokens, logits, hidden);
+  }
+  void forward_tree_states(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> logits,
+                           std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(abilities().state_tree);
+    table_->forward_tree_states(object_, cache, tokens, ancestors, logits, hidden);
   }
   /// Uses one pass if the model can, else one per sequence; returns the number of passes.
   std::size_t forward_batch_hidden(std::span<Cache* const> caches,
@@ -145,22 +161,24 @@ class ModelRef {
   // Functions that the model lacks are null.
   struct Table {
     ModelAbilities abilities{};
-    std::size_t (*context_length)(const void*)                                  = nullptr;
-    std::size_t (*vocabulary_size)(const void*)                                 = nullptr;
-    Cache (*make_cache)(const void*)                                            = nullptr;
-    std::size_t (*length)(const void*, const Cache&)                            = nullptr;
-    void (*forward)(const void*, Cache&, Tokens, Floats)                        = nullptr;
-    Cache (*fork)(const void*, const Cache&)                                    = nullptr;
-    void (*truncate)(const void*, Cache&, std::size_t)                          = nullptr;
-    void (*forward_batch)(const void*, Caches, std::span<const Tokens>, Floats) = nullptr;
-    void (*forward_tree)(const void*, Cache&, Tokens, Ancestors, Floats)        = nullptr;
-    void (*commit)(const void*, Cache&, std::span<const std::size_t>)           = nullptr;
-    std::size_t (*hidden_size)(const void*)                                     = nullptr;
-    void (*forward_hidden)(const void*, Cache&, Tokens, Floats)                 = nullptr;
-    void (*forward_tree_hidden)(const void*, Cache&, Tokens, Ancestors, Floats) = nullptr;
+    std::size_t (*context_length)(const void*)                                          = nullptr;
+    std::size_t (*vocabulary_size)(const void*)                                         = nullptr;
+    Cache (*make_cache)(const void*)                                                    = nullptr;
+    std::size_t (*length)(const void*, const Cache&)                                    = nullptr;
+    void (*forward)(const void*, Cache&, Tokens, Floats)                                = nullptr;
+    Cache (*fork)(const void*, const Cache&)                                            = nullptr;
+    void (*truncate)(const void*, Cache&, std::size_t)                                  = nullptr;
+    void (*forward_batch)(const void*, Caches, std::span<const Tokens>, Floats)         = nullptr;
+    void (*forward_tree)(const void*, Cache&, Tokens, Ancestors, Floats)                = nullptr;
+    void (*commit)(const void*, Cache&, std::span<const std::size_t>)                   = nullptr;
+    std::size_t (*hidden_size)(const void*)                                             = nullptr;
+    void (*forward_hidden)(const void*, Cache&, Tokens, Floats)                         = nullptr;
+    void (*forward_tree_hidden)(const void*, Cache&, Tokens, Ancestors, Floats)         = nullptr;
     void (*forward_batch_hidden)(const void*, Caches, std::span<const Tokens>,
-                                 std::span<const Ancestors>, Floats)            = nullptr;
-    HeadView (*lm_head)(const void*)                                            = nullptr;
+                                 std::span<const Ancestors>, Floats)                    = nullptr;
+    void (*forward_states)(const void*, Cache&, Tokens, Floats, Floats)                 = nullptr;
+    void (*forward_tree_states)(const void*, Cache&, Tokens, Ancestors, Floats, Floats) = nullptr;
+    HeadView (*lm_head)(const void*)                                                    = nullptr;
   };
   template <Model M>
   struct Functions;
@@ -217,9 +235,11 @@ struct ModelRef::Functions {
         own(m).commit(cache.as<Own>(), path);
       };
     }
+    if constexpr (HeadModel<M> || StateTreeModel<M>) {
+      made.hidden_size = [](const void* m) -> std::size_t { return own(m).hidden_size(); };
+    }
     if constexpr (HeadModel<M>) {
       made.abilities.head = true;
-      made.hidden_size    = [](const void* m) -> std::size_t { return own(m).hidden_size(); };
       made.forward_hidden = [](const void* m, Cache& cache, Tokens tokens, Floats hidden) {
         own(m).forward_hidden(cache.as<Own>(), tokens, hidden);
       };
@@ -229,6 +249,17 @@ struct ModelRef::Functions {
       made.forward_tree_hidden = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
                                     Floats hidden) {
         own(m).forward_tree_hidden(cache.as<Own>(), tokens, ancestors, hidden);
+      };
+    }
+    if constexpr (StateTreeModel<M>) {
+      made.abilities.state_tree = true;
+      made.forward_states       = [](const void* m, Cache& cache, Tokens tokens, Floats logits,
+                               Floats hidden) {
+        own(m).forward_states(cache.as<Own>(), tokens, logits, hidden);
+      };
+      made.forward_tree_states = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
+                                    Floats logits, Floats hidden) {
+        own(m).forward_tree_states(cache.as<Own>(), tokens, ancestors, logits, hidden);
       };
     }
     if constexpr (BatchTreeModel<M>) {
@@ -247,7 +278,7 @@ struct ModelRef::Functions {
   static constexpr Table table = make();
 };
 
-static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef>);
+static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef> && StateTreeModel<ModelRef>);
 
 }  // namespace tooldecode
 

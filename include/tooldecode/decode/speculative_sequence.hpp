@@ -55,6 +55,8 @@ class SpeculativeSequence final : public BatchSequence {
   /// Call the other functions only after it returned false.
   bool take_forced() override;
 
+  /// Whether its drafter reads the model's hidden states.
+  [[nodiscard]] bool reads_hidden() const noexcept { return drafter_.reads_hidden(); }
   /// Whether a tree fits on top of the unread tokens.
   [[nodiscard]] bool can_draft() const;
 

@@ -38,9 +38,10 @@ TOOLDECODE_INLINE void require_abilities(const ModelRef& model, const DrafterRef
   if (!model.abilities().tree) {
     throw Error(Errc::invalid_option, "model", "must be a TreeModel for drafts to be verified");
   }
-  if (drafter.reads_hidden() && !model.abilities().gives_tree_states()) {
+  if (drafter.reads_hidden() && !model.abilities().gives_drafters_states()) {
     throw Error(Errc::invalid_option, "model",
-                "must be a HeadTreeModel and a HostHeadModel for a drafter that reads its states");
+                "must be a StateTreeModel, or a HeadTreeModel and a HostHeadModel, for a drafter "
+                "that reads its states");
   }
 }
 
@@ -53,7 +54,7 @@ TOOLDECODE_INLINE SpeculativeSequence::SpeculativeSequence(ModelRef model, const
       rule_(rule),
       sequence_(run, run.options.seed),
       read_(std::move(read)),
-      pass_(model),
+      pass_(model, drafter.reads_hidden()),
       request_(drafter.begin(run.prompt)),
       row_(model.vocabulary_size()) {
   sequence_.mark_read(model.length(read_.cache));
@@ -140,13 +141,15 @@ TOOLDECODE_INLINE void SpeculativeSequence::drop_draft() {
 }
 
 TOOLDECODE_INLINE void SpeculativeSequence::add_readings(std::vector<BatchReading>& readings) {
-  const std::size_t row = unread().size() - 1;
+  const std::size_t row   = unread().size() - 1;
+  const bool keeps_states = drafter_.reads_hidden();
   if (laid_) {
-    readings.push_back({&read_.cache, laid_->tokens, laid_->ancestors, row, sequence_.wanted()});
+    readings.push_back(
+        {&read_.cache, laid_->tokens, laid_->ancestors, row, sequence_.wanted(), keeps_states});
   } else if (unread().size() > limit_) {
-    readings.push_back({&read_.cache, unread().first(limit_), {}, limit_ - 1, {}});
+    readings.push_back({&read_.cache, unread().first(limit_), {}, limit_ - 1, {}, keeps_states});
   } else {
-    readings.push_back({&read_.cache, unread(), {}, row, sequence_.wanted()});
+    readings.push_back({&read_.cache, unread(), {}, row, sequence_.wanted(), keeps_states});
   }
 }
 
@@ -157,9 +160,11 @@ TOOLDECODE_INLINE void SpeculativeSequence::take_pass(BatchPass& pass, std::size
   const std::size_t count = laid_ ? 0 : std::min(unread().size(), limit_);
   if (model_.abilities().gives_tree_states()) {
     pass_.take(states, laid_ ? 0 : count - 1);
-    if (laid_) return take_tree(row, watch);
-    for (std::size_t i = 0; i < count; ++i) keep_hidden(i);
+  } else {
+    pass_.take(states, pass.draft_rows(first));
   }
+  if (laid_) return take_tree(row, watch);
+  for (std::size_t i = 0; i < count; ++i) keep_hidden(i);
   limit_ = static_cast<std::size_t>(-1);
   if (count < unread().size()) {
     sequence_.mark_read(count);

@@ -20,11 +20,16 @@ TOOLDECODE_INLINE void TargetPass::read(ModelRef::Cache& cache, std::span<const 
   if (model_.abilities().gives_states()) {
     own_.resize(tokens.size() * model_.hidden_size());
     model_.forward_hidden(cache, tokens, own_);
-    take(own_, tokens.size() - 1);
-  } else {
-    logits_.resize(model_.vocabulary_size());
-    model_.forward(cache, tokens, logits_);
+    return take(own_, tokens.size() - 1);
   }
+  own_logits_.resize(model_.vocabulary_size());
+  if (keeps_states_) {
+    own_.resize(tokens.size() * model_.hidden_size());
+    model_.forward_states(cache, tokens, own_logits_, own_);
+  } else {
+    model_.forward(cache, tokens, own_logits_);
+  }
+  take(own_, own_logits_);
 }
 
 TOOLDECODE_INLINE void TargetPass::read_tree(ModelRef::Cache& cache,
@@ -33,23 +38,36 @@ TOOLDECODE_INLINE void TargetPass::read_tree(ModelRef::Cache& cache,
   if (model_.abilities().gives_tree_states()) {
     own_.resize(tokens.size() * model_.hidden_size());
     model_.forward_tree_hidden(cache, tokens, ancestors, own_);
-    take(own_, 0);
-  } else {
-    states_ = {};
-    logits_.resize(tokens.size() * model_.vocabulary_size());
-    model_.forward_tree(cache, tokens, ancestors, logits_);
+    return take(own_, 0);
   }
+  own_logits_.resize(tokens.size() * model_.vocabulary_size());
+  if (keeps_states_) {
+    own_.resize(tokens.size() * model_.hidden_size());
+    model_.forward_tree_states(cache, tokens, ancestors, own_logits_, own_);
+  } else {
+    model_.forward_tree(cache, tokens, ancestors, own_logits_);
+  }
+  take(own_, own_logits_);
 }
 
 TOOLDECODE_INLINE void TargetPass::take(std::span<const float> states, std::size_t first) {
-  states_ = states;
-  first_  = first;
+  makes_rows_ = true;
+  states_     = states;
+  logits_     = {};
+  first_      = first;
+}
+
+TOOLDECODE_INLINE void TargetPass::take(std::span<const float> states,
+                                        std::span<const float> logits) {
+  makes_rows_ = false;
+  states_     = states;
+  logits_     = logits;
 }
 
 TOOLDECODE_INLINE void TargetPass::fill_row(std::size_t i, ConstMaskView mask,
                                             std::span<float> row) const {
-  if (!states_.empty()) return model_.lm_head().fill_allowed(read_by_head(first_ + i), mask, row);
-  const auto from = std::span(logits_).subspan(i * row.size(), row.size());
+  if (makes_rows_) return model_.lm_head().fill_allowed(read_by_head(first_ + i), mask, row);
+  const auto from = logits_.subspan(i * row.size(), row.size());
   std::copy(from.begin(), from.end(), row.begin());
 }
 

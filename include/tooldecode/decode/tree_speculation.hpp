@@ -70,8 +70,7 @@ class TreeSpeculation {
     static_assert(diagnose::is_drafter<D, C>());
     if constexpr (TreeModel<M> && Drafter<D, C>) {
       if constexpr (D::reads_hidden) {
-        static_assert(diagnose::is_head_tree_model<M>());
-        static_assert(diagnose::is_host_head_model<M>());
+        static_assert(diagnose::is_model_with_states<M>());
       }
       return decode::speculate(model, constraint, DrafterRef::under<C>(drafter_),
                                verify::RuleRef(verifier_), prompt, pipeline, options);

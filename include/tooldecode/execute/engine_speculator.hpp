@@ -57,8 +57,7 @@ class EngineSpeculator {
           return make(std::move(cached), options);
         }) {
     if constexpr (Drafter::reads_hidden) {
-      static_assert(diagnose::is_head_tree_model<M>());
-      static_assert(diagnose::is_host_head_model<M>());
+      static_assert(diagnose::is_model_with_states<M>());
     }
   }
   EngineSpeculator(const M&&, ToolCache*, ResultTokens, EngineOptions = {}, Drafters...) = delete;

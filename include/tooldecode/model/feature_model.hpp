@@ -16,6 +16,10 @@
 
 namespace tooldecode {
 
+/// The layers that EAGLE-3's published drafts read: the third, the middle one and the third from the
+/// end. Error{invalid_option} for a model of fewer than seven.
+[[nodiscard]] std::vector<std::size_t> eagle3_layers(std::size_t layers);
+
 /// The same model, whose state begins with the residual stream before each of f layers. The last H
 /// numbers are the final state; the logits are bit-identical to LlamaModel's.
 ///
@@ -32,8 +36,7 @@ class FeatureModel {
   FeatureModel(const LlamaModel& model, std::vector<std::size_t> layers);
   FeatureModel(const LlamaModel&&, std::vector<std::size_t>) = delete;
 
-  /// The layers that EAGLE-3's published drafts read: the third, the middle one and the third from
-  /// the end. The model needs at least seven layers.
+  /// With `eagle3_layers`.
   [[nodiscard]] static FeatureModel for_eagle3(const LlamaModel& model);
   static FeatureModel for_eagle3(const LlamaModel&&) = delete;
 

@@ -18,6 +18,13 @@
 
 namespace tooldecode {
 
+TOOLDECODE_INLINE std::vector<std::size_t> eagle3_layers(std::size_t layers) {
+  if (layers < 7) {
+    throw Error(Errc::invalid_option, "layers", layers, "must be 7 or more for EAGLE-3");
+  }
+  return {2, layers / 2, layers - 3};
+}
+
 TOOLDECODE_INLINE FeatureModel::FeatureModel(const LlamaModel& model,
                                              std::vector<std::size_t> layers)
     : model_(&model), layers_(std::move(layers)) {
@@ -29,11 +36,7 @@ TOOLDECODE_INLINE FeatureModel::FeatureModel(const LlamaModel& model,
 }
 
 TOOLDECODE_INLINE FeatureModel FeatureModel::for_eagle3(const LlamaModel& model) {
-  const std::size_t layers = model.config().layers;
-  if (layers < 7) {
-    throw Error(Errc::invalid_option, "layers", layers, "must be 7 or more for EAGLE-3");
-  }
-  return {model, {2, layers / 2, layers - 3}};
+  return {model, eagle3_layers(model.config().layers)};
 }
 
 TOOLDECODE_INLINE std::size_t FeatureModel::hidden_size() const noexcept {

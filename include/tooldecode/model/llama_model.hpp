@@ -50,6 +50,10 @@ class LlamaModel {
   /// Parses a GGUF file of the architecture "llama" or "qwen2".
   [[nodiscard]] static LlamaModel parse_gguf(std::string_view bytes);
 
+  /// Reads the embedding, the last norm and the head of a GGUF file, and no layer: what draft layers
+  /// share with a target that another engine runs. It computes nothing; `config().layers` is 0.
+  [[nodiscard]] static LlamaModel load_ends(const std::filesystem::path& file);
+
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
   [[nodiscard]] const model::LlamaWeights& weights() const noexcept { return weights_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return config_.vocabulary_size; }

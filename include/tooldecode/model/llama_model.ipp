@@ -57,6 +57,18 @@ TOOLDECODE_INLINE LlamaModel LlamaModel::parse_gguf(std::string_view bytes) {
   return {config, model::read_llama_weights(file, config)};
 }
 
+TOOLDECODE_INLINE LlamaModel LlamaModel::load_ends(const std::filesystem::path& path) {
+  const std::string bytes = core::read_file(path);
+  try {
+    const model::GgufTensors file(bytes);
+    LlamaConfig config = model::read_llama_config(file);
+    config.layers      = 0;
+    return {config, model::LlamaWeights::read(file, config, model::detail::gguf_name)};
+  } catch (const Error& error) {
+    throw error.within(path.string());
+  }
+}
+
 TOOLDECODE_INLINE std::span<const float> LlamaModel::embedding(TokenId token) const noexcept {
   return std::span(weights_.embedding)
       .subspan(static_cast<std::size_t>(token) * hidden_size(), hidden_size());
