@@ -250,15 +250,16 @@ def test_speculative():
     """Drafts change no answer; what earlier rows wrote is drafted for later ones."""
     tiny = str(pathlib.Path(__file__).parent.parent / "examples" / "data" / "tiny")
     passes = {}
-    for drafts in (("lookup",), ("forced+suffix",), ("model", "--draft-model", tiny)):
+    for drafts in (("lookup",), ("forced+suffix",), ("model", "--draft-model", tiny), ("eagle",), ("medusa",), ("all",)):
         text, document, _ = run("--limit", "8", "--method", "constrained,speculative", "--speculation", *drafts)
         plain, drafted = document["constrained"], document["speculative"]
         assert drafted["errors"] == plain["errors"] and drafted["accuracy"] == plain["accuracy"], text
         passes[drafts[0]] = drafted["passes_per_sample"]
         assert passes[drafts[0]] < plain["passes_per_sample"], text
     assert passes["model"] < passes["forced+suffix"] < passes["lookup"], passes
+    assert passes["all"] < min(passes["eagle"], passes["medusa"]), passes
     assert "--speculation" in run("--method", "speculative", status=2)
-    assert "eagle" in run("--method", "speculative", "--speculation", "eagle", "--limit", "1", status=2)
+    assert "eagle3" in run("--method", "speculative", "--speculation", "eagle3", "--limit", "1", status=2)
 
 
 def test_refusals():

@@ -46,7 +46,16 @@ def test_call():
     assert drafted["speculative"]["text"] == answer["constrained"]["text"], drafted
     assert drafted["speculative"]["drafted_tokens"] > 0, drafted
     assert drafted["speculative"]["passes"] <= answer["constrained"]["passes"], drafted
-    assert "no draft model" in run("call", *MODEL, "--speculation", "eagle", status=2)
+    for layers in ("eagle", "eagle3", "medusa", "all"):
+        drafted = json.loads(run("call", *MODEL, "--json", "--speculation", layers))["speculative"]
+        assert drafted["text"] == answer["constrained"]["text"], (layers, drafted)
+        assert sum(depth["accepted"] for depth in drafted["acceptance_by_depth"]) > 0, (layers, drafted)
+        assert drafted["passes"] < answer["constrained"]["passes"], (layers, drafted)
+    file = subprocess.run(["bash", ROOT / "examples/models.sh", "smollm2"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+    assert "--draft-layers" in run("call", "--model", file, "--speculation", "eagle", status=2)
+    other = str(ROOT / "examples/data/tiny")  # layers of another model
+    assert "fc.weight" in run("call", *MODEL, "--speculation", "eagle", "--draft-layers", other, status=2)
 
 
 def test_eval():
@@ -100,6 +109,20 @@ def test_serve():
         answer = server.chat(serve.request(QUESTION, tools=None, model="smollm2", max_tokens=30, response_format=form))
         place = json.loads(answer["choices"][0]["message"]["content"])
         assert list(place) == ["city"] and len(place["city"]) <= 12, answer
+
+
+def test_serve_with_draft_layers():
+    """Layers draft for a batch over llama.cpp, and change no answer."""
+    questions = [QUESTION, "How warm is it in Rome for the next 4 days?"]
+    with serve.Server(*MODEL, "--shots", "1", "--timeout", "600") as plain, \
+            serve.Server(*MODEL, "--shots", "1", "--timeout", "600", "--speculation", "eagle3") as drafting:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(lambda question: drafting.chat(request(question)), questions))
+        for question, answer in zip(questions, answers):
+            expected = serve.without_ids(plain.chat(request(question))["choices"][0]["message"])
+            assert serve.without_ids(answer["choices"][0]["message"]) == expected, (answer, expected)
+        count = serve.metrics(drafting)
+        assert count["tooldecode_accepted_tokens_total"] > 0, count
 
 
 def test_reasoning_effort():

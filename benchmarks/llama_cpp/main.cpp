@@ -21,6 +21,7 @@
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -69,6 +70,8 @@ struct Contender {
   std::size_t calls = 0, tokens = 0, passes = 0, cut = 0, conforming = 0, right = 0, refused = 0;
   double build = 0, choosing = 0, seconds = 0;
   std::vector<std::string> texts{};
+  // Reads the prompt before the time begins, if it is not read through Task::model.
+  std::function<void(const std::vector<td::TokenId>&)> read{};
 
   [[nodiscard]] double per_call(double total) const {
     return 1000 * total / static_cast<double>(std::max<std::size_t>(1, calls));
@@ -137,12 +140,42 @@ std::function<Written()> through_drafts(const Task& task,
   };
 }
 
-std::vector<Contender> make_contenders(const Assistant& assistant) {
+// Drafts with layers, which read the prompt's states when the first draft is made. The model has
+// read the prompt before, as for all others.
+Contender layers_contender(std::string name, const std::string& drafter, const Assistant& assistant,
+                           const program::ModelOptions& running) {
+  using Model = program::PrefilledModel<td::ModelRef>;
+  program::DraftOptions drafts;
+  drafts.settings.drafter = drafter;
+  const auto drafting     = std::make_shared<const program::Drafting>(
+      program::load_sized_drafting(drafts, running, assistant));
+  const auto model = std::make_shared<Model>(drafting->layers->target.model, true);
+  return {.name    = std::move(name),
+          .prepare = [drafting, model](const Task& task) -> std::function<Written()> {
+            const auto calls = std::make_shared<const td::ToolCallFSM>(constrain(task));
+            return [&task, drafting, model, calls] {
+              td::Output output;
+              const auto& [costs, learnt] = *drafting->sizes;
+              drafting->layers->layers->with(
+                  drafting->options.settings, calls->structural_tokens(),
+                  [&, &costs = costs, &learnt = learnt](const auto& layers) {
+                    output = program::decode_with(*model, *calls,
+                                                  td::SizedDrafter{layers, costs, learnt},
+                                                  task.prompt, {.max_tokens = task.max_tokens});
+                  });
+              return written_by(output);
+            };
+          },
+          .read = [model](const std::vector<td::TokenId>& prompt) { model->read(prompt); }};
+}
+
+std::vector<Contender> make_contenders(const Assistant& assistant,
+                                       const program::ModelOptions& running) {
   program::DraftOptions drafts;
   drafts.settings.drafter = "forced+suffix";
   const auto drafting     = std::make_shared<const program::Drafting>(
       program::load_sized_drafting(drafts, {}, assistant));
-  return {
+  std::vector<Contender> contenders{
       {"no grammar",
        [](const Task& task) -> std::function<Written()> {
          return [&task] { return task.chain.write(nullptr, true, task.max_tokens); };
@@ -186,6 +219,15 @@ std::vector<Contender> make_contenders(const Assistant& assistant) {
       {"tooldecode, forced text and suffixes drafted, sized",
        [drafting](const Task& task) { return through_drafts(task, drafting); }},
   };
+  if (running.name != "smollm2") return contenders;  // the only one with layers here
+  using Named = std::pair<const char*, const char*>;
+  for (const auto& [name, drafter] :
+       {Named{"EAGLE", "eagle"}, Named{"EAGLE-3", "eagle3"}, Named{"Medusa", "medusa"},
+        Named{"EAGLE, lookup and forced text", "all"}}) {
+    contenders.push_back(layers_contender("tooldecode, " + std::string(name) + " drafted, sized",
+                                          drafter, assistant, running));
+  }
+  return contenders;
 }
 
 void run(Contender& contender, const Task& task, const td::ToolCallFSM& judge) {
@@ -305,7 +347,7 @@ void run_all(const Options& options, const Assistant& assistant) {
   if (!model) throw std::runtime_error("llama.cpp does not load " + assistant.place.string());
   Chain chain(model.get(), settings);
 
-  auto contenders = make_contenders(assistant);
+  auto contenders = make_contenders(assistant, options.model);
   double reading  = 0;
   program::Progress progress(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -328,6 +370,9 @@ void run_all(const Options& options, const Assistant& assistant) {
     const auto start  = Clock::now();
     chain.read(prompt);
     reading += seconds_since(start);
+    for (Contender& contender : contenders) {
+      if (contender.read) contender.read({prompt.begin(), prompt.end() - 1});
+    }
     const Prefilled prefilled{assistant.model, {prompt.begin(), prompt.end() - 1}};
     const Task task{assistant, row, choice, chain, prefilled, prompt, options.max_tokens};
     for (std::size_t turn = 0; turn < contenders.size(); ++turn)

@@ -28,14 +28,19 @@ class AnyPrefilledModel {
 /// again.
 template <tooldecode::TreeModel M>
 class PrefilledModel {
-  using TokenId                  = tooldecode::TokenId;
-  static constexpr bool has_head = tooldecode::HostHeadModel<M>;
+  using TokenId                    = tooldecode::TokenId;
+  static constexpr bool has_head   = tooldecode::HostHeadModel<M>;
+  static constexpr bool has_states = !has_head && tooldecode::StateTreeModel<M>;
 
  public:
   using Cache = typename M::Cache;
 
-  explicit PrefilledModel(const M& model)
-      : model_(&model), cache_(model.make_cache()), last_(model.vocabulary_size()) {}
+  /// \param keeps_states  whether a prompt's states are kept too, if the model computes logits
+  explicit PrefilledModel(const M& model, bool keeps_states = false)
+      : model_(&model),
+        keeps_states_(keeps_states),
+        cache_(model.make_cache()),
+        last_(model.vocabulary_size()) {}
   PrefilledModel(const M& model, std::vector<TokenId> prompt) : PrefilledModel(model) {
     read(std::move(prompt));
   }
@@ -54,7 +59,7 @@ class PrefilledModel {
                              std::span(hidden_).subspan(known * model_->hidden_size()));
       model_->fill_logits(std::span(hidden_).last(model_->hidden_size()), last_);
     } else {
-      model_->forward(cache_, rest, last_);
+      read_by_engine(prompt, known);
     }
     prompt_ = std::move(prompt);
   }
@@ -95,7 +100,7 @@ class PrefilledModel {
   }
 
   [[nodiscard]] std::size_t hidden_size() const
-    requires has_head
+    requires(has_head || has_states)
   {
     return model_->hidden_size();
   }
@@ -119,7 +124,38 @@ class PrefilledModel {
     model_->forward_tree_hidden(cache, tokens, ancestors, hidden);
   }
 
+  /// Reads the prompt again unless its states are kept.
+  void forward_states(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits,
+                      std::span<float> hidden) const
+    requires has_states
+  {
+    if (!keeps_states_) return model_->forward_states(cache, tokens, logits, hidden);
+    const auto rest  = behind_prompt(cache, tokens);
+    const auto known = (tokens.size() - rest.size()) * hidden_size();
+    std::copy_n(hidden_.begin(), known, hidden.begin());
+    if (!rest.empty()) return model_->forward_states(cache, rest, logits, hidden.subspan(known));
+    std::ranges::copy(last_, logits.begin());
+  }
+  void forward_tree_states(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> logits,
+                           std::span<float> hidden) const
+    requires has_states
+  {
+    model_->forward_tree_states(cache, tokens, ancestors, logits, hidden);
+  }
+
  private:
+  // Reads a prompt, whose first `known` tokens are in the cache, with a model that gives logits.
+  void read_by_engine(std::span<const TokenId> prompt, std::size_t known) {
+    if constexpr (has_states) {
+      if (keeps_states_) {
+        hidden_.resize(prompt.size() * hidden_size());
+        return model_->forward_states(cache_, prompt.subspan(known), last_,
+                                      std::span(hidden_).subspan(known * hidden_size()));
+      }
+    }
+    model_->forward(cache_, prompt.subspan(known), last_);
+  }
   [[nodiscard]] bool begins_with_prompt(const Cache& cache, std::span<const TokenId> tokens) const {
     return !prompt_.empty() && model_->length(cache) == 0 && tokens.size() >= prompt_.size() &&
            std::ranges::equal(tokens.first(prompt_.size()), prompt_);
@@ -133,10 +169,11 @@ class PrefilledModel {
   }
 
   const M* model_;
+  bool keeps_states_ = false;
   std::vector<TokenId> prompt_;
   Cache cache_;                // holds prompt_; more or less if a pass failed
   std::vector<float> last_;    // [V]
-  std::vector<float> hidden_;  // [L, H], if the model has a head in host memory
+  std::vector<float> hidden_;  // [L, H], if the model has a head in host memory or states are kept
 };
 
 template <tooldecode::TreeModel M>

@@ -85,10 +85,8 @@ concept TreeModel =
     Model<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
                          std::span<const std::uint64_t> ancestors, std::span<float> logits,
                          std::span<const std::size_t> path) {
-      {
-        m.forward_tree(cache, tokens, ancestors, logits)
-      };                          // tokens [N], ancestors [N], logits [N, V]
-      { m.commit(cache, path) };  // path: node indices, ascending
+      m.forward_tree(cache, tokens, ancestors, logits);  // ancestors [N], logits [N, V]
+      m.commit(cache, path);                             // path: node indices, ascending
     };
 
 /// A model that also exposes its last hidden states and its LM head's matrix, so that callers
@@ -118,28 +116,22 @@ concept HeadTreeModel =
     TreeModel<M> && HeadModel<M> &&
     requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
              std::span<const std::uint64_t> ancestors, std::span<float> hidden) {
-      {
-        m.forward_tree_hidden(cache, tokens, ancestors, hidden)
-      };  // as in forward_tree; hidden [N, H]
+      m.forward_tree_hidden(cache, tokens, ancestors, hidden);  // as forward_tree; hidden [N, H]
     };
 
-/// A TreeModel that computes its logits itself and also returns final hidden states, for drafters
-/// that read them: a model of an engine whose head is not at hand. A HeadTreeModel whose head is in
-/// host memory needs none of this.
+/// A TreeModel that computes logits itself and returns final hidden states beside them, for drafters
+/// that read these: the model of an engine, whose head is not at hand.
 template <class M>
 concept StateTreeModel =
     TreeModel<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
                              std::span<const std::uint64_t> ancestors, std::span<float> logits,
                              std::span<float> hidden) {
       { m.hidden_size() } -> std::convertible_to<std::size_t>;
-      { m.forward_states(cache, tokens, logits, hidden) };  // as in forward; hidden [L, H]
-      {
-        m.forward_tree_states(cache, tokens, ancestors, logits, hidden)
-      };  // as in forward_tree; hidden [N, H]
+      m.forward_states(cache, tokens, logits, hidden);  // as in forward; hidden [L, H]
+      m.forward_tree_states(cache, tokens, ancestors, logits, hidden);  // in forward_tree; [N, H]
     };
 
-/// A model that runs several sequences in one forward pass, including drafts, and returns hidden
-/// states.
+/// A model that runs several sequences, drafts included, in one pass and returns hidden states.
 ///
 /// `forward_batch_hidden` appends the tokens of each sequence whose ancestors are empty. It runs
 /// the tokens of the others as `forward_tree_hidden` does; `commit` keeps a path of them in the

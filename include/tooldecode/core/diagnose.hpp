@@ -150,15 +150,6 @@ consteval bool is_head_tree_model() {
   return true;
 }
 
-/// True if drafters can read M's hidden states; otherwise a compile error for each missing member.
-template <class M>
-consteval bool is_model_with_states() {
-  if constexpr (!StateTreeModel<M>) {
-    return is_head_tree_model<M>() && is_host_head_model<M>();
-  }
-  return true;
-}
-
 /// True if D is a DraftModel; otherwise a compile error for each missing member.
 template <class D>
 consteval bool is_draft_model() {

@@ -28,7 +28,7 @@ struct BatchReading {
 /// If the model returns hidden states of trees, one pass verifies drafts and reads the other
 /// sequences. The head is then multiplied once for all sequences whose masks allow at least half of
 /// the vocabulary; each other sequence computes its few rows itself. If the model computes logits
-/// itself, a sequence whose drafter reads states has a pass of its own.
+/// itself, a sequence whose drafter reads states has a separate pass.
 ///
 /// \par Shapes      states [L_i, H] and a row [V] of each sequence
 /// \par Complexity  one pass of the model and one product of its head

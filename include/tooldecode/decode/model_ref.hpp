@@ -12,6 +12,7 @@
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/erased_value.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
@@ -281,6 +282,19 @@ struct ModelRef::Functions {
 static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef> && StateTreeModel<ModelRef>);
 
 }  // namespace tooldecode
+
+namespace tooldecode::diagnose {
+
+/// True if drafters can read M's hidden states; otherwise a compile error for each missing member.
+template <class M>
+consteval bool is_model_with_states() {
+  if constexpr (!StateTreeModel<M>) {
+    return is_head_tree_model<M>() && is_host_head_model<M>();
+  }
+  return true;
+}
+
+}  // namespace tooldecode::diagnose
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/decode/model_ref.ipp>
