@@ -11,7 +11,9 @@
 
 #include <tooldecode/adapters/llama_cpp_model.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
@@ -343,6 +345,106 @@ TEST_CASE("LlamaCppModel's forks and batches do not affect one another") {
       }
     }
   }
+}
+
+TEST_CASE("LlamaCppModel::forward_batch_states gives trees and lines what passes of each give") {
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto plain = load(seed, {.sequences = 200, .batch = 64});
+    const auto model = seed % 2 == 0 ? plain : plain.with_features({1});
+    const bool keeps = seed % 3 != 0;
+    std::vector<td::LlamaCppModel::Cache> caches, alone;
+    std::vector<td::LlamaCppModel::Cache*> pointers;
+    std::vector<RandomTree> trees;
+    std::vector<bool> is_tree;
+    std::size_t count = 0, rows = 0;
+    for (int i = 0; i < 5; ++i) {
+      caches.push_back(model.make_cache());
+      alone.push_back(model.make_cache());
+      const Tokens prompt = random_tokens(random, 1 + random() % 20);
+      static_cast<void>(logits_after(model, caches.back(), prompt));
+      static_cast<void>(logits_after(model, alone.back(), prompt));
+      trees.emplace_back(random, 1 + random() % 30);
+      is_tree.push_back(random() % 3 != 0);
+      count += trees.back().tokens.size();
+      rows += is_tree.back() ? trees.back().tokens.size() : 1;
+    }
+    for (auto& cache : caches) pointers.push_back(&cache);
+    std::vector<std::span<const td::TokenId>> tokens;
+    std::vector<std::span<const std::uint64_t>> ancestors;
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      tokens.emplace_back(trees[i].tokens);
+      ancestors.emplace_back();
+      if (is_tree[i]) ancestors.back() = trees[i].ancestors;
+    }
+    const std::size_t width = model.hidden_size();
+    std::vector<float> logits(rows * 61), hidden(keeps ? count * width : 0);
+    model.forward_batch_states(pointers, tokens, ancestors, logits, hidden);
+    std::span<const float> left = logits, states = hidden;
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      const std::size_t size = trees[i].tokens.size();
+      std::vector<float> expected((is_tree[i] ? size : 1) * 61), expected_states(size * width);
+      if (is_tree[i]) {
+        model.forward_tree_states(alone[i], tokens[i], ancestors[i], expected, expected_states);
+      } else {
+        model.forward_states(alone[i], tokens[i], expected, expected_states);
+      }
+      check_near(left.first(expected.size()), expected);
+      left = left.subspan(expected.size());
+      if (keeps) {
+        check_near(states.first(expected_states.size()), expected_states);
+        states = states.subspan(expected_states.size());
+      }
+      if (is_tree[i]) {
+        const auto path = trees[i].path(random() % size);
+        model.commit(caches[i], path);
+        model.commit(alone[i], path);
+      }
+      REQUIRE(model.length(caches[i]) == model.length(alone[i]));
+    }
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      check_near(logits_after(model, caches[i], Tokens{5}),
+                 logits_after(model, alone[i], Tokens{5}));
+    }
+  }
+}
+
+TEST_CASE("LlamaCppModel verifies the drafts of a batch in one pass") {
+  const td::VocabularyIndex vocabulary{td::test::word_vocabulary(61)};
+  std::size_t accepted = 0;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto model = load(seed, {.sequences = 200});
+    const td::test::RandomTable constraint(61, seed);
+    CHECK(td::ModelRef(model).abilities().batch_state_tree);
+    td::ContinuousBatch<td::LlamaCppModel, td::test::RandomTable, td::SuffixDrafter> batch{
+        model, {.max_batch = 4, .prefix_cache = 0}};
+    std::vector<td::Output> expected, outputs(4);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      Tokens prompt = random_tokens(random, 12);
+      prompt.insert(prompt.end(), prompt.begin(), prompt.begin() + 6);
+      const td::DecodeOptions options{.max_tokens = 40, .temperature = 0.8F, .seed = seed + i};
+      expected.push_back(td::Decoder{model, constraint}(prompt, options));
+      batch.add({.prompt     = prompt,
+                 .constraint = constraint,
+                 .options    = options,
+                 .drafter    = td::SuffixDrafter{vocabulary},
+                 .on_end     = [&outputs, i](const td::Output& output) -> td::AfterTurn {
+                   outputs[i] = output;
+                   return td::Leave{};
+                 }});
+    }
+    std::size_t steps = 0;
+    while (batch.step()) ++steps;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      CHECK(outputs[i].tokens == expected[i].tokens);
+    }
+    CHECK(batch.counts().passes <= steps);
+    accepted += batch.counts().accepted_tokens;
+  }
+  CHECK(accepted > 10);
 }
 
 TEST_CASE("LlamaCppModel with drafts decodes as without") {

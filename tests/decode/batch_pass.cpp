@@ -144,10 +144,13 @@ TEST_CASE("BatchPass over a model without states gives rows; a pass that fails c
 }
 
 TEST_CASE(
-    "BatchPass over a model that computes logits gives states to the readings that keep them") {
+    "BatchPass over a model that computes logits gives its rows, and states if any are kept") {
   const td::LlamaModel model = td::test::random_llama(5);
   const td::test::StatesBesideLogits beside{model};
-  const td::ModelRef any{beside}, by_head{model};
+  const td::test::BatchStatesBesideLogits in_one_pass{model};
+  const bool is_batch    = GENERATE(false, true);
+  const td::ModelRef any = is_batch ? td::ModelRef(in_one_pass) : td::ModelRef(beside);
+  const td::ModelRef by_head{model};
   const std::size_t size = model.vocabulary_size(), width = model.hidden_size();
   std::size_t trees = 0, lines = 0, plain = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {
@@ -158,7 +161,7 @@ TEST_CASE(
     std::vector<bool> keeps;
     for (auto count = 1 + random() % 6; count > 0; --count) {
       parts.push_back(random_part(random));
-      keeps.push_back(!parts.back().ancestors.empty() || random() % 2 == 0);
+      keeps.push_back(random() % 4 == 0);
       caches.push_back(any.make_cache());
       alone.push_back(by_head.make_cache());
       Floats ignored(size);
@@ -171,8 +174,9 @@ TEST_CASE(
       readings.push_back({&caches[i], parts[i].tokens, parts[i].ancestors, parts[i].row,
                           std::as_const(parts[i].mask).words(), keeps[i]});
     }
+    const bool has_states = std::ranges::find(keeps, true) != keeps.end();
     td::decode::BatchPass pass{any};
-    REQUIRE(pass.run(readings) == parts.size());
+    REQUIRE(pass.run(readings) == (is_batch ? 1 : parts.size()));
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Part& part   = parts[i];
       const bool is_tree = !part.ancestors.empty();
@@ -185,7 +189,7 @@ TEST_CASE(
         by_head.forward(copy, part.tokens, rows);
         by_head.forward_hidden(alone[i], part.tokens, hidden);
       }
-      if (keeps[i]) {
+      if (has_states) {
         REQUIRE(std::ranges::equal(pass.states(i), hidden));
       } else {
         REQUIRE(pass.states(i).empty());
@@ -194,7 +198,7 @@ TEST_CASE(
                                  std::span(rows).subspan(is_tree ? part.row * size : 0, size)));
       REQUIRE(pass.draft_rows(i).size() == (is_tree ? rows.size() : 0));
       if (is_tree) REQUIRE(std::ranges::equal(pass.draft_rows(i), rows));
-      ++(is_tree ? trees : keeps[i] ? lines : plain);
+      ++(is_tree ? trees : has_states ? lines : plain);
     }
   }
   CHECK(trees > 20);

@@ -111,3 +111,21 @@ TEST_CASE("ModelRef is a model that Decoder takes") {
   CHECK(td::Decoder{any}(prompt, {.max_tokens = 20}).tokens ==
         td::Decoder{hashed}(prompt, {.max_tokens = 20}).tokens);
 }
+
+TEST_CASE("ModelRef refers to a model that is itself made over a ModelRef") {
+  const td::LlamaModel llama = td::test::random_llama(3);
+  const td::ModelRef inner{llama};
+  const td::test::OneByOne<td::ModelRef> outer{inner};
+  const td::ModelRef any{outer};
+  auto cache = any.make_cache();
+  auto own   = llama.make_cache();
+  Floats row(any.vocabulary_size()), expected(row.size());
+  any.forward(cache, Tokens{1, 2, 3}, row);
+  llama.forward(own, Tokens{1, 2, 3}, expected);
+  CHECK(row == expected);
+  CHECK(any.length(cache) == 3);
+  auto fork = any.fork(cache);
+  any.truncate(fork, 2);
+  CHECK(any.length(fork) == 2);
+  CHECK(any.length(cache) == 3);
+}

@@ -3,6 +3,7 @@
 /// does.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,7 +47,7 @@ struct StatesBesideLogits {
     fill_logits(hidden, logits);
   }
 
- private:
+ protected:
   void fill_logits(std::span<const float> states, std::span<float> logits) const {
     const auto head = ModelRef(model).lm_head();
     std::vector<float> read_by_head;  // [n, the head's width]
@@ -59,5 +60,34 @@ struct StatesBesideLogits {
 };
 template <class M>
 StatesBesideLogits(const M&) -> StatesBesideLogits<M>;
+
+/// The same as a BatchStateTreeModel.
+template <BatchTreeModel M>
+struct BatchStatesBesideLogits : StatesBesideLogits<M> {
+  using Cache = typename M::Cache;
+
+  explicit BatchStatesBesideLogits(const M& of) : StatesBesideLogits<M>{of} {}
+
+  void forward_batch_states(std::span<Cache* const> caches,
+                            std::span<const std::span<const TokenId>> tokens,
+                            std::span<const std::span<const std::uint64_t>> ancestors,
+                            std::span<float> logits, std::span<float> hidden) const {
+    const std::size_t width = this->hidden_size();
+    std::size_t count       = 0;
+    for (const auto& of : tokens) count += of.size();
+    std::vector<float> states(count * width);
+    this->model.forward_batch_hidden(caches, tokens, ancestors, states);
+    std::span<const float> rest = states;
+    for (std::size_t i = 0; i < caches.size(); ++i) {
+      const auto own    = rest.first(tokens[i].size() * width);
+      rest              = rest.subspan(own.size());
+      const auto wanted = ancestors[i].empty() ? own.last(width) : own;
+      const auto rows   = logits.first(wanted.size() / width * this->vocabulary_size());
+      this->fill_logits(wanted, rows);
+      logits = logits.subspan(rows.size());
+    }
+    std::copy_n(states.begin(), hidden.size(), hidden.begin());
+  }
+};
 
 }  // namespace tooldecode::test

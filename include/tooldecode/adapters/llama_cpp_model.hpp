@@ -172,37 +172,63 @@ class LlamaCppModel {
   void forward_batch(std::span<Cache* const> caches,
                      std::span<const std::span<const TokenId>> tokens,
                      std::span<float> logits) const {
-    TOOLDECODE_ASSERT(caches.size() == tokens.size());
-    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
+    const std::vector<std::span<const std::uint64_t>> none(caches.size());
+    forward_batch_states(caches, tokens, none, logits, {});
+  }
+  /// As forward_batch for sequences without ancestors and as forward_tree for the others, in one
+  /// pass if the batch is large enough; also writes all tokens' states unless `hidden` is empty.
+  void forward_batch_states(std::span<Cache* const> caches,
+                            std::span<const std::span<const TokenId>> tokens,
+                            std::span<const std::span<const std::uint64_t>> ancestors,
+                            std::span<float> logits, std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(caches.size() == tokens.size() && caches.size() == ancestors.size());
     const std::lock_guard lock(context_->mutex);
+    std::optional<WithStates> on;
+    if (!hidden.empty()) on.emplace(*context_, features_);
     std::vector<std::size_t> before;
     for (std::size_t i = 0; i < caches.size(); ++i) {
-      context_->check(tokens[i], caches[i]->length_ + tokens[i].size());
+      context_->check(
+          tokens[i], caches[i]->length_ + (ancestors[i].empty() ? tokens[i].size()
+                                                                : Context::depth_of(ancestors[i])));
       context_->forget_nodes(*caches[i]);
       before.push_back(caches[i]->length_);
     }
     try {
-      std::vector<std::pair<std::size_t, std::size_t>> ends;  // (index in the batch, sequence)
+      std::vector<std::pair<std::size_t, std::span<float>>> rows;  // (index in the batch, logits)
       const auto run = [&] {
+        const std::size_t count = context_->pending();
         context_->run();
-        for (const auto& [at, sequence] : ends) {
-          context_->copy_logits(at,
-                                logits.subspan(sequence * vocabulary_size(), vocabulary_size()));
+        if (!hidden.empty()) {
+          copy_states(0, count, hidden.first(count * hidden_size()));
+          hidden = hidden.subspan(count * hidden_size());
         }
-        ends.clear();
+        for (const auto& [at, row] : rows) context_->copy_logits(at, row);
+        rows.clear();
+      };
+      const auto next_row = [&] {
+        rows.emplace_back(context_->pending(), logits.first(vocabulary_size()));
+        logits = logits.subspan(vocabulary_size());
       };
       for (std::size_t i = 0; i < caches.size(); ++i) {
+        if (!ancestors[i].empty()) {
+          if (context_->pending() + tokens[i].size() > context_->batch_size) run();
+          context_->add_tree(*caches[i], tokens[i], ancestors[i], next_row);
+          continue;
+        }
         for (std::size_t j = 0; j < tokens[i].size(); ++j) {
           const bool is_last = j + 1 == tokens[i].size();
-          if (is_last) ends.emplace_back(context_->pending(), i);
-          context_->add(tokens[i][j], caches[i]->length_++, {&caches[i]->sequence_, 1}, is_last);
           if (context_->pending() == context_->batch_size) run();
+          if (is_last) next_row();
+          context_->add(tokens[i][j], caches[i]->length_++, {&caches[i]->sequence_, 1}, is_last);
         }
       }
       if (context_->pending() > 0) run();
     } catch (...) {
       context_->clear();
-      for (std::size_t i = 0; i < caches.size(); ++i) context_->cut(*caches[i], before[i]);
+      for (std::size_t i = 0; i < caches.size(); ++i) {
+        context_->forget_nodes(*caches[i]);
+        context_->cut(*caches[i], before[i]);
+      }
       throw;
     }
   }
@@ -443,33 +469,43 @@ class LlamaCppModel {
         throw;
       }
     }
-    void run_tree(Cache& cache, std::span<const TokenId> tokens,
-                  std::span<const std::uint64_t> ancestors) {
+    static std::size_t depth_of(std::span<const std::uint64_t> ancestors) {
+      int depth = 0;
+      for (const std::uint64_t path : ancestors) depth = std::max(depth, std::popcount(path));
+      return static_cast<std::size_t>(depth);
+    }
+    /// Adds a tree to the batch, and calls `before_node()` before each node.
+    template <class BeforeNode>
+    void add_tree(Cache& cache, std::span<const TokenId> tokens,
+                  std::span<const std::uint64_t> ancestors, const BeforeNode& before_node) {
       TOOLDECODE_ASSERT(tokens.size() <= 64 && ancestors.size() == tokens.size());
       std::uint64_t inner = 0;
-      std::size_t depth   = 0;
       for (std::size_t i = 0; i < tokens.size(); ++i) {
         TOOLDECODE_ASSERT(ancestors[i] >> i == 1);
         inner |= ancestors[i] & ~(std::uint64_t{1} << i);
-        depth = std::max(depth, static_cast<std::size_t>(std::popcount(ancestors[i])));
       }
-      check(tokens, cache.length_ + depth);
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if ((inner >> i & 1) != 0) continue;
+        cache.leaves_.push_back({take_sequence(), ancestors[i]});
+        share(cache.sequence_, cache.leaves_.back().sequence, 0, cache.length_);
+      }
+      std::vector<llama_seq_id> below;
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        below.clear();
+        for (const auto& leaf : cache.leaves_) {
+          if ((leaf.path >> i & 1) != 0) below.push_back(leaf.sequence);
+        }
+        const auto level = static_cast<std::size_t>(std::popcount(ancestors[i])) - 1;
+        before_node();
+        add(tokens[i], cache.length_ + level, below, true);
+      }
+    }
+    void run_tree(Cache& cache, std::span<const TokenId> tokens,
+                  std::span<const std::uint64_t> ancestors) {
+      check(tokens, cache.length_ + depth_of(ancestors));
       forget_nodes(cache);
       try {
-        for (std::size_t i = 0; i < tokens.size(); ++i) {
-          if ((inner >> i & 1) != 0) continue;
-          cache.leaves_.push_back({take_sequence(), ancestors[i]});
-          share(cache.sequence_, cache.leaves_.back().sequence, 0, cache.length_);
-        }
-        std::vector<llama_seq_id> below;
-        for (std::size_t i = 0; i < tokens.size(); ++i) {
-          below.clear();
-          for (const auto& leaf : cache.leaves_) {
-            if ((leaf.path >> i & 1) != 0) below.push_back(leaf.sequence);
-          }
-          const auto level = static_cast<std::size_t>(std::popcount(ancestors[i])) - 1;
-          add(tokens[i], cache.length_ + level, below, true);
-        }
+        add_tree(cache, tokens, ancestors, [] {});
         run();
       } catch (...) {
         clear();

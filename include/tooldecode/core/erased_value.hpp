@@ -10,7 +10,8 @@
 
 namespace tooldecode::core {
 
-/// Owns a movable value of any type; `as<T>()` returns it.
+/// Owns a movable value of any type; `as<T>()` returns it. Made from another ErasedValue it takes
+/// over what that owned, and `as<ErasedValue>()` returns the object itself.
 ///
 /// \par Complexity  one allocation per value; moves are O(1)
 /// \par Threads     as for the value
@@ -25,12 +26,18 @@ class ErasedValue {
   template <class T>
   [[nodiscard]] T& as() noexcept {
     TOOLDECODE_ASSERT(held_ != nullptr);
-    return *static_cast<T*>(held_.get());
+    if constexpr (std::is_same_v<T, ErasedValue>)
+      return *this;
+    else
+      return *static_cast<T*>(held_.get());
   }
   template <class T>
   [[nodiscard]] const T& as() const noexcept {
     TOOLDECODE_ASSERT(held_ != nullptr);
-    return *static_cast<const T*>(held_.get());
+    if constexpr (std::is_same_v<T, ErasedValue>)
+      return *this;
+    else
+      return *static_cast<const T*>(held_.get());
   }
 
  private:

@@ -161,8 +161,6 @@ class BatchLoop {
       slot.item.on_error(error);
     }
   }
-  // Verifies a draft in a separate pass; false if there was none.
-  bool verify(SpeculativeSequence& now);
   // Shares `max_prefill` between the sequences that read prompts, so that a short prompt does not
   // wait for a long one before it. Removes those that get nothing.
   void share_prefill(std::vector<Slot*>& slots) const;

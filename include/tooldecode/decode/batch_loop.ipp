@@ -79,11 +79,8 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
       while (!now.is_finished() && now.take_forced()) {}
       if (now.is_finished()) return;
       SpeculativeSequence* const drafting = now.speculative();
-      if (drafting != nullptr && verify(*drafting)) {
-        slot.last = steps_;
-      } else {
-        reading.push_back(&slot);
-      }
+      if (drafting != nullptr && model_.abilities().tree) drafting->prepare();
+      reading.push_back(&slot);
       std::size_t count = now.unread_count();
       if (now.is_prefilling()) {
         count = std::min(count, prefill);
@@ -335,22 +332,6 @@ TOOLDECODE_INLINE void BatchLoop::unpark() {
 TOOLDECODE_INLINE void BatchLoop::erase_retired() {
   if (std::erase_if(present_, [](const auto& slot) { return slot->retired; }) == 0) return;
   for (const auto& slot : present_) slot->parked = false;
-}
-
-TOOLDECODE_INLINE bool BatchLoop::verify(SpeculativeSequence& now) {
-  if (model_.abilities().gives_tree_states() || now.reads_hidden()) {
-    now.prepare();
-    return false;
-  }
-  if (!model_.abilities().tree || !now.can_draft()) return false;
-  const DraftTree tree = now.draft();
-  if (tree.size() == 1) return false;
-  Stopwatch watch;
-  if (!with_room([&] { now.read_draft(tree); })) return false;
-  ++counts_.passes;
-  counts_.read_tokens += now.unread_count() + now.draft_size();
-  now.take_draft(watch);
-  return true;
 }
 
 }  // namespace tooldecode::decode

@@ -20,15 +20,15 @@ struct BatchReading {
   std::span<const std::uint64_t> ancestors;  ///< [L_i] of a draft tree; empty: tokens are appended
   std::size_t row;            ///< the token whose logits are needed; the last if appended
   ConstMaskView mask;         ///< tokens that may follow `row`
-  bool keeps_states = false;  ///< whether a drafter reads the states of a model that gives logits
+  bool keeps_states = false;  ///< whether a drafter reads the states
 };
 
 /// A TargetPass for several sequences.
 ///
-/// If the model returns hidden states of trees, one pass verifies drafts and reads the other
-/// sequences. The head is then multiplied once for all sequences whose masks allow at least half of
-/// the vocabulary; each other sequence computes its few rows itself. If the model computes logits
-/// itself, a sequence whose drafter reads states has a separate pass.
+/// One pass verifies drafts and reads the other sequences, if the model can. If it returns hidden
+/// states of trees and its head is in host memory, the head is then multiplied once for all
+/// sequences whose masks allow at least half of the vocabulary; each other sequence computes its few
+/// rows itself.
 ///
 /// \par Shapes      states [L_i, H] and a row [V] of each sequence
 /// \par Complexity  one pass of the model and one product of its head
@@ -42,7 +42,7 @@ class BatchPass {
   std::size_t run(std::span<const BatchReading> readings);
 
   /// The final hidden states of a sequence's tokens; empty if the model does not return them, or
-  /// returns logits and the reading keeps no states.
+  /// computes logits and no reading keeps states.
   [[nodiscard]] std::span<const float> states(std::size_t i) const;
   /// The requested logits, valid at least where the mask allows a token; empty if you compute them
   /// from the states.
@@ -63,9 +63,6 @@ class BatchPass {
   std::size_t run(std::span<const BatchReading> readings, std::span<ModelRef::Cache* const> caches,
                   std::span<const std::span<const TokenId>> tokens,
                   std::span<const std::span<const std::uint64_t>> ancestors);
-  std::size_t run_with_logits(std::span<const BatchReading> readings,
-                              std::span<ModelRef::Cache* const> caches,
-                              std::span<const std::span<const TokenId>> tokens);
   [[nodiscard]] std::span<float> rows(std::size_t begin, std::size_t end);
   void fill_wide_rows(std::span<const BatchReading> readings);
 

@@ -2,6 +2,7 @@
 /// Definitions of batch_pass.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -59,53 +60,26 @@ TOOLDECODE_INLINE std::size_t BatchPass::run(
     std::span<const std::span<const TokenId>> tokens,
     std::span<const std::span<const std::uint64_t>> ancestors) {
   rows_of_.assign(readings.size(), {});
-  const bool by_head = model_.abilities().gives_tree_states();
+  const bool by_head    = model_.abilities().gives_tree_states();
+  const bool has_states = by_head || std::ranges::any_of(readings, &BatchReading::keeps_states);
   begins_.assign(1, 0);
-  for (const BatchReading& one : readings) {
-    const bool has_states = by_head || one.keeps_states;
-    begins_.push_back(begins_.back() + (has_states ? one.tokens.size() * model_.hidden_size() : 0));
+  for (const auto& of : tokens) {
+    begins_.push_back(begins_.back() + (has_states ? of.size() * model_.hidden_size() : 0));
   }
   states_.resize(begins_.back());
-  if (!by_head) return run_with_logits(readings, caches, tokens);
-  const std::size_t passes = model_.forward_batch_hidden(caches, tokens, ancestors, states_);
-  fill_wide_rows(readings);
-  return passes;
-}
-
-TOOLDECODE_INLINE std::size_t BatchPass::run_with_logits(
-    std::span<const BatchReading> readings, std::span<ModelRef::Cache* const> caches,
-    std::span<const std::span<const TokenId>> tokens) {
-  std::vector<ModelRef::Cache*> together;
-  std::vector<std::span<const TokenId>> tokens_together;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    if (readings[i].keeps_states) continue;
-    rows_of_[i].requested = together.size();
-    together.push_back(caches[i]);
-    tokens_together.push_back(tokens[i]);
+  if (by_head) {
+    const std::size_t passes = model_.forward_batch_hidden(caches, tokens, ancestors, states_);
+    fill_wide_rows(readings);
+    return passes;
   }
-  std::size_t count = together.size();
+  std::size_t count = 0;
   for (std::size_t i = 0; i < readings.size(); ++i) {
-    const BatchReading& one = readings[i];
-    if (!one.keeps_states) continue;
-    const bool is_draft = !one.ancestors.empty();
-    rows_of_[i]         = {count + (is_draft ? one.row : 0), count, count + one.ancestors.size()};
-    count += is_draft ? one.ancestors.size() : 1;
+    const std::size_t nodes = ancestors[i].size();
+    rows_of_[i]             = {count + (nodes == 0 ? 0 : readings[i].row), count, count + nodes};
+    count += std::max<std::size_t>(nodes, 1);
   }
   rows_.resize(count * model_.vocabulary_size());
-  std::size_t passes = model_.forward_batch(together, tokens_together, rows(0, together.size()));
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    const BatchReading& one = readings[i];
-    if (!one.keeps_states) continue;
-    const auto hidden = std::span(states_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
-    if (one.ancestors.empty()) {
-      model_.forward_states(*caches[i], tokens[i], row(i), hidden);
-    } else {
-      const auto logits = rows(rows_of_[i].begin, rows_of_[i].end);
-      model_.forward_tree_states(*caches[i], tokens[i], one.ancestors, logits, hidden);
-    }
-    ++passes;
-  }
-  return passes;
+  return model_.forward_batch_states(caches, tokens, ancestors, rows_, states_);
 }
 
 TOOLDECODE_INLINE void BatchPass::fill_wide_rows(std::span<const BatchReading> readings) {

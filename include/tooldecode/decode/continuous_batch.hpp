@@ -48,8 +48,8 @@ struct BatchRequest {
 /// leave.
 ///
 /// If the model can, each step reads everything in one pass: prompts too, and drafts if the model
-/// is a BatchTreeModel with a head on the host. Otherwise each draft is verified in a separate
-/// pass. A drafter that reads hidden states gets those of the whole text; they are kept with the
+/// is a BatchStateTreeModel, or a BatchTreeModel with a head on the host. Otherwise each draft is
+/// verified in a separate pass. A drafter that reads hidden states gets those of the whole text; they are kept with the
 /// cache. Every answer equals that of a Decoder, token for token, if the model's rows do not depend
 /// on the rest of the batch.
 ///

@@ -20,15 +20,31 @@
 
 namespace tooldecode {
 
+/// A StateTreeModel that runs several sequences in one pass, drafts included.
+///
+/// `forward_batch_states` appends the tokens of each sequence whose ancestors are empty and writes
+/// the logits after the last one; it runs the tokens of the others as `forward_tree` does. Hidden
+/// states are written for all tokens, or for none if `hidden` is empty.
+template <class M>
+concept BatchStateTreeModel =
+    StateTreeModel<M> && requires(const M& m, std::span<typename M::Cache* const> caches,
+                                  std::span<const std::span<const TokenId>> tokens,
+                                  std::span<const std::span<const std::uint64_t>> ancestors,
+                                  std::span<float> logits, std::span<float> hidden) {
+      // ancestors [B][L_i or 0], logits [sum of L_i or 1, V], hidden [sum of L_i, H]
+      m.forward_batch_states(caches, tokens, ancestors, logits, hidden);
+    };
+
 /// What a model can do beyond the concept Model; members are named after the concepts.
 struct ModelAbilities {
-  bool batch      = false;
-  bool tree       = false;
-  bool head       = false;
-  bool host_head  = false;
-  bool head_tree  = false;
-  bool batch_tree = false;
-  bool state_tree = false;
+  bool batch            = false;
+  bool tree             = false;
+  bool head             = false;
+  bool host_head        = false;
+  bool head_tree        = false;
+  bool batch_tree       = false;
+  bool state_tree       = false;
+  bool batch_state_tree = false;
 
   /// Whether the model returns hidden states, from which only the needed logits are computed.
   [[nodiscard]] constexpr bool gives_states() const noexcept { return host_head; }
@@ -129,6 +145,13 @@ class ModelRef {
                                    std::span<const std::span<const std::uint64_t>> ancestors,
                                    std::span<float> hidden) const;
 
+  /// Uses one pass if the model can, else one for each draft or each sequence with states, and one
+  /// for the rest; returns the number of passes.
+  std::size_t forward_batch_states(std::span<Cache* const> caches,
+                                   std::span<const std::span<const TokenId>> tokens,
+                                   std::span<const std::span<const std::uint64_t>> ancestors,
+                                   std::span<float> logits, std::span<float> hidden) const;
+
   class Head {
    public:
     /// Length of the end of a state that the head multiplies.
@@ -179,6 +202,8 @@ class ModelRef {
                                  std::span<const Ancestors>, Floats)                    = nullptr;
     void (*forward_states)(const void*, Cache&, Tokens, Floats, Floats)                 = nullptr;
     void (*forward_tree_states)(const void*, Cache&, Tokens, Ancestors, Floats, Floats) = nullptr;
+    void (*forward_batch_states)(const void*, Caches, std::span<const Tokens>,
+                                 std::span<const Ancestors>, Floats, Floats)            = nullptr;
     HeadView (*lm_head)(const void*)                                                    = nullptr;
   };
   template <Model M>
@@ -263,6 +288,14 @@ struct ModelRef::Functions {
         own(m).forward_tree_states(cache.as<Own>(), tokens, ancestors, logits, hidden);
       };
     }
+    if constexpr (BatchStateTreeModel<M>) {
+      made.abilities.batch_state_tree = true;
+      made.forward_batch_states = [](const void* m, Caches caches, std::span<const Tokens> tokens,
+                                     std::span<const Ancestors> ancestors, Floats logits,
+                                     Floats hidden) {
+        own(m).forward_batch_states(own(caches), tokens, ancestors, logits, hidden);
+      };
+    }
     if constexpr (BatchTreeModel<M>) {
       made.abilities.batch_tree = true;
       made.forward_batch_hidden = [](const void* m, Caches caches, std::span<const Tokens> tokens,
@@ -279,7 +312,7 @@ struct ModelRef::Functions {
   static constexpr Table table = make();
 };
 
-static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef> && StateTreeModel<ModelRef>);
+static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef> && BatchStateTreeModel<ModelRef>);
 
 }  // namespace tooldecode
 

@@ -2,9 +2,11 @@
 /// Definitions of model_ref.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
@@ -48,6 +50,53 @@ TOOLDECODE_INLINE std::size_t ModelRef::forward_batch_hidden(
     }
   }
   return caches.size();
+}
+
+TOOLDECODE_INLINE std::size_t ModelRef::forward_batch_states(
+    std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens,
+    std::span<const std::span<const std::uint64_t>> ancestors, std::span<float> logits,
+    std::span<float> hidden) const {
+  if (caches.empty()) return 0;
+  if (abilities().batch_state_tree) {
+    table_->forward_batch_states(object_, caches, tokens, ancestors, logits, hidden);
+    return 1;
+  }
+  const std::size_t width = vocabulary_size();
+  std::vector<Cache*> together;
+  std::vector<std::span<const TokenId>> tokens_together;
+  std::vector<std::span<float>> rows_together;
+  std::size_t passes = 0;
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    const bool is_tree = !ancestors[i].empty();
+    const auto rows    = logits.first((is_tree ? tokens[i].size() : 1) * width);
+    logits             = logits.subspan(rows.size());
+    std::span<float> states;
+    if (!hidden.empty()) {
+      states = hidden.first(tokens[i].size() * hidden_size());
+      hidden = hidden.subspan(states.size());
+    }
+    if (!is_tree && states.empty()) {
+      together.push_back(caches[i]);
+      tokens_together.push_back(tokens[i]);
+      rows_together.push_back(rows);
+      continue;
+    }
+    ++passes;
+    if (!is_tree) {
+      forward_states(*caches[i], tokens[i], rows, states);
+    } else if (!states.empty()) {
+      forward_tree_states(*caches[i], tokens[i], ancestors[i], rows, states);
+    } else {
+      forward_tree(*caches[i], tokens[i], ancestors[i], rows);
+    }
+  }
+  std::vector<float> of_all(together.size() * width);
+  passes += forward_batch(together, tokens_together, of_all);
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    std::copy_n(of_all.begin() + static_cast<std::ptrdiff_t>(i * width), width,
+                rows_together[i].begin());
+  }
+  return passes;
 }
 
 }  // namespace tooldecode

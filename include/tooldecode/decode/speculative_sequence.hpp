@@ -55,8 +55,6 @@ class SpeculativeSequence final : public BatchSequence {
   /// Call the other functions only after it returned false.
   bool take_forced() override;
 
-  /// Whether its drafter reads the model's hidden states.
-  [[nodiscard]] bool reads_hidden() const noexcept { return drafter_.reads_hidden(); }
   /// Whether a tree fits on top of the unread tokens.
   [[nodiscard]] bool can_draft() const;
 
@@ -67,11 +65,7 @@ class SpeculativeSequence final : public BatchSequence {
 
   /// Reads the unread tokens and a draft after them in a TreeModel, and takes the tokens that the
   /// rule chooses.
-  void verify(const DraftTree& tree);
-  /// The two halves of `verify`: the pass, which changes nothing if it runs out of room, and the
-  /// choice of tokens.
-  void read_draft(const DraftTree& tree);
-  void take_draft(Stopwatch& watch) { take_tree({}, watch); }
+  void verify(DraftTree tree);
 
   /// Makes the draft that `reading` adds to the unread tokens, if it fits.
   void prepare();

@@ -113,20 +113,11 @@ TOOLDECODE_INLINE void SpeculativeSequence::read() {
   take_after_read({}, watch);
 }
 
-TOOLDECODE_INLINE void SpeculativeSequence::verify(const DraftTree& tree) {
+TOOLDECODE_INLINE void SpeculativeSequence::verify(DraftTree tree) {
   Stopwatch watch;
-  read_draft(tree);
-  take_draft(watch);
-}
-
-TOOLDECODE_INLINE void SpeculativeSequence::read_draft(const DraftTree& tree) {
-  lay(tree);
-  try {
-    pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
-  } catch (...) {  // for example no room: the draft is not verified
-    drop_draft();
-    throw;
-  }
+  lay(std::move(tree));
+  pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
+  take_tree({}, watch);
 }
 
 TOOLDECODE_INLINE void SpeculativeSequence::prepare() {
