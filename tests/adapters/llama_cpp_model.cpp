@@ -351,7 +351,7 @@ TEST_CASE("LlamaCppModel::forward_batch_states gives trees and lines what passes
   for (unsigned seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     std::mt19937 random{seed};
-    const auto plain = load(seed, {.sequences = 200, .batch = 64});
+    const auto plain = load(seed, {.cells = 2000, .sequences = 100, .batch = 64});
     const auto model = seed % 2 == 0 ? plain : plain.with_features({1});
     const bool keeps = seed % 3 != 0;
     std::vector<td::LlamaCppModel::Cache> caches, alone;
@@ -359,13 +359,13 @@ TEST_CASE("LlamaCppModel::forward_batch_states gives trees and lines what passes
     std::vector<RandomTree> trees;
     std::vector<bool> is_tree;
     std::size_t count = 0, rows = 0;
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 7; ++i) {
       caches.push_back(model.make_cache());
       alone.push_back(model.make_cache());
       const Tokens prompt = random_tokens(random, 1 + random() % 20);
       static_cast<void>(logits_after(model, caches.back(), prompt));
       static_cast<void>(logits_after(model, alone.back(), prompt));
-      trees.emplace_back(random, 1 + random() % 30);
+      trees.emplace_back(random, 1 + random() % 24);
       is_tree.push_back(random() % 3 != 0);
       count += trees.back().tokens.size();
       rows += is_tree.back() ? trees.back().tokens.size() : 1;

@@ -305,17 +305,18 @@ class LlamaCppModel {
         throw Error(Errc::invalid_option, "threads", options.threads, "must be at least 1");
       llama_context_params parameters = llama_context_default_params();
       parameters.n_ctx                = options.cells == 0 ? trained : options.cells;
-      parameters.n_batch   = std::max<std::uint32_t>(options.batch, 64);  // size of a draft tree
-      parameters.n_ubatch  = parameters.n_batch;
-      parameters.n_seq_max = options.sequences;
-      parameters.n_threads = options.threads;
-      parameters.n_threads_batch   = options.threads;
-      parameters.type_k            = options.cache_type;
-      parameters.type_v            = options.cache_type;
-      parameters.flash_attn_type   = options.flash_attention;
-      parameters.kv_unified        = true;  // sequences share cells
-      parameters.no_perf           = true;
-      parameters.cb_eval           = &Context::take_features;
+      // A draft tree fits, and llama.cpp aborts if the sequences do not.
+      parameters.n_batch         = std::max({options.batch, std::uint32_t{64}, options.sequences});
+      parameters.n_ubatch        = parameters.n_batch;
+      parameters.n_seq_max       = options.sequences;
+      parameters.n_threads       = options.threads;
+      parameters.n_threads_batch = options.threads;
+      parameters.type_k          = options.cache_type;
+      parameters.type_v          = options.cache_type;
+      parameters.flash_attn_type = options.flash_attention;
+      parameters.kv_unified      = true;  // sequences share cells
+      parameters.no_perf         = true;
+      parameters.cb_eval         = &Context::take_features;
       parameters.cb_eval_user_data = this;
       context.reset(llama_init_from_model(model.get(), parameters));
       if (!context)
