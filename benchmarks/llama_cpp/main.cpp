@@ -140,33 +140,38 @@ std::function<Written()> through_drafts(const Task& task,
   };
 }
 
-// Drafts with layers, which read the prompt's states when the first draft is made. The model has
-// read the prompt before, as for all others.
-Contender layers_contender(std::string name, const std::string& drafter, const Assistant& assistant,
+// Drafts with layers, in a separate context, which has read the prompt when the time begins, as that
+// of the others. The layer has not.
+Contender layers_contender(const std::string& name, const std::string& drafter,
                            const program::ModelOptions& running) {
   using Model = program::PrefilledModel<td::ModelRef>;
+  struct Layers {
+    std::shared_ptr<const program::Assistant> assistant;
+    program::Drafting drafting;
+    Model model{drafting.layers->target.model, true};
+  };
   program::DraftOptions drafts;
   drafts.settings.drafter = drafter;
-  const auto drafting     = std::make_shared<const program::Drafting>(
-      program::load_sized_drafting(drafts, running, assistant));
-  const auto model = std::make_shared<Model>(drafting->layers->target.model, true);
-  return {.name    = std::move(name),
-          .prepare = [drafting, model](const Task& task) -> std::function<Written()> {
+  const auto assistant    = program::load_assistant(running);
+  const std::shared_ptr<Layers> layers(
+      new Layers{assistant, program::load_sized_drafting(drafts, running, *assistant)});
+  return {.name    = "tooldecode, " + name + " drafted, sized",
+          .prepare = [layers](const Task& task) -> std::function<Written()> {
             const auto calls = std::make_shared<const td::ToolCallFSM>(constrain(task));
-            return [&task, drafting, model, calls] {
+            return [&task, layers, calls] {
               td::Output output;
-              const auto& [costs, learnt] = *drafting->sizes;
-              drafting->layers->layers->with(
-                  drafting->options.settings, calls->structural_tokens(),
-                  [&, &costs = costs, &learnt = learnt](const auto& layers) {
-                    output = program::decode_with(*model, *calls,
-                                                  td::SizedDrafter{layers, costs, learnt},
-                                                  task.prompt, {.max_tokens = task.max_tokens});
+              const program::Drafting& of = layers->drafting;
+              of.layers->layers->with(
+                  of.options.settings, calls->structural_tokens(), [&](const auto& made) {
+                    output = program::decode_with(
+                        layers->model, *calls,
+                        td::SizedDrafter{made, of.sizes->costs, of.sizes->learnt}, task.prompt,
+                        {.max_tokens = task.max_tokens});
                   });
               return written_by(output);
             };
           },
-          .read = [model](const std::vector<td::TokenId>& prompt) { model->read(prompt); }};
+          .read = [layers](const std::vector<td::TokenId>& prompt) { layers->model.read(prompt); }};
 }
 
 std::vector<Contender> make_contenders(const Assistant& assistant,
@@ -224,17 +229,20 @@ std::vector<Contender> make_contenders(const Assistant& assistant,
   for (const auto& [name, drafter] :
        {Named{"EAGLE", "eagle"}, Named{"EAGLE-3", "eagle3"}, Named{"Medusa", "medusa"},
         Named{"EAGLE, lookup and forced text", "all"}}) {
-    contenders.push_back(layers_contender("tooldecode, " + std::string(name) + " drafted, sized",
-                                          drafter, assistant, running));
+    contenders.push_back(layers_contender(name, drafter, running));
   }
   return contenders;
 }
 
 void run(Contender& contender, const Task& task, const td::ToolCallFSM& judge) {
-  const auto start = Clock::now();
+  auto start = Clock::now();
   Written written;
   double build = 0;
   try {
+    if (contender.read) {
+      contender.read({task.prompt.begin(), task.prompt.end() - 1});
+      start = Clock::now();
+    }
     const auto write = contender.prepare(task);
     build            = seconds_since(start);
     written          = write();
@@ -370,9 +378,6 @@ void run_all(const Options& options, const Assistant& assistant) {
     const auto start  = Clock::now();
     chain.read(prompt);
     reading += seconds_since(start);
-    for (Contender& contender : contenders) {
-      if (contender.read) contender.read({prompt.begin(), prompt.end() - 1});
-    }
     const Prefilled prefilled{assistant.model, {prompt.begin(), prompt.end() - 1}};
     const Task task{assistant, row, choice, chain, prefilled, prompt, options.max_tokens};
     for (std::size_t turn = 0; turn < contenders.size(); ++turn)

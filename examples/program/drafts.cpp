@@ -44,9 +44,10 @@ void add_draft_options(Command& sub, DraftOptions& options) {
              "folder of eagle.safetensors, eagle3.safetensors or medusa.safetensors, trained for "
              "the model; the embedded model and smollm2 come with theirs");
   sub.option("--ranks", options.ranks,
-             "frequency ranks of the draft's vocabulary, or none for all of it; default: the "
-             "embedded model's own, none for others");
-  sub.option("--k", options.settings.k, "tokens of the draft's vocabulary; 0 is all")
+             "frequency ranks of the draft's vocabulary, or none for all of it; default: "
+             "ranks.json of the model's directory, if it is there");
+  sub.option("--k", options.settings.k,
+             "tokens of the draft's vocabulary if there are ranks; 0 is all")
       .shows_default();
   sub.flag("--context", options.settings.with_context,
            "draft with the prompt's tokens too, however rare");
@@ -76,15 +77,20 @@ LayerDrafting load_layers(const DraftOptions& options, const ModelOptions& runni
     throw Error(Errc::invalid_option, "--speculation " + name,
                 "must come with --draft-layers FOLDER: no draft layers come with this model");
   }
+  if (const auto file = folder / layer_file(name); !std::filesystem::exists(file)) {
+    throw Error(Errc::file_unreadable, file.string(),
+                "is not there: examples/train_draft trains draft layers");
+  }
   std::optional<FrequencyRanks> ranks;
-  if (options.ranks.empty() && target.is_embedded()) {
-    ranks = FrequencyRanks::load(example_data("tiny/ranks.json"));
+  const auto own_ranks = target.place / "ranks.json";
+  if (options.ranks.empty() && target.is_embedded() && std::filesystem::exists(own_ranks)) {
+    ranks = FrequencyRanks::load(own_ranks);
   } else if (!options.ranks.empty() && options.ranks != "none") {
     ranks = FrequencyRanks::load(options.ranks);
   }
   LayerDrafting drafting{target.draft_target(name == "eagle3"), nullptr};
-  drafting.layers =
-      std::make_shared<const Speculation>(target, *drafting.target.ends, folder, std::move(ranks));
+  drafting.layers = std::make_shared<const Speculation>(target, *drafting.target.ends, folder,
+                                                        std::move(ranks), name);
   return drafting;
 }
 

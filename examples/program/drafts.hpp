@@ -40,7 +40,7 @@ struct DraftSettings {
 /// The user's choice, which may be no drafter.
 struct DraftOptions {
   DraftSettings settings{.drafter = "none", .k = 2048};
-  /// A file or "none": all rows; empty: the embedded model's own, and all rows of other models.
+  /// A file or "none": all rows; empty: `ranks.json` of the model's directory, else all rows.
   std::string ranks;
   std::string layers;            ///< a folder; empty: the one that comes with the model
   std::string draft_model;       ///< as --model; empty: none

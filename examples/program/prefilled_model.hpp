@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 
@@ -40,7 +41,9 @@ class PrefilledModel {
       : model_(&model),
         keeps_states_(keeps_states),
         cache_(model.make_cache()),
-        last_(model.vocabulary_size()) {}
+        last_(model.vocabulary_size()) {
+    TOOLDECODE_ASSERT(!keeps_states || tooldecode::ModelRef(model).abilities().state_tree);
+  }
   PrefilledModel(const M& model, std::vector<TokenId> prompt) : PrefilledModel(model) {
     read(std::move(prompt));
   }

@@ -76,8 +76,8 @@ class EndsAtSignal {
   std::jthread watcher_;
 };
 
-// For a GGUF file's model: sequences for the prefix cache and for drafts.
-constexpr std::size_t prefix_sequences = 96;
+// For a GGUF file's model: sequences for the prefix cache, and as many as llama.cpp has.
+constexpr std::size_t prefix_sequences = 96, most_sequences = 256;
 
 // Limits the arenas: each thread would have one, and the allocator never returns its free memory.
 void bound_arenas() {
@@ -103,8 +103,10 @@ void run_serve(const ServeOptions& options) {
   const HostedTools hosted(
       options.mcp, std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.mcp_timeout)),
       options.service.max_batch);
-  ModelOptions model      = options.model;
-  model.sequences         = options.service.max_batch + prefix_sequences;
+  ModelOptions model = options.model;
+  // Each leaf of a draft needs one until its pass is taken.
+  model.sequences =
+      options.drafts.is_on() ? most_sequences : options.service.max_batch + prefix_sequences;
   const auto assistant    = load_assistant(model);
   const Format& format    = assistant->format(options.format);
   const Drafting drafting = load_drafting(options.drafts, model, *assistant);

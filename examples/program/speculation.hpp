@@ -45,6 +45,12 @@ namespace program {
 /// The drafters that read draft layers.
 inline constexpr std::array<std::string_view, 4> layer_drafters{"eagle", "eagle3", "medusa", "all"};
 
+/// The file of a drafter's layer; `all` has EAGLE's.
+constexpr std::string_view layer_file(std::string_view drafter) {
+  if (drafter == "eagle3") return "eagle3.safetensors";
+  return drafter == "medusa" ? "medusa.safetensors" : "eagle.safetensors";
+}
+
 /// Ranks without counts: all tokens by id.
 inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& vocabulary) {
   return {std::vector<std::uint64_t>(vocabulary.size()), vocabulary, "nothing"};
@@ -90,33 +96,42 @@ struct TextDrafters {
 /// The draft layers of a model, with its head in BF16, in which it is stored.
 class Speculation {
  public:
+  /// With all layers that the assistant's folder has.
   Speculation(const EmbeddedAssistant& assistant, const tooldecode::FrequencyRanks& ranks)
-      : Speculation(assistant, assistant.model, assistant.place, ranks) {}
-  /// \param ends    the target's embedding and head; must outlive the result
-  /// \param folder  of the layers; those that are not there cannot be asked for
-  /// \param ranks   nothing: all rows, whatever `k` says
+      : Speculation(assistant, assistant.model, assistant.place, ranks, {}) {}
+  /// \param ends     the target's embedding and head; must outlive the result
+  /// \param ranks    nothing: all rows, whatever `k` says
+  /// \param drafter  the only one of `layer_drafters` that is used, whose file `folder` must have;
+  ///                 empty: those whose files are there
   Speculation(const Assistant& assistant, const tooldecode::LlamaModel& ends,
-              const std::filesystem::path& folder, std::optional<tooldecode::FrequencyRanks> ranks)
+              const std::filesystem::path& folder, std::optional<tooldecode::FrequencyRanks> ranks,
+              std::string_view drafter)
       : assistant_(assistant),
         text_(assistant),
-        folder_(folder),
         has_ranks_(ranks.has_value()),
-        ranks_(ranks ? std::move(*ranks) : uncounted_ranks(assistant.tokenizer.vocabulary())),
-        head_(ends.lm_head(), ranks_.first(ranks_.size()),
-              {.weights = tooldecode::WeightType::bfloat16}) {
+        ranks_(ranks ? std::move(*ranks) : uncounted_ranks(assistant.tokenizer.vocabulary())) {
     using namespace tooldecode;
-    const auto has = [&](const char* file) { return std::filesystem::exists(folder / file); };
-    if (has(eagle_file)) eagle_ = EagleModel::load(ends, folder / eagle_file);
-    if (has(medusa_file)) medusa_ = MedusaModel::load(folder / medusa_file, ends.hidden_size());
-    if (has(eagle3_file)) {
-      const auto file = SafeTensors::load(folder / eagle3_file);
+    const auto needs = [&](std::string_view one) {
+      return drafter.empty() ? std::filesystem::exists(folder / layer_file(one))
+                             : layer_file(one) == layer_file(drafter);
+    };
+    if (needs("eagle")) eagle_ = EagleModel::load(ends, folder / layer_file("eagle"));
+    if (needs("medusa")) {
+      medusa_ = MedusaModel::load(folder / layer_file("medusa"), ends.hidden_size());
+    }
+    if (eagle_ || medusa_) {
+      head_.emplace(ends.lm_head(), ranks_.first(ranks_.size()),
+                    FrequencyRankedHeadOptions{.weights = WeightType::bfloat16});
+    }
+    if (needs("eagle3")) {
+      const auto file = SafeTensors::load(folder / layer_file("eagle3"));
       eagle3_.emplace(ends, Eagle3Weights::read(file, ends.config()));
       eagle3_head_ = MappedHead::read(file, ends.config(), WeightType::bfloat16);
     }
   }
 
-  /// Calls `use` with the chosen drafter; Error{invalid_option} for an unknown one or more rows
-  /// than there are, and Error{file_unreadable} if its layer is not there.
+  /// Calls `use` with the chosen drafter; Error{invalid_option} for an unknown one, one without its
+  /// layer, or more rows than there are.
   ///
   /// \param always  tokens that are drafted even if they are rare
   template <class Use>
@@ -133,19 +148,18 @@ class Speculation {
     const EagleOptions shape{
         .depth = eagle_depth, .width = 4, .min_probability = min, .context = context};
     if (name == "eagle3") {
-      const auto& layer = require(eagle3_, eagle3_file);
-      return use(EagleDrafter{layer, *eagle3_head_, shape});
+      return use(EagleDrafter{require(eagle3_, name), *eagle3_head_, shape});
     }
     const std::size_t k = has_ranks_ ? settings.k : 0;
+    const auto& whole   = require(head_, name);
     const FrequencyRankedHead head =
-        k == 0 ? head_ : head_.first(ranks_.first(k).size()).with(always);
+        k == 0 ? whole : whole.first(ranks_.first(k).size()).with(always);
     if (name == "medusa") {
-      return use(MedusaDrafter{require(medusa_, medusa_file),
-                               head,
-                               {.width = 4, .min_probability = min, .context = context}});
+      return use(MedusaDrafter{
+          require(medusa_, name), head, {.width = 4, .min_probability = min, .context = context}});
     }
     if (name == "eagle" || name == "all") {
-      const EagleDrafter eagle{require(eagle_, eagle_file), head, shape};
+      const EagleDrafter eagle{require(eagle_, name), head, shape};
       if (name == "eagle") return use(eagle);
       return use(DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, text_.lookup,
                               text_.forced});
@@ -171,23 +185,18 @@ class Speculation {
   }
 
  private:
-  static constexpr const char* eagle_file  = "eagle.safetensors";
-  static constexpr const char* eagle3_file = "eagle3.safetensors";
-  static constexpr const char* medusa_file = "medusa.safetensors";
-
-  template <class Layer>
-  [[nodiscard]] const Layer& require(const std::optional<Layer>& layer, const char* file) const {
-    if (layer) return *layer;
-    throw tooldecode::Error(tooldecode::Errc::file_unreadable, (folder_ / file).string(),
-                            "is not there: examples/train_draft trains draft layers");
+  template <class Part>
+  [[nodiscard]] static const Part& require(const std::optional<Part>& part,
+                                           const std::string& drafter) {
+    if (part) return *part;
+    throw tooldecode::Error(tooldecode::Errc::invalid_option, drafter, "no such drafter here");
   }
 
   const Assistant& assistant_;
   TextDrafters text_;
-  std::filesystem::path folder_;
   bool has_ranks_;
   tooldecode::FrequencyRanks ranks_;
-  tooldecode::FrequencyRankedHead head_;
+  std::optional<tooldecode::FrequencyRankedHead> head_;
   std::optional<tooldecode::EagleModel> eagle_;
   std::optional<tooldecode::Eagle3Model> eagle3_;
   std::optional<tooldecode::MappedHead> eagle3_head_;

@@ -37,6 +37,8 @@ struct LlamaCppOptions {
       1;  ///< llama.cpp's barriers spin: more threads than idle cores are slower than one
   std::int32_t gpu_layers = 0;  ///< layers on a GPU, if llama.cpp supports one; below 0: all
   ggml_type cache_type    = GGML_TYPE_F16;
+  /// Whether `with_features` works if layers are on a GPU, which then waits at each part of the graph.
+  bool features = false;
   /// On a CPU it sums in half precision: logits differ by a thousandth of their size.
   llama_flash_attn_type flash_attention = LLAMA_FLASH_ATTN_TYPE_AUTO;
 };
@@ -113,6 +115,9 @@ class LlamaCppModel {
   ///
   /// \param layers  ascending, from 1
   [[nodiscard]] LlamaCppModel with_features(std::vector<std::size_t> layers) const {
+    if (!context_->gives_features) {
+      throw Error(Errc::invalid_option, "features", "must be set for a model with layers on a GPU");
+    }
     LlamaCppModel result = *this;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (layers[i] < layer_count() && (i == 0 ? 0 : layers[i - 1]) < layers[i]) continue;
@@ -316,8 +321,11 @@ class LlamaCppModel {
       parameters.flash_attn_type = options.flash_attention;
       parameters.kv_unified      = true;  // sequences share cells
       parameters.no_perf         = true;
-      parameters.cb_eval         = &Context::take_features;
-      parameters.cb_eval_user_data = this;
+      gives_features             = options.gpu_layers == 0 || options.features;
+      if (gives_features) {
+        parameters.cb_eval           = &Context::take_features;
+        parameters.cb_eval_user_data = this;
+      }
       context.reset(llama_init_from_model(model.get(), parameters));
       if (!context)
         throw Error(
@@ -328,7 +336,7 @@ class LlamaCppModel {
       hidden_size              = static_cast<std::size_t>(llama_model_n_embd(model.get()));
       cells                    = llama_n_ctx(context.get());
       length                   = std::min<std::size_t>(trained, cells);
-      batch_size               = parameters.n_batch;
+      batch_size               = llama_n_batch(context.get());
       batch.reset(new llama_batch(llama_batch_init(static_cast<std::int32_t>(batch_size), 0,
                                                    static_cast<std::int32_t>(options.sequences))));
       for (auto i = static_cast<llama_seq_id>(options.sequences); i-- > 0;) free.push_back(i);
@@ -523,7 +531,7 @@ class LlamaCppModel {
     std::unique_ptr<llama_batch, FreeBatch> batch;
     std::vector<llama_seq_id> free;
     std::size_t vocabulary_size = 0, hidden_size = 0, cells = 0, length = 0, batch_size = 0;
-    bool has_states = false;
+    bool has_states = false, gives_features = false;
     std::vector<std::size_t> wanted;           // layers whose inputs a pass gives
     std::vector<std::vector<float>> features;  // [wanted][tokens of the pass, H]
     std::mutex mutex;

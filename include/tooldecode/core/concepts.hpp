@@ -78,8 +78,8 @@ concept BatchModel = Model<M> && requires(const M& m, std::span<typename M::Cach
 /// `forward_tree` runs N <= 64 tokens on top of the cache. Node i attends to the cache and to the
 /// nodes whose bits are set in `ancestors[i]` (its own bit included). Its position is length +
 /// depth(i), where the depth is the number of its ancestors without itself. The nodes do not count
-/// towards the length: `commit` appends those of one path from a root, in order; any other call
-/// discards them.
+/// towards the length: `commit` appends those of one path from a root, in order; any other call with
+/// this cache discards them.
 template <class M>
 concept TreeModel =
     Model<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,

@@ -166,7 +166,7 @@ class BatchLoop {
   void share_prefill(std::vector<Slot*>& slots) const;
   void read(std::vector<Slot*>& slots);
   // Returns whether any sequence had a draft.
-  static bool drop_drafts(std::span<Slot* const> slots);
+  static bool drop_largest_draft(std::span<Slot* const> slots);
   // The sequence that gives up its cache: the last waiting one that has read something, else the
   // last one that is not parked. Null if the only reader already has all the room.
   Slot* find_last(const std::vector<Slot*>& reading);

@@ -236,7 +236,7 @@ TOOLDECODE_INLINE void BatchLoop::share_prefill(std::vector<Slot*>& slots) const
 
 TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
   while (!with_room([&] { run(slots); })) {
-    if (drop_drafts(slots)) continue;
+    if (drop_largest_draft(slots)) continue;
     Slot* const last = find_last(slots);
     if (last == nullptr) return run(slots);  // it already has all the room; throws the error
     park(*last);
@@ -248,15 +248,15 @@ TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
   }
 }
 
-TOOLDECODE_INLINE bool BatchLoop::drop_drafts(std::span<Slot* const> slots) {
-  bool dropped = false;
+TOOLDECODE_INLINE bool BatchLoop::drop_largest_draft(std::span<Slot* const> slots) {
+  SpeculativeSequence* largest = nullptr;
   for (Slot* slot : slots) {
     SpeculativeSequence* const drafting = slot->now->speculative();
     if (drafting == nullptr || !drafting->has_draft()) continue;
-    drafting->drop_draft();
-    dropped = true;
+    if (largest == nullptr || drafting->draft_size() > largest->draft_size()) largest = drafting;
   }
-  return dropped;
+  if (largest != nullptr) largest->drop_draft();
+  return largest != nullptr;
 }
 
 TOOLDECODE_INLINE BatchLoop::Slot* BatchLoop::find_last(const std::vector<Slot*>& reading) {

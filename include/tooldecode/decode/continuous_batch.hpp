@@ -59,7 +59,7 @@ struct BatchRequest {
 /// written.
 ///
 /// \par Shapes      at most `max_batch` rows of logits [V]
-/// \par Complexity  step: one pass of a BatchTreeModel; else one pass for all sequences without a
+/// \par Complexity  step: one pass of a BatchTreeModel or a BatchStateTreeModel; else one pass for all sequences without a
 ///                  draft and one for each sequence with one. Hidden states take 4 H bytes a token
 ///                  if the drafter reads them
 /// \par Threads     one thread at a time; refers to the model
