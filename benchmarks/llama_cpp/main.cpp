@@ -1,6 +1,7 @@
 // The cost of a constraint in llama.cpp: its grammar, tooldecode's, and none, in one run with the
 // same model, prompts and threads.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,6 +74,7 @@ struct Contender {
   std::vector<std::string> texts{};
   // Reads the prompt before the time begins, if it is not read through Task::model.
   std::function<void(const std::vector<td::TokenId>&)> read{};
+  bool needs_tools = false;
 
   [[nodiscard]] double per_call(double total) const {
     return 1000 * total / static_cast<double>(std::max<std::size_t>(1, calls));
@@ -174,6 +177,11 @@ Contender layers_contender(const std::string& name, const std::string& drafter,
           .read = [layers](const std::vector<td::TokenId>& prompt) { layers->model.read(prompt); }};
 }
 
+// Of those that need no draft layers; all others need tools.
+constexpr std::array<std::string_view, 4> on_text{
+    "no grammar", "no grammar, its n-gram drafts", "tooldecode, forced tokens",
+    "tooldecode, forced text and suffixes drafted, sized"};
+
 std::vector<Contender> make_contenders(const Assistant& assistant,
                                        const program::ModelOptions& running) {
   program::DraftOptions drafts;
@@ -224,6 +232,9 @@ std::vector<Contender> make_contenders(const Assistant& assistant,
       {"tooldecode, forced text and suffixes drafted, sized",
        [drafting](const Task& task) { return through_drafts(task, drafting); }},
   };
+  for (Contender& one : contenders) {
+    one.needs_tools = std::ranges::find(on_text, one.name) == on_text.end();
+  }
   if (running.name != "smollm2") return contenders;  // the only one with layers here
   using Named = std::pair<const char*, const char*>;
   for (const auto& [name, drafter] :
@@ -289,9 +300,15 @@ double ms_per_token(const Contender& c) {
 Json report_json(const std::vector<Contender>& contenders, double reading) {
   const Contender& plain = contenders[0];
   const double choice    = plain.choosing / static_cast<double>(plain.passes);
-  Json list              = Json::array();
+  const auto seconds_of  = [&](std::string_view name) {
+    const auto found = std::ranges::find(contenders, name, &Contender::name);
+    return found == contenders.end() ? plain.seconds : found->seconds;  // texts have no grammar
+  };
+  Json list = Json::array();
   for (const Contender& c : contenders) {
     // The cost of choosing beyond that of plain decoding, for the same number of tokens.
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < c.texts.size(); ++i) same += c.texts[i] == plain.texts[i];
     const double constraint = c.build + c.choosing - choice * static_cast<double>(c.passes);
     list.push_back(
         {{"contender", c.name},
@@ -300,6 +317,7 @@ Json report_json(const std::vector<Contender>& contenders, double reading) {
          {"cut", c.cut},
          {"conforming", c.conforming},
          {"right", c.right},
+         {"same_as_plain", same},
          {"tokens_per_call", static_cast<double>(c.tokens) / static_cast<double>(c.calls)},
          {"passes_per_call", static_cast<double>(c.passes) / static_cast<double>(c.calls)},
          {"build_ms", c.per_call(c.build)},
@@ -310,8 +328,9 @@ Json report_json(const std::vector<Contender>& contenders, double reading) {
          {"ms_per_token", ms_per_token(c)},
          {"tokens_per_second_to_plain", ms_per_token(plain) / ms_per_token(c)},
          {"ms_per_call_with_prompt", c.per_call(c.seconds + reading)},
-         {"time_to_grammar", c.seconds / contenders[1].seconds},
-         {"time_to_token_first", c.seconds / contenders[2].seconds}});
+         {"time_to_grammar", c.seconds / seconds_of("llama.cpp, its grammar")},
+         {"time_to_token_first",
+          c.seconds / seconds_of("llama.cpp, its grammar, best token first")}});
   }
   return list;
 }
@@ -345,7 +364,9 @@ void run_all(const Options& options, const Assistant& assistant) {
   program::LeftOut left_out;
   for (const std::string& path : options.data)
     program::read_rows(path, options.limit, rows, left_out);
-  std::erase_if(rows, [](const program::Row& row) { return row.expected.size() != 1; });
+  const bool is_text = std::ranges::all_of(rows, [](const auto& row) { return row.tools.empty(); });
+  std::erase_if(rows,
+                [&](const program::Row& row) { return row.expected.size() != (is_text ? 0 : 1); });
 
   const td::LlamaCppOptions settings{.cells   = static_cast<std::uint32_t>(options.model.context),
                                      .threads = options.model.threads};
@@ -356,13 +377,14 @@ void run_all(const Options& options, const Assistant& assistant) {
   Chain chain(model.get(), settings);
 
   auto contenders = make_contenders(assistant, options.model);
-  double reading  = 0;
+  if (is_text) std::erase_if(contenders, [](const Contender& one) { return one.needs_tools; });
+  double reading = 0;
   program::Progress progress(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     program::Row& row        = rows[i];
     row.format               = &program::format_named("json");
     td::ChoiceOptions choice = row.choice;
-    choice.choice            = td::ToolChoice::required;
+    choice.choice            = is_text ? td::ToolChoice::none : td::ToolChoice::required;
     choice.max_calls         = 1;  // llama.cpp's grammar allows one
     choice.whitespace        = td::SchemaOptions{}.whitespace;
     std::optional<td::ToolCallFSM> judge;  // with any white space, as in llama.cpp's grammars
@@ -388,15 +410,17 @@ void run_all(const Options& options, const Assistant& assistant) {
   if (contenders[0].calls == 0)
     throw std::runtime_error("no row can be used\n" + left_out.report());
 
-  const Json list  = report_json(contenders, reading);
-  std::size_t same = 0;
-  for (std::size_t i = 0; i < contenders[1].texts.size(); ++i)
-    same += !contenders[1].texts[i].empty() && contenders[1].texts[i] == contenders[3].texts[i];
+  const Json list = report_json(contenders, reading);
   print(list);
-  std::cout << "\nThe prompt takes " << fixed(contenders[0].per_call(reading), 0)
-            << " ms. Of the same grammar, " << same << " texts of " << contenders[1].calls
-            << " are the same by llama.cpp and by tooldecode.\n"
-            << left_out.report();
+  std::cout << "\nThe prompt takes " << fixed(contenders[0].per_call(reading), 0) << " ms.";
+  std::size_t same = 0;
+  if (!is_text) {
+    for (std::size_t i = 0; i < contenders[1].texts.size(); ++i)
+      same += !contenders[1].texts[i].empty() && contenders[1].texts[i] == contenders[3].texts[i];
+    std::cout << " Of the same grammar, " << same << " texts of " << contenders[1].calls
+              << " are the same by llama.cpp and by tooldecode.";
+  }
+  std::cout << '\n' << left_out.report();
   if (!options.json.empty()) {
     const Json report{{"made_by", program::run_record()},
                       {"prompt_ms", contenders[0].per_call(reading)},
@@ -415,7 +439,8 @@ int main(int argc, char** argv) {
   program::Command command(app);
   program::add_model_options(command, options.model);
   app.add_option("--data", options.data,
-                 "JSONL (or .gz) rows as `tooldecode eval` reads; those of one call count")
+                 "JSONL (or .gz) rows as `tooldecode eval` reads; those of one call count, or all "
+                 "if none has tools: texts")
       ->required();
   app.add_option("--limit", options.limit, "first rows of each file only; 0: all");
   app.add_option("--max-tokens", options.max_tokens, "most tokens of an answer")

@@ -1,4 +1,5 @@
-"""Writes rows for `tooldecode eval`: FuncQA with 13 tools, KAMEL with 234, and BFCL's calls with many parameters.
+"""Writes rows for `tooldecode eval`: FuncQA with 13 tools, KAMEL with 234, GSM8K without, and BFCL's calls with many
+parameters.
 
 python3 benchmarks/real_models/rows.py --shared DATA --out FOLDER [--steps 60]
 
@@ -72,6 +73,13 @@ def kamel(shared):
             for i, (name, label) in enumerate(LABELS.items()) if name in names]
 
 
+def gsm8k(shared):
+    """GSM8K's test questions, which no tool answers."""
+    lines = (shared / "gsm8k/test.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{"id": row["id"], "format": "json", "choice": "none", "seen": True, "tools": [], "calls": [],
+             "messages": [{"role": "user", "content": row["question"]}]} for row in map(json.loads, lines)]
+
+
 def bfcl(shared):
     """Calls to a function that requires three or more parameters, and to one that requires two."""
     three, two = [], []
@@ -96,6 +104,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     three, two = bfcl(options.shared)
     for name, rows in (("funcqa", funcqa(options.shared, options.steps)), ("kamel", kamel(options.shared)),
+                       ("gsm8k", gsm8k(options.shared)),
                        ("bfcl_three", three), ("bfcl_two", two)):
         path = options.out / f"{name}.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in rows), encoding="utf-8")
