@@ -551,11 +551,16 @@ TEST_CASE("EngineSpeculator with ends_after gives the tokens until then and make
     };
     Engine engine{model, &cache, render};
     td::EngineReply reply;
+    td::EngineCounts told;
     Tokens heard;
     engine.submit(request,
                   {.on_token = [&](std::size_t,
                                    const td::TokenEvent& event) { heard.push_back(event.token); },
-                   .on_reply = [&](td::EngineReply r) { reply = std::move(r); }});
+                   .on_reply =
+                       [&](td::EngineReply r) {
+                         reply = std::move(r);
+                         told  = engine.counts();
+                       }});
     engine.run();
     REQUIRE(reply.turns.size() == 1);
     const Tokens until(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(last) + 1);
@@ -565,6 +570,8 @@ TEST_CASE("EngineSpeculator with ends_after gives the tokens until then and make
     CHECK(asked == until);
     CHECK(heard == until);
     CHECK(engine.counts().batch.generated_tokens == until.size());
+    CHECK(told.replies == 1);  // a reply is counted before it is given
+    CHECK(told.batch.generated_tokens == until.size());
     ++stopped;
     in_drafts += reply.turns[0].output.drafts.rounds > 0;
   }

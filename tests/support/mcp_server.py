@@ -13,8 +13,12 @@ import threading
 import time
 
 
+saying = threading.Lock()
+
+
 def say(message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    with saying:  # print writes the end of a line by itself
+        print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
 def main():

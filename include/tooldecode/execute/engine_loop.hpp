@@ -182,6 +182,8 @@ class EngineLoop {
   void set_waiting(int change);
 
   void finish(Active& active);
+  // Makes the counts those that `counts` returns.
+  void tell_counts();
 
   ModelRef model_;
   ToolCache* cache_;

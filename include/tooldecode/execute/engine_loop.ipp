@@ -73,12 +73,16 @@ TOOLDECODE_INLINE bool EngineLoop::step() {
   const bool found = look_for_results();
   const bool moved = batch_.step();
   std::erase_if(active_, [](const auto& entry) { return entry.second->replied; });
+  tell_counts();
+  return heard || found || moved;
+}
+
+TOOLDECODE_INLINE void EngineLoop::tell_counts() {
   const std::lock_guard lock(mutex_);
   counts_.batch   = batch_.counts();
   counts_.present = batch_.present();
   counts_.arrived = batch_.arrived();
   told_counts_    = counts_;
-  return heard || found || moved;
 }
 
 TOOLDECODE_INLINE void EngineLoop::run() {
@@ -291,6 +295,7 @@ TOOLDECODE_INLINE void EngineLoop::finish(Active& active) {
     const std::lock_guard lock(mutex_);
     ids_.erase(active.request.id);
   }
+  tell_counts();  // who has the reply finds it counted
   if (active.listener.on_reply) active.listener.on_reply(std::move(active.reply));
 }
 
