@@ -162,6 +162,21 @@ def llama_cpp_table() -> str:
                   "its share of a call", "with the prompt", "ms/call", "time / grammar", "time / best token first"], rows)
 
 
+def llama_cpp_text_table() -> str:
+    return table(["contender", "texts", "the same as without drafts", "tokens", "tokens/pass", "ms/token", "speed / no drafts"],
+                 [["llama.cpp" if one["contender"] == "no grammar" else one["contender"].replace("no grammar, its", "llama.cpp, its"),
+                   str(one["calls"]), str(one["same_as_plain"]), f"{one['tokens_per_call']:.0f}",
+                   f"{one['tokens_per_call'] / one['passes_per_call']:.2f}", f"{one['ms_per_token']:.1f}",
+                   f"{one['tokens_per_second_to_plain']:.2f}"] for one in results("llama_cpp_text")["contenders"]])
+
+
+def awareness_sentences() -> list[str]:
+    """Whether Qwen2.5-Coder calls a function where none fits."""
+    methods = results("qwen_coder_0.5b_irrelevant")["methods"]
+    assert all(one["samples"] == 119 for one in methods.values()) and len({one["accuracy"] for one in methods.values()}) == 1
+    return [f"On BFCL's 119 rows for which no function fits, Qwen2.5-Coder-0.5B makes no call in {percent(methods['greedy']['accuracy'])}"]
+
+
 def call_speed() -> dict:
     """Contenders by name."""
     return {one["contender"]: one for one in results("llama_cpp_qwen_coder_0.5b")["contenders"]}
@@ -599,7 +614,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "guessed": guessed_table, "restbench": restbench_table, "guesses": guesses_table,
           "constraint": constraint_table, "worst_masks": worst_masks_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
-          "call_speed": call_speed_table, "llama_server": llama_server_table,
+          "call_speed": call_speed_table, "llama_cpp_text": llama_cpp_text_table, "llama_server": llama_server_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
@@ -1065,7 +1080,7 @@ def main() -> int:
     flat = " ".join(texts["benchmarks/README.md"].split())
     for make in (eval_sentences, calling_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, restbench_sentences, guesses_sentences, constraint_sentences,
-                 llama_cpp_sentences, larger_sentences, cuda_sentences):
+                 llama_cpp_sentences, larger_sentences, awareness_sentences, cuda_sentences):
         for sentence in make():
             if sentence not in flat:
                 wrong += 1

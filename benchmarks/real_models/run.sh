@@ -24,13 +24,12 @@ A call takes seconds, so a part takes an hour or more for all rows. An interrupt
             call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
   coder_apibank  API-Bank by Qwen2.5-Coder-0.5B, without examples; a call is required
-  coder_awareness  BFCL's rows for which no function fits, and as many of its simple calls, by Qwen2.5-Coder-0.5B, which may
-            call or not: greedy and constrained
+  coder_irrelevant  BFCL's rows for which no function fits, by Qwen2.5-Coder-0.5B, which may call or not
   paths     RestBench's paths of API calls with and without documentation of the APIs, by SmolLM2 and both of Qwen's
   guesses   how often Qwen2.5-Coder-0.5B guesses the calls of Qwen2.5-Coder-1.5B
   speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of tooldecode
   llama_cpp time of a call with llama.cpp's grammar, with tooldecode's masks, and with no grammar
-  llama_cpp_text  the same without tools: 24 of GSM8K's test questions
+  llama_cpp_text  the same without tools: 12 of GSM8K's test questions
   equality  which answers are equal, token for token: two engines, plain and speculative
   figures   draws the outcomes of simple, many and apibank from benchmarks/results
 
@@ -51,7 +50,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | coder_apibank | coder_awareness | paths | guesses | speed | \
+    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | \
       llama_cpp | llama_cpp_text | equality | figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -157,14 +156,10 @@ for part in "${parts[@]}"; do
         --format auto --shots 0 --data "$data/apibank/level1.jsonl" --data "$data/apibank/level2.jsonl" --oc 1,6 \
         --max-tokens 160 --context-size 16384
       ;;
-    coder_awareness)
+    coder_irrelevant)
       bash examples/models.sh qwen-coder-0.5b > /dev/null
-      head -n 119 "$data/bfcl/simple_python.jsonl" > "$made/fitting.jsonl"
-      cp "$data/bfcl/irrelevance.jsonl" "$made/irrelevant.jsonl"
-      for set in fitting irrelevant; do
-        evaluate "qwen_coder_0.5b_$set" qwen-coder-0.5b greedy,constrained --keep-prefix --choice auto --format auto --shots 0 \
-          --data "$made/$set.jsonl" --max-tokens 160 --context-size 16384
-      done
+      evaluate qwen_coder_0.5b_irrelevant qwen-coder-0.5b greedy,constrained --keep-prefix --choice auto --format auto \
+        --shots 0 --data "$data/bfcl/irrelevance.jsonl" --max-tokens 160 --context-size 16384
       ;;
     paths)
       models=()
@@ -191,7 +186,7 @@ for part in "${parts[@]}"; do
       ;;
     llama_cpp_text)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
-      build/release/benchmarks/benchmark_llama_cpp --data "$made/gsm8k.jsonl" --limit 24 --max-tokens 128 \
+      build/release/benchmarks/benchmark_llama_cpp --data "$made/gsm8k.jsonl" --limit 12 --max-tokens 128 \
         --json $results/llama_cpp_text.json
       ;;
     equality)
