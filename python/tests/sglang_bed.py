@@ -324,8 +324,9 @@ class Bed:
         if reason["type"] == "abort":
             # One that is aborted before its first step gets a step of its own, without its prompt and its grammar.
             never_ran = reason["message"] == "Aborted by AbortReq." and len(tokens) <= 1
-            # With drafts SGLang leaves what a last step accepted behind an end in an answer that is aborted before it is read.
-            cut = tokens[: tokens.index(self.end) + 1] if self.end in tokens else tokens
+            # With drafts SGLang leaves what a last step accepted behind an end or past the limit in an answer that is aborted
+            # before it is read.
+            cut = tokens[: tokens.index(self.end) + 1 if self.end in tokens else limit][:limit]
             assert name in self.aborted and (never_ran or cut == whole[: len(cut)]), told
             return
         assert tokens == whole and reason["type"] == ("stop" if tokens[-1] == self.end else "length"), told
