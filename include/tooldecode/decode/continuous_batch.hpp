@@ -49,9 +49,9 @@ struct BatchRequest {
 ///
 /// If the model can, each step reads everything in one pass: prompts too, and drafts if the model
 /// is a BatchStateTreeModel, or a BatchTreeModel with a head on the host. Otherwise each draft is
-/// verified in a separate pass. A drafter that reads hidden states gets those of the whole text; they are kept with the
-/// cache. Every answer equals that of a Decoder, token for token, if the model's rows do not depend
-/// on the rest of the batch.
+/// verified in a separate pass. A drafter that reads hidden states gets those of the whole text;
+/// they are kept with the cache. Every answer equals that of a Decoder, token for token, if the
+/// model's rows do not depend on the rest of the batch.
 ///
 /// Caches may share a memory that is too small for all of them, as those of LlamaCppModel do. When
 /// a pass throws Error{limit_exceeded}, the batch first empties the prefix cache. Then the sequence
@@ -59,9 +59,9 @@ struct BatchRequest {
 /// written.
 ///
 /// \par Shapes      at most `max_batch` rows of logits [V]
-/// \par Complexity  step: one pass of a BatchTreeModel or a BatchStateTreeModel; else one pass for all sequences without a
-///                  draft and one for each sequence with one. Hidden states take 4 H bytes a token
-///                  if the drafter reads them
+/// \par Complexity  step: one pass of a BatchTreeModel or a BatchStateTreeModel; else one pass for
+///                  all sequences without a draft and one for each sequence with one. Hidden states
+///                  take 4 H bytes a token if the drafter reads them
 /// \par Threads     one thread at a time; refers to the model
 /// \par Errors      `add` throws what Decoder throws; `step` throws what a pass throws, unless
 ///                  freeing memory helps; see also BatchRequest::on_error
