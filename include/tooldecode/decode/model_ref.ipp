@@ -61,6 +61,11 @@ TOOLDECODE_INLINE std::size_t ModelRef::forward_batch_states(
     table_->forward_batch_states(object_, caches, tokens, ancestors, logits, hidden);
     return 1;
   }
+  const bool has_trees =
+      std::ranges::any_of(ancestors, [](const auto& nodes) { return !nodes.empty(); });
+  if (hidden.empty() && !has_trees) {
+    return forward_batch(caches, tokens, logits);
+  }
   const std::size_t width = vocabulary_size();
   std::vector<Cache*> together;
   std::vector<std::span<const TokenId>> tokens_together;
