@@ -1,7 +1,7 @@
 """Writes the prompts of benchmark_fr_spec as tokens: BFCL's simple calls, free and constrained, and the prompts of
 the other domains that examples/train_draft holds out of training.
 
-    python benchmarks/fr_spec/prompts.py --out FILE.jsonl [--shared DATA] [--limit N]
+    python benchmarks/fr_spec/prompts.py --out FILE.jsonl [--model NAME] [--shared DATA] [--limit N]
 
 Needs what examples/train_draft/requirements.txt lists.
 """
@@ -14,15 +14,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples/train_draft"))
 
 import prompts as training  # noqa: E402
-from target import Target, cached_gguf, load_tokenizer  # noqa: E402
+from target import Target, load_tokenizer, model_option  # noqa: E402
 
 
 def calls(shared: Path, target: Target, tokenizer, limit: int):
-    """BFCL's calls to one function, which no draft is trained on, with the program's two examples."""
+    """BFCL's calls to one function, which no draft is trained on."""
     rows = training.read_lines(shared / training.MEASURED)
     for row in random.Random(1).sample(rows, min(limit, len(rows))):
-        turns = training.call_turns(row["functions"], training.question_of(row))
-        tokens = tokenizer.encode(target.chat(turns)).ids
+        text = training.call_text(target, row["functions"], training.question_of(row))
+        tokens = tokenizer.encode(text).ids
         yield {"domain": "tools", "tokens": tokens}
         yield {"domain": "tools, constrained", "tokens": tokens, "functions": row["functions"]}
 
@@ -30,11 +30,12 @@ def calls(shared: Path, target: Target, tokenizer, limit: int):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     training.shared_data(parser)
+    model_option(parser)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=40, help="prompts of each domain (default 40)")
     options = parser.parse_args()
-    file = cached_gguf()
-    target, tokenizer = Target(file), load_tokenizer(file)
+    target = Target(options.model)
+    tokenizer = load_tokenizer(target.file)
     rows = list(calls(options.shared, target, tokenizer, options.limit))
     _, held_out = training.read_prompts(options.shared, target, tokenizer)
     for domain in ("dialogue", "code", "math", "prose"):

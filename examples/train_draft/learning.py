@@ -48,12 +48,13 @@ class Muon(torch.optim.Optimizer):
 class Texts:
     """Texts in random order, those that came meanwhile included each time round."""
 
-    def __init__(self, seed: int):
+    def __init__(self, target: Target, seed: int):
+        self.folder = states_folder(target, "training")
         self.files, self.texts, self.ready = set(), [], []
         self.rng = random.Random(seed)
 
     def refresh(self):
-        for file in sorted(states_folder("training").glob("*.safetensors")):
+        for file in sorted(self.folder.glob("*.safetensors")):
             if file not in self.files:
                 self.files.add(file)
                 self.texts += [text for text in read(file) if len(text.states) > 2]
@@ -86,7 +87,7 @@ class Lesson:
         # They must add up to 1, or the loss falls with all logits alike.
         shares = join(F.normalize(t.shares, p=1, dim=-1) for t in texts) * (1 - ARGMAX_SHARE)
         shares[..., 0] += ARGMAX_SHARE
-        self.embedded = F.embedding(follows, target.head)
+        self.embedded = F.embedding(follows, target.embedding)
 
         # Drafts begin where an answer's token follows, and behind a few of the prompts' tokens.
         chance = (kinds == ANSWER) + PROMPT_SHARE * (kinds == PROMPT)
@@ -109,9 +110,9 @@ class Lesson:
         self.own = [(kind[self.picked] == ANSWER) & (levels == level) for level in range(depth)]
         self.follows, self.target = follows, target
 
-    def loss(self, drafts: torch.Tensor):
-        """Of drafted states [texts, bases, depth, H]: cross-entropy, the distance to the states that they guess, and
-        the shares of right guesses."""
+    def loss(self, drafts: torch.Tensor, unit: float = 1.0):
+        """Of drafted states [texts, bases, depth, H] in a unit: cross-entropy, the distance to the states that they
+        guess, and the shares of right guesses."""
         # Only the rows of the head that the batch is about, and a sample of the others with a bias for those not drawn.
         head = self.target.head
         known = torch.cat((self.follows.flatten(), self.top.flatten())).unique()
@@ -122,8 +123,8 @@ class Lesson:
         place = torch.zeros(len(head), dtype=torch.long)
         place[rows] = torch.arange(len(rows))
         drafts = drafts[self.picked]
-        loss, hits = Imitation.apply(drafts, head[rows], bias, place[self.top], self.shares, self.weight)
-        miss = F.smooth_l1_loss(drafts, self.wanted, reduction="none").mean(dim=-1) @ self.weight
+        loss, hits = Imitation.apply(drafts * unit, head[rows], bias, place[self.top], self.shares, self.weight)
+        miss = F.smooth_l1_loss(drafts, self.wanted / unit, reduction="none").mean(dim=-1) @ self.weight
         return loss, miss, self.rights(hits)
 
     def rights(self, hits: torch.Tensor) -> list[float]:
@@ -228,9 +229,9 @@ def measure(guess, likeliest, depth: int, texts: list[Text]) -> tuple[int, int]:
     return said, passes
 
 
-def evaluate(guess, likeliest, depth: int, limit: int):
+def evaluate(target: Target, guess, likeliest, depth: int, limit: int):
     """Prints the tokens of a pass by domain, on prompts that were held out."""
     print(f"| domain | tokens | passes | tokens of a pass, chain of {depth} |\n| --- | ---: | ---: | ---: |")
-    for file in sorted(states_folder("held_out").glob("*.safetensors")):
+    for file in sorted(states_folder(target, "held_out").glob("*.safetensors")):
         said, passes = measure(guess, likeliest, depth, read(file)[:limit])
         print(f"| {file.stem[:-4]} | {said} | {passes} | {said / passes:.2f} |", flush=True)

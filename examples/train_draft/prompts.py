@@ -3,7 +3,7 @@ alone, dialogue, code, mathematics and prose.
 
     python examples/train_draft/prompts.py --shared DATA
 
-prints what there is of each."""
+prints what there is of each. The prompts of a target whose chat template lists tools have them there."""
 
 import argparse
 import gzip
@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from target import ROOT, Target, cached_gguf, load_tokenizer
+from target import ROOT, Target, load_tokenizer, model_option
 from prompt import answer_text, signature  # of examples/tiny_model
 
 DOMAINS = ("tools", "lone tools", "dialogue", "code", "math", "prose")
@@ -70,6 +70,13 @@ def call_turns(functions: list[dict], question: str) -> list[tuple[str, str]]:
     return [*turns, ("user", question_with_tools(functions, question))]
 
 
+def call_text(target: Target, functions: list[dict], question: str) -> str:
+    """The program's prompt for a call; a template that lists tools needs no examples."""
+    if target.lists_tools:
+        return target.chat([("user", question)], functions)
+    return target.chat(call_turns(functions, question))
+
+
 def question_of(row: dict) -> str:
     """What a row of any of the files asks."""
     if "apis" in row:
@@ -99,7 +106,7 @@ def rows_of_calls(shared: Path):
 
 def calls(shared: Path, _: random.Random):
     for question, functions, _ in rows_of_calls(shared):
-        yield question, call_turns(functions, question)
+        yield question, functions
 
 
 def lone_calls(shared: Path, _: random.Random):
@@ -107,7 +114,7 @@ def lone_calls(shared: Path, _: random.Random):
     for question, functions, rest in rows_of_calls(shared):
         if len(functions) > 1:
             for function in sorted(functions, key=lambda function: function["name"] not in rest)[:2]:
-                yield question, call_turns([function], question)
+                yield question, [function]
 
 
 def dialogues(shared: Path, rng: random.Random):
@@ -174,12 +181,18 @@ def is_held_out(text: str) -> bool:
 
 
 def read_prompts(shared: Path, target: Target, tokenizer, most: int = 3000) -> tuple[dict, dict]:
-    """The prompts of each domain as tokens, in an order drawn once: those of training, and those held out."""
+    """The prompts of each domain as tokens, in an order drawn once: those of training, and those held out.
+
+    A domain gives texts, each with the documents of its tools or with the turns of a dialogue."""
     parts = {}, {}
+
+    def written(text: str, given: list) -> str:
+        return target.chat(given) if given and isinstance(given[0], tuple) else call_text(target, given, text)
+
     for domain, read in zip(DOMAINS, (calls, lone_calls, dialogues, code, mathematics, prose)):
         rows = list(read(shared, random.Random(f"{domain} texts")))
         random.Random(f"{domain} order").shuffle(rows)
-        encoded = tokenizer.encode_batch([target.chat(turns) for _, turns in rows[:most]], add_special_tokens=False)
+        encoded = tokenizer.encode_batch([written(*row) for row in rows[:most]], add_special_tokens=False)
         for part in parts:
             part[domain] = []
         for (text, _), encoding in zip(rows, encoded):
@@ -201,9 +214,10 @@ def shared_data(parser: argparse.ArgumentParser):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     shared_data(parser)
+    model_option(parser)
     options = parser.parse_args()
-    file = cached_gguf()
-    for name, part in zip(("training", "held out"), read_prompts(options.shared, Target(file), load_tokenizer(file))):
+    target = Target(options.model)
+    for name, part in zip(("training", "held out"), read_prompts(options.shared, target, load_tokenizer(target.file))):
         for domain, rows in part.items():
             lengths = Counter(length // 100 * 100 for length in map(len, rows))
             spread = " ".join(f"{least}+:{count}" for least, count in sorted(lengths.items()))

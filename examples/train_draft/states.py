@@ -1,6 +1,6 @@
 """Lets the target go on from the prompts, and keeps what it says with its states: what a draft layer learns from.
 
-    python examples/train_draft/states.py --minutes 45 --threads 1 --shared DATA
+    python examples/train_draft/states.py --minutes 45 --threads 1 --shared DATA [--model NAME]
 
 A file of the cache folder has the answers of a batch of prompts of one domain, one at temperature 0 and one at 1. What
 is there is not made again, so that this can be stopped and run again."""
@@ -14,13 +14,12 @@ from pathlib import Path
 import torch
 from prompts import DOMAINS, read_prompts, shared_data
 from safetensors.torch import load_file, save_file
-from target import Cache, Target, cache_folder, cached_gguf, load_tokenizer
+from target import Cache, Target, load_tokenizer, model_option
 
 HELD_OUT = 20  # prompts of each domain
 PROMPTS = 48  # of a batch
 ORDER = ("tools", "dialogue", "lone tools", "code", "tools", "math", "lone tools", "prose")
 MOST_TOKENS = {"tools": 72, "lone tools": 72, "dialogue": 112, "code": 112, "math": 112, "prose": 112}
-ENDS = (0, 2)  # <|endoftext|>, <|im_end|>
 TOP = 4
 KEPT_OF_ROWS = 0.75  # alive, or the others are dropped from the cache
 NOTHING, PROMPT, ANSWER = range(3)
@@ -31,7 +30,7 @@ class Text:
     """A prompt of n tokens in all with its answer, and what the target made of all but the last."""
 
     tokens: torch.Tensor  # [n]
-    states: torch.Tensor  # [n - 1, 4 H] in half precision, behind each token: final, and of three layers before
+    states: torch.Tensor  # [n - 1, 4 H] in half precision, behind each token: final, and of three layers before, or [n - 1, H]
     top: torch.Tensor  # [n - 1, TOP], the likeliest tokens that may follow
     shares: torch.Tensor  # [n - 1, TOP], their probabilities
     kinds: torch.Tensor  # [n - 1], of what follows: ANSWER, PROMPT, or NOTHING where another text has the same
@@ -67,7 +66,7 @@ def answers(target: Target, prompts: list[list[int]], temperatures: list[float],
 
     # Padding stands between what is shared and the rest.
     real = (places >= common + pads[:, None]) | (places < common)
-    ids = torch.tensor([[ENDS[0]] * (width - len(prompt)) + prompt[common:] for prompt in prompts])
+    ids = torch.tensor([[min(target.ends)] * (width - len(prompt)) + prompt[common:] for prompt in prompts])
     seen = real[:, None, None, :width] & (places[:width] <= places[common:width, None])
     positions = (places[None, common:width] - pads[:, None]).clamp(min=common)
     states = target.hidden(ids, cache, common, positions, seen | torch.eye(width, dtype=torch.bool)[common:])
@@ -89,7 +88,7 @@ def answers(target: Target, prompts: list[list[int]], temperatures: list[float],
             if alive[owner]:
                 texts[owner].append(int(token[index]))
                 said[owner].append((last[index], top[index], shares[index]))
-                alive[owner] = int(token[index]) not in ENDS
+                alive[owner] = int(token[index]) not in target.ends
         if step == most - 1 or not alive.any():
             break
         if (left := alive[owners]).float().mean() < KEPT_OF_ROWS:
@@ -115,11 +114,11 @@ def answers(target: Target, prompts: list[list[int]], temperatures: list[float],
     return results
 
 
-def save(texts: list[Text], file: Path):
+def save(texts: list[Text], file: Path, numbers: int):
     join = lambda name, dtype: torch.cat([getattr(text, name) for text in texts]).to(dtype)
     tensors = {
         "tokens": join("tokens", torch.int32),
-        "states": join("states", torch.float16),
+        "states": torch.cat([text.states[:, :numbers] for text in texts]).to(torch.float16),
         "top": join("top", torch.int32),
         "shares": join("shares", torch.float16),
         "kinds": join("kinds", torch.uint8),
@@ -162,12 +161,12 @@ def batches(prompts: dict[str, list], order: list[str]):
             return
 
 
-def states_folder(part: str) -> Path:
-    return cache_folder() / "draft" / "states" / part
+def states_folder(target: Target, part: str) -> Path:
+    return target.folder / "states" / part
 
 
-def make(target: Target, folder: Path, todo, temperatures: list[float], until: float):
-    """Makes what is not there yet."""
+def make(target: Target, folder: Path, todo, temperatures: list[float], until: float, numbers: int):
+    """Makes what is not there yet, with so many numbers of a state."""
     folder.mkdir(parents=True, exist_ok=True)
     begin, made = time.monotonic(), 0
     for domain, index, prompts in todo:
@@ -178,7 +177,7 @@ def make(target: Target, folder: Path, todo, temperatures: list[float], until: f
             return
         torch.manual_seed(index)
         texts = answers(target, prompts, temperatures, MOST_TOKENS[domain])
-        save(texts, file)
+        save(texts, file, numbers)
         said = sum(int((text.kinds == ANSWER).sum()) for text in texts)
         made += said
         read_ = sum(int((text.kinds == PROMPT).sum()) for text in texts)
@@ -193,9 +192,11 @@ def make(target: Target, folder: Path, todo, temperatures: list[float], until: f
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     shared_data(parser)
+    model_option(parser)
     parser.add_argument("--minutes", type=float, default=45, help="wall-clock budget (default 45)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--bfloat16", action="store_true", help="for a processor with such products (AMX)")
+    parser.add_argument("--final", action="store_true", help="keep final states only, which is enough for EAGLE")
     parser.add_argument(
         "--domains", nargs="+", choices=DOMAINS, default=ORDER, metavar="DOMAIN", help="in which order, over and over"
     )
@@ -203,14 +204,14 @@ def main():
     if options.threads:
         torch.set_num_threads(options.threads)
     until = time.monotonic() + 60 * options.minutes
-    file = cached_gguf()
-    target = Target(file)
-    training, held_out = read_prompts(options.shared, target, load_tokenizer(file))
+    target = Target(options.model)
+    numbers = (1 if options.final else 4) * target.shape.hidden
+    training, held_out = read_prompts(options.shared, target, load_tokenizer(target.file))
     measured = [(domain, 0, sorted(held_out[domain][:HELD_OUT], key=len)) for domain in DOMAINS]
-    make(target, states_folder("held_out"), measured, [0.0], until)
+    make(target, states_folder(target, "held_out"), measured, [0.0], until, numbers)
     if options.bfloat16:
-        target = Target(file, torch.bfloat16)
-    make(target, states_folder("training"), batches(training, options.domains), [0.0, 1.0], until)
+        target = Target(options.model, torch.bfloat16)
+    make(target, states_folder(target, "training"), batches(training, options.domains), [0.0, 1.0], until, numbers)
 
 
 if __name__ == "__main__":

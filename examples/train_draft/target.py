@@ -1,6 +1,8 @@
-"""The target, SmolLM2-135M-Instruct, in float32 from its GGUF file, with its tokenizer and its chat template."""
+"""The target, a Llama or Qwen2 model, in float32 from its GGUF file, with its tokenizer and its chat template."""
 
+import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -9,9 +11,10 @@ from pathlib import Path
 
 import gguf
 import jinja2
+import jinja2.meta
 import torch
 import torch.nn.functional as F
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "examples/tiny_model"))
@@ -25,10 +28,15 @@ def cache_folder() -> Path:
     return Path(os.environ.get("TOOLDECODE_CACHE") or home / "tooldecode")
 
 
-def cached_gguf() -> Path:
+def cached_gguf(model: str) -> Path:
     """The model's file, fetched if it is not there."""
     script = ROOT / "examples/models.sh"
-    return Path(subprocess.run(["bash", script, "smollm2"], check=True, capture_output=True, text=True).stdout.strip())
+    return Path(subprocess.run(["bash", script, model], check=True, capture_output=True, text=True).stdout.strip())
+
+
+def model_option(parser: argparse.ArgumentParser):
+    """Adds the option that names the target."""
+    parser.add_argument("--model", choices=("smollm2", "qwen-coder-0.5b", "qwen-coder-1.5b"), default="smollm2")
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
@@ -42,18 +50,30 @@ def load_tokenizer(file: Path) -> Tokenizer:
 
 def read_tokenizer(reader: gguf.GGUFReader) -> Tokenizer:
     value = lambda name: reader.fields[f"tokenizer.ggml.{name}"].contents()
-    if (kind := (value("model"), value("pre"))) != ("gpt2", "smollm"):
-        raise ValueError(f"{kind}: must be a byte-level BPE that parts digits")
+    if (kind := (value("model"), value("pre"))) not in (("gpt2", "smollm"), ("gpt2", "qwen2")):
+        raise ValueError(f"{kind}: must be SmolLM's or Qwen2's byte-level BPE")
     tokens = value("tokens")
     merges = [tuple(merge.split(" ")) for merge in value("merges")]
     tokenizer = Tokenizer(models.BPE({token: index for index, token in enumerate(tokens)}, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
+    if kind[1] == "smollm":
+        parts = pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)
+    else:
+        tokenizer.normalizer = normalizers.NFC()
+        words = pre_tokenizers.Split(Regex(QWEN2_WORDS), "isolated")
+        parts = words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(list(parts))
     tokenizer.decoder = decoders.ByteLevel()
-    control = [token for token, kind in zip(tokens, value("token_type")) if kind == gguf.TokenType.CONTROL]
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    whole = gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED
+    special = [token for token, kind in zip(tokens, value("token_type")) if kind in whole]
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
     return tokenizer
+
+
+# What Qwen2's tokenizer.json splits by.
+QWEN2_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
 
 
 class Cache:
@@ -69,18 +89,24 @@ class Cache:
 
 
 class Target:
-    """A Llama whose weights are those of a GGUF file.
+    """A Llama or Qwen2 model whose weights are those of a GGUF file.
 
     In bfloat16 its layers' products are, for a processor that has them: states are then off by some thousandths. The
-    residual stream, the norms and the head stay in float32."""
+    residual stream, the norms and a head of less than 100,000 rows stay in float32."""
 
-    def __init__(self, file: Path, dtype: torch.dtype = torch.float32):
+    def __init__(self, model: str, dtype: torch.dtype = torch.float32):
         self.dtype = dtype
-        self.reader = gguf.GGUFReader(file)
-        read = lambda name: self.reader.fields[f"llama.{name}"].contents()
+        self.folder = cache_folder() / "draft" / model  # of what is made for it
+        self.file = cached_gguf(model)
+        self.reader = gguf.GGUFReader(self.file)
+        field = lambda name: self.reader.fields[name].contents()
+        architecture = field("general.architecture")
+        if architecture not in ("llama", "qwen2"):
+            raise ValueError(f"{self.file}: the architecture {architecture} must be llama or qwen2")
+        read = lambda name: field(f"{architecture}.{name}")
         heads, hidden = read("attention.head_count"), read("embedding_length")
         self.shape = Shape(
-            vocabulary=read("vocab_size"),
+            vocabulary=len(field("tokenizer.ggml.tokens")),
             hidden=hidden,
             intermediate=read("feed_forward_length"),
             layers=read("block_count"),
@@ -95,17 +121,23 @@ class Target:
             tensor.name: torch.from_numpy(gguf.dequantize(tensor.data, tensor.tensor_type).copy()).float()
             for tensor in self.reader.tensors
         }
-        self.head = tensors["token_embd.weight"]
+        self.embedding = tensors["token_embd.weight"]
+        self.head = tensors.get("output.weight", self.embedding)
         self.norm = tensors["output_norm.weight"]
+        self.head_as_read = self.head.to(dtype) if len(self.head) > 100_000 else self.head
+        self.ends = {field("tokenizer.ggml.eos_token_id"), field("tokenizer.ggml.tokens").index("<|endoftext|>")}
         self.layers = []
         for index in range(self.shape.layers):
             norm = lambda name: tensors[f"blk.{index}.{name}.weight"]
             part = lambda name: norm(name).to(dtype)
+            # One product for all three; a Llama's file has the two of a rotated pair side by side.
+            turned = (lambda name: self.halved(part(name))) if architecture == "llama" else part
+            biases = [tensors.get(f"blk.{index}.attn_{name}.bias") for name in "qkv"]
             self.layers.append(
                 {
                     "norm": norm("attn_norm"),
-                    # One product for all three; the file has the two of a rotated pair side by side.
-                    "qkv": torch.cat([self.halved(part("attn_q")), self.halved(part("attn_k")), part("attn_v")]),
+                    "qkv": torch.cat([turned("attn_q"), turned("attn_k"), part("attn_v")]),
+                    "qkv_bias": None if biases[0] is None else torch.cat(biases).to(dtype),
                     "output": part("attn_output"),
                     "feed_norm": norm("ffn_norm"),
                     "gate_up": torch.cat([part("ffn_gate"), part("ffn_up")]),
@@ -122,13 +154,32 @@ class Target:
 
     @cached_property
     def template(self) -> jinja2.Template:
-        source = self.reader.fields["tokenizer.chat_template"].contents()
-        return jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(source)
+        environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+        environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+        return environment.from_string(self.reader.fields["tokenizer.chat_template"].contents())
 
-    def chat(self, turns: list[tuple[str, str]]) -> str:
-        """The text of a dialogue of (role, content) whose next turn is the model's."""
+    @cached_property
+    def lists_tools(self) -> bool:
+        """Whether the chat template has a place for tools."""
+        return "tools" in jinja2.meta.find_undeclared_variables(
+            jinja2.Environment().parse(self.reader.fields["tokenizer.chat_template"].contents())
+        )
+
+    @cached_property
+    def embedding_scale(self) -> float:
+        """Brings embeddings to the size of states of SmolLM2: a power of two, so that it is folded exactly."""
+        return 2.0 ** round(math.log2(2 / self.embedding.std().item()))
+
+    @cached_property
+    def unit(self) -> float:
+        """Of final states: a power of two, in which their deviation is between 1 and 2."""
+        return 2.0 ** math.floor(math.log2(self.norm.square().mean().sqrt().item()))
+
+    def chat(self, turns: list[tuple[str, str]], functions: list[dict] | None = None) -> str:
+        """The text of a dialogue of (role, content) whose next turn is the model's, with tools if there are some."""
         messages = [{"role": role, "content": content} for role, content in turns]
-        return self.template.render(messages=messages, add_generation_prompt=True)
+        tools = [{"type": "function", "function": function} for function in functions or []] or None
+        return self.template.render(messages=messages, tools=tools, add_generation_prompt=True)
 
     @torch.no_grad()
     def hidden(self, ids, cache: Cache, start: int, positions, visible):
@@ -138,14 +189,15 @@ class Target:
         `positions` is [batch, length]; `visible` [batch, 1, length, columns] says which columns a token sees."""
         shape, end = self.shape, start + ids.shape[1]
         norm = lambda x, weight: F.rms_norm(x, weight.shape, weight, shape.epsilon)
-        linear = lambda x, weight: F.linear(x.to(self.dtype), weight)
-        x = F.embedding(ids, self.head)
+        linear = lambda x, weight, bias=None: F.linear(x.to(self.dtype), weight, bias)
+        x = F.embedding(ids, self.embedding)
         cos, sin = self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
         features = []
         for index, layer in enumerate(self.layers):
             if index in self.features:
                 features.append(x)
-            heads = linear(norm(x, layer["norm"]), layer["qkv"]).unflatten(-1, (-1, shape.head_dim)).transpose(1, 2)
+            heads = linear(norm(x, layer["norm"]), layer["qkv"], layer["qkv_bias"])
+            heads = heads.unflatten(-1, (-1, shape.head_dim)).transpose(1, 2)
             q, k, v = heads.split((shape.heads, shape.kv_heads, shape.kv_heads), dim=1)
             cache.keys[index, :, :, start:end] = rotate(k, cos, sin)
             cache.values[index, :, :, start:end] = v
@@ -159,7 +211,8 @@ class Target:
 
     def logits(self, states):
         """Of the tokens that follow, [..., vocabulary]."""
-        return F.linear(states[..., : self.shape.hidden], self.head)
+        states = states[..., : self.shape.hidden]
+        return F.linear(states.to(self.head_as_read.dtype), self.head_as_read).float()
 
     def likeliest(self, state) -> int:
         """The token that most likely follows a final state."""

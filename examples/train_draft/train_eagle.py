@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from layers import arguments, begin, export, load_eagle, precision
 from learning import Lesson, Texts, Training, evaluate
 from states import NOTHING, Text
-from target import Target, cache_folder
+from target import Target
 from train_draft import Eagle  # of examples/tiny_model
 
 WIDTH = 1536  # of the feed-forward part
@@ -22,7 +22,6 @@ FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 3, 0.4
 MEASURED_DEPTH = 6
 REGRESSION = 0.3
 NOISE = 0.15  # at most, on a state's numbers, whose deviation is about 1 (EAGLE, arXiv:2401.15077, section 4)
-EMBEDDING_SCALE = 16.0  # brings embeddings to the size of states
 RIDGE = 30.0
 
 
@@ -31,9 +30,9 @@ def linear_guess(target: Target, texts: list[Text]):
     size = 2 * target.shape.hidden + 1
     squares, products = torch.zeros(size, size), torch.zeros(size, target.shape.hidden)
     for text in texts:
-        states = text.states[:, : target.shape.hidden].float()
+        states = text.states[:, : target.shape.hidden].float() / target.unit
         use = (text.kinds != NOTHING)[1:]
-        tokens = F.embedding(text.tokens[1:-1][use], target.head) * EMBEDDING_SCALE
+        tokens = F.embedding(text.tokens[1:-1][use], target.embedding) * target.embedding_scale
         pairs = torch.cat((tokens, states[:-1][use], torch.ones(len(tokens), 1)), dim=1)
         squares.addmm_(pairs.T, pairs)
         products.addmm_(pairs.T, states[1:][use])
@@ -43,34 +42,33 @@ def linear_guess(target: Target, texts: list[Text]):
 
 def train(target: Target, options):
     torch.manual_seed(options.seed)
-    texts = Texts(options.seed)
+    texts = Texts(target, options.seed)
     texts.refresh()
     if options.begin_with:
-        eagle = load_eagle(target, options.begin_with, EMBEDDING_SCALE).train()
+        eagle = load_eagle(target, options.begin_with, target.embedding_scale, target.unit).train()
     else:
-        eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE)
+        eagle = Eagle(replace(target.shape, intermediate=options.width), target.embedding_scale)
         if not options.resume:
             weights, bias = linear_guess(target, texts.texts)
             with torch.no_grad():
                 eagle.fc.weight.copy_(weights)
                 eagle.fc.bias.copy_(bias)
     training = Training(eagle, options.minutes, options.rate, precision(options))
-    checkpoint = cache_folder() / "draft" / "eagle.pt"
+    checkpoint = target.folder / "eagle.pt"
     if options.resume:
         training.load(checkpoint)
 
     def loss_of(some: list[Text], progress: float):
         depth = FIRST_DEPTH if progress < DEEP_FROM else DEPTH
         lesson = Lesson(target, some, depth)
-        states = lesson.final + NOISE * (2 * torch.rand_like(lesson.final) - 1)
-        loss, miss, rights = lesson.loss(
-            eagle.unroll(lesson.embedded, states, lesson.bases, depth, target.cos, target.sin)
-        )
+        states = lesson.final / target.unit + NOISE * (2 * torch.rand_like(lesson.final) - 1)
+        drafts = eagle.unroll(lesson.embedded, states, lesson.bases, depth, target.cos, target.sin)
+        loss, miss, rights = lesson.loss(drafts, target.unit)
         return loss + REGRESSION * miss, rights
 
     def keep():
         training.save(checkpoint)
-        export(target, eagle, options.out)
+        export(target, eagle, options.out, target.unit)
 
     training.run(texts, loss_of, keep, options.export_every)
 
@@ -86,11 +84,11 @@ def main():
     eagle = load_eagle(target, options.out)
 
     def guess(text: Text, bases: torch.Tensor):
-        embedded = F.embedding(text.tokens[None, 1:], target.head)
+        embedded = F.embedding(text.tokens[None, 1:], target.embedding)
         states = text.states[None, :, : target.shape.hidden].float()
         return eagle.unroll(embedded, states, bases[None], MEASURED_DEPTH, target.cos, target.sin)[0]
 
-    evaluate(guess, target.likeliest, MEASURED_DEPTH, options.limit)
+    evaluate(target, guess, target.likeliest, MEASURED_DEPTH, options.limit)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from eagle3 import Eagle3
 from layers import arguments, begin, export, load_eagle3, precision
 from learning import Lesson, Texts, Training, evaluate
 from states import ANSWER, NOTHING, Text
-from target import Target, cache_folder
+from target import Target
 
 WIDTH = 896  # of the feed-forward part
 ROWS = 4096
@@ -47,9 +47,9 @@ def linear_guess(target: Target, texts: list[Text]) -> torch.Tensor:
 
 def train(target: Target, options):
     torch.manual_seed(options.seed)
-    texts = Texts(options.seed)
+    texts = Texts(target, options.seed)
     texts.refresh()
-    checkpoint = cache_folder() / "draft" / "eagle3.pt"
+    checkpoint = target.folder / "eagle3.pt"
     kept = torch.load(checkpoint, weights_only=True)["model"] if options.resume else {}
     tokens = kept["tokens"] if options.resume else most_said(target, texts.texts, options.rows)
     eagle = Eagle3(replace(target.shape, intermediate=options.width), tokens)
@@ -86,11 +86,11 @@ def main():
     eagle = load_eagle3(target, options.out)
 
     def guess(text: Text, bases: torch.Tensor):
-        embedded = F.embedding(text.tokens[None, 1:], target.head)
+        embedded = F.embedding(text.tokens[None, 1:], target.embedding)
         states = text.states[None].float()
         return eagle.unroll(embedded, states, bases[None], MEASURED_DEPTH, target.cos, target.sin)[0]
 
-    evaluate(guess, lambda state: int(eagle.tokens[eagle.logits(state).argmax()]), MEASURED_DEPTH, options.limit)
+    evaluate(target, guess, lambda state: int(eagle.tokens[eagle.logits(state).argmax()]), MEASURED_DEPTH, options.limit)
 
 
 if __name__ == "__main__":

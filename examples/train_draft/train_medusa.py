@@ -10,7 +10,7 @@ import torch
 from layers import arguments, begin, export, load_medusa, precision
 from learning import Lesson, Texts, Training, evaluate
 from states import Text
-from target import Target, cache_folder
+from target import Target
 from train_draft import Medusa  # of examples/tiny_model
 
 HEADS, BLOCKS = 4, 1
@@ -18,10 +18,10 @@ HEADS, BLOCKS = 4, 1
 
 def train(target: Target, options):
     torch.manual_seed(options.seed)
-    texts = Texts(options.seed)
+    texts = Texts(target, options.seed)
     medusa = Medusa(target.shape.hidden, HEADS, BLOCKS)
     training = Training(medusa, options.minutes, options.rate, precision(options))
-    checkpoint = cache_folder() / "draft" / "medusa.pt"
+    checkpoint = target.folder / "medusa.pt"
     if options.resume:
         training.load(checkpoint)
 
@@ -45,7 +45,7 @@ def main():
         return train(target, options)
     medusa = load_medusa(target, options.out)
     final = lambda text: text.states[:, : target.shape.hidden].float()
-    evaluate(lambda text, bases: medusa(final(text)[bases]), target.likeliest, len(medusa), options.limit)
+    evaluate(target, lambda text, bases: medusa(final(text)[bases]), target.likeliest, len(medusa), options.limit)
 
 
 if __name__ == "__main__":
