@@ -56,6 +56,17 @@ def test_call():
     assert "--draft-layers" in run("call", "--model", file, "--speculation", "eagle", status=2)
     other = str(ROOT / "examples/data/tiny")  # layers of another model
     assert "fc.weight" in run("call", *MODEL, "--speculation", "eagle", "--draft-layers", other, status=2)
+    ranks = f"{other}/ranks.json"  # of another vocabulary
+    for drafts in (("eagle",), ("model", "--draft-model", "smollm2")):
+        assert "--ranks" in run("call", *MODEL, "--speculation", *drafts, "--ranks", ranks, status=2)
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = f"{folder}/ranks.json"
+        run("ranks", "--vocabulary", file, "--text", str(ROOT / "docs/server.md"), "--out", ranks)
+        for rows in ("4096", "0"):
+            drafted = json.loads(run("call", *MODEL, "--json", "--speculation", "forced+model", "--draft-model",
+                                     "smollm2", "--ranks", ranks, "--k", rows))["speculative"]
+            assert drafted["text"] == answer["constrained"]["text"], (rows, drafted)
+            assert sum(depth["accepted"] for depth in drafted["acceptance_by_depth"]) > 0, (rows, drafted)
 
 
 def test_eval():

@@ -2,17 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -42,10 +39,11 @@
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>
 
+#include "corpus.hpp"
+#include "prompts.hpp"
 #include "replay.hpp"
 #include "timed.hpp"
 #include "ways.hpp"
-#include <program/files.hpp>
 #include <program/prefilled_model.hpp>
 
 namespace fr_spec {
@@ -65,6 +63,7 @@ class Bench {
       : options_(options),
         target_(td::LlamaModel::load(options.model)),
         tokenizer_(td::load_tokenizer(options.model)),
+        corpus_(options.corpus, tokenizer_),
         masks_(tokenizer_.vocabulary()),
         features_(options.eagle3.empty() ? td::FeatureModel{target_, {}}
                                          : td::FeatureModel::for_eagle3(target_)),
@@ -80,11 +79,6 @@ class Bench {
     }
     if (!options.medusa.empty())
       medusa_ = td::MedusaModel::load(options.medusa, target_.hidden_size());
-    for (const char* part : parts) {
-      std::istringstream text(program::read_file(std::filesystem::path(options.corpus) /
-                                                 (part + std::string(".txt.gz"))));
-      corpus_.emplace(part, td::count_tokens(tokenizer_, text));
-    }
     replayed_ways_ = replayed_ways(options, target_.vocabulary_size());
     timed_ways_    = timed_ways(options, target_.vocabulary_size());
   }
@@ -112,7 +106,7 @@ class Bench {
   };
   [[nodiscard]] Coverage coverage(const std::string& part, std::size_t k) {
     const td::FrequencyRanks& ranks = ranked(part).ranks;
-    const td::TokenCounts& own      = corpus_.at(part);
+    const td::TokenCounts& own      = corpus_.counts(part);
     const td::RankedTokens tokens   = ranks.first(ranks.size());
     std::uint64_t covered = 0, all = 0;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -122,7 +116,6 @@ class Bench {
     }
     return {k, ranks.coverage(k), static_cast<double>(covered) / static_cast<double>(all)};
   }
-  static constexpr std::array parts{"code", "dialogue", "math", "prose", "tools"};
 
  private:
   struct Ranked {
@@ -297,14 +290,10 @@ class Bench {
 
   // Ranked by every part of the corpus except the prompt's.
   const Ranked& ranked(const std::string& domain) {
-    const std::string own = domain.substr(0, domain.find(','));
+    const std::string own = Corpus::part_of(domain);
     const auto found      = ranked_.find(own);
     if (found != ranked_.end()) return found->second;
-    td::TokenCounts counts(vocabulary_size());
-    for (const auto& [part, some] : corpus_) {
-      if (part != own) counts += some;
-    }
-    const td::FrequencyRanks ranks(counts.counts(), tokenizer_.vocabulary(), "all but " + own);
+    const td::FrequencyRanks ranks = corpus_.ranks_without(own);
     return ranked_
         .emplace(own, Ranked{ranks, rounded_head(target_.lm_head(), ranks.first(ranks.size()))})
         .first->second;
@@ -313,6 +302,7 @@ class Bench {
   const Options& options_;
   td::LlamaModel target_;
   td::Tokenizer tokenizer_;
+  Corpus corpus_;
   td::VocabularyIndex masks_;
   td::FeatureModel features_;
   Target prefilled_;
@@ -327,8 +317,7 @@ class Bench {
   std::optional<Head> target_head_;
   std::optional<td::draft::HeadCosts> head_costs_;
   std::size_t turn_ = 0;
-  std::map<std::string, td::TokenCounts> corpus_;  // by part
-  std::map<std::string, Ranked> ranked_;           // by the part that is left out
+  std::map<std::string, Ranked> ranked_;  // by the part that is left out
   std::map<std::string, std::shared_ptr<td::draft::AcceptanceEstimate>> learnt_;
   std::map<std::string, std::shared_ptr<td::draft::CoverageEstimate>> coverage_;
 };

@@ -6,21 +6,16 @@
 // A prompt is a line {"domain", "tokens", "functions"}; if it has functions, the answer must be calls
 // of them. The target is the library's own LlamaModel, whose answers do not depend on the number of
 // tokens in a pass. So a speculative answer must equal the plain one, token for token.
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include <tooldecode/text/value_reader.hpp>
-
+#include "prompts.hpp"
 #include "report.hpp"
 #include <CLI/CLI.hpp>
-#include <program/files.hpp>
 #include <program/progress.hpp>
 #include <program/run_record.hpp>
 
@@ -28,24 +23,8 @@ namespace {
 
 using namespace fr_spec;
 
-std::vector<Prompt> read_prompts(const Options& options) {
-  std::vector<Prompt> prompts;
-  std::map<std::string, std::size_t> place;
-  std::istringstream lines(program::read_file(options.prompts));
-  for (std::string line; std::getline(lines, line);) {
-    const Json row           = tooldecode::text::parse_json(line);
-    const std::string domain = row.at("domain").string();
-    if (options.limit != 0 && place[domain] == options.limit) continue;
-    prompts.push_back({domain, row.at("tokens").get<std::vector<tooldecode::TokenId>>(),
-                       row.value("functions", Json()), place[domain]++});
-  }
-  // Domains take turns, so that all are measured equally when the time is over.
-  std::ranges::stable_sort(prompts, {}, &Prompt::place);
-  return prompts;
-}
-
 int run(const Options& options) {
-  const std::vector<Prompt> prompts = read_prompts(options);
+  const std::vector<Prompt> prompts = read_prompts(options.prompts, options.limit);
   Bench bench(options);
   Domains domains;
   program::Progress progress(prompts.size());

@@ -240,7 +240,7 @@ Json report_coverage(const Options& options, Bench& bench, const Domains& domain
     print_line(line);
     rows.push_back(std::move(row));
   };
-  for (const char* part : Bench::parts) {
+  for (const char* part : Corpus::parts) {
     add(part, "the four that were counted",
         [&](std::size_t i) { return bench.coverage(part, options.rows[i]).counted; });
     add(part, "its own corpus",

@@ -1,16 +1,11 @@
-// The compared ways to decode, the prompts, and the measurements of a way for a prompt.
+// The compared ways to decode, and the measurements of a way for a prompt.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/text/json_value.hpp>
-
 namespace fr_spec {
-
-using Json = tooldecode::JsonValue;
 
 struct TreeShape {
   std::size_t depth, width, budget;
@@ -27,13 +22,6 @@ struct Options {
   std::size_t limit = 0, timed = 4, max_tokens = 64;
   double temperature = 0, minutes = 0;
   std::vector<std::size_t> rows{0, 32'768, 16'384, 12'288, 8'192, 4'096};
-};
-
-struct Prompt {
-  std::string domain;
-  std::vector<tooldecode::TokenId> tokens;
-  Json functions;         // null: free text
-  std::size_t place = 0;  // within its domain
 };
 
 enum class Layer { none, eagle, eagle3, medusa };

@@ -28,6 +28,9 @@ A call takes seconds, so a part takes an hour or more for all rows. An interrupt
   paths     RestBench's paths of API calls with and without documentation of the APIs, by SmolLM2 and both of Qwen's
   guesses   how often Qwen2.5-Coder-0.5B guesses the calls of Qwen2.5-Coder-1.5B
   speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of tooldecode
+  pruned    FR-Spec at a vocabulary of 151,936: what fewer rows of the draft's head cost and save, of an EAGLE layer over
+            Qwen2.5-Coder-0.5B, and of this model drafting for Qwen2.5-Coder-1.5B. --rows are prompts of each kind. The
+            layer is trained first if it is not there, for two hours: examples/train_draft
   llama_cpp time of a call with llama.cpp's grammar, with tooldecode's masks, and with no grammar
   llama_cpp_text  the same without tools: 12 of GSM8K's test questions
   equality  which answers are equal, token for token: two engines, plain and speculative
@@ -50,7 +53,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | \
+    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | pruned | \
       llama_cpp | llama_cpp_text | equality | figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -67,7 +70,7 @@ config=$(bash examples/llama_cpp.sh)
 bash examples/models.sh smollm2 > /dev/null
 configure release -DTOOLDECODE_TESTS=ON -DTOOLDECODE_LLAMA_CPP=ON "-Dllama_DIR=$config"
 say "building"
-cmake --build build/release --target tooldecode_program benchmark_llama_cpp benchmark_llama_cpp_equality -j "$(nproc)" > "$made/build.log"
+cmake --build build/release --target tooldecode_program benchmark_llama_cpp benchmark_llama_cpp_equality benchmark_pruned_drafts -j "$(nproc)" > "$made/build.log"
 
 evaluate() {  # evaluate <name> <model> <methods> <arguments>...
   build/release/examples/tooldecode eval --model "$2" --limit "$rows" --threads "$threads" \
@@ -179,6 +182,27 @@ for part in "${parts[@]}"; do
         build/release/benchmarks/benchmark_llama_cpp --model "$model" --threads "$threads" --limit "$rows" \
           --data "$made/bfcl_three.jsonl" --json "$results/llama_cpp_${model//-/_}.json"
       done
+      ;;
+    pruned)
+      python=$made/draft/bin/python
+      if [ ! -x "$python" ]; then
+        python3 -m venv "$made/draft"
+        "$python" -m pip install --quiet -r examples/train_draft/requirements.txt
+      fi
+      layer=${TOOLDECODE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tooldecode}/draft/qwen-coder-0.5b/layers/eagle.safetensors
+      if [ ! -e "$layer" ]; then
+        train=(--model qwen-coder-0.5b --bfloat16)
+        "$python" examples/train_draft/states.py "${train[@]}" --final --minutes 60 --shared "$data"
+        "$python" examples/train_draft/train_eagle.py "${train[@]}" --minutes 60 --rate 0.008 --width 2432
+      fi
+      ln -sf "$layer" "$made/qwen_eagle.safetensors"  # so that results name no directory of this machine
+      [ -e "$made/prompts.jsonl" ] ||
+        "$python" benchmarks/fr_spec/prompts.py --model qwen-coder-0.5b --shared "$data" --out "$made/prompts.jsonl"
+      measure=(build/release/benchmarks/benchmark_pruned_drafts --threads "$threads" --limit "$rows"
+        --prompts "$made/prompts.jsonl" --corpus "$data/corpus")
+      "${measure[@]}" --model qwen-coder-0.5b --eagle "$made/qwen_eagle.safetensors" --json $results/pruned_eagle.json
+      bash examples/models.sh qwen-coder-1.5b > /dev/null
+      "${measure[@]}" --model qwen-coder-1.5b --draft-model qwen-coder-0.5b --json $results/pruned_model.json
       ;;
     llama_cpp)
       build/release/benchmarks/benchmark_llama_cpp --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \

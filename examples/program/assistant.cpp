@@ -18,7 +18,8 @@ Assistant::~Assistant() = default;
 DraftTarget Assistant::draft_target(bool) const {
   throw tooldecode::Error(
       tooldecode::Errc::invalid_option, place.string(),
-      "is run by an engine that gives no hidden states, which draft layers read");
+      "is run by an engine that gives no hidden states, which draft layers and a draft model with "
+      "--ranks need");
 }
 
 std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& tools,

@@ -7,9 +7,13 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/row_weight.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <program/command_line.hpp>
 #include <program/drafts.hpp>
@@ -44,16 +48,32 @@ void add_draft_options(Command& sub, DraftOptions& options) {
              "folder of eagle.safetensors, eagle3.safetensors or medusa.safetensors, trained for "
              "the model; the embedded model and smollm2 come with theirs");
   sub.option("--ranks", options.ranks,
-             "frequency ranks of the draft's vocabulary, or none for all of it; default: "
-             "ranks.json of the model's directory, if it is there");
-  sub.option("--k", options.settings.k,
-             "tokens of the draft's vocabulary if there are ranks; 0 is all")
+             "frequency ranks, as `ranks` writes them, by which draft layers and the draft model "
+             "multiply --k rows of their head; none for all rows; default: ranks.json of the "
+             "model's directory for its draft layers, if it is there");
+  sub.option("--k", options.settings.k, "rows of the draft's head if there are ranks; 0 is all")
       .shows_default();
   sub.flag("--context", options.settings.with_context,
            "draft with the prompt's tokens too, however rare");
 }
 
 namespace {
+
+// The ranks of an option; nothing for all rows.
+std::optional<tooldecode::FrequencyRanks> load_ranks(const std::string& option,
+                                                     const tooldecode::Vocabulary& vocabulary) {
+  using tooldecode::Errc, tooldecode::Error;
+  if (option.empty() || option == "none") return std::nullopt;
+  auto ranks             = tooldecode::FrequencyRanks::load(option);
+  const std::size_t size = vocabulary.size();
+  // A tokenizer's own file may lack the padding of a model's vocabulary.
+  if (ranks.size() <= size && ranks.size() >= size - size / 20) return ranks;
+  throw Error(Errc::invalid_option, "--ranks " + option,
+              "ranks " + std::to_string(ranks.size()) +
+                  " tokens: the vocabulary of the model that "
+                  "drafts has " +
+                  std::to_string(size));
+}
 
 // The folder of the layers that come with a model; empty if none do.
 std::filesystem::path own_layers(const ModelOptions& running, const Assistant& target) {
@@ -81,12 +101,10 @@ LayerDrafting load_layers(const DraftOptions& options, const ModelOptions& runni
     throw Error(Errc::file_unreadable, file.string(),
                 "is not there: examples/train_draft trains draft layers");
   }
-  std::optional<FrequencyRanks> ranks;
-  const auto own_ranks = target.place / "ranks.json";
+  std::optional<FrequencyRanks> ranks = load_ranks(options.ranks, target.tokenizer.vocabulary());
+  const auto own_ranks                = target.place / "ranks.json";
   if (options.ranks.empty() && target.is_embedded() && std::filesystem::exists(own_ranks)) {
     ranks = FrequencyRanks::load(own_ranks);
-  } else if (!options.ranks.empty() && options.ranks != "none") {
-    ranks = FrequencyRanks::load(options.ranks);
   }
   LayerDrafting drafting{target.draft_target(name == "eagle3"), nullptr};
   drafting.layers = std::make_shared<const Speculation>(target, *drafting.target.ends, folder,
@@ -94,12 +112,22 @@ LayerDrafting load_layers(const DraftOptions& options, const ModelOptions& runni
   return drafting;
 }
 
+std::shared_ptr<const PrunedDraftModel> prune(const Assistant& model,
+                                              const tooldecode::FrequencyRanks& ranks,
+                                              std::size_t k) {
+  using namespace tooldecode;
+  DraftTarget target = model.draft_target(false);
+  const FrequencyRankedHead head(target.ends->lm_head(), ranks.first(k == 0 ? ranks.size() : k),
+                                 {.weights = WeightType::scaled_byte});
+  return std::make_shared<const PrunedDraftModel>(PrunedDraftModel{std::move(target), head});
+}
+
 }  // namespace
 
 Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
                        const Assistant& target) {
   using tooldecode::Errc, tooldecode::Error;
-  Drafting drafting{options, nullptr, std::nullopt, nullptr, std::nullopt};
+  Drafting drafting{options, nullptr, nullptr, std::nullopt, nullptr, std::nullopt};
   if (options.is_on() && !is_text_drafter(options.settings.drafter)) {
     drafting.layers = load_layers(options, running, target);
   } else if (!options.layers.empty()) {
@@ -124,6 +152,9 @@ Drafting load_drafting(const DraftOptions& options, const ModelOptions& running,
     tooldecode::draft::require_same_vocabulary(drafting.model->tokenizer.vocabulary(),
                                                target.tokenizer.vocabulary(),
                                                drafting.model->model_ref().vocabulary_size());
+    if (const auto ranks = load_ranks(options.ranks, drafting.model->tokenizer.vocabulary())) {
+      drafting.pruned = prune(*drafting.model, *ranks, options.settings.k);
+    }
   }
   return drafting;
 }

@@ -40,7 +40,8 @@ struct DraftSettings {
 /// The user's choice, which may be no drafter.
 struct DraftOptions {
   DraftSettings settings{.drafter = "none", .k = 2048};
-  /// A file or "none": all rows; empty: `ranks.json` of the model's directory, else all rows.
+  /// A file or "none": all rows; empty: `ranks.json` of the model's directory if it has draft
+  /// layers, else all rows.
   std::string ranks;
   std::string layers;            ///< a folder; empty: the one that comes with the model
   std::string draft_model;       ///< as --model; empty: none
@@ -69,12 +70,16 @@ struct LayerDrafting {
   std::shared_ptr<const Speculation> layers;  ///< refers to the target
 };
 
+/// The draft model, which stops before its head, and the frequent rows of the head.
+struct PrunedDraftModel;
+
 /// What all answers of a run share: the draft model, the history and the draft layers, where the
 /// user's drafters read them, and the sizes, without which a drafter drafts all that it can.
 /// Concurrent requests may use one.
 struct Drafting {
   DraftOptions options;
   std::shared_ptr<const Assistant> model;
+  std::shared_ptr<const PrunedDraftModel> pruned;  ///< of `model`, if there are ranks
   std::optional<LayerDrafting> layers;
   std::shared_ptr<tooldecode::SuffixHistory> history;
   std::optional<DraftSizes> sizes;

@@ -11,6 +11,7 @@
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/headless_model.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 
@@ -103,7 +104,7 @@ class PrefilledModel {
   }
 
   [[nodiscard]] std::size_t hidden_size() const
-    requires(has_head || has_states)
+    requires(has_head || has_states || tooldecode::HeadlessModel<M>)
   {
     return model_->hidden_size();
   }
@@ -125,6 +126,14 @@ class PrefilledModel {
     requires has_head
   {
     model_->forward_tree_hidden(cache, tokens, ancestors, hidden);
+  }
+
+  /// Reads the prompt again if no token follows it.
+  void forward_state(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden) const
+    requires(!has_head && tooldecode::HeadlessModel<M>)
+  {
+    const bool goes_on = tokens.size() > prompt_.size();
+    model_->forward_state(cache, goes_on ? behind_prompt(cache, tokens) : tokens, hidden);
   }
 
   /// Reads the prompt again unless its states are kept.

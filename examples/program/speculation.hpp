@@ -203,6 +203,11 @@ class Speculation {
   std::optional<tooldecode::MedusaModel> medusa_;
 };
 
+struct PrunedDraftModel {
+  DraftTarget target;
+  tooldecode::FrequencyRankedHead head;
+};
+
 /// The names that + joins.
 inline std::vector<std::string> split_names(const std::string& joined) {
   std::vector<std::string> names;
@@ -227,18 +232,22 @@ inline bool is_text_drafter(const std::string& joined) {
 /// before it drafted: the model continues what is sure, and the jump-forward string continues all
 /// leaves.
 ///
-/// \param model  drafts; refers to Drafting's model and must outlive the result
+/// \param model   drafts; refers to Drafting's model and must outlive the result
+/// \param always  tokens that a pruned head drafts even if they are rare
 template <tooldecode::ConstraintPolicy C>
 [[nodiscard]] tooldecode::AnyDrafter<C> join_drafters(
     const Assistant& assistant, const Drafting& drafting,
-    const std::optional<tooldecode::ModelRef>& model) {
+    const std::optional<tooldecode::ModelRef>& model, std::span<const tooldecode::TokenId> always) {
   using namespace tooldecode;
   const auto names = split_names(drafting.options.settings.drafter);
   const TextDrafters text(assistant);
   const auto make = [&](std::string_view name) {
     if (name == "model") {
-      return AnyDrafter<C>(ModelDrafter{*model, drafting.model->tokenizer.vocabulary(),
-                                        assistant.tokenizer.vocabulary()});
+      const auto& own  = drafting.model->tokenizer.vocabulary();
+      const auto& both = assistant.tokenizer.vocabulary();
+      if (!drafting.pruned) return AnyDrafter<C>(ModelDrafter{*model, own, both});
+      const auto& [target, head] = *drafting.pruned;
+      return AnyDrafter<C>(ModelDrafter{target.model, own, both, head.with(always)});
     }
     if (name == "suffix") {
       return AnyDrafter<C>(SuffixDrafter{assistant.masks, {}, drafting.history});
@@ -266,7 +275,8 @@ void with_drafter(const Assistant& assistant, const Drafting& drafting,
   if (!drafting.layers) {
     std::optional<ModelRef> draft_model;
     if (drafting.model) draft_model = drafting.model->model_ref();
-    return use(assistant.model_ref(), join_drafters<ToolCallFSM>(assistant, drafting, draft_model));
+    return use(assistant.model_ref(),
+               join_drafters<ToolCallFSM>(assistant, drafting, draft_model, always));
   }
   const ModelRef model = drafting.layers->target.model;
   drafting.layers->layers->with(drafting.options.settings, always, [&](const auto& drafter) {

@@ -29,7 +29,8 @@ static_assert(!std::is_convertible_v<int, td::ModelRef>);
 TEST_CASE("ModelRef::abilities says what the model can do") {
   const td::LlamaModel llama = td::test::random_llama(1);
   const auto& all            = td::ModelRef(llama).abilities();
-  CHECK((all.batch && all.tree && all.head && all.host_head && all.head_tree && all.batch_tree));
+  CHECK((all.batch && all.tree && all.head && all.host_head && all.head_tree && all.batch_tree &&
+         all.headless));
   CHECK(td::ModelRef(llama).context_length() == llama.context_length());
 
   const RandomModel hashed{50};
@@ -49,7 +50,7 @@ TEST_CASE("ModelRef::abilities says what the model can do") {
 
   const td::test::OneByOne one{hashed};
   const auto& none = td::ModelRef(one).abilities();
-  CHECK_FALSE((none.batch || none.tree || none.head || none.host_head));
+  CHECK_FALSE((none.batch || none.tree || none.head || none.host_head || none.headless));
 }
 
 TEST_CASE("ModelRef gives the model's logits, in a line, in a tree and by its head") {

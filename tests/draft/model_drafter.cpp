@@ -19,6 +19,7 @@
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/jump_forward_drafter.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
@@ -26,6 +27,7 @@
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/mask/token_mask.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_llama.hpp>
@@ -82,9 +84,12 @@ td::DraftContext<C> context_of(const C& constraint, std::span<const td::TokenId>
 using Paths = std::map<Tokens, double>;
 
 /// A slow reference: the log-probability of each path that is drafted; a fresh cache for each node.
-template <class C>
-Paths slow_paths(const RandomModel& model, const C& constraint, const Tokens& text,
-                 const td::ModelDrafterOptions& options) {
+///
+/// \param rows  the tokens of a pruned head, which count where at least as many are allowed; empty:
+///              all
+template <class M, class C>
+Paths slow_paths(const M& model, const C& constraint, const Tokens& text,
+                 const td::ModelDrafterOptions& options, const Tokens& rows = {}) {
   struct Node {
     Tokens path;
     typename C::State state;
@@ -103,9 +108,11 @@ Paths slow_paths(const RandomModel& model, const C& constraint, const Tokens& te
       td::TokenMask mask(constraint.vocabulary_size());
       constraint.fill_mask(node.state, mask.words());
       Tokens allowed;
-      double sum = 0;
+      double sum        = 0;
+      const bool prunes = !rows.empty() && std::as_const(mask).words().count() >= rows.size();
       for (std::size_t t = 0; t < logits.size(); ++t) {
         if (!mask.contains(static_cast<td::TokenId>(t))) continue;
+        if (prunes && std::ranges::find(rows, static_cast<td::TokenId>(t)) == rows.end()) continue;
         allowed.push_back(static_cast<td::TokenId>(t));
         sum += std::exp(static_cast<double>(logits[t]));
       }
@@ -197,6 +204,64 @@ TEST_CASE("ModelDrafter drafts the paths that a search with a fresh cache for ea
     check(table);
   }
   CHECK(nodes > 1000);
+}
+
+TEST_CASE("ModelDrafter with a pruned head drafts what a search over the head's rows finds") {
+  const td::Vocabulary vocabulary = word_vocabulary(size);
+  std::size_t nodes = 0, rare = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::LlamaModel model = td::test::random_llama(seed);
+    std::vector<std::uint64_t> counts(size);
+    for (auto& count : counts) count = random() % 1000;
+    const td::FrequencyRanks ranks(counts, vocabulary, "random");
+    const td::RankedTokens frequent = ranks.first(2 + random() % size);
+    const td::FrequencyRankedHead head{model.lm_head(), frequent};
+    const auto rows = frequent.ranked();
+    const td::ModelDrafterOptions options{
+        .depth = 1 + random() % 4, .width = 1 + random() % 3, .budget = 63, .min_probability = 0};
+    Tokens text(2 + random() % 9);
+    for (td::TokenId& token : text) token = static_cast<td::TokenId>(random() % size);
+    const auto check = [&](const auto& constraint) {
+      const Paths expected =
+          slow_paths(model, constraint, text, options, Tokens(rows.begin(), rows.end()));
+      const auto compare = [&](const auto& of) {
+        const td::ModelDrafter drafter{of, vocabulary, vocabulary, head, options};
+        auto request = drafter.begin(text);
+        td::DraftCandidates candidates(constraint, constraint.initial(), text.back(), 60);
+        drafter.propose(request, context_of(constraint, text, {}), candidates);
+        const Paths found = paths_of(candidates);
+        REQUIRE(found.size() == expected.size());
+        for (const auto& [path, score] : expected) {
+          REQUIRE(found.contains(path));
+          REQUIRE(found.at(path) == Approx(score).margin(1e-3));
+        }
+      };
+      compare(model);
+      compare(td::ModelRef(model));
+      nodes += expected.size() - 1;
+      for (const auto& [path, score] : expected) {
+        rare += !path.empty() && !frequent.contains(path.back());
+      }
+    };
+    check(td::Unconstrained{size});
+    check(RandomTable{size, seed});
+  }
+  CHECK(nodes > 500);
+  CHECK(rare > 20);  // of narrow masks
+}
+
+TEST_CASE("ModelDrafter refuses a head of longer states than the model's") {
+  const td::Vocabulary vocabulary = word_vocabulary(size);
+  auto config                     = td::test::random_llama_config();
+  config.hidden_size              = 40;
+  const td::LlamaModel longer{config, td::test::random_llama_weights(config, 1)};
+  const td::LlamaModel model = td::test::random_llama(1);
+  const td::FrequencyRanks ranks(std::vector<std::uint64_t>(size), vocabulary, "nothing");
+  const td::FrequencyRankedHead head{longer.lm_head(), ranks.first(size)};
+  CHECK_THROWS_WITH((td::ModelDrafter{model, vocabulary, vocabulary, head}),
+                    "draft model's head: reads states of 40 numbers: the model's have 36");
 }
 
 TEST_CASE("ModelDrafter continues a path that the drafters before it are sure of") {
@@ -297,6 +362,25 @@ TEST_CASE("ModelDrafter with a flatter model that likes the same tokens saves pa
   CHECK(output.passes < plain.passes);
 }
 
+TEST_CASE("ModelDrafter with the target's own weights and few rows saves passes") {
+  const td::Vocabulary vocabulary = word_vocabulary(size), draft_vocabulary = vocabulary;
+  const td::LlamaModel model = td::test::random_llama(7), draft_model = td::test::random_llama(7);
+  const td::Unconstrained constraint{size};
+  const Tokens prompt{1, 2, 3};
+  const td::Output plain = td::Decoder{model, constraint}(prompt);
+  std::vector<std::uint64_t> counts(size);
+  for (const td::TokenId token : plain.tokens) ++counts[static_cast<std::size_t>(token)];
+  const td::FrequencyRanks ranks(counts, vocabulary, "the answer");
+  const std::size_t k = size / 2;
+  //! [pruned]
+  const td::FrequencyRankedHead head{draft_model.lm_head(), ranks.first(k)};
+  const td::ModelDrafter drafter{draft_model, draft_vocabulary, vocabulary, head};
+  //! [pruned]
+  const td::Output output = td::Decoder{model, constraint, td::TreeSpeculation{drafter}}(prompt);
+  CHECK(output.tokens == plain.tokens);
+  CHECK(output.passes < plain.passes);
+}
+
 TEST_CASE("ModelDrafter does not change what is decoded, in any composition") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
@@ -307,6 +391,8 @@ TEST_CASE("ModelDrafter does not change what is decoded, in any composition") {
     std::mt19937 random{seed};
     const td::LlamaModel target{config, td::test::random_llama_weights(config, seed)};
     const td::LlamaModel other{config, td::test::random_llama_weights(config, seed + 50)};
+    const td::FrequencyRanks ranks(std::vector<std::uint64_t>(vocabulary.size()), vocabulary, "id");
+    const td::FrequencyRankedHead head{other.lm_head(), ranks.first(vocabulary.size() / 3)};
     const RandomModel hash{vocabulary.size(), {.seed = seed}};
     const Tokens prompt =
         td::constraint::JumpForwardText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
@@ -332,6 +418,7 @@ TEST_CASE("ModelDrafter does not change what is decoded, in any composition") {
         check(same);
         check(td::ModelDrafter{other, vocabulary, vocabulary, tree});
         check(td::ModelDrafter{hash, vocabulary, vocabulary, tree});
+        check(td::ModelDrafter{other, vocabulary, vocabulary, head, tree});
         check(td::AnyDrafter<C>(same));
         check(td::DrafterGroup{td::ModelDrafter{other, vocabulary, vocabulary, tree},
                                td::SuffixDrafter{masks}, td::JumpForwardDrafter{masks.trie()}});

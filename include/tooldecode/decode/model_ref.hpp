@@ -14,6 +14,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/erased_value.hpp>
+#include <tooldecode/core/headless_model.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/head_view.hpp>
@@ -45,6 +46,7 @@ struct ModelAbilities {
   bool batch_tree       = false;
   bool state_tree       = false;
   bool batch_state_tree = false;
+  bool headless         = false;  ///< or a HeadModel: `forward_state`
 
   /// Whether the model returns hidden states, from which only the needed logits are computed.
   [[nodiscard]] constexpr bool gives_states() const noexcept { return host_head; }
@@ -114,8 +116,12 @@ class ModelRef {
   }
 
   [[nodiscard]] std::size_t hidden_size() const {
-    TOOLDECODE_ASSERT(abilities().head || abilities().state_tree);
+    TOOLDECODE_ASSERT(abilities().headless || abilities().state_tree);
     return table_->hidden_size(object_);
+  }
+  void forward_state(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(abilities().headless);
+    table_->forward_state(object_, cache, tokens, hidden);
   }
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
                       std::span<float> hidden) const {
@@ -196,6 +202,7 @@ class ModelRef {
     void (*forward_tree)(const void*, Cache&, Tokens, Ancestors, Floats)                = nullptr;
     void (*commit)(const void*, Cache&, std::span<const std::size_t>)                   = nullptr;
     std::size_t (*hidden_size)(const void*)                                             = nullptr;
+    void (*forward_state)(const void*, Cache&, Tokens, Floats)                          = nullptr;
     void (*forward_hidden)(const void*, Cache&, Tokens, Floats)                         = nullptr;
     void (*forward_tree_hidden)(const void*, Cache&, Tokens, Ancestors, Floats)         = nullptr;
     void (*forward_batch_hidden)(const void*, Caches, std::span<const Tokens>,
@@ -261,8 +268,14 @@ struct ModelRef::Functions {
         own(m).commit(cache.as<Own>(), path);
       };
     }
-    if constexpr (HeadModel<M> || StateTreeModel<M>) {
+    if constexpr (HeadlessModel<M> || HeadModel<M> || StateTreeModel<M>) {
       made.hidden_size = [](const void* m) -> std::size_t { return own(m).hidden_size(); };
+    }
+    if constexpr (HeadlessModel<M> || HeadModel<M>) {
+      made.abilities.headless = true;
+      made.forward_state      = [](const void* m, Cache& cache, Tokens tokens, Floats hidden) {
+        core::forward_state(own(m), cache.as<Own>(), tokens, hidden);
+      };
     }
     if constexpr (HeadModel<M>) {
       made.abilities.head = true;
@@ -312,7 +325,8 @@ struct ModelRef::Functions {
   static constexpr Table table = make();
 };
 
-static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef> && BatchStateTreeModel<ModelRef>);
+static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef> && BatchStateTreeModel<ModelRef> &&
+              HeadlessModel<ModelRef>);
 
 }  // namespace tooldecode
 

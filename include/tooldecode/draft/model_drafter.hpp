@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/headless_model.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
@@ -81,18 +84,29 @@ struct ModelDrafterOptions {
 /// request reads the whole prompt. If the model runs out of room, the request is drafted no
 /// further.
 ///
-/// \par Shapes      levels of at most `width` nodes; logits [width, V]
+/// With a head of fewer rows, such as a FrequencyRankedHead, a HeadlessModel or a HeadModel stops
+/// before its own head, and only these rows are multiplied, or those that a narrow mask allows. Of
+/// small models with large vocabularies the head is a third of a pass. Then each node is read in a
+/// pass.
+///
+/// \par Shapes      levels of at most `width` nodes; logits [width, V], or states [width, H]
 /// \par Complexity  `depth` passes of the draft model per round, over `width` nodes each, the first
 ///                  over the tokens emitted since the last round
 /// \par Threads     immutable; const members may run concurrently if the model's may; refers to
 ///                  the model
-/// \par Errors      constructor: those of `draft::require_same_vocabulary`; later those of the
-///                  model, except Error{limit_exceeded}
+/// \par Errors      constructor: those of `draft::require_same_vocabulary`, Error{shape_mismatch} for
+///                  a head of longer states than the model's; later those of the model, except
+///                  Error{limit_exceeded}
 /// \par Source      Leviathan et al., arXiv:2211.17192; Li et al., EAGLE-2, arXiv:2406.16858,
-///                  section 4.1
-template <class M>
+///                  section 4.1; Zhao et al., FR-Spec, arXiv:2502.14856
+template <class M, class H = draft::LogitsHead>
 class ModelDrafter {
   static_assert(diagnose::is_model<M>());
+  static_assert(diagnose::is_draft_head<H>());
+  static constexpr bool reads_logits = std::same_as<H, draft::LogitsHead>;
+  static_assert(reads_logits || HeadlessModel<M> || HeadModel<M>,
+                "tooldecode: ModelDrafter with a head needs a model with forward_state or "
+                "forward_hidden");
 
  public:
   static constexpr bool reads_hidden = false;
@@ -105,10 +119,29 @@ class ModelDrafter {
 
   ModelDrafter(const M& model, const Vocabulary& of_model, const Vocabulary& of_target,
                ModelDrafterOptions options = {})
-      : model_(&model), options_(options) {
-    draft::require_same_vocabulary(of_model, of_target, model.vocabulary_size());
+    requires reads_logits
+      : ModelDrafter(model, of_model, of_target, draft::LogitsHead(model.vocabulary_size()),
+                     options) {}
+  /// \param head  multiplies the model's final states in place of its own; its rows are read while
+  ///              the drafter drafts
+  ModelDrafter(const M& model, const Vocabulary& of_model, const Vocabulary& of_target, H head,
+               ModelDrafterOptions options = {})
+      : model_(&model), head_(std::move(head)), options_(options) {
+    draft::require_same_vocabulary(of_model, of_target, head_.vocabulary_size());
+    if constexpr (!reads_logits && requires { model.abilities().headless; }) {
+      if (!model.abilities().headless) {
+        throw Error(Errc::invalid_option, "draft model",
+                    "must have forward_state or forward_hidden for a head of its drafter");
+      }
+    }
+    if (head_.hidden_size() <= output_size()) return;
+    throw Error(Errc::shape_mismatch, "draft model's head",
+                "reads states of " + std::to_string(head_.hidden_size()) +
+                    " numbers: the model's have " + std::to_string(output_size()));
   }
   ModelDrafter(const M&&, const Vocabulary&, const Vocabulary&, ModelDrafterOptions = {}) = delete;
+  ModelDrafter(const M&&, const Vocabulary&, const Vocabulary&, H,
+               ModelDrafterOptions = {})                                                  = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] double min_probability() const noexcept { return options_.min_probability; }
@@ -118,9 +151,12 @@ class ModelDrafter {
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     const std::vector<std::size_t> path = likely_path(candidates);
-    const std::size_t depth             = std::min(options_.depth, context.max_depth - path.size());
-    if (depth == 0 || options_.width == 0 || !request.has_room) return;
-    if (context.length() + path.size() + depth > context_length()) return;
+    const std::size_t text              = context.length() + path.size();
+    if (options_.width == 0 || !request.has_room || text > context_length()) return;
+    // The last level is drafted and not read.
+    const std::size_t depth =
+        std::min({options_.depth, context.max_depth - path.size(), context_length() - text + 1});
+    if (depth == 0) return;
     try {
       grow(request, context, path, depth, candidates);
     } catch (const Error& error) {
@@ -165,10 +201,10 @@ class ModelDrafter {
     std::vector<TokenId> text;
     for (std::size_t i = 0; i < context.length(); ++i) text.push_back(context.token(i));
     for (const std::size_t node : path) text.push_back(candidates.token(node));
-    std::vector<float> logits = follow(request, std::move(text));  // [n, V]
+    std::vector<float> states = follow(request, std::move(text));  // what the head reads, [n, H]
     std::vector<Branch> level;
     level.push_back({&*request.cache, nullptr});
-    const auto logits_of = [&](std::size_t at, std::span<const draft::FrontierNode> frontier) {
+    const auto states_of = [&](std::size_t at, std::span<const draft::FrontierNode> frontier) {
       if (at > 0) {
         level = branch(std::move(level), frontier);
         std::vector<TokenId> tokens;
@@ -178,29 +214,29 @@ class ModelDrafter {
         for (std::size_t i = 0; i < level.size(); ++i) {
           if (!level[i].fork) request.read.push_back(tokens[i]);
         }
-        logits.resize(tokens.size() * model_->vocabulary_size());
-        run(level, tokens, logits);
+        states.resize(tokens.size() * head_.hidden_size());
+        run(level, tokens, states);
       }
-      return std::span<const float>(logits);
+      return std::span<const float>(states);
     };
     draft::grow_tree(
-        candidates, draft::LogitsHead(model_->vocabulary_size()), depth, options_.width,
+        candidates, head_, depth, options_.width,
         std::max(options_.min_probability, context.min_probability),
-        [this](std::size_t) { return options_.width; }, logits_of, path.empty() ? 0 : path.back());
+        [this](std::size_t) { return options_.width; }, states_of, path.empty() ? 0 : path.back());
   }
 
-  // Makes the cache hold a text, and returns the logits after it.
+  // Makes the cache hold a text, and returns what the head reads after it.
   std::vector<float> follow(Request& request, std::vector<TokenId> text) const {
     if (!request.cache) request.cache.emplace(model_->make_cache());
-    // The last token is read again if it was read: its logits are needed.
+    // The last token is read again if it was read: what follows it is needed.
     const auto known = std::span<const TokenId>(text).first(text.size() - 1);
     const std::size_t same =
         static_cast<std::size_t>(std::ranges::mismatch(known, request.read).in1 - known.begin());
     if (same < request.read.size()) model_->truncate(*request.cache, same);
     request.read = std::move(text);
-    std::vector<float> logits(model_->vocabulary_size());
-    model_->forward(*request.cache, std::span<const TokenId>(request.read).subspan(same), logits);
-    return logits;
+    std::vector<float> state(head_.hidden_size());
+    read(*request.cache, std::span<const TokenId>(request.read).subspan(same), state);
+    return state;
   }
 
   // The caches of a level's nodes, before they read their tokens.
@@ -222,10 +258,29 @@ class ModelDrafter {
     return level;
   }
 
+  // Length of what the model writes for the head.
+  [[nodiscard]] std::size_t output_size() const {
+    if constexpr (reads_logits) {
+      return model_->vocabulary_size();
+    } else {
+      return model_->hidden_size();
+    }
+  }
+
+  void read(Cache& cache, std::span<const TokenId> tokens, std::span<float> state) const {
+    if constexpr (reads_logits) {
+      model_->forward(cache, tokens, state);
+    } else {
+      std::vector<float> whole(output_size());  // a head multiplies the last numbers of a state
+      core::forward_state(*model_, cache, tokens, whole);
+      std::ranges::copy(std::span(whole).last(state.size()), state.begin());
+    }
+  }
+
   void run(std::span<const Branch> level, std::span<const TokenId> tokens,
-           std::span<float> logits) const {
-    const std::size_t width = model_->vocabulary_size();
-    if constexpr (BatchModel<M>) {
+           std::span<float> states) const {
+    const std::size_t width = head_.hidden_size();
+    if constexpr (reads_logits && BatchModel<M>) {
       if (level.size() > 1) {
         std::vector<Cache*> caches;
         std::vector<std::span<const TokenId>> each;
@@ -233,12 +288,12 @@ class ModelDrafter {
           caches.push_back(level[i].cache);
           each.push_back(tokens.subspan(i, 1));
         }
-        model_->forward_batch(caches, each, logits);
+        model_->forward_batch(caches, each, states);
         return;
       }
     }
     for (std::size_t i = 0; i < level.size(); ++i) {
-      model_->forward(*level[i].cache, tokens.subspan(i, 1), logits.subspan(i * width, width));
+      read(*level[i].cache, tokens.subspan(i, 1), states.subspan(i * width, width));
     }
   }
 
@@ -253,8 +308,16 @@ class ModelDrafter {
   }
 
   const M* model_;
+  H head_;
   ModelDrafterOptions options_;
 };
+
+template <class M>
+ModelDrafter(const M&, const Vocabulary&, const Vocabulary&, ModelDrafterOptions = {})
+    -> ModelDrafter<M>;
+template <class M, class H>
+ModelDrafter(const M&, const Vocabulary&, const Vocabulary&, H, ModelDrafterOptions = {})
+    -> ModelDrafter<M, H>;
 
 }  // namespace tooldecode
 
