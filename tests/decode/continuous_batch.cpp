@@ -2,12 +2,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,7 +29,10 @@
 #include <tooldecode/draft/suffix_drafter.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
+#include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/feature_model.hpp>
+#include <tooldecode/model/head_view.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <support/cases.hpp>
 #include <support/catch.hpp>
@@ -832,4 +838,208 @@ TEST_CASE("ContinuousBatch refuses an invalid request before it joins") {
   CHECK_THROWS_AS(add({50}, {}), td::Error);
   CHECK_THROWS_AS(add({1}, {.temperature = -1}), td::Error);
   CHECK(batch.arrived() == 0);
+}
+
+namespace {
+
+/// Drafts the answer that it was given.
+struct Oracle {
+  static constexpr bool reads_hidden = false;
+  struct Request {};
+  Tokens answer;
+
+  [[nodiscard]] std::size_t budget() const { return 4; }
+  [[nodiscard]] double min_probability() const { return 0; }
+  [[nodiscard]] Request begin(std::span<const td::TokenId>) const { return {}; }
+  template <td::ConstraintPolicy C>
+  void propose(Request&, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    const std::size_t first         = context.generated.size();
+    std::optional<std::size_t> node = 0;
+    for (std::size_t i = first; node && i < std::min(answer.size(), first + 4); ++i) {
+      node = candidates.add(*node, answer[i], -0.1F);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ContinuousBatch continues the others after a draft's constraint or a callback threw") {
+  constexpr std::size_t size = 40;
+  std::size_t thrown         = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    const td::test::RandomModel model{size, {.seed = seed}};
+    const td::test::RandomTable table{size, seed};
+    const bool by_callback = seed % 2 == 0;
+    std::vector<Tokens> expected, found(3);
+    const auto options_of = [&](std::size_t i) {
+      td::DecodeOptions options{.max_tokens = 12, .seed = seed};
+      if (by_callback && i == 0) {
+        options.on_token = [](const td::TokenEvent& event) {
+          if (event.index == 4) throw std::runtime_error("the user's");
+        };
+      }
+      return options;
+    };
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const Tokens prompt{1, 2, static_cast<td::TokenId>(i)};
+      expected.push_back(td::Decoder{model, table}(prompt, options_of(1)).tokens);
+    }
+    td::ContinuousBatch<td::test::RandomModel, FailingTable, Oracle> batch{model};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      batch.add({.prompt     = {1, 2, static_cast<td::TokenId>(i)},
+                 .constraint = {table, i == 0 && !by_callback ? std::size_t{4} : 1000},
+                 .options    = options_of(i),
+                 .drafter    = {i == 1 ? Tokens() : expected[i]},
+                 .on_end     = [&, i](const td::Output& output) -> td::AfterTurn {
+                   found[i] = output.tokens;
+                   return td::Leave{};
+                 }});
+    }
+    for (bool moved = true; moved;) {
+      try {
+        moved = batch.step();
+      } catch (const std::exception&) {
+        ++thrown;
+      }
+    }
+    REQUIRE(found[1] == expected[1]);
+    REQUIRE(found[2] == expected[2]);
+    CHECK(batch.present() == 0);
+  }
+  CHECK(thrown > 20);
+}
+
+TEST_CASE(
+    "ContinuousBatch with EAGLE goes on after a pass failed between a draft and its reading") {
+  const td::LlamaModel llama = td::test::random_llama(3);
+  const td::EagleModel layer{llama, td::test::random_eagle_weights(llama.config(), 3)};
+  const td::FrequencyRanks ranks(std::vector<std::uint64_t>(llama.vocabulary_size()),
+                                 td::test::word_vocabulary(llama.vocabulary_size()), "id");
+  const td::FrequencyRankedHead head{llama.lm_head(), ranks.first(llama.vocabulary_size())};
+  struct Unsteady {
+    using Cache = td::LlamaModel::Cache;
+    const td::LlamaModel* llama;
+    std::size_t* fails;
+
+    [[nodiscard]] std::size_t vocabulary_size() const { return llama->vocabulary_size(); }
+    [[nodiscard]] std::size_t hidden_size() const { return llama->hidden_size(); }
+    [[nodiscard]] td::HeadView lm_head() const { return llama->lm_head(); }
+    [[nodiscard]] Cache make_cache() const { return llama->make_cache(); }
+    [[nodiscard]] std::size_t length(const Cache& cache) const { return llama->length(cache); }
+    [[nodiscard]] Cache fork(const Cache& cache) const { return llama->fork(cache); }
+    void truncate(Cache& cache, std::size_t length) const { llama->truncate(cache, length); }
+    void commit(Cache& cache, std::span<const std::size_t> path) const {
+      llama->commit(cache, path);
+    }
+    void forward(Cache& cache, std::span<const td::TokenId> tokens, std::span<float> row) const {
+      llama->forward(cache, tokens, row);
+    }
+    void forward_tree(Cache& cache, std::span<const td::TokenId> tokens,
+                      std::span<const std::uint64_t> ancestors, std::span<float> rows) const {
+      llama->forward_tree(cache, tokens, ancestors, rows);
+    }
+    void forward_hidden(Cache& cache, std::span<const td::TokenId> tokens,
+                        std::span<float> hidden) const {
+      may_fail();
+      llama->forward_hidden(cache, tokens, hidden);
+    }
+    void forward_tree_hidden(Cache& cache, std::span<const td::TokenId> tokens,
+                             std::span<const std::uint64_t> ancestors,
+                             std::span<float> hidden) const {
+      may_fail();
+      llama->forward_tree_hidden(cache, tokens, ancestors, hidden);
+    }
+    void may_fail() const {
+      if (++*fails % 3 == 0) throw td::Error(td::Errc::device_failure, "pass", "failed");
+    }
+  };
+  std::size_t fails = 0, thrown = 0;
+  const Unsteady model{&llama, &fails};
+  const td::Unconstrained any{llama.vocabulary_size()};
+  const td::EagleDrafter eagle{layer, head, {.depth = 3, .width = 2}};
+  const td::DecodeOptions options{.max_tokens = 20};
+  const Tokens prompt{1, 2, 3};
+  Tokens found;
+  td::ContinuousBatch<Unsteady, td::Unconstrained, std::remove_cvref_t<decltype(eagle)>> batch{
+      model};
+  batch.add({.prompt     = prompt,
+             .constraint = any,
+             .options    = options,
+             .drafter    = eagle,
+             .on_end     = [&](const td::Output& output) -> td::AfterTurn {
+               found = output.tokens;
+               return td::Leave{};
+             }});
+  for (bool moved = true; moved;) {
+    try {
+      moved = batch.step();
+    } catch (const td::Error&) {
+      ++thrown;
+    }
+  }
+  CHECK(thrown > 2);
+  CHECK(found == td::Decoder{llama, any}(prompt, options).tokens);
+}
+
+TEST_CASE("ContinuousBatch ends a sequence whose next turn cannot be read, with the error") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50, {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
+  const auto run = [&](const Tokens& more, bool waits) {
+    Batch batch{model};
+    std::vector<td::Errc> errors;
+    std::size_t turns = 0, other = 0;
+    const auto id =
+        batch.add({.prompt     = {1, 2},
+                   .constraint = any,
+                   .options    = {.max_tokens = 200},
+                   .drafter    = td::DrafterGroup<>{},
+                   .on_end     = [&](const td::Output&) -> td::AfterTurn {
+                     if (turns++ > 0) return td::Leave{};
+                     return waits ? td::AfterTurn(td::Wait{}) : td::AfterTurn(td::GoOn{more});
+                   },
+                   .on_error = [&](const td::Error& error) { errors.push_back(error.code()); }});
+    batch.add({.prompt     = {1, 3},
+               .constraint = td::Unconstrained{50},
+               .options    = {.max_tokens = 10},
+               .drafter    = td::DrafterGroup<>{},
+               .on_end     = [&](const td::Output& output) -> td::AfterTurn {
+                 other = output.tokens.size();
+                 return td::Leave{};
+               }});
+    while (batch.step()) {}
+    if (waits) batch.resume(id, more);
+    while (batch.step()) {}
+    CHECK(other == 10);
+    CHECK(batch.present() == 0);
+    return errors;
+  };
+  for (const bool waits : {false, true}) {
+    INFO(waits);
+    CHECK(run({99'999}, waits) == std::vector{td::Errc::unknown_token});
+    CHECK(run({-1}, waits) == std::vector{td::Errc::unknown_token});
+    CHECK(run({4, 5}, waits).empty());
+  }
+}
+
+TEST_CASE("ContinuousBatch tells a sequence that alone needs more room than there is") {
+  const td::test::RandomModel whole{20, {}};
+  const td::test::RandomTable table{20, 1};
+  const CrowdedModel model{whole, 3, 4};
+  td::ContinuousBatch<CrowdedModel<td::test::RandomModel>, td::test::RandomTable,
+                      td::DrafterGroup<>>
+      batch{model};
+  std::size_t errors = 0;
+  batch.add({.prompt     = {1, 2, 3, 4},
+             .constraint = table,
+             .drafter    = td::DrafterGroup<>{},
+             .on_error   = [&](const td::Error& error) {
+               CHECK(error.code() == td::Errc::limit_exceeded);
+               ++errors;
+             }});
+  while (batch.step()) {}
+  CHECK(errors == 1);
+  CHECK(batch.present() == 0);
 }

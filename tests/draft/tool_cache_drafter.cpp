@@ -132,3 +132,24 @@ TEST_CASE("ToolCacheDrafter outside a call drafts nothing") {
   CHECK(drafts(calls, cached, "let me find").empty());
   CHECK(drafts(calls, {}, "[find(").empty());
 }
+
+TEST_CASE("ToolCacheDrafter skips calls that the format escapes or cannot write") {
+  const td::ToolSet odd = td::ToolSet::parse(R"([
+    {"name": "a\"b", "parameters": {"type": "object", "properties": {"what": {"type": "string"}}}},
+    {"name": "a\\b", "parameters": {"type": "object", "properties": {"what": {"type": "string"}}}},
+    {"name": "fine", "parameters": {"type": "object", "properties": {"what": {"type": "string"}}}}])");
+  const td::ToolCallFSM calls{
+      masks(), odd, td::JsonCall::hermes(), {.choice = td::ToolChoice::required}};
+  const td::ToolCall fine{"fine", {{"what", "red"}}};
+  for (const char* name : {"a\"b", "a\\b"}) {
+    INFO(name);
+    CHECK(drafts(calls, {{name, {{"what", "red"}}}}, "<tool_call>").empty());
+    CHECK(drafts(calls, {{name, {{"what", "red"}}}, fine}, "<tool_call>").size() == 1);
+  }
+  // The arguments of a call are an object; a client may announce anything.
+  const td::ToolCallFSM python{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
+  const td::ToolCall broken{"find", td::JsonValue::array()};
+  CHECK(drafts(python, {broken}, "[").empty());
+  CHECK(drafts(python, {broken, {"find", {{"what", "red"}}}}, "[").size() == 1);
+}

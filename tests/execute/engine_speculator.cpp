@@ -635,3 +635,72 @@ TEST_CASE("EngineSpeculator refuses requests that cannot be answered, when they 
   engine.run();
   CHECK(engine.counts().replies == 3);
 }
+
+TEST_CASE("EngineSpeculator whose model or rendering fails ends the responses with the error") {
+  struct Failing {
+    using Cache = RandomModel::Cache;
+    RandomModel model;
+    std::size_t* passes;
+
+    [[nodiscard]] std::size_t vocabulary_size() const { return model.vocabulary_size(); }
+    [[nodiscard]] Cache make_cache() const { return model.make_cache(); }
+    [[nodiscard]] std::size_t length(const Cache& cache) const { return model.length(cache); }
+    [[nodiscard]] Cache fork(const Cache& cache) const { return model.fork(cache); }
+    void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
+    void commit(Cache& cache, std::span<const std::size_t> path) const {
+      model.commit(cache, path);
+    }
+    void forward(Cache& cache, std::span<const td::TokenId> read, std::span<float> logits) const {
+      if (--*passes == 0) throw std::runtime_error("the device is gone");
+      model.forward(cache, read, logits);
+    }
+    void forward_tree(Cache& cache, std::span<const td::TokenId> tokens,
+                      std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
+      if (--*passes == 0) throw std::runtime_error("the device is gone");
+      model.forward_tree(cache, tokens, ancestors, logits);
+    }
+  };
+  std::mt19937 random{3};
+  std::size_t passes = 4;
+  const RandomModel whole{masks().vocabulary().size(), {.seed = 3}};
+  const Failing model{whole, &passes};
+  td::EngineSpeculator<Failing> engine{model, nullptr, render};
+  std::vector<std::string> errors;
+  const auto ask = [&](const std::string& id) {
+    auto request             = random_request(id, random);
+    request.options.on_token = {};
+    engine.submit(std::move(request), {.on_reply = [&](const td::EngineReply& reply) {
+                    errors.push_back(reply.error ? reply.error->what() : "");
+                  }});
+  };
+  ask("a");
+  ask("b");
+  engine.run();
+  REQUIRE(errors.size() == 2);
+  for (const std::string& error : errors) {
+    CHECK(error.find("the device is gone") != std::string::npos);
+  }
+  passes = 100'000;
+  ask("a");  // the engine goes on
+  engine.run();
+  REQUIRE(errors.size() == 3);
+  CHECK(errors[2].empty());
+
+  // A chat template may refuse results.
+  Engine second{whole, nullptr,
+                [](std::span<const td::ToolCall>, std::span<const td::ToolResult>) -> Tokens {
+                  throw td::Error(td::Errc::malformed_document, "chat template", "no results");
+                }};
+  std::size_t refused = 0, replies = 0;
+  for (int i = 0; i < 40; ++i) {
+    auto request     = random_request(std::to_string(i), random);
+    request.run_tool = [](const td::ToolCall& call) { return ready(answer_of(call)); };
+    second.submit(std::move(request), {.on_reply = [&](const td::EngineReply& reply) {
+                    ++replies;
+                    refused += reply.error && reply.error->where() == "chat template";
+                  }});
+  }
+  second.run();
+  CHECK(replies == 40);
+  CHECK(refused > 5);
+}

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -150,16 +152,26 @@ class BatchLoop {
   [[nodiscard]] std::size_t cached(const Slot& slot) const {
     return model_.length(slot.now->read_so_far().cache);
   }
-  // Runs a step of one sequence. An error of its constraint or drafter ends that sequence only.
+  // Runs a step of one sequence. An error of its constraint, its drafter or a callback ends that
+  // sequence only; `throw_first` throws what nobody was told.
   template <class Do>
   void alone(Slot& slot, Do run) {
     try {
       run();
     } catch (const Error& error) {
       slot.retired = true;  // its cache is dropped: it may have read tokens that were not taken
-      if (!slot.item.on_error) throw;
-      slot.item.on_error(error);
+      if (slot.item.on_error) {
+        slot.item.on_error(error);
+      } else if (!first_error_) {
+        first_error_ = std::current_exception();
+      }
+    } catch (...) {
+      slot.retired = true;
+      if (!first_error_) first_error_ = std::current_exception();
     }
+  }
+  void throw_first() {
+    if (first_error_) std::rethrow_exception(std::exchange(first_error_, nullptr));
   }
   // Shares `max_prefill` between the sequences that read prompts, so that a short prompt does not
   // wait for a long one before it. Removes those that get nothing.
@@ -180,6 +192,7 @@ class BatchLoop {
   void unpark();
   void erase_retired();
 
+  std::exception_ptr first_error_;
   ModelRef model_;
   BatchOptions options_;
   PrefixCache prefixes_;

@@ -54,6 +54,7 @@ TOOLDECODE_INLINE BatchLoop::Id BatchLoop::add(BatchItem item) {
 
 TOOLDECODE_INLINE void BatchLoop::resume(Id id, std::span<const TokenId> tokens) {
   if (Slot* slot = find(id); slot && slot->waits) go_on(*slot, tokens);
+  throw_first();
 }
 
 TOOLDECODE_INLINE void BatchLoop::leave(Id id) {
@@ -95,9 +96,11 @@ TOOLDECODE_INLINE bool BatchLoop::step() {
   if (!reading.empty()) read(reading);
   for (Slot* slot : reading) slot->last = steps_;
   for (const auto& slot : present_) {
-    if (!slot->waits && !slot->retired && slot->now->is_finished()) end(*slot);
+    if (slot->waits || slot->retired || !slot->now->is_finished()) continue;
+    alone(*slot, [&] { end(*slot); });
   }
   erase_retired();
+  throw_first();
   return !ready.empty();
 }
 
@@ -238,7 +241,9 @@ TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
   while (!with_room([&] { run(slots); })) {
     if (drop_largest_draft(slots)) continue;
     Slot* const last = find_last(slots);
-    if (last == nullptr) return run(slots);  // it already has all the room; throws the error
+    if (last == nullptr) {  // it already has all the room, so this throws
+      return alone(*slots.front(), [&] { run(slots); });
+    }
     park(*last);
     std::erase(slots, last);
     if (slots.empty()) return;
@@ -307,7 +312,14 @@ TOOLDECODE_INLINE void BatchLoop::go_on(Slot& slot, std::span<const TokenId> mor
   slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
   slot.tokens.insert(slot.tokens.end(), more.begin(), more.end());
   slot.waits = false;
-  alone(slot, [&] { begin(slot, std::move(read)); });
+  alone(slot, [&] {
+    require_tokens(model_, more, "next turn's token");
+    if (model_.length(read.cache) == slot.tokens.size()) {
+      throw Error(Errc::invalid_option, "next turn",
+                  "must have a token: all tokens of the sequence are read");
+    }
+    begin(slot, std::move(read));
+  });
 }
 
 TOOLDECODE_INLINE void BatchLoop::retire(Slot& slot) {

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -26,6 +27,11 @@ namespace decode {
 void require_logits(const ModelRef& model, const ConstraintRef& constraint);
 /// Throws if the model cannot read the prompt.
 void require_prompt(const ModelRef& model, std::span<const TokenId> prompt);
+/// Throws if one of some tokens is not of the model's vocabulary.
+///
+/// \param what  precedes its index in the error
+void require_tokens(const ModelRef& model, std::span<const TokenId> tokens,
+                    const std::string& what);
 /// Throws if an answer that must end does not fit.
 void require_room(const ModelRef& model, const ConstraintRef& constraint,
                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,

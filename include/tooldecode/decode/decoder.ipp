@@ -33,13 +33,17 @@ TOOLDECODE_INLINE void require_prompt(const ModelRef& model, std::span<const Tok
                 std::to_string(prompt.size()) + " tokens: must be at most the model's context, " +
                     std::to_string(context));
   }
-  for (std::size_t i = 0; i < prompt.size(); ++i) {
-    if (prompt[i] < 0 || static_cast<std::size_t>(prompt[i]) >= model.vocabulary_size()) {
-      throw Error(Errc::unknown_token, "prompt token " + std::to_string(i),
-                  "id " + std::to_string(prompt[i]) +
-                      " must be one of the model's vocabulary, below " +
-                      std::to_string(model.vocabulary_size()));
-    }
+  require_tokens(model, prompt, "prompt token");
+}
+
+TOOLDECODE_INLINE void require_tokens(const ModelRef& model, std::span<const TokenId> tokens,
+                                      const std::string& what) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && static_cast<std::size_t>(tokens[i]) < model.vocabulary_size()) continue;
+    throw Error(Errc::unknown_token, what + ' ' + std::to_string(i),
+                "id " + std::to_string(tokens[i]) +
+                    " must be one of the model's vocabulary, below " +
+                    std::to_string(model.vocabulary_size()));
   }
 }
 

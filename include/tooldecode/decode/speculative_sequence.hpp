@@ -123,6 +123,7 @@ class SpeculativeSequence final : public BatchSequence {
   TargetPass pass_;
   DrafterRef::Request request_;
   std::optional<LaidTree> laid_;
+  bool has_drafted_  = false;                         // since the last pass
   std::size_t limit_ = static_cast<std::size_t>(-1);  // of tokens that the next pass reads
   std::vector<float> row_;                            // [V]
   std::vector<std::size_t> made_;  // nodes of the current tree whose rows are made

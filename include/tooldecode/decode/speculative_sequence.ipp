@@ -66,6 +66,7 @@ TOOLDECODE_INLINE void SpeculativeSequence::give_up_cache() {
   model_.truncate(read_.cache, 0);
   sequence_.mark_unread();
   drop_draft();
+  has_drafted_ = false;
   if (drafter_.reads_hidden()) {
     // The drafter receives all states again from the beginning.
     read_.states.clear();
@@ -121,8 +122,9 @@ TOOLDECODE_INLINE void SpeculativeSequence::verify(DraftTree tree) {
 }
 
 TOOLDECODE_INLINE void SpeculativeSequence::prepare() {
-  if (!can_draft()) return;
+  if (has_drafted_ || !can_draft()) return;  // a step may fail between this and the pass
   DraftTree tree = draft();
+  has_drafted_   = true;
   if (tree.size() > 1) lay(std::move(tree));
 }
 
@@ -145,6 +147,7 @@ TOOLDECODE_INLINE void SpeculativeSequence::add_readings(std::vector<BatchReadin
 }
 
 TOOLDECODE_INLINE void SpeculativeSequence::take_pass(BatchPass& pass, std::size_t first) {
+  has_drafted_                        = false;
   const std::span<const float> states = pass.states(first);
   const std::span<float> row          = pass.row(first);
   Stopwatch watch;

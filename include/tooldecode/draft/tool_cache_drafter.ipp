@@ -15,6 +15,7 @@
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/drafter.hpp>
@@ -36,8 +37,13 @@ TOOLDECODE_INLINE void ToolCacheDrafter::propose(Request& request,
   const auto tool      = calls.find_tool(context.state);
   std::size_t branches = 0;
   for (const ToolCall& call : cached(calls, tool)) {
-    const std::string whole = calls.write(std::span(&call, 1));
-    const auto rest         = find_rest(request.text, whole, call.name, tool.has_value());
+    std::string whole;
+    try {
+      whole = calls.write(std::span(&call, 1));
+    } catch (const Error&) {
+      continue;  // an output that was announced for a call that the format cannot write
+    }
+    const auto rest = find_rest(request.text, whole, call.name, tool.has_value());
     if (!rest) continue;
     const auto step =
         static_cast<float>(std::log(options_.probability)) * static_cast<float>(1 + branches);
@@ -62,7 +68,8 @@ TOOLDECODE_INLINE std::vector<ToolCall> ToolCacheDrafter::cached(
 
 TOOLDECODE_INLINE std::optional<std::string_view> ToolCacheDrafter::find_rest(
     std::string_view text, std::string_view whole, std::string_view name, bool has_name) {
-  const std::size_t at         = whole.find(name);
+  const std::size_t at = whole.find(name);
+  if (at == whole.npos) return std::nullopt;  // the format escapes a part of the name
   const std::string_view named = whole.substr(at);
   if (const std::size_t begin = text.rfind(name); begin != text.npos) {
     const std::string_view written = text.substr(begin);

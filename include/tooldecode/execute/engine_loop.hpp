@@ -40,7 +40,8 @@
 namespace tooldecode {
 
 /// The tokens between an answer's last token and the next answer's first: the end of the turn, the
-/// results of its calls, and what the chat format writes before an answer. Must not throw.
+/// results of its calls, and what the chat format writes before an answer. An Error ends the
+/// response.
 using ResultTokens =
     std::function<std::vector<TokenId>(std::span<const ToolCall>, std::span<const ToolResult>)>;
 
@@ -181,6 +182,9 @@ class EngineLoop {
   void stop_waiting(Active& active);
   void set_waiting(int change);
 
+  // Reads the inbox and runs a step; an error that is of no response alone ends them all.
+  bool advance();
+  void fail(const Error& error);
   void finish(Active& active);
   // Makes the counts those that `counts` returns.
   void tell_counts();

@@ -69,12 +69,33 @@ TOOLDECODE_INLINE void EngineLoop::cancel(std::string_view id) {
 }
 
 TOOLDECODE_INLINE bool EngineLoop::step() {
-  const bool heard = read_inbox();
-  const bool found = look_for_results();
-  const bool moved = batch_.step();
+  const bool moved = advance();
   std::erase_if(active_, [](const auto& entry) { return entry.second->replied; });
   tell_counts();
-  return heard || found || moved;
+  return moved;
+}
+
+TOOLDECODE_INLINE bool EngineLoop::advance() {
+  try {
+    const bool heard = read_inbox();
+    const bool found = look_for_results();
+    return batch_.step() || heard || found;
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::exception& error) {
+    fail(Error(Errc::device_failure, "step", error.what()));
+  }
+  return true;
+}
+
+TOOLDECODE_INLINE void EngineLoop::fail(const Error& error) {
+  for (const auto& [id, active] : active_) {
+    if (active->replied) continue;
+    batch_.leave(active->place);
+    stop_waiting(*active);
+    active->reply.error = error;
+    finish(*active);
+  }
 }
 
 TOOLDECODE_INLINE void EngineLoop::tell_counts() {
@@ -249,11 +270,19 @@ TOOLDECODE_INLINE std::optional<std::vector<TokenId>> EngineLoop::look_for_resul
     }
   }
   if (results.size() == turn.calls.size()) {
-    turn.results = std::move(results);
     stop_waiting(active);
+    std::vector<TokenId> more;
+    try {
+      more = render_(turn.calls, results);
+    } catch (const Error& error) {  // for example a chat template that takes no results
+      active.reply.error = error;
+      finish(active);
+      return std::nullopt;
+    }
+    turn.results = std::move(results);
     ++counts_.cached_turns;
     if (active.listener.on_cached_turn) active.listener.on_cached_turn(turn);
-    return render_(turn.calls, turn.results);
+    return more;
   }
   if (missing && Clock::now() >= awaited.deadline) {
     stop_waiting(active);
