@@ -290,6 +290,8 @@ TEST_CASE("classify compares values by the rules of BFCL") {
       {R"({"type": "float"})", "[5]", "5.0", true},
       {R"({"type": "integer"})", "[5]", "5.0", false},
       {R"({"type": "integer"})", "[5, 6]", "6", true},
+      {R"({"type": "integer"})", "[100000000000000000001]", "100000000000000000001", true},
+      {R"({"type": "integer"})", "[100000000000000000001]", "200000000000000000001", false},
       {R"({"type": "integer"})", "[1]", "true", false},
       {R"({"type": "boolean"})", "[true]", "1", false},
       // Lists item by item, with items of the document's type or the answer's.

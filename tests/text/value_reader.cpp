@@ -219,3 +219,26 @@ TEST_CASE("parse_exact_json keeps numbers that parse_json rounds") {
   CHECK_THROWS_AS(parse_exact_json("1e400"), Error);
   CHECK_THROWS_AS(parse_exact_json("[1] 2"), Error);
 }
+
+TEST_CASE("ValueReader::keep_integers keeps the digits of integers beyond 64 bits alone") {
+  const auto read = [](std::string_view text, ValueReader::Language language) {
+    ValueReader reader(text, language, Errc::malformed_call);
+    reader.keep_integers();
+    return reader.only_value();
+  };
+  using Language = ValueReader::Language;
+  for (const auto language : {Language::json, Language::python}) {
+    for (const char* kept :
+         {"18446744073709551616", "-9223372036854775809", "100000000000000000000"}) {
+      INFO(kept);
+      const auto value = read(kept, language);
+      CHECK(value.is_exact());
+      CHECK(value.text() == kept);
+      CHECK(value.get<double>() == std::stod(kept));
+    }
+    CHECK(read("18446744073709551615", language).is_number_unsigned());
+    CHECK(read("1e20", language).is_number_float());
+    CHECK(read("0.12345678901234567891", language).is_number_float());
+    CHECK(read("[[18446744073709551616]]", language)[0][0].is_exact());
+  }
+}

@@ -381,6 +381,7 @@ TOOLDECODE_INLINE text::ValueReader call_reader(std::string_view text,
                                                 text::ValueReader::Language language) {
   text::ValueReader reader(text, language, Errc::malformed_call);
   reader.allow_repeated_keys();
+  reader.keep_integers();  // an order's number may have any length
   return reader;
 }
 

@@ -19,6 +19,7 @@ TOOLDECODE_INLINE std::set<std::string> types_of(const JsonValue& schema, const 
   constexpr std::size_t max_depth = 32;  // references may form cycles
   if (!schema.is_object() || depth == max_depth) return {};
   const auto type_of = [](const Json& value) -> std::string {
+    if (value.is_exact()) return "integer";
     if (value.is_number()) return value.is_number_float() ? "number" : "integer";
     return value.type_name();
   };

@@ -14,6 +14,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/research/classify.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -54,6 +55,10 @@ namespace tooldecode::detail {
 
 TOOLDECODE_INLINE std::optional<std::string> find_difference(const JsonValue& given,
                                                              const JsonValue& expected) {
+  if (given.is_exact() || expected.is_exact()) {  // expected values are read as doubles
+    using text::ExactNumber;
+    return find_difference(ExactNumber::rounded(given), ExactNumber::rounded(expected));
+  }
   if (given.is_number() && expected.is_number()) {
     // Without rounding: 2^53 + 1 differs from the nearest double.
     const bool same = canonical_json(given) == canonical_json(expected);
@@ -110,6 +115,7 @@ TOOLDECODE_INLINE BfclArgument::Kind BfclArgument::kind(const Json& value) {
   if (value.is_array()) return Kind::list;
   if (value.is_string()) return Kind::text;
   if (value.is_boolean()) return Kind::boolean;
+  if (value.is_exact()) return Kind::integer;
   if (value.is_number_float()) return Kind::number;
   return value.is_number() ? Kind::integer : Kind::null;
 }

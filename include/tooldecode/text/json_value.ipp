@@ -7,12 +7,14 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_text.hpp>
@@ -171,6 +173,10 @@ TOOLDECODE_INLINE double JsonValue::number() const {
       return static_cast<double>(held_.natural);
     case Type::floating:
       return held_.floating;
+    case Type::exact: {
+      const auto rounded = text::find_number(*held_.string);
+      return rounded ? rounded->number() : std::numeric_limits<double>::infinity();
+    }
     default:
       fail("number");
   }

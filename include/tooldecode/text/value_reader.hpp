@@ -21,7 +21,7 @@ namespace tooldecode::text {
 /// tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers, other bases,
 /// underscores in numbers, `\N{...}` and comments. In both, these are errors: text that is not
 /// UTF-8, a number beyond double, and, unless `allow_repeated_keys`, a repeated key. An integer
-/// beyond 64 bits becomes the nearest double unless `keep_numbers`.
+/// beyond 64 bits becomes the nearest double unless `keep_numbers` or `keep_integers`.
 ///
 /// \par Complexity  O(bytes read), O(log keys) more per key
 /// \par Threads     a value; one thread at a time
@@ -42,6 +42,8 @@ class ValueReader {
 
   /// Keeps numbers that fit neither a double nor a 64-bit integer, see ExactNumber.
   void keep_numbers() noexcept { keep_numbers_ = true; }
+  /// Keeps integers of more than 64 bits, and rounds other numbers.
+  void keep_integers() noexcept { keep_integers_ = true; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
   [[nodiscard]] std::string_view rest() const noexcept { return text_.substr(at_); }
@@ -115,7 +117,7 @@ class ValueReader {
   Language language_;
   Errc code_;
   bool unique_keys_  = true;
-  bool keep_numbers_ = false;
+  bool keep_numbers_ = false, keep_integers_ = false;
   std::size_t at_    = 0;
   std::size_t depth_ = 0;
   // The members and items read so far of the objects and arrays around the cursor; each gets a list

@@ -214,6 +214,7 @@ TOOLDECODE_INLINE ValueReader::Json ValueReader::number() {
   json += tail;
   auto read = find_number(json);
   if (!read) fail_at(start, "the number is too large");
+  if (keep_integers_ && integral && read->is_number_float()) return Json::exact(std::move(json));
   return keep_numbers_ ? ExactNumber::keep(std::move(json), std::move(*read)) : *read;
 }
 
