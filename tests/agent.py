@@ -375,6 +375,27 @@ def test_retries(_):
         assert len({body["response_id"] for body in engine.bodies}) == 2, "the first may be under way there"
 
 
+def test_retry_after(_):
+    """An engine that asks for more time than the backoff gets it, up to a bound."""
+    call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+    with Always(call, statuses=[429]) as engine:
+        engine.retry_after = "7"
+        begin = time.monotonic()
+        report = agent(engine.url, "--speculator", "none", "--turns", "1", "--latency", "0", WEATHER)
+    assert report["engines"]["retries"] == 1 and time.monotonic() - begin >= 7, report
+
+
+def test_keys(_):
+    """The key goes to the main model's server, and to a speculator there, and nowhere else."""
+    call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+    with Always(call) as engine, Always(call) as other:
+        subprocess.run([*asking([engine.url]), "--api-key", "secret", "--turns", "1", "--latency", "0", "--speculator",
+                        f"any={engine.url}", f"any={other.url}", "--", WEATHER], capture_output=True, timeout=60,
+                       check=True)
+    assert other.keys and set(other.keys) == {None}, other.keys
+    assert len(engine.keys) >= 2 and set(engine.keys) == {"Bearer secret"}, engine.keys
+
+
 def test_failures(url):
     failing = agent(url, "--speculator", "none", "--run", "echo broken; exit 3", "--turns", "1", WEATHER)
     assert failing["turns"][0]["results"] == [{"status": "failed", "output": "exit status 3: broken"}]
@@ -469,7 +490,7 @@ class Endpoint:
 
     def __init__(self, status, answer, before=lambda: None, after=lambda: None, statuses=()):
         endpoint = self
-        self.bodies, self.after = [], after
+        self.bodies, self.keys, self.after, self.retry_after = [], [], after, None
         self.statuses = [*statuses]
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -479,8 +500,11 @@ class Endpoint:
                     endpoint.other(self, body)
                     return
                 endpoint.bodies.append(body)
+                endpoint.keys.append(self.headers["Authorization"])
                 if endpoint.statuses:
                     self.send_response(endpoint.statuses.pop())
+                    if endpoint.retry_after:
+                        self.send_header("Retry-After", endpoint.retry_after)
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
@@ -617,7 +641,8 @@ def main():
     with serve.Server() as server:
         url = server.url + "/v1"
         tests = (test_equal, test_newcomer, test_saves, test_early, test_counts, test_seeds, test_engine_cache,
-                 test_turns_of_the_engine, test_tool_wait, test_engines, test_retries, test_failures, test_mcp)
+                 test_turns_of_the_engine, test_tool_wait, test_engines, test_retries, test_retry_after,
+                 test_keys, test_failures, test_mcp)
         for test in tests:
             if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
                 continue

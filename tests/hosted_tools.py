@@ -241,6 +241,10 @@ def test_refusals():
         assert "book_table" in server.refused(400, "invalid_value", "tools[1].server_label", twice)["message"]
         for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
             server.refused(400, "unsupported_value", "tool_choice", request(WEATHER, [SHOP], tool_choice=choice))
+        with server.open("POST", "/v1/responses", {"model": "tiny", "input": WEATHER, "tools": [SHOP],
+                                                   "max_tool_calls": 0}) as response:
+            error = json.loads(response.read())["error"]
+        assert response.status == 400 and error["param"] == "max_tool_calls", error
         server.refused(400, "invalid_tool", "tools[0].function.parameters.type", request(WEATHER, [
             {"type": "function", "function": {"name": "f", "parameters": {"type": "nothing"}}}, SHOP]))
     with Server() as server:

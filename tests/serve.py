@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import typing
@@ -394,6 +395,12 @@ def test_dialogues(server):
     final = {"role": "assistant", "content": "Warm."}
     assert (prompt([user, calls, *results, final, user])
             == prompt([user, {**final, "cached_tool_calls": turns}, user]))
+    # What was said before a turn's calls is their first entry's, and a part of the whole content.
+    said = {**calls, "content": "Let me see. "}
+    turns[0]["content"] = "Let me see. "
+    for content in ("Let me see. Warm.", "Warm."):
+        assert (prompt([user, said, *results, final, user])
+                == prompt([user, {**final, "content": content, "cached_tool_calls": turns}, user])), content
 
 
 def test_histories(server):
@@ -479,6 +486,76 @@ def test_response_ids(server):
     status, answer = server.ask("POST", "/cache-tool-output/chatcmpl-" + "0" * 32, output)
     assert status == 404 and answer["error"]["code"] == "unknown_response", answer
     server.refused(400, "invalid_value", "response_id", {**body, "response_id": "chatcmpl-mine"})
+
+
+def test_response_ids_used_again(server):
+    """A client that leaves ends its own answer, and not a later one of the same id."""
+    talk = request("Tell me a story.", tools=None, response_id="again", logprobs=True, top_logprobs=20,
+                   temperature=2, stream=True, max_tokens=900, logit_bias={"4": -100})
+    text = json.dumps(talk).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with socket.socket() as reader:  # which reads nothing, so that the server waits for it
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.connect(("127.0.0.1", server.port))
+        reader.sendall(head % len(text) + text)
+        later, answers = request(WEATHER, response_id="again", tool_wait=3), []
+        for _ in range(200):
+            if server.ask("POST", "/v1/chat/completions", {**later, "tool_wait": 0})[0] != 409:
+                break
+            time.sleep(0.1)
+        thread = threading.Thread(
+            target=lambda: answers.append(server.ask("POST", "/v1/chat/completions", later)))
+        thread.start()
+        time.sleep(1)
+    thread.join()
+    status, answer = answers[0]
+    assert status == 200 and answer["choices"][0]["finish_reason"] == "tool_calls", (status, answer)
+
+
+def test_names_of_parameters_and_models(server):
+    """An error names what the request has; a model's URL takes any name; a coding of the body is said to be unknown."""
+    body = request(WEATHER, tool_choice="required", max_completion_tokens=2)
+    assert "max_completion_tokens 2" in server.refused(400, "invalid_value", "max_completion_tokens", body)["message"]
+    tool = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
+    server.refused(400, "invalid_value", "max_output_tokens", path="/v1/responses", body={
+        "model": "tiny", "input": WEATHER, "tool_choice": "required", "max_output_tokens": 1, "tools": [tool]})
+    for name in ("a%20b", "My+Model%2Bv2.gguf", "org/model"):
+        server.refused(404, "model_not_found", "model", None, path=f"/v1/models/{name}", method="GET")
+    server.refused(415, "unsupported_content_encoding", None, {}, headers={**JSON_TYPE, "Content-Encoding": "br"})
+    with tempfile.TemporaryDirectory() as folder:
+        link = pathlib.Path(folder) / "my-model"
+        link.symlink_to(pathlib.Path(__file__).resolve().parent.parent / "examples/data/tiny")
+        with Server("--model", str(link)) as named:
+            assert named.ask("GET", "/health")[1]["model"] == "my-model"
+
+
+def test_large_integers():
+    """Each request has its own numbers, and integers have all their digits, in formats of any kind."""
+    for name in ("hermes", "python", "qwen3-coder"):
+        with Server("--format", name) as server:
+            for number in (10 ** 20, 10 ** 20 + 1, 10 ** 20 + 2, -(2 ** 63) - 1, 2 ** 64 - 1):
+                parameters = {"type": "object", "required": ["id"], "properties": {"id": {"enum": [number]}}}
+                tool = {"type": "function", "function": {"name": "find", "parameters": parameters}}
+                body = request("Find it.", [tool], tool_choice="required", parallel_tool_calls=False)
+                call, = server.chat(body)["choices"][0]["message"]["tool_calls"]
+                assert call["function"]["arguments"].replace(" ", "") == '{"id":%d}' % number, (name, call)
+                streamed, = joined(server.events(body))[0]["tool_calls"]
+                assert streamed["function"]["arguments"] == call["function"]["arguments"], (name, streamed)
+
+
+def test_names_that_formats_escape():
+    """An announced call whose name the format escapes is found, and drafted by nobody."""
+    for name in ('a"b', "a\\b"):
+        with Server("--format", "hermes") as server:
+            tool = {"type": "function", "function": {"name": name, "parameters": {
+                "type": "object", "required": ["what"], "properties": {"what": {"enum": ["red"]}}}}}
+            assert server.ask("POST", "/cache-tool-output/odd", [
+                {"name": name, "params": {"what": "red"}, "output": GOODBYE}])[0] == 200
+            body = request("Find it.", [tool], tool_choice="required", response_id="odd", parallel_tool_calls=False,
+                           max_tokens=60)
+            message = server.chat(body)["choices"][0]["message"]
+            assert message["cached_tool_calls"][0]["output"] == GOODBYE, message
+            assert server.ask("GET", "/health")[0] == 200
 
 
 def test_announced_arrays(server):

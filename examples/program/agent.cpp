@@ -140,6 +140,12 @@ td::ClientModel<Json> named(std::string name, td::ClientModel<Json> guess) {
       };
 }
 
+// The scheme, host and port of a URL.
+std::string origin_of(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  return url.substr(0, url.find('/', scheme == url.npos ? 0 : scheme + 3));
+}
+
 // The first speculator of a model guesses with the main model's settings. More speculators with the
 // same model would give the same guess, so they sample with different seeds.
 std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
@@ -165,8 +171,12 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
       }));
       continue;
     }
-    const auto client =
-        std::make_shared<const ChatClient>(name.substr(split + 1), name.substr(0, split), key);
+    const std::string url = name.substr(split + 1);
+    // The key is that of the main model's server, and of no other.
+    const bool is_same_server = std::ranges::any_of(
+        options.urls, [&](const std::string& main) { return origin_of(main) == origin_of(url); });
+    const auto client = std::make_shared<const ChatClient>(url, name.substr(0, split),
+                                                           is_same_server ? key : std::string());
     speculators.push_back(
         named(name, [client, temperature, seed](const Json& body, std::stop_token stop) {
           Json request           = body;
@@ -301,7 +311,10 @@ void add_agent(CommandLine& line) {
       .one_at_a_time()
       .shows_default();
   sub.option("--model", options->model, "the server's model").shows_default();
-  sub.option("--api-key", options->api_key, "or in the variable OPENAI_API_KEY");
+  sub.option(
+      "--api-key", options->api_key,
+      "of the servers of --base-url, or in the variable OPENAI_API_KEY; speculators elsewhere get "
+      "none");
   sub.option("--tools", options->tools,
              "tool documents: OpenAI, MCP, BFCL or API-Bank JSON; none: those of the example, "
              "unless there is --mcp");

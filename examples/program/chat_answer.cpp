@@ -189,7 +189,8 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
     if (!thought.empty()) {
       parts.push_back({{"reasoning_content", std::exchange(thought, {})}});
     }
-    if (!said.empty()) parts.push_back({{"content", std::exchange(said, {})}});
+    const std::string before = std::exchange(said, {});
+    if (!before.empty()) parts.push_back({{"content", before}});
     const tooldecode::Output& out = turn.output;
     for (std::size_t t = 0; request_.log_probabilities && t < out.tokens.size(); ++t) {
       std::span<const tooldecode::LikelyToken> likeliest;
@@ -197,7 +198,7 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
       tokens.push_back(token_json(vocabulary, out.tokens[t], out.log_probabilities[t], likeliest));
     }
     if (turn.results.empty()) continue;
-    Json done = writer_->cached_calls(index, i, turn, written.of(turn.calls));
+    Json done = writer_->cached_calls(index, i, turn, written.of(turn.calls), before);
     for (const Json& call : done) cached.push_back(call);
     parts.push_back({{"cached_tool_calls", std::move(done)}});
   }
@@ -240,7 +241,10 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
   const auto show = [&](std::size_t i, const AnswerText::Events& events) {
     choices_[i].written.add(events);
     for (const auto& event : events) {
-      if (event.kind == Kind::text) chunk(i, {{"content", event.text}});
+      if (event.kind == Kind::text) {
+        choices_[i].said += event.text;
+        chunk(i, {{"content", event.text}});
+      }
       if (event.kind == Kind::reasoning) chunk(i, {{"reasoning_content", event.text}});
       if (!streams_calls) continue;
       const auto delta = writer_->calls_delta(i, choices_[i].turn, event, choices_[i].inputs);
@@ -266,8 +270,9 @@ void ChatAnswer::stream(const std::function<void(const std::string&)>& send) {
             {{"pending_tool_calls", writer_->calls(i, choice.turn, *calls, written.of(*calls))}});
     } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event.what)) {
       show(i, choice.text.finish());
-      chunk(i, {{"cached_tool_calls", writer_->cached_calls(i, choice.turn++, *cached,
-                                                            choice.written.of(cached->calls))}});
+      chunk(i, {{"cached_tool_calls",
+                 writer_->cached_calls(i, choice.turn++, *cached, choice.written.of(cached->calls),
+                                       std::exchange(choice.said, {}))}});
       choice.text    = session_.text;
       choice.written = {};
     } else {

@@ -69,6 +69,7 @@ class ChatAnswer {
     std::size_t turn = 0;
     CustomInputs inputs{};  // of calls that are streamed; single turn only
     WrittenArguments written{};
+    std::string said{};           // text of the turn, before its calls
     Json tokens = Json::array();  // with log-probabilities, not streamed yet
     bool ended  = false;
   };

@@ -160,8 +160,10 @@ void Dialogue::add_assistant(const Fields& message) {
                  "cache_control", "parsed"});
   message.allow_only("audio", Json());
   message.allow_only("function_call", Json());
-  add_cached(message);
+  const std::string before = add_cached(message);
   std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
+  // The content is the text of all turns; the earlier ones stand before their calls.
+  if (text.starts_with(before)) text.erase(0, before.size());
   // A refusal is the message's text; earlier reasoning is not shown again.
   if (text.empty() && message.find("refusal") != nullptr) text = message.text("refusal");
   std::vector<EarlierCall> calls;
@@ -177,22 +179,27 @@ void Dialogue::add_assistant(const Fields& message) {
   add_turn(std::move(text), calls, message, "tool_calls");
 }
 
-void Dialogue::add_cached(const Fields& message) {
-  if (message.find("cached_tool_calls") == nullptr) return;
+std::string Dialogue::add_cached(const Fields& message) {
+  if (message.find("cached_tool_calls") == nullptr) return {};
+  std::string texts;
   const std::vector<Fields> entries = message.objects("cached_tool_calls");
   for (std::size_t i = 0; i < entries.size();) {
     std::vector<EarlierCall> calls;
     std::vector<Message> results;
     const auto turn = entries[i].find_integer("turn", 0);
+    const std::string text =
+        entries[i].find("content") != nullptr ? entries[i].text("content") : std::string();
+    texts += text;
     for (; i < entries.size() && entries[i].find_integer("turn", 0) == turn; ++i) {
-      entries[i].allow(
-          {"id", "type", "function", "custom", "output", "turn", "server_label", "status"});
+      entries[i].allow({"id", "type", "function", "custom", "output", "turn", "server_label",
+                        "status", "content"});
       calls.push_back(earlier_call(entries[i]));
       results.push_back({"tool", entries[i].text("output"), calls.back().call.name});
     }
-    messages_.push_back({"assistant", write(calls, message, "cached_tool_calls")});
+    messages_.push_back({"assistant", text + write(calls, message, "cached_tool_calls")});
     messages_.insert(messages_.end(), results.begin(), results.end());
   }
+  return texts;
 }
 
 std::string Dialogue::write(std::span<const EarlierCall> calls, const Fields& place,

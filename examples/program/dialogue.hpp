@@ -82,7 +82,8 @@ class Dialogue {
   void add_assistant(const Fields& message);
 
   // Turns that the server itself answered precede the message that reports them.
-  void add_cached(const Fields& message);
+  // Returns the texts that stood before the calls.
+  std::string add_cached(const Fields& message);
 
   // The text of a turn's calls, which are the member `key`.
   [[nodiscard]] std::string write(std::span<const EarlierCall> calls, const Fields& place,

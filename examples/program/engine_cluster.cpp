@@ -125,7 +125,8 @@ void EngineCluster::leave_alone(Engine& engine, const EngineError& error) {
     seconds *= 2;
   }
   ++engine.failures;
-  seconds      = std::min(std::max(seconds, error.retry_after()), options_.max_backoff);
+  seconds      = std::max(std::min(seconds, options_.max_backoff),
+                          std::min(error.retry_after(), options_.max_retry_after));
   engine.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(seconds));
   const std::lock_guard lock(mutex_);

@@ -26,9 +26,10 @@
 namespace program {
 
 struct RetryOptions {
-  std::size_t retries = 6;    ///< per request, on any engine
-  double backoff      = 0.1;  ///< seconds that a failed engine is avoided; doubled each time
-  double max_backoff  = 5;
+  std::size_t retries    = 6;    ///< per request, on any engine
+  double backoff         = 0.1;  ///< seconds that a failed engine is avoided; doubled each time
+  double max_backoff     = 5;
+  double max_retry_after = 300;  ///< most seconds for which an engine may ask to be avoided
 };
 
 /// Sends the requests of one session to one engine while it answers, so that the engine finds them

@@ -306,10 +306,7 @@ void add_eval(CommandLine& line) {
              "call format, for all rows: " + format_values() +
                  "; default: what each row says, or Python's");
   add_whitespace_option(sub, options->whitespace);
-  sub.option("--speculation", options->drafts.settings.drafter,
-             "drafts of the method speculative: forced, lookup, suffix and model, which + joins")
-      .shows_default();
-  add_text_draft_options(sub, options->drafts);
+  add_draft_options(sub, options->drafts);
   add_trace_option(sub, options->trace, "how each token of each method's answer to one row came");
   sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();
   sub.flag("--keep-prefix", options->keep_prefix,

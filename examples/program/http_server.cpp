@@ -21,6 +21,7 @@
 #include <tooldecode/core/error.hpp>
 
 #include <program/chat_answer.hpp>
+#include <program/child_process.hpp>
 #include <program/completions.hpp>
 #include <program/http_server.hpp>
 #include <program/openai.hpp>
@@ -34,23 +35,24 @@ struct Route {
   const char* method;
   const char* path;  // a path that ends in / is followed by an id
 };
-constexpr Route routes[] = {{"GET", "/health"},
-                            {"GET", "/metrics"},
-                            {"GET", "/v1/models"},
-                            {"GET", "/v1/models/"},
-                            {"POST", "/v1/chat/completions"},
-                            {"POST", "/v1/responses"},
-                            {"POST", "/v1/completions"},
-                            {"POST", "/cache-tool-output/"}};
+constexpr std::string_view model_path = "/v1/models/";
+constexpr Route routes[]              = {{"GET", "/health"},
+                                         {"GET", "/metrics"},
+                                         {"GET", "/v1/models"},
+                                         {"GET", "/v1/models/"},
+                                         {"POST", "/v1/chat/completions"},
+                                         {"POST", "/v1/responses"},
+                                         {"POST", "/v1/completions"},
+                                         {"POST", "/cache-tool-output/"}};
 
 const Route* find_route(std::string_view path) {
   for (const Route& route : routes) {
     const std::string_view known = route.path;
     const bool takes_id          = known.ends_with('/');
-    if (takes_id ? path.starts_with(known) && is_response_id(path.substr(known.size()))
-                 : path == known) {
-      return &route;
-    }
+    if (!takes_id && path != known) continue;
+    if (takes_id && !path.starts_with(known)) continue;
+    const std::string_view id = path.substr(known.size());
+    if (!takes_id || (known == model_path ? !id.empty() : is_response_id(id))) return &route;
   }
   return nullptr;
 }
@@ -114,6 +116,7 @@ void end_soon() {
   constexpr std::chrono::seconds most{2};
   std::thread([most] {
     std::this_thread::sleep_for(most);
+    ChildProcess::kill_every_one();
     say_stopped();
     std::_Exit(0);
   }).detach();
@@ -130,7 +133,9 @@ void explain(httplib::Response& response) {
 }
 
 std::string name_of(const std::filesystem::path& model) {
-  const auto path = std::filesystem::weakly_canonical(model);
+  // Of the name that was given: a link may lead to a file whose name is a hash.
+  auto path = std::filesystem::absolute(model).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
 }
 
@@ -304,6 +309,11 @@ void HttpServer::check(std::string_view path, const RequestReader& request) cons
   // A browser asks permission before it sends this type to another site, see CrossOrigin.
   if (type.substr(0, type.find_first_of("; ")) != "application/json") {
     throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
+  }
+  const std::string coding = lower(std::string(request.value("Content-Encoding")));
+  if (!coding.empty() && coding != "identity" && coding != "gzip" && coding != "deflate") {
+    throw ApiError(415, "unsupported_content_encoding", "",
+                   "the body must be sent as it is, or in the coding gzip or deflate");
   }
   if (request.length() > options_.body_bytes) throw_too_large();
 }

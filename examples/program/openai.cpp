@@ -21,6 +21,11 @@ bool ChatRequest::streams_calls() const noexcept {
 void ChatRequest::host(HostedTools::Labels tools_here) {
   using tooldecode::ToolChoice;
   hosted = std::move(tools_here);
+  if (std::ranges::find(ignored, "max_tool_calls") != ignored.end()) {
+    throw ApiError(400, "unsupported_parameter", "max_tool_calls",
+                   "max_tool_calls is not supported with tools of type mcp: leave it out, or limit "
+                   "the tools by allowed_tools");
+  }
   if (tools.choice.choice == ToolChoice::required || tools.choice.choice == ToolChoice::named) {
     throw ApiError(400, "unsupported_value", "tool_choice",
                    "tool_choice must be auto or none with tools of type mcp: else a call would be "
@@ -272,6 +277,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   if (max_tokens && max_all) request.fail("max_tokens", "excludes max_completion_tokens");
   if (const auto max = max_all ? max_all : max_tokens) {
     chat.max_tokens = static_cast<std::size_t>(*max);
+    if (max_all) chat.max_tokens_name = "max_completion_tokens";
   }
   chat.seed = detail::read_seed(request);
   Dialogue dialogue(format, chat.tools.all);

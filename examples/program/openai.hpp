@@ -58,6 +58,7 @@ struct ChatRequest {
   std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
   tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's
   std::optional<std::size_t> max_tokens;
+  std::string max_tokens_name = "max_tokens";  ///< as this API calls it
   std::optional<std::uint64_t> seed;
   TextRules text;                  ///< what the answer's text may be
   std::vector<std::string> stops;  ///< texts that end the answer, and are not part of it

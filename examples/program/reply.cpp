@@ -167,8 +167,10 @@ std::span<const tooldecode::ToolCall> ReplyWriter::client_calls(
 
 Json ReplyWriter::cached_calls(std::size_t choice, std::size_t turn,
                                const tooldecode::EngineTurn& done,
-                               std::span<const std::string> written) const {
+                               std::span<const std::string> written,
+                               const std::string& before) const {
   Json list = calls(choice, turn, done.calls, written);
+  if (!before.empty() && !list.empty()) list[0]["content"] = before;
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i]["output"] = done.results[i].output;
     list[i]["turn"]   = turn;

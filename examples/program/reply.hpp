@@ -137,7 +137,8 @@ class ReplyWriter {
   /// server have a `server_label` and a `status`.
   [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
                                   const tooldecode::EngineTurn& done,
-                                  std::span<const std::string> written) const;
+                                  std::span<const std::string> written,
+                                  const std::string& before) const;
 
   /// The whole response.
   ///

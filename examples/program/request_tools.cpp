@@ -105,6 +105,7 @@ RequestTools read_tools(const Fields& request) {
     } catch (const td::Error& error) {
       throw ToolError(given, error);
     }
+    tools.exact = json_text(given);
     // The model sees what other readers of the request would show.
     tools.documents = rounded(given);
   }

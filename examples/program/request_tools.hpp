@@ -21,9 +21,10 @@
 namespace program {
 
 struct RequestTools {
-  Json documents = Json::array();
-  tooldecode::ToolSet all;       ///< shown to the model and allowed in messages
-  tooldecode::ToolSet callable;  ///< the subset that may be called
+  Json documents = Json::array();  ///< their numbers rounded, as other readers have them
+  std::string exact;               ///< the documents' text, numbers as they came
+  tooldecode::ToolSet all;         ///< shown to the model and allowed in messages
+  tooldecode::ToolSet callable;    ///< the subset that may be called
   tooldecode::ChoiceOptions choice{};
 };
 

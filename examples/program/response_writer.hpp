@@ -14,7 +14,7 @@ namespace program {
 
 /// Writes the objects and events of the Responses API. Each item of the output is written as chat
 /// completions have it piece by piece. A whole response has at most one reasoning item and one
-/// message; a stream has one for each stretch, in the order in which the model wrote them.
+/// message for each turn; a stream has one for each stretch, in the order in which the model wrote them.
 class ResponseWriter final : public ReplyWriter {
  public:
   /// \param echo  members of the request that the response repeats

@@ -227,7 +227,8 @@ ChatRequest parse_response(const Json& body, const Format& format, std::size_t v
   chat.decode = detail::read_decode(request, vocabulary_size);
   chat.seed   = detail::read_seed(request);
   if (const auto most = request.find_integer("max_output_tokens", 1)) {
-    chat.max_tokens = static_cast<std::size_t>(*most);
+    chat.max_tokens      = static_cast<std::size_t>(*most);
+    chat.max_tokens_name = "max_output_tokens";
   }
   chat.messages = read_dialogue(request, format, chat.tools.all);
   chat.echo     = echo(body, chat);

@@ -127,12 +127,12 @@ tooldecode::ToolSet enforced_tools(const RequestTools& tools, const tooldecode::
 }  // namespace
 
 std::string ConstraintCache::key_of(const ChatRequest& chat) {
-  const auto& [documents, all, callable, choice] = chat.tools;
-  std::string key =
-      std::to_string(static_cast<int>(choice.choice)) + ' ' + std::to_string(choice.parallel) +
-      ' ' + std::to_string(static_cast<int>(choice.enforcement)) + ' ' + choice.name + '\n' +
-      (chat.text.schema ? json_text(chat.text.schema->schema) : "") + '\n' +
-      (chat.text.grammar ? chat.text.grammar->key() : "") + '\n' + json_text(documents);
+  const auto& [documents, exact, all, callable, choice] = chat.tools;
+  std::string key = std::to_string(static_cast<int>(choice.choice)) + ' ' +
+                    std::to_string(choice.parallel) + ' ' +
+                    std::to_string(static_cast<int>(choice.enforcement)) + ' ' + choice.name +
+                    '\n' + (chat.text.schema ? json_text(chat.text.schema->schema) : "") + '\n' +
+                    (chat.text.grammar ? chat.text.grammar->key() : "") + '\n' + exact;
   if (callable.size() == all.size()) return key;
   for (const tooldecode::Tool& tool : callable) (key += '\n') += tool.name;
   return key;
@@ -252,8 +252,9 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       if (choice > 0) request.id = session.id + '#' + std::to_string(choice);
       request.options.seed = seed + choice;
       if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
-      submit(chat, request, listener(session, request.id, choice, chat.stream));
-      session.cancel.push_back([this, id = request.id] { engine_->cancel(id); });
+      const std::uint64_t serial =
+          submit(chat, request, listener(session, request.id, choice, chat.stream));
+      session.cancel.push_back([this, id = request.id, serial] { cancel(id, serial); });
     }
   } catch (...) {
     for (const auto& cancel : session.cancel) cancel();
@@ -345,17 +346,31 @@ bool ChatService::must_end(const ChatRequest& chat) {
   return choice == ToolChoice::required || choice == ToolChoice::named || chat.text.must_end();
 }
 
-void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
-                         tooldecode::EngineListener listener) {
-  open(request.id, chat);
+void ChatService::cancel(const std::string& id, std::uint64_t serial) {
+  // With the lock, so that no later request gets the id meanwhile.
+  const std::lock_guard lock(mutex_);
+  const auto known = responses_.find(id);
+  if (known == responses_.end() || !known->second.active || known->second.serial != serial) return;
+  engine_->cancel(id);
+}
+
+std::uint64_t ChatService::submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
+                                  tooldecode::EngineListener listener) {
+  const std::uint64_t serial = open(request.id, chat);
   try {
     // Finding the shortest answer may take long, so cancelling also stops it.
     const tooldecode::BuildBudget budget({.cancelled = &constraints_.cancelled()});
     engine_->submit(request, std::move(listener));
+    return serial;
   } catch (const tooldecode::Error& error) {
     close(request.id);
     if (error.code() == tooldecode::Errc::cancelled) throw_stopping();
-    throw ApiError(400, "invalid_value", error.where(), error.what());
+    std::string where = error.where(), what = error.what();
+    if (where == "max_tokens") {  // by the name that the request has
+      what.replace(0, where.size(), chat.max_tokens_name);
+      where = chat.max_tokens_name;
+    }
+    throw ApiError(400, "invalid_value", where, what);
   } catch (...) {
     close(request.id);
     throw;
@@ -409,7 +424,7 @@ void ChatService::deliver() {
   replies_.clear();
 }
 
-void ChatService::open(const std::string& id, const ChatRequest& chat) {
+std::uint64_t ChatService::open(const std::string& id, const ChatRequest& chat) {
   const std::lock_guard lock(mutex_);
   const auto known = responses_.find(id);
   if (known != responses_.end() && known->second.active) {
@@ -420,7 +435,10 @@ void ChatService::open(const std::string& id, const ChatRequest& chat) {
     std::erase(ended_, id);
   }
   const std::size_t bytes = json_text(chat.tools.documents).size();
-  responses_[id]          = {chat.tools.all, bytes, chat.streams_calls()};
+  responses_[id]          = {.tools         = chat.tools.all,
+                             .bytes         = bytes,
+                             .streams_calls = chat.streams_calls(),
+                             .serial        = ++serial_};
   bytes_ += bytes;
   const auto now = Clock::now();
   for (EarlyOutputs::Entry& entry : early_.take(id)) {
@@ -430,6 +448,7 @@ void ChatService::open(const std::string& id, const ChatRequest& chat) {
       ++misnamed_;
     }
   }
+  return serial_;
 }
 
 std::size_t ChatService::insert(const std::string& id, const tooldecode::ToolSet& tools,

@@ -183,9 +183,10 @@ class ChatService {
 
   struct Response {
     tooldecode::ToolSet tools;
-    std::size_t bytes  = 0;  // of the tool documents
-    bool streams_calls = false;
-    bool active        = true;
+    std::size_t bytes    = 0;  // of the tool documents
+    bool streams_calls   = false;
+    bool active          = true;
+    std::uint64_t serial = 0;  // of the request: an id may be used again
   };
   struct Reply {
     std::string id;
@@ -200,8 +201,10 @@ class ChatService {
   // A cut call or value is useless; a cut text is not.
   static bool must_end(const ChatRequest& chat);
 
-  void submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
-              tooldecode::EngineListener listener);
+  // Returns the request's serial number, for `cancel`.
+  std::uint64_t submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
+                       tooldecode::EngineListener listener);
+  void cancel(const std::string& id, std::uint64_t serial);
 
   // Ends an answer after the token that completes one of the request's stop texts.
   static std::function<bool(const tooldecode::TokenEvent&)> stop_of(const AnswerText& begin);
@@ -213,7 +216,7 @@ class ChatService {
   // Runs after the step, so that the counts include a delivered reply.
   void deliver();
 
-  void open(const std::string& id, const ChatRequest& chat);
+  std::uint64_t open(const std::string& id, const ChatRequest& chat);
   // Puts an output into the engine's cache; returns the number of entries made.
   std::size_t insert(const std::string& id, const tooldecode::ToolSet& tools, CachedOutput output,
                      Clock::duration keep_alive);
@@ -241,7 +244,8 @@ class ChatService {
   mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, Response, std::less<>> responses_;
   std::deque<std::string> ended_;  // ids, oldest first
-  std::size_t bytes_ = 0;
+  std::size_t bytes_    = 0;
+  std::uint64_t serial_ = 0;
   EarlyOutputs early_;
   std::size_t misnamed_ = 0;  // early outputs whose request has no such tool
 
