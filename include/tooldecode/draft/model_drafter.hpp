@@ -122,8 +122,8 @@ class ModelDrafter {
     requires reads_logits
       : ModelDrafter(model, of_model, of_target, draft::LogitsHead(model.vocabulary_size()),
                      options) {}
-  /// \param head  multiplies the model's final states in place of its own; its rows are read while
-  ///              the drafter drafts
+  /// \param head  multiplies the model's final states in place of the model's head; its rows are
+  ///              read while the drafter drafts
   ModelDrafter(const M& model, const Vocabulary& of_model, const Vocabulary& of_target, H head,
                ModelDrafterOptions options = {})
       : model_(&model), head_(std::move(head)), options_(options) {
@@ -312,9 +312,11 @@ class ModelDrafter {
   ModelDrafterOptions options_;
 };
 
+/// Drafts with the model's logits.
 template <class M>
 ModelDrafter(const M&, const Vocabulary&, const Vocabulary&, ModelDrafterOptions = {})
     -> ModelDrafter<M>;
+/// Drafts with a head.
 template <class M, class H>
 ModelDrafter(const M&, const Vocabulary&, const Vocabulary&, H, ModelDrafterOptions = {})
     -> ModelDrafter<M, H>;
