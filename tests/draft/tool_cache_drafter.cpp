@@ -9,9 +9,11 @@
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/formats/json_call.hpp>
+#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/python_call.hpp>
 
 #include <support/catch.hpp>
@@ -146,10 +148,14 @@ TEST_CASE("ToolCacheDrafter skips calls that the format escapes or cannot write"
     CHECK(drafts(calls, {{name, {{"what", "red"}}}}, "<tool_call>").empty());
     CHECK(drafts(calls, {{name, {{"what", "red"}}}, fine}, "<tool_call>").size() == 1);
   }
-  // The arguments of a call are an object; a client may announce anything.
-  const td::ToolCallFSM python{
-      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
-  const td::ToolCall broken{"find", td::JsonValue::array()};
-  CHECK(drafts(python, {broken}, "[").empty());
-  CHECK(drafts(python, {broken, {"find", {{"what", "red"}}}}, "[").size() == 1);
+  // A positional format has no place for a gap.
+  const auto& formats = td::named_formats();
+  const auto tooldec = std::ranges::find(formats, "tooldec", &td::NamedFormat::name);
+  REQUIRE(tooldec != formats.end());
+  const td::ToolCallFSM positional{
+      masks(), tools(), tooldec->format, {.choice = td::ToolChoice::required}};
+  const td::ToolCall gap{"find", {{"top", 2}}};
+  CHECK_THROWS_AS(positional.write(std::span(&gap, 1)), td::Error);
+  CHECK(drafts(positional, {gap}, "").empty());
+  CHECK(drafts(positional, {gap, {"find", {{"what", "red"}}}}, "").size() == 1);
 }

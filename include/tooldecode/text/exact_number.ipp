@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <clocale>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -25,11 +23,7 @@ TOOLDECODE_INLINE std::optional<JsonValue> find_number(std::string text) {
   } else if (const auto value = detail::find_integer<std::uint64_t>(text)) {
     return JsonValue(*value);
   }
-  // strtod expects the locale's decimal point.
-  if (const char* point = std::localeconv()->decimal_point; *point != '\0') {
-    std::replace(text.begin(), text.end(), '.', *point);
-  }
-  const double value = std::strtod(text.c_str(), nullptr);
+  const auto value = JsonValue::exact(std::move(text)).get<double>();
   if (!std::isfinite(value)) return std::nullopt;
   return JsonValue(value);
 }

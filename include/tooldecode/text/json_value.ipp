@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <clocale>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_text.hpp>
@@ -174,8 +174,12 @@ TOOLDECODE_INLINE double JsonValue::number() const {
     case Type::floating:
       return held_.floating;
     case Type::exact: {
-      const auto rounded = text::find_number(*held_.string);
-      return rounded ? rounded->number() : std::numeric_limits<double>::infinity();
+      std::string digits = *held_.string;
+      // strtod expects the locale's decimal point.
+      if (const char* point = std::localeconv()->decimal_point; *point != '\0') {
+        std::replace(digits.begin(), digits.end(), '.', *point);
+      }
+      return std::strtod(digits.c_str(), nullptr);
     }
     default:
       fail("number");
