@@ -150,7 +150,7 @@ TEST_CASE("ToolCacheDrafter skips calls that the format escapes or cannot write"
   }
   // A positional format has no place for a gap.
   const auto& formats = td::named_formats();
-  const auto tooldec = std::ranges::find(formats, "tooldec", &td::NamedFormat::name);
+  const auto tooldec  = std::ranges::find(formats, "tooldec", &td::NamedFormat::name);
   REQUIRE(tooldec != formats.end());
   const td::ToolCallFSM positional{
       masks(), tools(), tooldec->format, {.choice = td::ToolChoice::required}};
