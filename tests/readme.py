@@ -12,6 +12,7 @@ docs/landing.md.
 """
 import json
 import pathlib
+import random
 import re
 import sys
 import textwrap
@@ -319,6 +320,56 @@ def fr_spec_coverage() -> str:
     return table(["covered by the first", *(f"{cell['k']:,}" for cell in found[0]["covered"])], rows)
 
 
+def drawn(ways: list[dict], of: dict, value) -> list[float]:
+    """The 95 % interval of a value of two ways, from prompts drawn with repetition."""
+    rng, count = random.Random(5), len(of["each"])
+    values = []
+    for _ in range(2000):
+        some = [rng.randrange(count) for _ in range(count)]
+        values.append(value(*([sum(way["each"][i][part] for i in some) for part in range(3)] for way in ways)))
+    values.sort()
+    return [values[50], values[1949]]
+
+
+def pruned_tables() -> str:
+    """FR-Spec's tables 2, 6 and 8 over llama.cpp, of an EAGLE layer and of a draft model."""
+    texts = []
+    for name in ("pruned_eagle", "pruned_model"):
+        ways = results(name)["ways"]
+        plain, whole = ways[0], next(way for way in ways if way.get("rows") == 0)
+        domains = list(plain["domains"])
+        rows = []
+        for way in ways:
+            every = way["all"]
+            length, speed = every["tokens_per_pass"], every["speed_to_plain"]
+            kept, faster = "", ""
+            if way is not plain and way is not whole:
+                ends = drawn([way, whole], way, lambda a, b: (a[0] / a[1]) / (b[0] / b[1]))
+                kept = f"{percent(length / whole['all']['tokens_per_pass'])} ({span(ends, 100, 1)})"
+                ends = drawn([way, whole], way, lambda a, b: (a[0] / a[2]) / (b[0] / b[2]))
+                faster = f"{every['speed_to_all_rows']:.2f} ({span(ends)})"
+            ends = drawn([way, plain], way, lambda a, b: (a[0] / a[2]) / (b[0] / b[2]))
+            rows.append([way["way"], *(f"{way['domains'][one]['tokens_per_pass']:.2f}" for one in domains), f"{length:.2f}",
+                         kept, f"{speed:.2f} ({span(ends)})", faster,
+                         percent(every["head_seconds"] / every["seconds"]) if way.get("rows") is not None else ""])
+        texts.append(table(["tokens of a pass", *domains, "all", "retention (95 %)", "speed of plain (95 %)",
+                            "of K = V (95 %)", "the head's share of the time"], rows))
+    return "\n\n".join(texts)
+
+
+def pruned_sentences() -> list[str]:
+    said = []
+    for name, draft in (("pruned_eagle", "an EAGLE layer"), ("pruned_model", "Qwen2.5-Coder-0.5B")):
+        found = results(name)
+        ways = found["ways"]
+        whole = next(way for way in ways if way.get("rows") == 0)
+        best = max((way for way in ways if way.get("rows")), key=lambda way: way["all"]["speed_to_plain"])
+        ends = drawn([best, whole], best, lambda a, b: (a[0] / a[2]) / (b[0] / b[2]))
+        said.append(f"with {draft}, {best['rows']:,} rows are {best['all']['speed_to_all_rows']:.2f} times as fast as all "
+                    f"({span(ends)}) and {best['all']['speed_to_plain']:.2f} times as fast as plain decoding")
+    return said
+
+
 class Points:
     """Rows of a latency sweep by their columns."""
 
@@ -608,7 +659,7 @@ def cuda_sentences() -> list[str]:
 
 
 TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_sampled": fr_spec_sampled,
-          "fr_spec_rounds": fr_spec_rounds,
+          "fr_spec_rounds": fr_spec_rounds, "pruned": pruned_tables,
           "fr_spec_coverage": fr_spec_coverage, "required": required_table, "compile_time": compile_time_table, "cuda": cuda_table, "engines": engines_table,
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
@@ -1078,7 +1129,7 @@ def main() -> int:
         wrong += 1
         print(text)
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, calling_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
+    for make in (eval_sentences, calling_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, pruned_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, restbench_sentences, guesses_sentences, constraint_sentences,
                  llama_cpp_sentences, larger_sentences, awareness_sentences, cuda_sentences):
         for sentence in make():

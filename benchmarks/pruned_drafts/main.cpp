@@ -5,6 +5,7 @@
 //                           --corpus DIR [--json OUT]
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <fstream>
@@ -86,9 +87,10 @@ struct Sums {
 struct Way {
   std::string name;
   bool drafts = true;
-  bool is_own = false;                     // the draft model's own head
-  std::optional<std::size_t> rows;         // 0: all
-  std::map<std::string, Sums> found = {};  // by domain
+  bool is_own = false;                                // the draft model's own head
+  std::optional<std::size_t> rows;                    // 0: all
+  std::map<std::string, Sums> found = {};             // by domain
+  Json each                         = Json::array();  // (tokens, passes, seconds) of each answer
 };
 
 double seconds(std::chrono::nanoseconds time) {
@@ -164,6 +166,8 @@ class Bench {
     for (std::size_t w = 0; w < ways.size(); ++w) {
       sums[w].same = outputs[w].tokens == outputs[0].tokens;
       ways[w].found[prompt.domain] += sums[w];
+      ways[w].each.push_back(
+          Json::Array{sums[w].tokens, sums[w].passes, std::round(1e6 * sums[w].seconds) / 1e6});
     }
   }
 
@@ -281,6 +285,7 @@ Json report(const Bench& bench) {
     if (way.rows) row["rows"] = *way.rows;
     row["all"]     = json_of(all, all_plain, all_whole);
     row["domains"] = std::move(domains);
+    row["each"]    = way.each;
     list.push_back(std::move(row));
   }
   return list;
