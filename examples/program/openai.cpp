@@ -299,7 +299,7 @@ CachedOutput read_cached_output(const Json& object, std::string place) {
   cached.any_arguments = entry.find("params") == nullptr;
   if (!cached.any_arguments) {
     static_cast<void>(entry.object("params"));
-    cached.call.arguments = tooldecode::text::ExactNumber::rounded(entry.at("params"));
+    cached.call.arguments = tooldecode::text::ExactNumber::as_argument(entry.at("params"));
   }
   const auto output = object.find("output");  // null is a valid output
   if (output == object.end()) entry.fail("output", "is required", "missing_required_parameter");

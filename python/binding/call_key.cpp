@@ -38,8 +38,10 @@ JsonValue number_of(nb::handle number) {
     throw Error(Errc::limit_exceeded, "", "a number has too many digits");
   }
   std::string digits = written.c_str();
-  if (auto value = text::find_number(digits)) return *std::move(value);
-  return JsonValue::exact(std::move(digits));
+  // As in the calls that a model writes, an integer keeps all its digits.
+  auto value = text::find_number(digits);
+  return value && !value->is_number_float() ? *std::move(value)
+                                            : JsonValue::exact(std::move(digits));
 }
 
 // A value as `json.loads` gives it.

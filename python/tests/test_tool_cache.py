@@ -456,6 +456,7 @@ def test_keys_of_calls():
     assert call_key("f", {"a": 1}) == call_key("f", {"a": 1.0}) != call_key("f", {"a": True})
     assert call_key("f", {"a": 1}) != call_key("g", {"a": 1}) and call_key("f", {}) != call_key("f", None)
     assert call_key("f", {"a": 10 ** 400}) != call_key("f", {"a": 10 ** 400 + 1})
+    assert call_key("f", {"a": 123456789012345678901}) != call_key("f", {"a": 123456789012345678902})
     assert parse_outputs(b'{"name": "f", "output": null}')[0].output == "null"
     value = '["\u2603", 18446744073709551617]'
     assert parse_outputs(f'{{"name": "f", "output": {value}}}'.encode())[0].output == value
@@ -600,7 +601,7 @@ WITH_DEFAULTS = {"type": "object", "properties": {
     ({"a": True, "b": None, "c": [], "d": {}}, None, '{"a":true,"b":null,"c":[],"d":{}}'),
     ({"a": 2 ** 64 - 1, "b": -2 ** 63, "c": 2 ** 53 + 1}, None,
      '{"a":18446744073709551615,"b":-9223372036854775808,"c":9007199254740993}'),
-    ({"a": 2 ** 64 + 1, "b": 1e-7, "c": -0.0, "d": 1e21}, None, '{"a":18446744073709552000,"b":1e-7,"c":0,"d":1e+21}'),
+    ({"a": 2 ** 64 + 1, "b": 1e-7, "c": -0.0, "d": 1e21}, None, '{"a":18446744073709551617,"b":1e-7,"c":0,"d":1e+21}'),
     ({"a": 10 ** 400, "b": 1.0}, None, '{"a":1' + 400 * "0" + ',"b":1}'),
     ({"\u00e9": '"\n', "\ufb33": 1, "\U0001f600": 2, "z": 3}, None,  # by units of UTF-16
      '{"z":3,"\u00e9":"\\"\\n","\U0001f600":2,"\ufb33":1}'),

@@ -403,6 +403,9 @@ TEST_CASE("td functions given a null pointer return a code, and free functions i
     CHECK(!result.where.empty());
     CHECK(call(nullptr) == TD_ERROR_INVALID_ARGUMENT);
   }
+  const std::uint64_t descending[] = {100, 2};  // of two bytes
+  CHECK(td_vocabulary_make("ab", descending, nullptr, 2, nullptr, &tokens, nullptr) ==
+        TD_ERROR_INVALID_ARGUMENT);
   CHECK(td_fill_mask(made.get(), &state, &word, 1, nullptr) == TD_ERROR_SHAPE_MISMATCH);
   CHECK(td_state_equal(&state, &begin) == 1);
   CHECK((tokens == nullptr && another == nullptr && pool == nullptr && build == nullptr));

@@ -150,3 +150,20 @@ TEST_CASE("any_arguments_part of a tool's call keys is any_arguments_key of that
   CHECK(any_arguments_part("").empty());
   CHECK(any_arguments_part("no key").empty());
 }
+
+TEST_CASE(
+    "call_key tells integers beyond 64 bits apart, and is the same with and without a default") {
+  const ToolSet large =
+      ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", "properties": {
+    "n": {"type": "integer", "default": 18446744073709551617}, "a": {"type": "integer"}}}}])");
+  const auto of = [&](std::string_view arguments) {
+    text::ValueReader reader(arguments, text::ValueReader::Language::json, Errc::malformed_call);
+    reader.keep_integers();
+    return call_key({"f", reader.only_value()}, &large[0]);
+  };
+  CHECK(of("{}") == of(R"({"n": 18446744073709551617})"));
+  CHECK(of("{}") == "f\n{\"n\":18446744073709551617}");
+  CHECK(of("{}") != of(R"({"n": 18446744073709551618})"));
+  CHECK(of(R"({"a": 1000000000000000000000})") == of(R"({"a": 1e21})"));
+  CHECK(of(R"({"a": 1000000000000000000001})") != of(R"({"a": 1e21})"));
+}

@@ -82,7 +82,7 @@ td_code td_vocabulary_make(const char* bytes, const uint64_t* ends, const uint8_
     require_array(bytes, count > 0 && ends[count - 1] > 0, "bytes");
     std::vector<Vocabulary::Entry> entries(count);
     for (std::size_t i = 0, begin = 0; i < count; begin = ends[i], ++i) {
-      if (ends[i] < begin) {
+      if (ends[i] < begin || ends[i] > ends[count - 1]) {
         throw Refusal(TD_ERROR_INVALID_ARGUMENT, "ends/" + std::to_string(i), "must be ascending");
       }
       entries[i].bytes.assign(bytes == nullptr ? "" : bytes + begin, ends[i] - begin);

@@ -497,7 +497,8 @@ TOOLDECODE_C_API td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch
 /** Computes masks that texts after a state are likely to need, `max_masks` of them at most, to call
  * while a prompt is read. Other threads that use the constraint do not wait for it.
  *
- * pool   computes in the background until it is freed; null: this thread does, for 100 ms at most
+ * pool   computes in the background, until it is freed; null: this thread does. Either ends after
+ *        work of some 100 ms
  * masks  output: how many were made, 0 with a pool; may be null */
 TOOLDECODE_C_API td_code td_prepare(td_pool* pool, const td_constraint* constraint,
                                     const td_state* state, size_t max_masks, size_t* masks,

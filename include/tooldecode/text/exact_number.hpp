@@ -47,9 +47,11 @@ struct ExactNumber {
   [[nodiscard]] static bool is_in(const Json& value);
   /// The document with every number as find_number returns it: rounded.
   [[nodiscard]] static Json rounded(Json value);
+  /// The value as the readers of calls return it: rounded, except integers.
+  [[nodiscard]] static Json as_argument(Json value);
 
  private:
-  static void round(Json& value);
+  static void round(Json& value, bool integers);
 };
 
 }  // namespace tooldecode::text

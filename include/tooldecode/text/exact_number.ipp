@@ -46,15 +46,21 @@ TOOLDECODE_INLINE bool ExactNumber::is_in(const Json& value) {
 }
 
 TOOLDECODE_INLINE ExactNumber::Json ExactNumber::rounded(Json value) {
-  if (is_in(value)) round(value);
+  if (is_in(value)) round(value, true);
   return value;
 }
 
-TOOLDECODE_INLINE void ExactNumber::round(Json& value) {
+TOOLDECODE_INLINE ExactNumber::Json ExactNumber::as_argument(Json value) {
+  if (is_in(value)) round(value, false);
+  return value;
+}
+
+TOOLDECODE_INLINE void ExactNumber::round(Json& value, bool integers) {
   if (value.is_exact()) {
-    value = find_number(value.string()).value_or(Json());
+    const bool is_integer = value.string().find_first_of(".eE") == std::string::npos;
+    if (integers || !is_integer) value = find_number(value.string()).value_or(Json());
   } else if (value.is_structured()) {
-    for (Json& member : value) round(member);
+    for (Json& member : value) round(member, integers);
   }
 }
 

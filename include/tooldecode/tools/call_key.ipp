@@ -22,7 +22,7 @@ TOOLDECODE_INLINE void fill_defaults(JsonValue& arguments, const JsonValue& sche
     if (!arguments.contains(name)) {
       const auto standard = property.find("default");
       if (standard == property.end()) continue;
-      arguments[name] = text::ExactNumber::rounded(*standard);
+      arguments[name] = text::ExactNumber::as_argument(*standard);
     }
     fill_defaults(arguments[name], property);
   }

@@ -12,9 +12,9 @@ namespace tooldecode {
 /// Writes a value as RFC 8785 does: no spaces, keys sorted by their UTF-16 code units, numbers as
 /// in ECMAScript, so that 1, 1.0 and 1e0 are one text.
 ///
-/// One difference: a whole number that fits 64 bits keeps all its digits. The RFC has doubles only,
-/// so 9007199254740993 and 9007199254740992 would be the same value, yet a tool tells them apart.
-/// Texts are equal exactly where values are.
+/// One difference: a whole number keeps all its digits, unless it is past 64 bits and a double holds
+/// it. The RFC has doubles only, so 9007199254740993 and 9007199254740992 would be the same value,
+/// yet a tool tells them apart. Texts are equal exactly where values are.
 ///
 /// \par Complexity  O(size x log of the widest object)
 /// \par Errors      Error{malformed_call} for numbers that are not finite and for strings that are

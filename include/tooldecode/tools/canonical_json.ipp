@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 
@@ -90,6 +91,14 @@ TOOLDECODE_INLINE void append_canonical(std::string& text, const JsonValue& valu
         append_canonical(text, *member);
       }
       text.push_back('}');
+      return;
+    }
+    case JsonValue::Type::exact: {
+      // The same number as a double has the double's text.
+      const auto read  = text::find_number(value.string());
+      const auto exact = read ? text::ExactNumber::keep(value.string(), *read) : value;
+      if (!exact.is_exact()) return append_canonical(text, exact);
+      text.append(value.string());
       return;
     }
     default:  // strings, words and integers have one spelling only
