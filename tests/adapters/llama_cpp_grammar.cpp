@@ -1,6 +1,8 @@
 // Grammar samplers against llama.cpp's own, over its vocabularies.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <random>
@@ -231,4 +233,37 @@ TEST_CASE("GrammarCache keeps the last constraints, and refuses what it cannot t
   CHECK_THROWS_AS(cache.get("root ::= (", "root"), td::Error);
   CHECK_THROWS_AS(td::llama_cpp::make_grammar_sampler(first, GrammarTriggers{{"("}, {}}),
                   td::Error);
+}
+
+TEST_CASE("GrammarCache starts new memory for a grammar that has grown past the budget") {
+  td::test::LlamaCppVocabulary model;
+  const llama_vocab* vocab = vocabulary_of(model, "gpt-2");
+  if (vocab == nullptr) return td::test::report_skipped("llama.cpp's folder models");
+  constexpr std::size_t budget = 512 * 1024;
+  const td::llama_cpp::GrammarCache cache{vocab, 2, budget};
+  const std::string_view nested = "root ::= \"(\" root* \")\" | [a-z]+";
+  std::mt19937 random{3};
+  const auto count = static_cast<td::TokenId>(llama_vocab_n_tokens(vocab));
+  const auto first = cache.get(nested, "root");
+  std::size_t most = 0, renewed = 0;
+  auto last = first;
+  for (int text = 0; text < 300; ++text) {
+    const auto constraint = cache.get(nested, "root");
+    renewed += constraint != last;
+    last = constraint;
+    most = std::max(most, constraint->bytes());
+    std::vector<std::uint32_t> words((constraint->vocabulary_size() + 31) / 32);
+    auto state = constraint->initial();
+    for (int step = 0; step < 12; ++step) {
+      constraint->fill_mask(state, words);
+      for (int tries = 0; tries < 5000; ++tries) {
+        const auto token = static_cast<td::TokenId>(random() % static_cast<unsigned>(count));
+        if (!td::ConstMaskView(words).contains(token)) continue;
+        if (const auto next = constraint->advance(state, token)) state = *next;
+        break;
+      }
+    }
+  }
+  CHECK(renewed > 1);
+  CHECK(most < 2 * budget);
 }

@@ -74,13 +74,16 @@ struct GrammarTriggers {
 class GrammarCache {
  public:
   /// \param capacity  constraints that are kept
-  explicit GrammarCache(const llama_vocab* vocab, std::size_t capacity = 32);
+  /// \param budget    see VocabularyIndex
+  explicit GrammarCache(const llama_vocab* vocab, std::size_t capacity = 32,
+                        std::size_t budget = VocabularyIndex::default_budget);
 
   /// Whether this is the vocabulary that the cache was made for. A freed model's address may belong
   /// to another model later, so tokens are compared too.
   [[nodiscard]] bool is_of(const llama_vocab* vocab) const;
 
-  /// The constraint of a GBNF grammar.
+  /// The constraint of a GBNF grammar, for a new text: in new memory if the old has grown past the
+  /// budget.
   ///
   /// Errors: those of Grammar::ebnf and Constraint; Error{unknown_token} for a token in angle
   /// brackets, which a grammar of texts cannot tell from its text.
@@ -151,10 +154,11 @@ class GrammarSampler {
 
 }  // namespace detail
 
-inline GrammarCache::GrammarCache(const llama_vocab* vocab, std::size_t capacity)
+inline GrammarCache::GrammarCache(const llama_vocab* vocab, std::size_t capacity,
+                                  std::size_t budget)
     : vocab_(vocab),
       sampled_(sample(vocab)),
-      index_(make_text_vocabulary(vocab)),
+      index_(make_text_vocabulary(vocab), budget),
       capacity_(std::max<std::size_t>(capacity, 1)) {}
 
 inline bool GrammarCache::is_of(const llama_vocab* vocab) const {
@@ -181,6 +185,9 @@ inline std::shared_ptr<const Constraint> GrammarCache::get(std::string_view gram
   });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
+    const auto fresh = std::make_shared<Constraint>(*found->constraint);
+    fresh->reset();
+    if (fresh->initial().memory != found->constraint->initial().memory) found->constraint = fresh;
     return found->constraint;
   }
   const auto made =
