@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tooldecode/adapters/tooldecode.h>
 
@@ -56,6 +57,18 @@ TEST_CASE("td_call_stream gives an answer's events while it is written") {
     return td_call_stream_finish(stream.get(), &events, &count, error);
   });
   CHECK(listed() == "6:1: ");
+
+  // The events of what comes before a refused token, in the same push, are given.
+  require_ok([&](td_error** error) { return td_call_stream_make(constraint.get(), &made, error); });
+  const CallStream other(made);
+  const std::string_view begin = "Hm. <tool_call>\n{\"name\": \"abc\", x";
+  const std::vector<std::int32_t> some(begin.begin(), begin.end());
+  const Told late = told([&](td_error** error) {
+    return td_call_stream_push(other.get(), some.data(), some.size(), &events, &count, error);
+  });
+  CHECK(late.code == TD_ERROR_MALFORMED_CALL);
+  CHECK(listed().ends_with("3:0:abc "));
+  made                   = nullptr;
   const Constraint regex = make_constraint(vocabulary.get(), specification_of(TD_REGEX, pattern));
   CHECK(told([&](td_error** error) {
           return td_call_stream_make(regex.get(), &made, error);

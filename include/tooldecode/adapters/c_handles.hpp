@@ -271,10 +271,18 @@ td_code give_events(td_call_stream* stream, const td_event** events, std::size_t
     *events = nullptr;
     *count  = 0;
     stream->shared.clear();
-    read(stream->shared);
-    const auto all = stream->shared.show();
-    *events        = all.data();
-    *count         = all.size();
+    const auto show = [&] {
+      const auto all = stream->shared.show();
+      *events        = all.data();
+      *count         = all.size();
+    };
+    try {
+      read(stream->shared);
+    } catch (...) {
+      show();  // of the tokens before the one that is refused
+      throw;
+    }
+    show();
     return TD_OK;
   });
 }
