@@ -68,7 +68,6 @@ TEST_CASE("td_call_stream gives an answer's events while it is written") {
   });
   CHECK(late.code == TD_ERROR_MALFORMED_CALL);
   CHECK(listed().ends_with("3:0:abc "));
-  made                   = nullptr;
   const Constraint regex = make_constraint(vocabulary.get(), specification_of(TD_REGEX, pattern));
   CHECK(told([&](td_error** error) {
           return td_call_stream_make(regex.get(), &made, error);
