@@ -87,15 +87,6 @@ TEST_CASE("PythonCall::parse reads documented names that hold the ends of other 
   CHECK(python.write(calls) == text);
 }
 
-TEST_CASE("PythonCall::parse takes the last value of a repeated key that no document names") {
-  const ToolSet open = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
-    "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "integer"}}}])");
-  CHECK(python.parse("[f(x=1, a=3, x=2)]", open)[0].arguments == Json{{"x", 2}, {"a", 3}});
-  CHECK(error_of("[f(a=1, a=2)]", open) == "malformed_call byte 8");
-  CHECK(error_of("[f(1, a=2)]", open) == "malformed_call byte 6");
-  CHECK(error_of("[g(x=1, x=2)]", open) == "malformed_call byte 8");
-}
-
 TEST_CASE("PythonCall::parse of a broken call list throws with its byte") {
   const std::map<std::string, std::string> cases = {{"[f(a=1)", "byte 7"},
                                                     {"[f(a=1", "byte 6"},

@@ -229,9 +229,7 @@ TOOLDECODE_INLINE ToolCall PythonCall::parse_call(text::ValueReader& reader, con
       if (named) reader.fail_at(at, "a positional argument follows a named one");
       key = documented_name(reader, tool, position++);
     }
-    // A schema may allow more keys, of which the last value counts, as in JSON.
-    const bool is_once = tool == nullptr || std::ranges::find(names, *key) != names.end();
-    if (is_once && call.arguments.contains(*key)) {
+    if (call.arguments.contains(*key)) {
       reader.fail_at(at, "the argument \"" + *key + "\" is given twice");
     }
     call.arguments[*key] = reader.value();
