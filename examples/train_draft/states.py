@@ -30,7 +30,7 @@ class Text:
     """A prompt of n tokens in all with its answer, and what the target made of all but the last."""
 
     tokens: torch.Tensor  # [n]
-    states: torch.Tensor  # [n - 1, 4 H] in half precision, behind each token: final, and of three layers before, or [n - 1, H]
+    states: torch.Tensor  # [n - 1, 4 H] in half precision: final, and of three layers before; or [n - 1, H]: final
     top: torch.Tensor  # [n - 1, TOP], the likeliest tokens that may follow
     shares: torch.Tensor  # [n - 1, TOP], their probabilities
     kinds: torch.Tensor  # [n - 1], of what follows: ANSWER, PROMPT, or NOTHING where another text has the same

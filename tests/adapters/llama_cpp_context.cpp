@@ -7,6 +7,7 @@
 #include <tooldecode/core/error.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/numbered_gguf.hpp>
 #include <support/quiet_llama_cpp.hpp>
 #include <support/random_llama.hpp>
@@ -17,6 +18,7 @@ namespace {
 
 using Context = td::llama_cpp::Context;
 using Tokens  = std::vector<td::TokenId>;
+using td::test::code_of;
 
 std::shared_ptr<llama_model> model() {
   td::LlamaConfig config = td::test::random_llama_config();
@@ -29,17 +31,6 @@ std::shared_ptr<llama_model> model() {
   llama_backend_init();
   return {llama_model_load_from_file(file.path().c_str(), llama_model_default_params()),
           llama_model_free};
-}
-
-td::Errc code_of(const auto& work) {
-  try {
-    work();
-  } catch (const td::Error& error) {
-    UNSCOPED_INFO(error.what());
-    return error.code();
-  }
-  FAIL("nothing was thrown");
-  return {};
 }
 
 }  // namespace

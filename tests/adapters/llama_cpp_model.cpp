@@ -28,6 +28,7 @@
 #include <tooldecode/model/medusa_model.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/numbered_gguf.hpp>
 #include <support/quiet_llama_cpp.hpp>
 #include <support/random_eagle.hpp>
@@ -40,6 +41,7 @@ namespace td = tooldecode;
 namespace {
 
 using Tokens = std::vector<td::TokenId>;
+using td::test::code_of;
 
 td::LlamaConfig config_for_llama_cpp() {
   td::LlamaConfig config = td::test::random_llama_config();
@@ -83,17 +85,6 @@ void check_near(std::span<const float> a, std::span<const float> b) {
   }
   CAPTURE(difference, scale);
   CHECK(difference <= 1e-4F * scale);
-}
-
-td::Errc code_of(const auto& work) {
-  try {
-    work();
-  } catch (const td::Error& error) {
-    UNSCOPED_INFO(error.what());
-    return error.code();
-  }
-  FAIL("nothing was thrown");
-  return {};
 }
 
 struct RandomTree {
