@@ -4,7 +4,7 @@ python3 tests/compile_weight.py [PROGRAM]
 
 For the loop over masks of examples/01_mask.cpp, README's call site, and a Model of one's own with a Decoder, each compiled
 as one who links tooldecode::tooldecode compiles it: no file of nlohmann-json, none of Eigen, so many lines of the
-library at most, and so many MB with g++ 12 (other compilers have other figures). Lines and memory do not depend on
+library's code at most, and so many MB with g++ 12 (other compilers have other figures). Lines and memory do not depend on
 what else a machine does; benchmarks/compile_time has the times.
 """
 
@@ -18,15 +18,21 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# File, most lines of the library, most MB with g++ 12 -O2.
-BOUNDS = [("examples/01_mask.cpp", 6000, 260),
-          ("tests/package/call_site.cpp", 12000, 380),
-          ("benchmarks/compile_time/own_model.cpp", 12000, 400)]
+# File, most lines of the library's code, most MB with g++ 12 -O2.
+BOUNDS = [("examples/01_mask.cpp", 3800, 260),
+          ("tests/package/call_site.cpp", 7500, 380),
+          ("benchmarks/compile_time/own_model.cpp", 7500, 400)]
 
 
 def flags():
     eigen = [f"-I{folder}" for folder in ("/usr/include/eigen3", "/usr/local/include/eigen3") if os.path.isdir(folder)]
     return ["-std=c++20", "-DTOOLDECODE_COMPILED", f"-I{ROOT}/include", *eigen]
+
+
+def lines_of_code(file):
+    """Lines that are neither empty nor a comment alone, which cost a compiler next to nothing."""
+    text = pathlib.Path(file).read_text(encoding="utf-8")
+    return sum(1 for line in map(str.strip, text.splitlines()) if line and not line.startswith("//"))
 
 
 def peak_mb(command):
@@ -47,16 +53,15 @@ def main():
         path = str(ROOT / source)
         rule = subprocess.run([compiler, *flags(), "-M", path], check=True, capture_output=True, text=True).stdout
         files = re.sub(r"\\\n", " ", rule).split()[1:]
-        lines = sum(len(pathlib.Path(file).read_text(encoding="utf-8").splitlines())
-                    for file in files if f"{ROOT}/include/tooldecode/" in file)
+        lines = sum(lines_of_code(file) for file in files if f"{ROOT}/include/tooldecode/" in file)
         heavy = [file for file in files if file.endswith(".ipp") or "Eigen/" in file or "nlohmann/" in file]
         with tempfile.TemporaryDirectory() as folder:
             mb = peak_mb([compiler, *flags(), "-O2", "-c", path, "-o", f"{folder}/unit.o"])
-        print(f"{source}: {lines} lines of the library (bound {most_lines}), {mb:.0f} MB (bound {most_mb})")
+        print(f"{source}: {lines} lines of the library's code (bound {most_lines}), {mb:.0f} MB (bound {most_mb})")
         if heavy:
             failures.append(f"{source} includes {', '.join(heavy[:3])}")
         if lines > most_lines:
-            failures.append(f"{source} includes {lines} lines of the library: must be at most {most_lines}")
+            failures.append(f"{source} includes {lines} lines of the library's code: must be at most {most_lines}")
         if version.split(".")[0] == "12" and "clang" not in compiler and mb > most_mb:
             failures.append(f"{source} takes {mb:.0f} MB: must be at most {most_mb}")
     for failure in failures:

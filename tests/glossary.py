@@ -4,8 +4,8 @@ every term of the first has a meaning.
     python tests/glossary.py            prints FILE:LINE for each word that is not used here; exit code 1
 
 Whole words and phrases are found in any case and over line breaks. `PAGES` are read outside code spans, code blocks, link
-targets and HTML comments; of `SOURCES` the comments and the names of tests are read, and of `HEADERS` the names that they
-declare, whose words are those between underscores and capitals.
+targets and HTML comments; of `SOURCES` the comments and the names of tests are read, of `HELP` the strings too, and of
+`HEADERS` the names that they declare, whose words are those between underscores and capitals.
 """
 import pathlib
 import re
@@ -13,9 +13,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GLOSSARY = "docs/glossary.md"
-PAGES = ["README.md", "docs/*.md", "CHANGELOG.md"]
+PAGES = ["*.md", "docs/*.md", "examples/**/*.md", "python/**/*.md"]
 SOURCES = ["include/tooldecode/**/*.?pp", "include/tooldecode/**/*.h", "include/tooldecode/**/*.cuh", "examples/**/*.?pp",
            "tests/**/*.?pp", "tests/**/*.cu"]
+HELP = ["examples/program/*.cpp"]  # what the program prints
 HEADERS = ["include/tooldecode/**/*.hpp", "include/tooldecode/**/*.cuh"]
 # Names that stay: those of version 0.2 for one version more, and those of the C interface, which programs link.
 OLD_NAMES = ["include/tooldecode/constraint/old_names.hpp", "include/tooldecode/adapters/c_interface.hpp"]
@@ -55,6 +56,15 @@ def comments(text: str) -> str:
     return re.sub(r"`[^`\n]+`", lambda m: " " * len(m[0]), bare)
 
 
+def strings(text: str) -> str:
+    """The strings of a source; those of one expression are one text."""
+    literal = r'"((?:[^"\\\n]|\\.)*)"'
+    kept = re.sub(r"[^\n]", " ", text)
+    for match in re.finditer(literal, text):
+        kept = kept[:match.start(1)] + match[1] + kept[match.end(1):]
+    return kept
+
+
 def public_names(text: str) -> str:
     """The words of the names that a header declares, each name on its line."""
     lines = []
@@ -90,7 +100,7 @@ def main() -> int:
     words = {row[0]: row[1] for row in rows("Words we do not use")}
     assert len(terms) > 30 and len(words) > 10
     count = 0
-    for globs, read in ((PAGES, prose), (SOURCES, comments), (HEADERS, public_names)):
+    for globs, read in ((PAGES, prose), (SOURCES, comments), (HELP, strings), (HEADERS, public_names)):
         files = {path for pattern in globs for path in ROOT.glob(pattern)} - {ROOT / name for name in OLD_NAMES}
         assert files
         count += len(files)

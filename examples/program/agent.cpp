@@ -304,7 +304,7 @@ void add_agent(CommandLine& line) {
   Command sub  = line.command(
       "agent",
       "Ask an OpenAI-compatible server, such as `tooldecode serve`, and run early the tools that "
-       "it is going to call; ends with an account of what ran early and was of use");
+       "it is going to call; ends with an account of what ran early and was used");
   sub.option("--base-url,--url", options->urls,
              "of the server, with the version: http://HOST:PORT/v1; given several times, servers "
              "of one model, of which another is asked where one fails")
@@ -336,7 +336,7 @@ void add_agent(CommandLine& line) {
       .shows_default();
   sub.option("--guess-temperature", options->guess_temperature,
              "of the second speculator of a model and further ones; the first has the main "
-             "model's, and each a seed of its own")
+             "model's, and each has its own seed")
       .within(0.0, 2.0)
       .shows_default();
   sub.flag("--gate", options->gate, "guess only where that has been shown to pay");
@@ -365,7 +365,7 @@ void add_agent(CommandLine& line) {
   sub.option("--seed", options->seed, "of the sampling noise").shows_default();
   sub.option("--max-tokens", options->max, "of an answer").shows_default();
   sub.flag("--json", options->json, "print one JSON object and nothing else");
-  add_trace_option(sub, options->trace, "what ran when, and what of it was of use,");
+  add_trace_option(sub, options->trace, "what ran when, and what of it was used,");
   sub.option("question", options->question, "what to ask").shows_default();
   sub.runs([options] { run_agent(*options); });
 }

@@ -160,7 +160,7 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   row("parses", [&](const Answer& a, const auto&) { return yes(a.parses); });
   row("conforms", [&](const Answer& a, const auto&) { return yes(a.valid); });
   row("tokens", [](const auto&, const td::Output& o) { return std::to_string(o.tokens.size()); });
-  row("forced tokens",
+  row("fast-forward tokens",
       [](const auto&, const td::Output& o) { return std::to_string(o.forced_tokens); });
   row("forward passes", [](const auto&, const td::Output& o) { return std::to_string(o.passes); });
   row("tokens per pass",

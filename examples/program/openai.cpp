@@ -206,7 +206,7 @@ void read_text_rules(const Fields& request, ChatRequest& chat) {
         400, "invalid_value", rules.place(),
         rules.place() +
             " excludes tools that may be called: give tool_choice none, or a JSON Schema, "
-            "beside which calls are told apart");
+            "beside which calls can be told apart");
   }
   chat.text = std::move(rules);
 }

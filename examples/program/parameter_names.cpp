@@ -66,7 +66,7 @@ constexpr UnsupportedParameter chat_unsupported[] = {
     {"functions", "give tools"},
     {"function_call", "give tool_choice"},
     {"audio", "answers are text"},
-    {"web_search_options", "the server runs no tools of its own"},
+    {"web_search_options", "the server has no such tool"},
     {"moderation", "the server has no moderation"},
     {"best_of", "give n, and choose among the answers by their logprobs"},
     {"use_beam_search"},

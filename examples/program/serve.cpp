@@ -148,7 +148,7 @@ void add_serve(CommandLine& line) {
       .shows_default()
       .within(0.001, 86400.0);
   sub.option("--drain-seconds", options->http.drain_seconds,
-             "most seconds for answers under way once the server is told to stop")
+             "most seconds for answers in progress when the server stops")
       .shows_default()
       .within(0.0, 86400.0);
   sub.option("--max-batch", options->service.max_batch, "most requests decoded at once")
@@ -179,7 +179,7 @@ void add_serve(CommandLine& line) {
       .shows_default()
       .within(0.0, 86400.0);
   sub.option("--early-outputs", options->service.early.entries,
-             "most outputs kept for responses that nobody has asked for yet")
+             "most outputs kept for responses that no request has used yet")
       .shows_default()
       .within(0, 1 << 20);
   sub.option("--early-bytes", options->service.early.bytes, "most bytes of them").shows_default();

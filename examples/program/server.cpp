@@ -324,7 +324,7 @@ void ChatService::write(MetricsText& page) {
   value("missed_turns_total", "Turns whose calls were left to the client.", counts.missed_turns);
   const tooldecode::ToolCacheStatistics cache = cache_.statistics();
   value("tool_cache_hits_total", "Outputs found in the tool cache.", cache.hits);
-  value("tool_cache_misses_total", "Outputs looked for in vain.", cache.misses);
+  value("tool_cache_misses_total", "Outputs looked for and not found.", cache.misses);
   value("tool_cache_inserted_total", "Outputs put into the tool cache.", cache.inserted);
   value("tool_cache_expired_total", "Outputs whose time was over.", cache.expired);
   value("tool_cache_evicted_total", "Outputs that made place for others.", cache.evicted);

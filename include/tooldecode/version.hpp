@@ -9,6 +9,6 @@
 namespace tooldecode {
 
 /// Semantic version, "major.minor.patch".
-inline constexpr std::string_view version = "0.2.0";
+inline constexpr std::string_view version = "0.3.0";
 
 }  // namespace tooldecode

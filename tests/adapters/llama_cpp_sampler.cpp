@@ -48,6 +48,16 @@ std::vector<td::TokenId> left_by(const Sampler& sampler, std::size_t vocabulary_
   return left;
 }
 
+// Older interfaces lack this member; then the tokens are accepted again.
+template <class One>
+void copy_state(const One& from, One& to) {
+  if constexpr (requires { from.iface->copy_state; }) {
+    from.iface->copy_state(&from, &to);
+  } else {
+    llama_sampler_accept(&to, 'c');
+  }
+}
+
 template <td::ConstraintPolicy C>
 std::vector<td::TokenId> allowed_by(const C& constraint, const typename C::State& state) {
   td::TokenMask mask(constraint.vocabulary_size());
@@ -98,6 +108,30 @@ TEST_CASE("make_sampler after a token that is not allowed masks nothing until re
   CHECK(left_by(sampler, size).size() == size);
   llama_sampler_reset(sampler.get());
   CHECK(left_by(sampler, size) == std::vector<td::TokenId>{'a'});
+}
+
+TEST_CASE("make_sampler's reset gives up the memory of a constraint that has outgrown its budget") {
+  const td::VocabularyIndex vocabulary{td::test::byte_vocabulary(), 1};
+  const std::size_t size = vocabulary.vocabulary().size();
+  auto constraint = std::make_shared<const td::Constraint>(vocabulary, td::Grammar::regex("ab*c"));
+  const std::weak_ptr<const td::Constraint> first = constraint;
+  const Sampler sampler(td::llama_cpp::make_sampler(std::move(constraint), {.max_tokens = 5}));
+  const Sampler twin(llama_sampler_clone(sampler.get()));
+  for (const Sampler* one : {&sampler, &twin}) {
+    for (int text = 0; text < 3; ++text) {
+      llama_sampler_reset(one->get());
+      CHECK(left_by(*one, size) == std::vector<td::TokenId>{'a'});
+      llama_sampler_accept(one->get(), 'a');
+      CHECK(left_by(*one, size) == std::vector<td::TokenId>{'b', 'c'});
+      llama_sampler_accept(one->get(), 'b');
+      llama_sampler_accept(one->get(), 'b');
+      CHECK(left_by(*one, size) == std::vector<td::TokenId>{'c'});
+    }
+    CHECK(first.expired() == (one == &twin));
+  }
+  llama_sampler_accept(sampler.get(), 'c');
+  copy_state(*sampler, *twin);
+  CHECK(left_by(twin, size) == left_by(sampler, size));
 }
 
 TEST_CASE("make_sampler over an automatic tool choice leaves text free until a call begins") {

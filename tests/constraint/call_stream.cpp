@@ -312,8 +312,9 @@ TEST_CASE("CallStream over an answer that is a schema's value emits it as text")
 
 TEST_CASE(
     "CallStream takes control tokens as delimiters and throws for bytes the constraint refuses") {
-  const Vocabulary vocabulary = test::byte_vocabulary(
-      {{"<tool_call>", TokenType::control}, {"</tool_call>", TokenType::control}});
+  const Vocabulary vocabulary = test::byte_vocabulary({{"<tool_call>", TokenType::control},
+                                                       {"</tool_call>", TokenType::control},
+                                                       {"gap", TokenType::unused}});
   const ToolCallFSM calls{vocabulary, documents(), JsonCall::hermes()};
   CallStream stream(calls);
   Joined all;
@@ -341,5 +342,6 @@ TEST_CASE(
         "malformed_call byte 12");
   CHECK(error_of([&] { return CallStream(calls).push("a\xFF<tool_call>\xFE"); }) ==
         "malformed_call byte 1");
-  CHECK(error_of([&] { return CallStream(calls).push(TokenId{259}); }) == "unknown_token 259");
+  CHECK(error_of([&] { return CallStream(calls).push(TokenId{259}); }) == "malformed_call byte 0");
+  CHECK(error_of([&] { return CallStream(calls).push(TokenId{260}); }) == "unknown_token 260");
 }

@@ -87,6 +87,24 @@ TEST_CASE("PythonCall::parse reads documented names that hold the ends of other 
   CHECK(python.write(calls) == text);
 }
 
+TEST_CASE("PythonCall::parse takes the last value of a repeated key that the document admits") {
+  const ToolSet tools = ToolSet::parse(R"([
+    {"name": "open", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}},
+      "additionalProperties": {"type": "integer"}}},
+    {"name": "closed", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+    {"name": "loose", "strict": false,
+      "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+    {"name": "patterns", "parameters": {"type": "object", "patternProperties": {"^x": true}}}])");
+  for (const std::string name : {"open", "loose", "patterns"}) {
+    CAPTURE(name);
+    CHECK(python.parse("[" + name + "(x=1, x=2)]", tools)[0].arguments == Json{{"x", 2}});
+  }
+  CHECK(error_of("[open(a=1, a=2)]", tools) == "malformed_call byte 11");
+  CHECK(error_of("[open(1, a=2)]", tools) == "malformed_call byte 9");
+  CHECK(error_of("[closed(x=1, x=2)]", tools) == "malformed_call byte 13");
+  CHECK(error_of("[none(x=1, x=2)]", tools) == "malformed_call byte 11");
+}
+
 TEST_CASE("PythonCall::parse of a broken call list throws with its byte") {
   const std::map<std::string, std::string> cases = {{"[f(a=1)", "byte 7"},
                                                     {"[f(a=1", "byte 6"},

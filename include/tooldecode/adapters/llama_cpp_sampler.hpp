@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -72,6 +73,17 @@ struct Sampler {
         {.always_ends = true, .max_completion_steps = options.max_completion_steps});
   }
 
+  /// Goes on with new memory where the constraint's has grown past its budget.
+  void renew() {
+    if constexpr (std::copyable<C> && requires(C& copy) { copy.reset(); }) {
+      C copy = *constraint;
+      copy.reset();
+      if (copy.initial() == constraint->initial()) return;
+      constraint = std::make_shared<const C>(std::move(copy));
+      if (ending) ending = make_ending();
+    }
+  }
+
   static Sampler& of(const llama_sampler* sampler) { return *static_cast<Sampler*>(sampler->ctx); }
 
   static const char* name(const llama_sampler*) { return "tooldecode"; }
@@ -100,7 +112,8 @@ struct Sampler {
     }
   }
   static void reset(llama_sampler* sampler) {
-    Sampler& self  = of(sampler);
+    Sampler& self = of(sampler);
+    self.renew();
     self.state     = self.constraint->initial();
     self.is_filled = false;
     self.taken     = 0;
@@ -108,9 +121,15 @@ struct Sampler {
   static llama_sampler* clone(const llama_sampler* sampler) { return make(of(sampler).clone()); }
   static void free(llama_sampler* sampler) { delete &of(sampler); }
   static void copy_state(const llama_sampler* from, llama_sampler* to) {
-    of(to).state     = of(from).state;
-    of(to).taken     = of(from).taken;
-    of(to).is_filled = false;
+    Sampler& self      = of(to);
+    const Sampler& one = of(from);
+    if (self.constraint != one.constraint) {
+      self.constraint = one.constraint;
+      if (self.ending) self.ending = self.make_ending();
+    }
+    self.state     = one.state;
+    self.taken     = one.taken;
+    self.is_filled = false;
   }
 
   static llama_sampler* make(Sampler sampler) {
@@ -148,7 +167,8 @@ struct Sampler {
 ///
 /// Text before a call is free if the constraint allows it: a ToolCallFSM with ToolChoice::automatic
 /// is lazy, and a call begins with its format's trigger. `llama_sampler_clone` keeps the place in
-/// the text, `llama_sampler_reset` begins a new text. The constraint is shared and may serve any
+/// the text; `llama_sampler_reset` begins a new text, in new memory where the constraint has `reset`
+/// and has grown past its budget. The constraint is shared and may serve any
 /// number of samplers in any number of threads; use a sampler in one thread at a time.
 ///
 /// \par Complexity  a mask of the constraint and O(candidates) per token, plus Completions

@@ -47,7 +47,7 @@ enum { TD_ABI_VERSION = 1 };
 /** The TD_ABI_VERSION that the library was built with. Compare it with your own. */
 TOOLDECODE_C_API int32_t td_abi_version(void);
 
-/** The library's version, such as "0.2.0". */
+/** The library's version, such as "0.3.0". */
 TOOLDECODE_C_API const char* td_version(void);
 
 /* ---- Errors ---- */

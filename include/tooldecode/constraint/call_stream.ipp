@@ -84,7 +84,11 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {
                 "must be an id of the vocabulary, below " + std::to_string(vocabulary.size()));
   }
   if (vocabulary.is_end(token)) return finish();
-  return change([&](Events& events) { read(vocabulary.grammar_bytes(token), events); });
+  return change([&](Events& events) {
+    const std::string_view bytes = vocabulary.grammar_bytes(token);
+    if (bytes.empty()) refuse("the constraint does not allow token " + std::to_string(token));
+    read(bytes, events);
+  });
 }
 
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(std::string_view bytes) {

@@ -53,7 +53,8 @@ struct CompletionCounts {
 /// \par Complexity  O(1) far from the limit; near it, O(trie nodes that can follow) once per state,
 ///                  plus at most `max_steps`
 /// \par Threads     one thread at a time; others may use the constraint
-/// \par Errors      Error{unknown_state} for a state of another constraint
+/// \par Errors      Error{unknown_state} for a state of another constraint; Error{limit_exceeded}
+///                  and Error{cancelled} as the constraint's masks
 class Completions {
  public:
   using State = Constraint::State;

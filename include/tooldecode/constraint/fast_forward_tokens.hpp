@@ -48,7 +48,7 @@ namespace tooldecode {
 /// \par Complexity  at most O(bytes of the longest token) encodings of T and F, plus one for each
 ///                  allowed token that could go past the end, until one does
 /// \par Threads     immutable; const members may run concurrently if `encode` may
-/// \par Errors      those of `encode`
+/// \par Errors      those of `encode` and of the constraint's members
 class FastForwardTokens {
  public:
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;

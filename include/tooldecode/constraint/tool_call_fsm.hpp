@@ -49,7 +49,8 @@ class CompiledTools;
 ///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} if
 ///                  building costs more than ChoiceOptions::limits, Error{unknown_tool} for a named
 ///                  choice, Error{invalid_option} if a call is required and there are no tools, and
-///                  if a value of ChoiceOptions::text_schema could begin as calls do
+///                  if a value of ChoiceOptions::text_schema could begin as calls do; from
+///                  members, as Constraint
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolCallFSM {
  public:
@@ -79,10 +80,12 @@ class ToolCallFSM {
   [[nodiscard]] const Constraint& grammar() const noexcept { return constraint_; }
 
   [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
+  /// The state after a token, or after some bytes; nullopt if one of them is not allowed.
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
     return constraint_.advance(state, token);
   }
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
+  /// Writes the allowed tokens: exactly those that `advance` accepts.
   void fill_mask(State state, MaskView words) const { constraint_.fill_mask(state, words); }
   [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
   [[nodiscard]] bool is_finished(State state) const noexcept {
@@ -101,6 +104,7 @@ class ToolCallFSM {
   void compact(std::span<State> live) { constraint_.compact(live); }
   [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
 
+  /// Whether a state is outside calls or in one.
   [[nodiscard]] Mode mode(State state) const;
   /// The index of the tool whose arguments are being written.
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const;

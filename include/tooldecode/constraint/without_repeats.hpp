@@ -52,7 +52,8 @@ class RepeatCompletions;
 ///                  answer), which is zero without tight tokens (see RepeatPlaces)
 /// \par Threads     const members may be called concurrently, and run one after another; `reset`
 ///                  changes one object only, not its copies; call it from one thread
-/// \par Errors      Error{unknown_state} for a state of another constraint
+/// \par Errors      Error{unknown_state} for a state of another constraint; Error{limit_exceeded}
+///                  and Error{cancelled} as the masks of ToolCallFSM
 class WithoutRepeats {
  public:
   /// A state of the ToolCallFSM and the text before it.
@@ -108,6 +109,7 @@ static_assert(ConstraintPolicy<WithoutRepeats>);
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  as Completions, and as WithoutRepeats for what may follow
 /// \par Threads     one thread at a time; others may use the constraint
+/// \par Errors      as WithoutRepeats
 class RepeatCompletions {
  public:
   using State = WithoutRepeats::State;

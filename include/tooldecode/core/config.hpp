@@ -1,6 +1,6 @@
 /// \file
 /// The library's macros, and the check of the language version.
-/// Users may define TOOLDECODE_ASSERT before the first include. The target tooldecode::compiled
+/// Users may define TOOLDECODE_ASSERT before the first include. The target tooldecode::tooldecode
 /// defines TOOLDECODE_COMPILED. Every header that includes no other header of the library includes
 /// this one, so the version check is always read first.
 #pragma once
@@ -18,7 +18,7 @@
 #endif
 
 /// Marks the functions in .ipp files. They are defined in every translation unit, or, with
-/// TOOLDECODE_COMPILED, once in the library that tooldecode::compiled builds.
+/// TOOLDECODE_COMPILED, once in the library that tooldecode::tooldecode builds.
 #ifdef TOOLDECODE_COMPILED
 #define TOOLDECODE_INLINE
 #else

@@ -94,7 +94,8 @@ enum class Errc {
   return "unknown";
 }
 
-/// Bad input, reported before decoding starts. Decoding itself does not throw.
+/// Bad input, reported before decoding starts. A token that is not allowed is never an error; while
+/// decoding, only `limit_exceeded` and `cancelled` can come, of a mask past its limits.
 ///
 /// `what()` is one line: "<place>: <sentence>", or "<place> <value>: <sentence>" if a value is
 /// wrong. The place locates the cause: a JSON pointer ("#/properties/a"), "byte 17", an option, a

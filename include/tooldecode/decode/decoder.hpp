@@ -51,7 +51,10 @@ void require_room(const ModelRef& model, const ConstraintRef& constraint,
 /// \par Threads     immutable; calls may run concurrently if the model's const members may
 /// \par Errors      constructor: Error{shape_mismatch} if the constraint has more tokens than the
 ///                  model. Calls: Error{invalid_option}, Error{unknown_token} or
-///                  Error{limit_exceeded} for the prompt and options, before the run starts
+///                  Error{limit_exceeded} for the prompt and options, before the run starts.
+///                  While an answer is decoded: what the constraint's masks throw (a Constraint's
+///                  are limit_exceeded and cancelled), and what the model and callbacks throw; the
+///                  answer is then lost except what callbacks received
 template <class M, class C = Unconstrained, class S = Sequential>
 class Decoder {
   static_assert(diagnose::is_model<M>());

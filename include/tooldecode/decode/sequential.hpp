@@ -17,12 +17,12 @@ namespace tooldecode {
 ///
 /// Such a token joins the tokens of the next forward pass. The output does not change, because the
 /// token has probability 1. For a head in host memory only the rows that the mask allows are
-/// multiplied. Anything that a model can produce is handled without an error.
+/// multiplied. Any logits that a model gives are handled without an error.
 ///
 /// \par Shapes      prompt [L]; keeps one row of logits [V] and one mask [ceil(V / 32)]
 /// \par Complexity  at most max_tokens + 1 forward passes
 /// \par Threads     stateless; runs may be concurrent
-/// \par Errors      none; Decoder has checked prompt and options
+/// \par Errors      as Decoder's while an answer is decoded
 struct Sequential {
   [[nodiscard]] Output operator()(const ModelRef& model, const ConstraintRef& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,

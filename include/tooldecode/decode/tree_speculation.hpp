@@ -48,7 +48,7 @@ namespace decode {
 /// \par Shapes      prompt [L]; trees of at most 64 tokens, unread tokens included
 /// \par Complexity  at most as many forward passes as Sequential
 /// \par Threads     a value; runs may be concurrent
-/// \par Errors      none; Decoder has checked prompt and options
+/// \par Errors      as Decoder's while an answer is decoded
 /// \par Source      Miao et al., SpecInfer, arXiv:2305.09781, section 4; Zhao et al., FR-Spec,
 ///                  arXiv:2502.14856, section 3
 template <class D, class V = TreeVerifier<GumbelCoupling>>

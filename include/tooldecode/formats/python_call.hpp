@@ -81,6 +81,8 @@ struct PythonCall {
   void check_name(const Tool& tool, const ToolSet& tools) const;
   static void check_arguments(const Tool& tool);
 
+  // Whether no call of the mask has an argument without a documented name.
+  static bool lists_all_arguments(const Tool& tool);
   static ToolCall parse_call(text::ValueReader& reader, const ToolSet& tools);
   // The end of a documented name and the delimiter after it; 0 where they do not come next. The
   // caller has skipped space before the name.

@@ -190,6 +190,12 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
   }
 }
 
+TOOLDECODE_INLINE bool PythonCall::lists_all_arguments(const Tool& tool) {
+  const auto others = tool.parameters.find("additionalProperties");
+  if (others != tool.parameters.end()) return *others == JsonValue(false);
+  return tool.strict && formats::are_listed(tool);
+}
+
 TOOLDECODE_INLINE ToolCall PythonCall::parse_call(text::ValueReader& reader, const ToolSet& tools) {
   ToolCall call;
   std::size_t longest = 0;
@@ -229,7 +235,10 @@ TOOLDECODE_INLINE ToolCall PythonCall::parse_call(text::ValueReader& reader, con
       if (named) reader.fail_at(at, "a positional argument follows a named one");
       key = documented_name(reader, tool, position++);
     }
-    if (call.arguments.contains(*key)) {
+    // Like JSON's: where the document admits other keys, their last value counts.
+    const bool is_once = tool == nullptr || lists_all_arguments(*tool) ||
+                         std::find(names.begin(), names.end(), *key) != names.end();
+    if (is_once && call.arguments.contains(*key)) {
       reader.fail_at(at, "the argument \"" + *key + "\" is given twice");
     }
     call.arguments[*key] = reader.value();

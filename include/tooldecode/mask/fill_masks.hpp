@@ -62,7 +62,9 @@ void for_mask_rows(const C& constraint, std::size_t rows, MaskView words, Execut
 /// \par Shapes      states [B], words [B, ceil(V / 32)]
 /// \par Complexity  B times the constraint's fill_mask, spread over the executor's threads
 /// \par Threads     each task writes its own row and shares only the constraint
-/// \par Errors      Error{invalid_option} for words of another size, before any is written
+/// \par Errors      Error{invalid_option} for words of another size, before any is written. What the
+///                  constraint throws comes through the executor; rows then hold their mask or what
+///                  they held before
 template <ConstraintPolicy C, class Execute = InOrder>
 void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskView words,
                 Execute&& execute = {}) {
@@ -74,6 +76,7 @@ void fill_masks(const C& constraint, std::span<const typename C::State> states, 
 /// differs, so that a row costs what its state changes and not V / 32 words.
 ///
 /// \par Shapes  shown [B], states [B], words [B, ceil(V / 32)]
+/// \par Errors  as fill_masks, and Error{invalid_option} for `shown` of another size
 template <ConstraintPolicy C, class Execute = InOrder>
   requires requires(const C& c, typename C::State s, MaskView words) { c.update_mask(s, s, words); }
 void update_masks(const C& constraint, std::span<const typename C::State> shown,
@@ -95,7 +98,7 @@ void update_masks(const C& constraint, std::span<const typename C::State> shown,
 /// \par Complexity  N advances on the calling thread, then as for a batch
 /// \par Threads     as for a batch
 /// \par Errors      Error{invalid_option} for spans of other sizes and for a parent that does not
-///                  come before its child, before any word is written
+///                  come before its child, before any word is written; then as for a batch
 template <ConstraintPolicy C, class Execute = InOrder>
 std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                                                          const TreeNodes<typename C::State>& tree,
