@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -256,6 +257,43 @@ TEST_CASE(
           *std::max_element(logits.begin() + static_cast<std::ptrdiff_t>(t * size),
                             logits.begin() + static_cast<std::ptrdiff_t>((t + 1) * size)));
     CHECK(std::abs(close[t].log_sum_exp - exact[t].log_sum_exp) < 1e-4);
+  }
+}
+
+TEST_CASE("FrequencyRankedHead has each token once, whatever order `first` and `with` come in") {
+  constexpr std::size_t size = 12, width = 4;
+  std::vector<float> weights(size * width);
+  std::mt19937 random{4};
+  for (float& one : weights) one = static_cast<float>(random() % 100);
+  const td::HeadView view{td::model::RowsView<const float>{weights.data(), size, width, width}};
+  const td::FrequencyRanks ranks{std::vector<std::uint64_t>(size, 1)};
+  for (const bool gather : {false, true}) {
+    for (unsigned seed = 1; seed <= 200; ++seed) {
+      CAPTURE(gather, seed);
+      random.seed(seed);
+      td::FrequencyRankedHead head{view, ranks.first(size), {.gather = gather}};
+      std::set<td::TokenId> wanted;
+      std::size_t k = size;
+      for (int step = 0; step < 4; ++step) {
+        if (random() % 2 == 0) {
+          k    = random() % (size + 1);
+          head = head.first(k);
+        } else {
+          const auto token = static_cast<td::TokenId>(random() % size);
+          wanted.insert(token);
+          head = head.with(std::vector{token, token});
+        }
+      }
+      std::set<td::TokenId> expected = wanted;
+      for (std::size_t i = 0; i < k; ++i) expected.insert(head.token(i));
+      REQUIRE(head.size() == expected.size());
+      for (std::size_t i = 0; i < head.size(); ++i) {
+        REQUIRE(expected.erase(head.token(i)) == 1);
+        const auto* row = static_cast<const float*>(head.row(i));
+        REQUIRE(std::equal(row, row + width,
+                           &weights[static_cast<std::size_t>(head.token(i)) * width]));
+      }
+    }
   }
 }
 

@@ -92,6 +92,7 @@ TEST_CASE("parse_grammar ends a rule where the next one begins") {
       {"x", "yz"}, {"", "xy", "y"});
   check("root ::=\n\n  \"x\"*\nother ::= root", {"", "xx"}, {"y"});
   check("root::=\"a\"\r\n|\"b\"\r\n", {"a", "b"}, {""});
+  check("root ::= \"a\" # c\r | \"b\"", {"a", "b"}, {""});
 }
 
 TEST_CASE("parse_grammar reads left-recursive grammars of arithmetic expressions") {

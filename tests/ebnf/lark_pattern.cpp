@@ -41,6 +41,11 @@ TEST_CASE("lark_pattern reads the syntax of Rust's regular expressions") {
   CHECK_FALSE(matches("a.c", "a\nc"));
   CHECK(matches("a.c", "a\nc", "s"));
   CHECK(matches("a b # c", "ab", "x"));
+  CHECK(matches("[a - c]", "b", "x"));
+  CHECK_FALSE(matches("[a - c]", "-", "x"));
+  CHECK(matches("[ a - ]+", "a-", "x"));
+  CHECK(matches("[ a-c - - b ]+", "ac", "x") == matches("[a-c--b]+", "ac"));
+  CHECK(matches("[a - c]+", "a -c"));  // without the flag, a range from space to c
   CHECK(matches(R"(\p{Lu}\PL)", "A1"));
 }
 

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -120,6 +122,35 @@ TEST_CASE("Rules::sequence of one part is that part, and of none the empty text"
   const auto none = g.sequence({});
   CHECK(g[none].kind == Rules::Kind::text);
   CHECK(g[none].text.empty());
+}
+
+TEST_CASE("Rules::repeat of a repetition is one repetition where no bound is lost") {
+  using text::Occurrences;
+  Rules rules;
+  const auto x      = rules.text("x");
+  const auto nested = [&](Occurrences inner, Occurrences outer) {
+    return rules[rules.repeat(rules.repeat(x, inner), outer)];
+  };
+  for (const Occurrences inner : {Occurrences{0}, Occurrences{1}, Occurrences{0, 1}}) {
+    for (const Occurrences outer :
+         {Occurrences{0}, Occurrences{1}, Occurrences{0, 1}, Occurrences{2, 5}, Occurrences{3}}) {
+      CAPTURE(inner.min, inner.max, outer.min, outer.max);
+      const auto node = nested(inner, outer);
+      REQUIRE(node.parts[0] == x);
+      std::set<std::uint32_t> expected;  // counts of at most 8 in all
+      for (std::uint32_t n = outer.min; n <= std::min(outer.max, 8U); ++n) {
+        const std::uint32_t most = inner.max == Occurrences::unbounded ? 8 : n * inner.max;
+        for (std::uint32_t k = n * inner.min; k <= std::min(n == 0 ? 0 : most, 8U); ++k)
+          expected.insert(k);
+      }
+      std::set<std::uint32_t> given;
+      for (std::uint32_t k = node.occurrences.min; k <= std::min(node.occurrences.max, 8U); ++k)
+        given.insert(k);
+      CHECK(given == expected);
+    }
+  }
+  CHECK(nested({2, 3}, {2, 2}).parts[0] != x);  // 4 to 6, but {1,3} of {2,2} has gaps
+  CHECK(nested({0}, {0, 0}).occurrences.max == 0);
 }
 
 TEST_CASE("Rules throws when it exceeds its limit of nodes") {

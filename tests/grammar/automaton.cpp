@@ -1,8 +1,14 @@
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 
 #include <support/catch.hpp>
@@ -125,6 +131,99 @@ TEST_CASE("Automaton reads brackets that nest 100000 deep") {
   state = automaton.representative(*automaton.step(state, 'a'));
   for (int i = 0; i < 100'000; ++i) state = *automaton.step(state, ']');
   CHECK(automaton.is_accepting(state));
+}
+
+TEST_CASE("Automaton leaves 50000 frames whose rest may be empty in one byte") {
+  constexpr std::size_t tails = 500, levels = 100;
+  Grammar grammar;
+  const NodeId root = grammar.reserve();
+  NodeId inner      = root;  // root tail499? ... tail0?
+  const auto tail   = [](std::size_t i) { return std::string(1, static_cast<char>('b' + i % 20)); };
+  for (std::size_t i = tails; i-- > 0;) {
+    inner = grammar.sequence({inner, grammar.optional(grammar.literal(tail(i)))});
+  }
+  grammar.define(root, grammar.choice({grammar.sequence({grammar.literal("a"), inner}),
+                                       grammar.literal("a")}));
+  const Automaton automaton(std::move(grammar), root);
+  auto state = automaton.initial();
+  for (std::size_t i = 0; i < levels; ++i) state = *automaton.step(state, 'a');
+  CHECK(automaton.is_accepting(state));
+  CHECK(automaton.allowed(state).size() == 21);  // every kind of tail, and another a
+  std::string all;
+  for (std::size_t level = 1; level < levels; ++level) {
+    for (std::size_t i = tails; i-- > 0;) all += tail(i);
+  }
+  std::mt19937 random{5};
+  for (int text = 0; text < 3; ++text) {
+    std::optional<Automaton::State> at = state;
+    std::size_t place                  = 0;  // of the first tail that may follow
+    for (int step = 0; step < 12 && at; ++step) {
+      const char c = static_cast<char>('b' + random() % 21);  // v is no tail
+      place        = all.find(c, place);
+      at           = automaton.step(*at, static_cast<std::uint8_t>(c));
+      REQUIRE(at.has_value() == (place != std::string::npos));
+      if (at) REQUIRE(automaton.is_accepting(*at));
+      ++place;
+    }
+  }
+}
+
+TEST_CASE("Automaton charges a budget while it enters a grammar and joins stacks") {
+  Grammar doubling;
+  NodeId all = doubling.literal("b");
+  for (int i = 0; i < 40; ++i) {
+    all = doubling.choice({doubling.sequence({all, doubling.literal("x")}),
+                           doubling.sequence({all, doubling.literal("y")})});
+  }
+  const auto code_of = [](const auto& work) -> std::optional<Errc> {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return std::nullopt;
+  };
+  CHECK(code_of([&] {
+          const BuildBudget budget({.steps = 1'000'000});
+          Automaton(doubling, all);
+        }) == Errc::limit_exceeded);
+  Grammar ambiguous;
+  const NodeId s = ambiguous.reserve();
+  std::vector<NodeId> ways{ambiguous.empty()};
+  for (std::size_t k = 1; k < 8; ++k) {
+    std::vector<NodeId> parts{ambiguous.literal("a")};
+    parts.insert(parts.end(), k, s);
+    ways.push_back(ambiguous.sequence(parts));
+  }
+  ambiguous.define(s, ambiguous.choice(ways));
+  const Automaton automaton(ambiguous, s);
+  const std::string text(40, 'a');
+  CHECK(code_of([&] {
+          const BuildBudget budget({.steps = 200'000});
+          static_cast<void>(automaton.advance(automaton.initial(), text));
+        }) == Errc::limit_exceeded);
+  const auto end = automaton.advance(automaton.initial(), text);  // an error leaves it usable
+  REQUIRE(end);
+  CHECK(automaton.is_accepting(*end));
+}
+
+TEST_CASE("Automaton::tags looks for marks once in each bundle of stacks") {
+  Grammar grammar;
+  const NodeId s = grammar.reserve();
+  std::vector<NodeId> ways{grammar.literal("a")};
+  for (std::size_t k = 1; k < 8; ++k) {
+    std::vector<NodeId> parts{grammar.literal("a")};
+    parts.insert(parts.end(), k, s);
+    ways.push_back(grammar.sequence(parts));
+  }
+  grammar.define(s, grammar.choice(ways));
+  const NodeId marked = grammar.tagged(7, s);
+  for (const NodeId root : {s, marked}) {
+    const Automaton automaton(grammar, root);
+    const auto state = automaton.advance(automaton.initial(), std::string(60, 'a'));
+    REQUIRE(state);
+    CHECK(automaton.tags(*state).size() == (root == marked ? 1U : 0U));
+  }
 }
 
 TEST_CASE("Automaton ends a lexeme without a closing state only after its least number of units") {

@@ -97,9 +97,11 @@ class GrammarCache {
   };
 
   static std::vector<std::string> sample(const llama_vocab* vocab);
+  static std::vector<llama_token> ends(const llama_vocab* vocab);
 
   const llama_vocab* vocab_;
   std::vector<std::string> sampled_;  // texts of some tokens
+  std::vector<llama_token> ends_;     // tokens that end a text
   VocabularyIndex index_;
   std::size_t capacity_;
   mutable std::mutex mutex_;
@@ -158,13 +160,14 @@ inline GrammarCache::GrammarCache(const llama_vocab* vocab, std::size_t capacity
                                   std::size_t budget)
     : vocab_(vocab),
       sampled_(sample(vocab)),
+      ends_(ends(vocab)),
       index_(make_text_vocabulary(vocab), budget),
       capacity_(std::max<std::size_t>(capacity, 1)) {}
 
 inline bool GrammarCache::is_of(const llama_vocab* vocab) const {
   return vocab == vocab_ &&
          static_cast<std::size_t>(llama_vocab_n_tokens(vocab)) == index_.vocabulary().size() &&
-         sample(vocab) == sampled_;
+         sample(vocab) == sampled_ && ends(vocab) == ends_;
 }
 
 inline std::vector<std::string> GrammarCache::sample(const llama_vocab* vocab) {
@@ -175,6 +178,14 @@ inline std::vector<std::string> GrammarCache::sample(const llama_vocab* vocab) {
     texts.push_back(detail::piece_of(vocab, token));
   }
   return texts;
+}
+
+inline std::vector<llama_token> GrammarCache::ends(const llama_vocab* vocab) {
+  std::vector<llama_token> ends;
+  for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
+    if (llama_vocab_is_eog(vocab, token)) ends.push_back(token);
+  }
+  return ends;
 }
 
 inline std::shared_ptr<const Constraint> GrammarCache::get(std::string_view grammar,

@@ -31,8 +31,10 @@ TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache,
     : cache_(std::move(cache)),
       states_(states ? std::move(states) : cache_.states()),
       root_(compile(*states_, grammar)),
-      initial_(state(states_->automaton().begin(root_))),
-      renewal_(states_->renewal()) {}
+      renewal_(states_->renewal()) {
+  const BuildBudget budget = cache_.mask_budget();
+  initial_                 = state(states_->automaton().begin(root_));
+}
 
 TOOLDECODE_INLINE grammar::StoredId Constraint::compile(mask::SharedStates& states,
                                                         const Grammar& grammar) {

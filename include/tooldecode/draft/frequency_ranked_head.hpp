@@ -62,8 +62,8 @@ class FrequencyRankedHead {
     return i < k_ ? tokens_.ranked()[i] : (*added_)[i - k_];
   }
 
-  /// A head with only the first k ranked tokens, at most as many as at construction, and all added
-  /// ones; shares the rows.
+  /// A head with only the first k ranked tokens, at most as many as at construction, and the added
+  /// ones that are not among them; shares the ranked rows.
   [[nodiscard]] FrequencyRankedHead first(std::size_t k) const;
 
   /// A head with additional rows for tokens that are likely in one request, such as those of its
@@ -99,13 +99,15 @@ class FrequencyRankedHead {
   using Gathered = std::shared_ptr<const void>;  // rows side by side
 
   [[nodiscard]] Gathered gather(std::span<const TokenId> tokens) const;
-  void set_added(std::vector<TokenId> tokens);
+  // Adds those of `wanted_` that are not among the first k.
+  void add_wanted();
 
   HeadView head_;  // [V, H]
   WeightType type_;
   std::size_t row_bytes_;  // of a copied row
   RankedTokens tokens_;
   std::size_t k_;
+  std::vector<TokenId> wanted_;  // in any number of rows; may repeat
   std::shared_ptr<const std::vector<TokenId>> added_;
   Gathered gathered_;        // [K, H] as constructed; null if rows are not copied
   Gathered gathered_added_;  // [added, H]

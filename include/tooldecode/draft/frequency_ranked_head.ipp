@@ -43,7 +43,8 @@ TOOLDECODE_INLINE FrequencyRankedHead::FrequencyRankedHead(HeadView head,
                 "must be true where the weights are of another type than the head's");
   }
   if (options.gather) gathered_ = gather(tokens.ranked());
-  set_added({tokens.added().begin(), tokens.added().end()});
+  wanted_.assign(tokens.added().begin(), tokens.added().end());
+  add_wanted();
 }
 
 TOOLDECODE_INLINE FrequencyRankedHead FrequencyRankedHead::first(std::size_t k) const {
@@ -54,25 +55,20 @@ TOOLDECODE_INLINE FrequencyRankedHead FrequencyRankedHead::first(std::size_t k) 
   }
   FrequencyRankedHead result = *this;
   result.k_                  = k;
+  if (!wanted_.empty()) result.add_wanted();
   return result;
 }
 
 TOOLDECODE_INLINE FrequencyRankedHead
 FrequencyRankedHead::with(std::span<const TokenId> tokens) const {
-  std::vector<bool> is_active(vocabulary_size());
-  for (std::size_t i = 0; i < size(); ++i) is_active[static_cast<std::size_t>(token(i))] = true;
-  std::vector<TokenId> added = *added_;
   for (const TokenId one : tokens) {
-    if (one < 0 || static_cast<std::size_t>(one) >= vocabulary_size()) {
-      throw Error(Errc::unknown_token, "token " + std::to_string(one),
-                  "must be one of the head's " + std::to_string(vocabulary_size()));
-    }
-    if (is_active[static_cast<std::size_t>(one)]) continue;
-    is_active[static_cast<std::size_t>(one)] = true;
-    added.push_back(one);
+    if (one >= 0 && static_cast<std::size_t>(one) < vocabulary_size()) continue;
+    throw Error(Errc::unknown_token, "token " + std::to_string(one),
+                "must be one of the head's " + std::to_string(vocabulary_size()));
   }
   FrequencyRankedHead result = *this;
-  result.set_added(std::move(added));
+  result.wanted_.insert(result.wanted_.end(), tokens.begin(), tokens.end());
+  result.add_wanted();
   return result;
 }
 
@@ -112,8 +108,18 @@ TOOLDECODE_INLINE FrequencyRankedHead::Gathered FrequencyRankedHead::gather(
   });
 }
 
-TOOLDECODE_INLINE void FrequencyRankedHead::set_added(std::vector<TokenId> tokens) {
-  added_ = std::make_shared<const std::vector<TokenId>>(std::move(tokens));
+TOOLDECODE_INLINE void FrequencyRankedHead::add_wanted() {
+  std::vector<bool> is_active(vocabulary_size());
+  for (const TokenId one : tokens_.ranked().first(k_)) {
+    is_active[static_cast<std::size_t>(one)] = true;
+  }
+  std::vector<TokenId> added;
+  for (const TokenId one : wanted_) {
+    if (is_active[static_cast<std::size_t>(one)]) continue;
+    is_active[static_cast<std::size_t>(one)] = true;
+    added.push_back(one);
+  }
+  added_ = std::make_shared<const std::vector<TokenId>>(std::move(added));
   if (gathered_) gathered_added_ = gather(*added_);
 }
 

@@ -72,7 +72,6 @@ class GrammarReader : TextCursor<Errc::malformed_grammar, Errc::unsupported_keyw
   Id other_tokens();
 
   std::optional<text::Occurrences> quantifier();
-  std::uint32_t number();
 
   Id literal();
   text::CodePointSet bracket();

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,7 +49,7 @@ TOOLDECODE_INLINE GrammarReader::Id GrammarReader::find(std::string_view name) c
 TOOLDECODE_INLINE void GrammarReader::skip() {
   while (at_ < text_.size()) {
     if (text_[at_] == '#') {
-      while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      while (at_ < text_.size() && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
     } else if (std::string_view(" \t\r\n").find(text_[at_]) == std::string_view::npos) {
       return;
     } else {
@@ -225,19 +224,6 @@ TOOLDECODE_INLINE std::optional<text::Occurrences> GrammarReader::quantifier() {
   if (!take("}")) fail("a repetition is not closed", begin);
   if (count.min > count.max) fail("a repetition whose minimum exceeds its maximum", begin);
   return count;
-}
-
-TOOLDECODE_INLINE std::uint32_t GrammarReader::number() {
-  const std::size_t begin = at_;
-  std::uint64_t value     = 0;
-  for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-    value = value * 10 + static_cast<std::uint64_t>(text_[at_] - '0');
-    if (value > std::numeric_limits<std::int32_t>::max()) {
-      throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
-    }
-  }
-  if (at_ == begin) fail("a number is missing");
-  return static_cast<std::uint32_t>(value);
 }
 
 TOOLDECODE_INLINE GrammarReader::Id GrammarReader::literal() {

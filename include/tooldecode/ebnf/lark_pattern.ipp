@@ -428,8 +428,14 @@ TOOLDECODE_INLINE LarkPattern::Set LarkPattern::item(std::size_t begin) {
   const auto [first, is_character] = one();
   if (!is_character) return first;
   const char32_t from = first.ranges()[0].first;
-  if (!has("-") || has("-]") || has("--")) return folded(from);
-  ++at_;
+  skip();
+  const std::size_t dash = at_;
+  if (!take("-")) return folded(from);
+  skip();
+  if (has("]") || has("-")) {
+    at_ = dash;
+    return folded(from);
+  }
   if (has("[")) fail("a range to a class", at);
   const auto [last, ends] = one();
   if (!ends || last.ranges()[0].first < from) fail("a range whose ends are out of order", at);

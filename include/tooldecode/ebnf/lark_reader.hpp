@@ -42,7 +42,6 @@ class LarkReader : TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword
   static bool is_name(char c);
   [[nodiscard]] bool has_name() const;
   std::string name();
-  std::uint32_t number();
   // A JSON value, delimited by its brackets and quotes.
   std::string json();
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +27,7 @@ TOOLDECODE_INLINE LarkFile LarkReader::read() {
 TOOLDECODE_INLINE void LarkReader::skip() {
   for (;; ++at_) {
     if (peek() == '#' || has("//")) {
-      while (at_ < text_.size() && peek() != '\n') ++at_;
+      while (at_ < text_.size() && peek() != '\n' && peek() != '\r') ++at_;
     }
     if (peek() != ' ' && peek() != '\t') return;
   }
@@ -60,20 +59,6 @@ TOOLDECODE_INLINE std::string LarkReader::name() {
     }
   }
   return made;
-}
-
-TOOLDECODE_INLINE std::uint32_t LarkReader::number() {
-  skip();
-  const std::size_t begin = at_;
-  std::uint64_t value     = 0;
-  for (; peek() >= '0' && peek() <= '9'; ++at_) {
-    value = value * 10 + static_cast<std::uint64_t>(peek() - '0');
-    if (value > std::numeric_limits<std::int32_t>::max()) {
-      throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
-    }
-  }
-  if (at_ == begin) fail("a number that is not negative is missing");
-  return static_cast<std::uint32_t>(value);
 }
 
 TOOLDECODE_INLINE std::string LarkReader::json() {
@@ -308,7 +293,10 @@ TOOLDECODE_INLINE std::optional<text::Occurrences> LarkReader::quantifier() {
     }
     count.min = count.max = number();
     skip();
-    if (take("..")) count.max = number();
+    if (take("..")) {
+      skip();
+      count.max = number();
+    }
   } else if (take("{")) {
     skip();
     if (has_name() || has("\"") || has("/")) refuse("templates are not supported", begin);

@@ -46,6 +46,15 @@ TOOLDECODE_INLINE Rules::Id Rules::choice(std::vector<Id> alternatives) {
 }
 
 TOOLDECODE_INLINE Rules::Id Rules::repeat(Id item, text::Occurrences occurrences) {
+  const Node& inner    = nodes_[item];
+  const auto unbounded = text::Occurrences::unbounded;
+  if (inner.kind == Kind::repeat && inner.occurrences.min <= 1 && occurrences.max != 0 &&
+      (inner.occurrences.max == unbounded || inner.occurrences == text::Occurrences{0, 1})) {
+    // (x*){n,m} is x*, (x+){n,m} is x{n,} and (x?){n,m} is x{0,m}: one reading where there were many.
+    if (inner.occurrences.min == 0) occurrences.min = 0;
+    if (inner.occurrences.max == unbounded) occurrences.max = unbounded;
+    item = inner.parts[0];
+  }
   return add({.kind = Kind::repeat, .parts = {item}, .occurrences = occurrences});
 }
 

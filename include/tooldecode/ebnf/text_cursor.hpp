@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,19 @@ class TextCursor {
     text::append_utf8(again, c);
     if (!take(again)) fail("not UTF-8");
     return c;
+  }
+  /// A count in decimal digits.
+  std::uint32_t number() {
+    const std::size_t begin = at_;
+    std::uint64_t value     = 0;
+    for (; peek() >= '0' && peek() <= '9'; ++at_) {
+      value = value * 10 + static_cast<std::uint64_t>(peek() - '0');
+      if (value > std::numeric_limits<std::int32_t>::max()) {
+        throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
+      }
+    }
+    if (at_ == begin) fail("a number, 0 or more, is missing");
+    return static_cast<std::uint32_t>(value);
   }
   /// A number of so many hexadecimal digits.
   char32_t hex(std::size_t digits) {

@@ -77,7 +77,7 @@ class Automaton {
   [[nodiscard]] std::optional<State> advance(State state, std::string_view bytes) const;
 
   /// Follows texts from a state without interning the states on the way. Holds the automaton's
-  /// lock, so keep it short-lived. `step` charges the thread's BuildBudget.
+  /// lock, so keep it short-lived. What it does is charged to the thread's BuildBudget.
   class Cursor {
    public:
     struct Span {
@@ -114,17 +114,12 @@ class Automaton {
                                           text::Dfa::State state);
 
    private:
-    // Rare enough that the check costs nothing measurable.
-    static constexpr std::uint64_t work_between_charges = 1'024;
-
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(frames_.size()); }
     Span distinct(std::uint32_t first);
-    void charge();
 
     const Automaton& automaton_;
     std::lock_guard<core::WantedMutex> lock_;
     Positions::Frames& frames_;
-    std::uint64_t charged_;  // part of `work`
   };
 
   /// A state with the same texts of at most `horizon` bytes: counters far from their bounds are set

@@ -51,9 +51,11 @@ TOOLDECODE_INLINE StoredId Automaton::compile(const Grammar& grammar, NodeId roo
 TOOLDECODE_INLINE Automaton::State Automaton::begin(StoredId node) {
   const std::lock_guard lock(mutex_);
   Positions::Frames frames;
+  positions_.begin_charging();
   positions_.begin_step();
   positions_.enter(node, empty_stack, frames);
   positions_.merge(frames, 0);
+  positions_.charge();
   return intern(frames);
 }
 
@@ -93,17 +95,9 @@ TOOLDECODE_INLINE std::optional<Automaton::State> Automaton::advance(State state
 }
 
 TOOLDECODE_INLINE Automaton::Cursor::Cursor(const Automaton& automaton)
-    : automaton_(automaton),
-      lock_(automaton.mutex_),
-      frames_(automaton.scratch_),
-      charged_(automaton.positions_.work()) {
+    : automaton_(automaton), lock_(automaton.mutex_), frames_(automaton.scratch_) {
   frames_.clear();
-}
-
-TOOLDECODE_INLINE void Automaton::Cursor::charge() {
-  constexpr std::uint64_t steps_of_work = 4;
-  BuildBudget::spend(steps_of_work * (work() - charged_));
-  charged_ = work();
+  automaton_.positions_.begin_charging();
 }
 
 TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::begin(State state) {
@@ -134,7 +128,6 @@ TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::after(
 }
 
 TOOLDECODE_INLINE Automaton::Cursor::Span Automaton::Cursor::step(Span place, std::uint8_t byte) {
-  if (work() - charged_ >= work_between_charges) charge();
   const std::uint32_t first = size();
   automaton_.positions_.begin_step();
   for (std::uint32_t i = place.first; i < place.last; ++i) {
@@ -217,11 +210,13 @@ TOOLDECODE_INLINE Automaton::State Automaton::representative(State state) const 
     return known;
   }
   const std::lock_guard lock(mutex_);
+  positions_.begin_charging();
   Positions::Frames frames;
   for (const StackFrame& frame : record.frames) {
     frames.push_back(positions_.normal(frame, horizon_));
   }
   positions_.merge(frames, 0);
+  positions_.charge();
   const State made = intern(frames);
   record.representative.store(made, std::memory_order_release);
   return made;

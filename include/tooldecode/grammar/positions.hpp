@@ -28,8 +28,10 @@ namespace tooldecode::grammar {
 ///
 /// Every position can be completed to a text of the grammar.
 ///
-/// \par Complexity  O(positions made) per byte
+/// \par Complexity  O(positions made) per byte; the call stack is bounded, because a model may nest
+///                  brackets to any depth
 /// \par Threads     members that are not const one at a time; the others need no lock
+/// \par Errors      as BuildBudget::spend, from members that work
 /// \par Source      stacks with shared tails: Tomita's graph-structured stack
 class Positions {
  public:
@@ -47,10 +49,15 @@ class Positions {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// Begins a step, in which the positions after each stack are added once.
-  void begin_step() noexcept { ++step_; }
+  void begin_step();
 
-  /// Nodes entered and left plus positions moved so far: a measure of cost.
-  [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
+  /// Nodes entered and left, positions moved and stacks joined so far: a measure of cost.
+  [[nodiscard]] std::uint64_t work() const noexcept { return work_ + stacks_.work(); }
+  /// Leaves the work so far to whoever did it: `begin_step` and the members that work charge the
+  /// thread's BuildBudget for what comes later.
+  void begin_charging() noexcept { charged_ = work(); }
+  /// Charges what is not yet charged.
+  void charge();
 
   void enter(StoredId id, StackId below, Frames& out);
 
@@ -121,6 +128,16 @@ class Positions {
   };
 
  private:
+  static constexpr std::uint64_t steps_of_work = 4;
+  // Rare enough that the check costs nothing measurable.
+  static constexpr std::uint64_t work_between_charges = 1'024;
+  static constexpr std::uint32_t max_depth            = 100;  // of calls
+
+  // Visits a node, or the frame of a stack that is left; where calls are nested deeply, later.
+  void enter_now(StoredId id, StackId below, Frames& out);
+  void leave_now(StackId id, Frames& out);
+  void finish(Frames& out);
+
   // The last part of a sequence needs no frame: what follows it is what follows the sequence.
   void enter_part(StoredId id, const Node::Sequence& all, std::uint32_t part, StackId below,
                   Frames& out);
@@ -150,7 +167,13 @@ class Positions {
   KeyReader keys_{nodes_};
   KeyReader::Steps key_steps_;
   std::vector<std::uint64_t> left_;  // [stacks] last step in which it was left
-  std::uint64_t step_ = 1, work_ = 0;
+  std::uint64_t step_ = 1, work_ = 0, charged_ = 0;
+  struct Later {
+    StoredId node;  // text_end: the stack is left
+    StackId stack;
+  };
+  std::vector<Later> later_;
+  std::uint32_t depth_ = 0;
 };
 
 }  // namespace tooldecode::grammar

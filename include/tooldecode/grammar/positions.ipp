@@ -8,9 +8,11 @@
 #include <memory>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
@@ -36,8 +38,46 @@ TOOLDECODE_INLINE std::size_t Positions::bytes() const noexcept {
   return stacks_.bytes() + keys_.bytes() + core::heap_bytes(left_);
 }
 
+TOOLDECODE_INLINE void Positions::begin_step() {
+  ++step_;
+  later_.clear();  // what an error left
+  depth_ = 0;
+  if (work() - charged_ >= work_between_charges) charge();
+}
+
+TOOLDECODE_INLINE void Positions::charge() {
+  const std::uint64_t steps = steps_of_work * (work() - charged_);
+  charged_                  = work();
+  BuildBudget::spend(steps);
+}
+
 TOOLDECODE_INLINE void Positions::enter(StoredId id, StackId below, Frames& out) {
+  if (depth_ == max_depth) return later_.push_back({id, below});
+  ++depth_;
+  enter_now(id, below, out);
+  if (--depth_ == 0 && !later_.empty()) finish(out);
+}
+
+TOOLDECODE_INLINE void Positions::leave(StackId id, Frames& out) {
+  if (depth_ == max_depth) return later_.push_back({text_end, id});
+  ++depth_;
+  leave_now(id, out);
+  if (--depth_ == 0 && !later_.empty()) finish(out);
+}
+
+TOOLDECODE_INLINE void Positions::finish(Frames& out) {
+  while (!later_.empty()) {
+    const Later one = later_.back();
+    later_.pop_back();
+    depth_ = 1;
+    one.node == text_end ? leave_now(one.stack, out) : enter_now(one.node, one.stack, out);
+  }
+  depth_ = 0;
+}
+
+TOOLDECODE_INLINE void Positions::enter_now(StoredId id, StackId below, Frames& out) {
   ++work_;
+  if (work() - charged_ >= 16 * work_between_charges) charge();
   const auto stay = [&] { out.push_back({id, 0, 0, below}); };
   nodes_[id].visit([&](const Node::Literal&) { stay(); }, [&](const Node::Trie&) { stay(); },
                    [&](const Node::Lexeme& lexeme) {
@@ -65,8 +105,9 @@ TOOLDECODE_INLINE void Positions::enter(StoredId id, StackId below, Frames& out)
                    [](const Node::Linked&) {});
 }
 
-TOOLDECODE_INLINE void Positions::leave(StackId id, Frames& out) {
+TOOLDECODE_INLINE void Positions::leave_now(StackId id, Frames& out) {
   ++work_;
+  if (work() - charged_ >= 16 * work_between_charges) charge();
   if (id == empty_stack) {
     out.push_back({text_end, 0, 0, empty_stack});
     return;
@@ -128,6 +169,7 @@ TOOLDECODE_INLINE void Positions::move(StackFrame frame, std::uint8_t byte, Fram
 
 TOOLDECODE_INLINE void Positions::merge(Frames& frames, std::size_t first) {
   if (frames.size() - first < 2) return;
+  work_ += frames.size() - first;
   const auto begin = frames.begin() + static_cast<std::ptrdiff_t>(first);
   std::sort(begin, frames.end());
   frames.erase(std::unique(begin, frames.end()), frames.end());
@@ -144,21 +186,30 @@ TOOLDECODE_INLINE void Positions::merge(Frames& frames, std::size_t first) {
 
 TOOLDECODE_INLINE std::vector<std::uint32_t> Positions::tags(StackId id) const {
   std::vector<std::uint32_t> result;
-  while (id != empty_stack) {
+  std::vector<StackId> others;  // stacks to try if this one has no mark, the next one last
+  std::unordered_set<std::uint32_t> seen;  // bundles since the last mark
+  while (true) {
+    if (id == empty_stack) {
+      if (others.empty()) return result;
+      id = others.back();
+      others.pop_back();
+      continue;
+    }
     const StackFrame& frame = stacks_[id];
     if (frame.node == StackSets::bundle) {
-      for (const StackId one : stacks_.ones(frame)) {
-        const auto more = tags(one);
-        if (more.empty()) continue;
-        result.insert(result.end(), more.begin(), more.end());
-        break;
-      }
-      return result;
+      const auto& ones = stacks_.ones(frame);
+      if (seen.insert(frame.bundle()).second)
+        others.insert(others.end(), ones.rbegin(), ones.rend());
+      id = empty_stack;
+      continue;
     }
-    if (const auto* tag = nodes_[frame.node].as<Node::Tag>()) result.push_back(tag->number);
+    if (const auto* tag = nodes_[frame.node].as<Node::Tag>()) {
+      result.push_back(tag->number);
+      others.clear();
+      seen.clear();
+    }
     id = frame.below;
   }
-  return result;
 }
 
 TOOLDECODE_INLINE bool Positions::move_inside(StackFrame& frame, std::uint8_t byte) const {

@@ -45,6 +45,8 @@ class StackSets {
   [[nodiscard]] CountSets& counts() noexcept { return counts_; }
   [[nodiscard]] const CountSets& counts() const noexcept { return counts_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
+  /// Stacks joined so far: a measure of cost.
+  [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
 
   /// One stack for several; flattens their bundles.
   [[nodiscard]] StackId joined(const std::vector<StackId>& ids);
@@ -71,6 +73,7 @@ class StackSets {
   CountSets counts_;
   std::vector<StackId> normal_;        // [stacks]; the empty stack if unknown
   std::vector<std::uint32_t> united_;  // [bundles]; 0 if unknown
+  std::uint64_t work_ = 0;
 };
 
 inline const StackSets::Ones& StackSets::united_ones(const StackFrame& frame) {
@@ -92,6 +95,7 @@ inline StackId StackSets::joined(const std::vector<StackId>& ids) {
       all.push_back(id);
     }
   }
+  work_ += all.size();
   join_counts(all);
   // The empty stack is 0 and WordsPool drops zeros at the end, so it must come first.
   std::sort(all.begin(), all.end());
