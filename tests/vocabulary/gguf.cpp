@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -209,6 +210,26 @@ TEST_CASE("parse_gguf errors name the requirement") {
   CHECK(what(with_token("a", 7, "gpt2")) == "tokenizer.ggml.tokens/0 type 7: must be from 1 to 6");
   CHECK(what(with_token("a", 6, "llama")) ==
         "tokenizer.ggml.tokens/0: must be a byte's token, as <0x0A> is");
+}
+
+TEST_CASE("parse_gguf with a character map that is no list of bytes names the number") {
+  const auto file = [](double byte) {
+    Writer writer;
+    writer.text("tokenizer.ggml.model", "t5")
+        .texts("tokenizer.ggml.tokens", {"a"})
+        .types("tokenizer.ggml.token_type", {1})
+        .floats("tokenizer.ggml.scores", {-1})
+        .key("tokenizer.ggml.precompiled_charsmap", 9)
+        .put<std::uint32_t>(12)
+        .put<std::uint64_t>(5);
+    for (const double one : {4.0, 0.0, 0.0, 0.0, byte}) writer.put(one);
+    return writer.file(5);
+  };
+  for (const double wrong : {1e300, -1e300, 256.0, -129.0, 0.5, std::nan("")}) {
+    CHECK(where(file(wrong)) == "tokenizer.ggml.precompiled_charsmap/4");
+  }
+  // Bytes with a sign or without: the map is cut short.
+  for (const double byte : {-1.0, 255.0}) CHECK(where(file(byte)) == "precompiled_charsmap");
 }
 
 TEST_CASE("parse_gguf of a truncated or altered file throws only Error") {

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tooldecode/vocabulary/sentencepiece_model.hpp>
@@ -60,9 +61,32 @@ TEST_CASE("parse_sentencepiece reads tokens, types, end tokens and both models")
   // " a" "b" costs 4 and " " "ab" 6; pairs by score merge " a" first and then nothing.
   CHECK(unigrams.encode("ab!<t>", {.add_space_prefix = true}) == Ids{7, 6, 3, 9});
   const td::Tokenizer pairs = td::vocabulary::parse_sentencepiece(model(2));
-  CHECK(pairs.encode("ab  ab", {.add_space_prefix = true}) == Ids{7, 6, 4, 7, 6});
+  CHECK(pairs.encode("ab  ab", {.add_space_prefix = true}) == Ids{7, 6, 7, 6});
   CHECK(unigrams.encode("ab  ab", {.add_space_prefix = true}) == Ids{7, 6, 7, 6});
-  CHECK_FALSE(pairs.normalizes());
+  CHECK(pairs.normalizes());
+  const td::Tokenizer keeps = td::vocabulary::parse_sentencepiece(model(2, field(4, 0)));
+  CHECK(keeps.encode("ab  ab", {.add_space_prefix = true}) == Ids{7, 6, 4, 7, 6});
+  CHECK_FALSE(keeps.normalizes());
+}
+
+// Expected ids are as the Python package `sentencepiece` 0.2.3 encodes texts of these forms.
+TEST_CASE("parse_sentencepiece removes spaces beside others across user-defined tokens") {
+  for (const std::uint64_t type : {1U, 2U}) {
+    INFO(type);
+    const td::Tokenizer tokenizer = td::vocabulary::parse_sentencepiece(model(type));
+    const auto encode             = [&](std::string_view text) {
+      return tokenizer.encode(text, {.add_space_prefix = true});
+    };
+    CHECK(encode("<t> a <t>") == Ids{4, 9, 7, 4, 9});
+    CHECK(encode("<t>a") == Ids{4, 9, 5});
+    CHECK(encode("a  <t>  a  ") == Ids{7, 4, 9, 7});
+    CHECK(encode("  a<t>  ") == Ids{7, 9});
+    CHECK(encode("   ") == Ids{});
+    // Without the prefix no space begins a new text.
+    const td::Tokenizer bare = td::vocabulary::parse_sentencepiece(model(type, field(3, 0)));
+    CHECK(bare.encode("  a a", {.add_space_prefix = true}) == Ids{5, 7});
+    CHECK(bare.encode("  a a") == Ids{7, 7});  // the text goes on
+  }
 }
 
 TEST_CASE(
@@ -70,10 +94,17 @@ TEST_CASE(
   const std::string keeps = field(3, 0) + field(4, 0);
   CHECK(td::vocabulary::parse_sentencepiece(model(1, keeps))
             .encode("a  a", {.add_space_prefix = true}) == Ids{5, 4, 7});
-  const td::Tokenizer replaced =
-      td::vocabulary::parse_sentencepiece(model(2, field(2, std::string("\x04\0\0\0abcd", 8))));
-  CHECK_THROWS_WITH(replaced.encode("a"),
-                    td::test::contains("normalizer_spec/precompiled_charsmap"));
+  // With a map that has no characters.
+  const std::string map = field(2, std::string("\x04\0\0\0abcd", 8));
+  CHECK(td::vocabulary::parse_sentencepiece(model(2, map)).encode("a a") == Ids{5, 7});
+  const td::Tokenizer plain = td::vocabulary::parse_sentencepiece(model(2, field(5, 0)));
+  CHECK(plain.vocabulary().bytes(7) == " a");
+  CHECK_THROWS_WITH(plain.encode("a"), td::test::contains("normalizer_spec/escape_whitespaces"));
+  const td::Tokenizer suffixed =
+      td::vocabulary::parse_sentencepiece(pieces + field(2, field(3, 2) + field(24, 1)));
+  CHECK(suffixed.vocabulary().bytes(7) == " a");
+  CHECK_THROWS_WITH(suffixed.encode("a"),
+                    td::test::contains("trainer_spec/treat_whitespace_as_suffix"));
 }
 
 TEST_CASE("parse_sentencepiece errors name the place and truncated files throw only Error") {

@@ -74,8 +74,31 @@ TEST_CASE("parse_tiktoken errors name the line") {
   CHECK(what("YQ== 0\nYg== x\n") == "line 2: " + form);
   CHECK(what("YQ== 0\nYg== 1 2") == "line 2: " + form);
   CHECK(what("YQ= 0") == "line 1: must be base64");
-  CHECK(what("YQ== 0\nYg== 2") ==
-        "line 2: rank 2: must be 1, as many as there are tokens before it");
+  const std::string range =
+      ": must be above that of the line before, and at most 65536 more than there are tokens before "
+      "it, 1";
+  CHECK(what("YQ== 0\nYg== 0") == "line 2: rank 0" + range);
+  CHECK(what("YQ== 0\nYg== 65538") == "line 2: rank 65538" + range);
+  CHECK(what("YQ== 0\nYg== 18446744073709551615") == "line 2: rank 18446744073709551615" + range);
+}
+
+TEST_CASE("parse_tiktoken with ranks left out, as of p50k_base, leaves those tokens unused") {
+  std::string text;
+  for (const int rank : {0, 1, 2, 3, 50255, 50257}) {
+    const char* token = rank == 0       ? "YQ=="
+                        : rank == 1     ? "Yg=="
+                        : rank == 2     ? "IA=="
+                        : rank == 3     ? "YWI="
+                        : rank == 50255 ? "ICA="   // two spaces
+                                        : "ICAg";  // three
+    text += std::string(token) + ' ' + std::to_string(rank) + '\n';
+  }
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tiktoken(text, "p50k_base");
+  CHECK(tokenizer.vocabulary().token_count() == 50258);
+  CHECK(tokenizer.vocabulary().type(4) == td::TokenType::unused);
+  CHECK(tokenizer.vocabulary().name(50256) == "<|endoftext|>");
+  CHECK(tokenizer.vocabulary().is_end(50256));
+  CHECK(tokenizer.encode("ab   ") == Ids{3, 50257});
 }
 
 TEST_CASE("parse_tekken puts special tokens before all others") {

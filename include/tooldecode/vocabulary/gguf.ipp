@@ -16,6 +16,7 @@
 #include <tooldecode/vocabulary/gguf.hpp>
 #include <tooldecode/vocabulary/gguf_metadata.hpp>
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
+#include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 
@@ -45,11 +46,10 @@ TOOLDECODE_INLINE Tokenizer GgufTokenizer::build() const {
                      flag("add_space_prefix", true));
   }
   if (model_ == "t5") {
-    return Tokenizer(vocabulary,
-                     Unigram(vocabulary, scores(),
-                             {.characters      = CharacterMap(character_map()),
-                              .collapse_spaces = flag("remove_extra_whitespaces", true)}),
-                     {}, flag("add_space_prefix", true));
+    return Tokenizer(
+        vocabulary, Unigram(vocabulary, scores()), {},
+        TextRules::of_sentencepiece(vocabulary, character_map(), flag("add_space_prefix", true),
+                                    flag("remove_extra_whitespaces", true)));
   }
   const std::string name = model_ == "gemma4"      ? model_
                            : file_.has(key("pre")) ? file_.value<std::string>(key("pre"))
@@ -78,6 +78,12 @@ TOOLDECODE_INLINE std::string GgufTokenizer::character_map() const {
   std::string bytes;
   if (!file_.has(key("precompiled_charsmap"))) return bytes;
   for (const double byte : file_.value<GgufMetadata::Numbers>(key("precompiled_charsmap"))) {
+    // The array may be of any type of numbers; bytes may have a sign or none.
+    if (!(byte >= -128 && byte <= 255 && byte == static_cast<int>(byte))) {
+      throw Error(Errc::malformed_vocabulary,
+                  key("precompiled_charsmap") + '/' + std::to_string(bytes.size()), byte,
+                  "must be a byte");
+    }
     bytes.push_back(static_cast<char>(static_cast<int>(byte)));
   }
   return bytes;

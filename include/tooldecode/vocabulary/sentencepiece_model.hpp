@@ -66,17 +66,19 @@ class SentencePieceModel {
   std::int64_t begin_ = 1, end_ = 2, pad_ = -1;  // SentencePiece's defaults
   std::string character_map_;
   bool prefixes_space_ = true, collapses_spaces_ = true;
+  bool marks_spaces_ = true, is_space_suffix_ = false;
 };
 
 }  // namespace detail
 
 /// Reads a SentencePiece file, the Protocol Buffers message ModelProto.
 ///
-/// End tokens are the file's `eos_id` and those of `find_named_ends`.
+/// End tokens are the file's `eos_id` and those of `find_named_ends`. `encode` throws if spaces end
+/// words (`treat_whitespace_as_suffix`) or have no mark (`escape_whitespaces`).
 ///
 /// \par Complexity  O(size of the file)
 /// \par Errors      Error{malformed_file} with the byte offset; Error{malformed_vocabulary} with
-///                  the place
+///                  the place; Error{unknown_format} from `encode`
 /// \par Source      google/sentencepiece, sentencepiece_model.proto
 [[nodiscard]] Tokenizer parse_sentencepiece(std::string_view bytes);
 

@@ -15,6 +15,7 @@
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/sentencepiece_model.hpp>
+#include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 
@@ -102,23 +103,23 @@ TOOLDECODE_INLINE SentencePieceModel::SentencePieceModel(std::string_view bytes)
 
 TOOLDECODE_INLINE Tokenizer SentencePieceModel::build() const {
   const Vocabulary vocabulary(entries_, options());
-  if (kind_ == unigrams) {
-    return Tokenizer(
-        vocabulary,
-        Unigram(vocabulary, scores_,
-                {.characters = CharacterMap(character_map_), .collapse_spaces = collapses_spaces_}),
-        {}, prefixes_space_);
-  }
-  if (kind_ != byte_pairs) {
+  if (kind_ != unigrams && kind_ != byte_pairs) {
     throw Error(Errc::malformed_vocabulary, "trainer_spec/model_type", kind_,
                 "must be 1 (unigrams) or 2 (byte pairs)");
   }
-  return Tokenizer(vocabulary, BytePairEncoding(vocabulary, scores_),
-                   character_map_.empty()
-                       ? PreTokenizer()
-                       : PreTokenizer::unknown("normalizer_spec/precompiled_charsmap",
-                                               "characters are replaced only for unigrams"),
-                   prefixes_space_);
+  PreTokenizer pieces;
+  if (is_space_suffix_) {
+    pieces = PreTokenizer::unknown("trainer_spec/treat_whitespace_as_suffix",
+                                   "spaces end words and do not begin them");
+  } else if (!marks_spaces_) {
+    pieces = PreTokenizer::unknown("normalizer_spec/escape_whitespaces", "no mark is for spaces");
+  }
+  return Tokenizer(
+      vocabulary,
+      kind_ == unigrams ? Tokenizer::Encoding(Unigram(vocabulary, scores_))
+                        : Tokenizer::Encoding(BytePairEncoding(vocabulary, scores_)),
+      pieces,
+      TextRules::of_sentencepiece(vocabulary, character_map_, prefixes_space_, collapses_spaces_));
 }
 
 TOOLDECODE_INLINE void SentencePieceModel::read_piece(ProtocolFields piece) {
@@ -149,6 +150,7 @@ TOOLDECODE_INLINE void SentencePieceModel::read_piece(ProtocolFields piece) {
 TOOLDECODE_INLINE void SentencePieceModel::read_trainer(ProtocolFields trainer) {
   while (trainer.next()) {
     if (trainer.number() == 3) kind_ = trainer.value();
+    if (trainer.number() == 24) is_space_suffix_ = trainer.value() != 0;
     const auto id = static_cast<std::int64_t>(static_cast<std::int32_t>(trainer.value()));
     if (trainer.number() == 41) begin_ = id;
     if (trainer.number() == 42) end_ = id;
@@ -161,6 +163,7 @@ TOOLDECODE_INLINE void SentencePieceModel::read_normalizer(ProtocolFields normal
     if (normalizer.number() == 2) character_map_ = normalizer.text();
     if (normalizer.number() == 3) prefixes_space_ = normalizer.value() != 0;
     if (normalizer.number() == 4) collapses_spaces_ = normalizer.value() != 0;
+    if (normalizer.number() == 5) marks_spaces_ = normalizer.value() != 0;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/vocabulary/added_tokens.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::vocabulary {
 
@@ -36,15 +37,33 @@ struct TextChange {
   [[nodiscard]] std::string apply(std::string_view text) const;
 };
 
+/// A text with one space for adjacent ones.
+///
+/// \param after_space  a space stands before the text: none begins it
+/// \param is_last      no space ends it
+[[nodiscard]] std::string without_extra_spaces(std::string_view text, bool after_space = false,
+                                               bool is_last = false);
+
 /// What a tokenizer does to a text before splitting it, in this order.
 struct TextRules {
   AddedTokens first               = {};  ///< matched in the original text
   std::vector<TextChange> changes = {};  ///< applied to each stretch between them
   AddedTokens second              = {};  ///< matched in the changed stretches
   SpacePrefix prefix              = SpacePrefix::none;
+  /// As SentencePiece: of adjacent spaces only the first stays, also if it stands beside an added
+  /// token, and those at the end of the text go.
+  bool removes_extra_spaces = false;
   /// Whether an added token writes a text other than the one it matches, or is followed by an added
   /// space.
   bool rewrites_added = false;
+
+  /// What SentencePiece does.
+  ///
+  /// \param character_map  precompiled_charsmap, may be empty
+  /// \par Errors  Error{malformed_vocabulary}, see CharacterMap
+  [[nodiscard]] static TextRules of_sentencepiece(const Vocabulary& vocabulary,
+                                                  std::string_view character_map,
+                                                  bool prefixes_space, bool removes_extra_spaces);
 };
 
 }  // namespace tooldecode::vocabulary

@@ -21,11 +21,32 @@ TOOLDECODE_INLINE std::string TextChange::apply(std::string_view text) const {
     case Kind::collapse_spaces:
       break;
   }
+  return without_extra_spaces(text);
+}
+
+TOOLDECODE_INLINE std::string without_extra_spaces(std::string_view text, bool after_space,
+                                                   bool is_last) {
   std::string result;
   for (const char c : text) {
-    if (c != ' ' || !result.ends_with(' ')) result.push_back(c);
+    if (c == ' ' && after_space) continue;
+    result.push_back(c);
+    after_space = c == ' ';
   }
+  if (is_last && result.ends_with(' ')) result.pop_back();
   return result;
+}
+
+TOOLDECODE_INLINE TextRules TextRules::of_sentencepiece(const Vocabulary& vocabulary,
+                                                        std::string_view character_map,
+                                                        bool prefixes_space,
+                                                        bool removes_extra_spaces) {
+  TextRules rules{.first  = AddedTokens::of(vocabulary),
+                  .prefix = prefixes_space ? SpacePrefix::whole_text : SpacePrefix::none,
+                  .removes_extra_spaces = removes_extra_spaces};
+  if (!character_map.empty()) {
+    rules.changes.push_back({TextChange::Kind::characters, CharacterMap(character_map)});
+  }
+  return rules;
 }
 
 }  // namespace tooldecode::vocabulary

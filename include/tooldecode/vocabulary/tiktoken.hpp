@@ -18,7 +18,7 @@ namespace tooldecode::vocabulary {
 /// Reads a `.tiktoken` file. The file contains neither patterns nor special tokens, so both come
 /// from the encoding in its name (cl100k_base, o200k_base, p50k_base, r50k_base, or qwen with
 /// `<|endoftext|>` after the last token). With any other name there are no end tokens, and `encode`
-/// throws.
+/// throws. Ranks may leave out some, whose tokens are unused.
 ///
 /// \param name  the file's name without folder and extension
 ///

@@ -24,7 +24,7 @@ namespace tooldecode::vocabulary {
 
 TOOLDECODE_INLINE Tokenizer parse_tiktoken(std::string_view text, std::string_view name) {
   std::vector<Vocabulary::Entry> entries;
-  std::size_t number = 0;
+  std::size_t number = 0, tokens = 0;
   while (!text.empty()) {
     const std::string place = "line " + std::to_string(++number);
     const std::size_t end   = std::min(text.find('\n'), text.size());
@@ -40,10 +40,14 @@ TOOLDECODE_INLINE Tokenizer parse_tiktoken(std::string_view text, std::string_vi
     if (code != std::errc() || stop != last)
       throw Error(Errc::malformed_vocabulary, place,
                   "must be a token in base64, a space and its rank");
-    if (rank != entries.size())
+    // Ranks of special tokens may be left out (p50k_base), but no gaps that would fill the memory.
+    if (rank < entries.size() || rank - tokens > 65'536)
       throw Error(Errc::malformed_vocabulary, place,
-                  "rank " + std::to_string(rank) + ": must be " + std::to_string(entries.size()) +
-                      ", as many as there are tokens before it");
+                  "rank " + std::to_string(rank) + ": must be above that of the line before, " +
+                      "and at most 65536 more than there are tokens before it, " +
+                      std::to_string(tokens));
+    ++tokens;
+    entries.resize(rank, {"", TokenType::unused});
     entries.push_back({decode_base64(line.substr(0, space), place), TokenType::normal});
   }
   struct KnownEncoding {

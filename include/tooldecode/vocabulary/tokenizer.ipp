@@ -35,8 +35,8 @@ TOOLDECODE_INLINE Tokenizer::Tokenizer(Vocabulary vocabulary, Encoding encoding,
 TOOLDECODE_INLINE bool Tokenizer::normalizes() const noexcept {
   const vocabulary::TextRules& text = rules_->text;
   return std::holds_alternative<vocabulary::Unigram>(rules_->encoding) || !text.changes.empty() ||
-         text.rewrites_added || text.first.strip() || text.second.strip() ||
-         rules_->pieces.removes_text();
+         text.removes_extra_spaces || text.rewrites_added || text.first.strip() ||
+         text.second.strip() || rules_->pieces.removes_text();
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
@@ -56,9 +56,12 @@ TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
     if (!wants_space || stretch.starts_with(' ')) return encode_plain(stretch, tokens);
     encode_plain(' ' + std::string(stretch), tokens);
   };
+  // A new text without a prefix has no space at its start.
+  bool after_space = options.add_space_prefix && prefix != SpacePrefix::whole_text;
   for (const auto& [given, token] : rules_->text.first.split(text, options.parse_special)) {
     if (token != nullptr) {
       tokens.push_back(token->token);
+      after_space = given.ends_with(' ');
       continue;
     }
     std::string changed(given);
@@ -69,6 +72,11 @@ TOOLDECODE_INLINE std::vector<TokenId> Tokenizer::encode(std::string_view text,
       const bool strips = change.kind == vocabulary::TextChange::Kind::strip_left;
       is_start          = is_start && (!strips || next.size() == changed.size());
       changed           = std::move(next);
+    }
+    if (rules_->text.removes_extra_spaces) {
+      const bool is_last = given.data() + given.size() == text.data() + text.size();
+      changed            = vocabulary::without_extra_spaces(changed, after_space, is_last);
+      after_space        = changed.empty() ? after_space : changed.ends_with(' ');
     }
     if (prefix == SpacePrefix::every_stretch && !changed.empty()) changed.insert(0, " ");
     for (const auto& [stretch, added] : rules_->text.second.split(changed, options.parse_special)) {

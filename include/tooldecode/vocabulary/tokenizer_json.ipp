@@ -484,9 +484,8 @@ TOOLDECODE_INLINE Tokenizer::Encoding TokenizerJson::encoding(const Vocabulary& 
     scores.resize(vocabulary.token_count(), 0);
     std::optional<double> lowest;
     for (const double score : scores_) lowest = std::min(lowest.value_or(score), score);
-    return Unigram::of_doubles(
-        vocabulary, std::move(scores),
-        {.collapse_spaces = false, .user_defined = true, .left_out = left_out, .lowest = lowest});
+    return Unigram::of_doubles(vocabulary, std::move(scores),
+                               {.user_defined = true, .left_out = left_out, .lowest = lowest});
   }
   const BytePairOptions options{.characters   = !byte_level_,
                                 .whole_first  = model.value_or("ignore_merges", false),

@@ -47,14 +47,12 @@ class CharacterMap {
   std::string texts_;
 };
 
-/// Options of Unigram: what it does to a text before splitting it.
+/// Options of Unigram.
 struct UnigramOptions {
-  CharacterMap characters = {};
-  bool collapse_spaces    = true;   ///< adjacent spaces become one; those at the end are removed
-  bool user_defined       = false;  ///< user-defined tokens are also pieces
-  std::span<const TokenId> left_out = {};  ///< ids that are not pieces, sorted
-  std::optional<double> lowest      = {};  ///< a character without a piece scores 10 below this;
-                                           ///< default: the lowest score of all pieces
+  bool user_defined                 = false;  ///< user-defined tokens are also pieces
+  std::span<const TokenId> left_out = {};     ///< ids that are not pieces, sorted
+  std::optional<double> lowest      = {};     ///< a character without a piece scores 10 below this;
+                                              ///< default: the lowest score of all pieces
 };
 
 /// Splits a text into the pieces with the greatest sum of scores (log probabilities).
@@ -74,7 +72,7 @@ class Unigram {
   [[nodiscard]] static Unigram of_doubles(const Vocabulary& vocabulary, std::vector<double> scores,
                                           UnigramOptions options);
 
-  void encode(std::string_view original, std::vector<TokenId>& out) const;
+  void encode(std::string_view text, std::vector<TokenId>& out) const;
 
  private:
   Unigram(std::vector<double> scores, bool is_single, Vocabulary vocabulary,
@@ -89,7 +87,6 @@ class Unigram {
   static void improve(Step& known, const Step& other) noexcept;
   static std::size_t character_size(std::string_view text, std::size_t at) noexcept;
   [[nodiscard]] double sum(double a, double b) const noexcept;
-  [[nodiscard]] std::string normalized(std::string_view original) const;
   void write_bytes(std::string_view text, std::vector<TokenId>& out) const;
 
   Vocabulary vocabulary_;

@@ -111,8 +111,7 @@ TOOLDECODE_INLINE Unigram::Unigram(std::vector<double> scores, bool is_single,
   pieces_ = std::make_shared<const core::ByteTrie>(std::move(entries));
 }
 
-TOOLDECODE_INLINE void Unigram::encode(std::string_view original, std::vector<TokenId>& out) const {
-  const std::string text = normalized(original);
+TOOLDECODE_INLINE void Unigram::encode(std::string_view text, std::vector<TokenId>& out) const {
   std::vector<Step> best(text.size() + 1);  // the best way to reach each place, and its score
   best[0].score = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -141,7 +140,7 @@ TOOLDECODE_INLINE void Unigram::encode(std::string_view original, std::vector<To
     if (step.token >= 0) {
       out.push_back(step.token);
     } else {
-      write_bytes(std::string_view(text).substr(step.begin, ends[i] - step.begin), out);
+      write_bytes(text.substr(step.begin, ends[i] - step.begin), out);
     }
   }
 }
@@ -161,17 +160,6 @@ TOOLDECODE_INLINE std::size_t Unigram::character_size(std::string_view text,
   while (at + size < text.size() && (static_cast<std::uint8_t>(text[at + size]) & 0xC0) == 0x80)
     ++size;
   return size;
-}
-
-TOOLDECODE_INLINE std::string Unigram::normalized(std::string_view original) const {
-  std::string text = options_.characters.apply(original);
-  if (!options_.collapse_spaces) return text;
-  std::string result;
-  for (const char c : text) {
-    if (c != ' ' || !result.ends_with(' ')) result.push_back(c);
-  }
-  if (result.ends_with(' ')) result.pop_back();
-  return result;
 }
 
 TOOLDECODE_INLINE void Unigram::write_bytes(std::string_view text,
