@@ -3,10 +3,10 @@
     python tests/tokenizers_files.py PROGRAM ANSWERS
 
 Makes files of each kind with that package, seeded: BPE with bytes or with a mark for each space, Unigram, WordPiece, with
-and without bytes for what has no token, with decoders, splits and added tokens drawn at random. Of each file, what every
-token writes must be what the package's decoder writes for it within a text, decode(a + t + b) without the texts around t;
-and texts must be encoded as the package encodes them. ANSWERS is tests/support/tokenizer_answers.cpp, compiled. Says why it
-is skipped, with exit code 77, where the package is missing.
+and without bytes for what has no token, with decoders, splits and added tokens drawn at random, and files with random
+expressions. Of each file, what every token writes must be what the package's decoder writes for it within a text,
+decode(a + t + b) without the texts around t; and texts must be encoded as the package encodes them. ANSWERS is
+tests/support/tokenizer_answers.cpp, compiled. Says why it is skipped, with exit code 77, where the package is missing.
 """
 import collections
 import copy
@@ -26,6 +26,7 @@ except ImportError:
 
 SEED = 20
 ROUNDS = 12  # files of each kind
+EXPRESSIONS = 300  # files with an expression each
 CONTROL = 3
 MARK = "\u2581"
 CORPUS = """The tool answers in JSON: {"name": "get weather", "arguments": {"city": "Paris", "days": 3}}.
@@ -36,6 +37,23 @@ They're weather reports of 2023 and 2024, 100 days, 1000 cities.""".split("\n")
 PIECES = ["the", " the", "  ", "   ", " ", "\n", "\n\n", "\t", "{\"", "\":", " {", "}", "weather", "Weather", "12", " 345", "a", "b", "x",
           "caf\u00e9", "\u65e5\u672c", "\u00fc", "'s", "n't", ".", " .", ",", " ,", "!", "?", "-", "_", "[T]", "<|x|>", "<s>", "</s>",
           "ab cd", "do not", "\u00a0", "\u0391", "\U0001f600", "@", "#", "##", "ing", "word", "  x", " - "]
+
+# Characters of the texts that expressions split.
+LETTERS = ["a", "B", "s", "1", " ", "\n", "-", "\u180e", "\u4e2d", "\u017f"]
+# Expressions of published models: Kimi K2, BLOOM, Qwen2, Llama 3, GPT-4o, DeepSeek V3.
+PUBLISHED = [
+    r"""[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"""
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"""
+    r"""[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"""
+    r"""|\s+(?!\S)|\s+""",
+    " ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+",
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
+    r"""|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}"""
+    r"""| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+"""
+    r"""|\s+(?!\S)|\s+"""]
 
 
 def base(model: dict) -> dict:
@@ -108,9 +126,56 @@ def draw_added(draw, file: dict, extra=()):
     add_tokens(draw, file, draw.sample(names, draw.randrange(0, 6)))
 
 
+def draw_class(draw, depth: int = 0) -> str:
+    """A class of Oniguruma: with classes in it and intersections, where it is not nested too deeply."""
+    def part():
+        items = [draw.choice(["a", "B", "s", "1", " ", "-", r"\n", "a-f", "0-9", r"\-", r"\]", "\u180e", r"\x{4E2D}", r"\u0061",
+                              r"\s", r"\S", r"\d", r"\D", r"\h", r"\H", r"\w", r"\W", r"\p{L}", r"\P{Lu}", r"\p{^N}",
+                              r"\p{Han}", r"\p{Latin}"])
+                 for _ in range(draw.randrange(1, 4))]
+        if depth < 2 and draw.random() < 0.4:
+            items.insert(draw.randrange(len(items) + 1), draw_class(draw, depth + 1))
+        return "".join(items)
+    parts = "&&".join(part() for _ in range(draw.choice([1, 1, 1, 2, 3])))
+    return f"[{draw.choice(['', '', '^'])}{parts}]"
+
+
+def draw_expression(draw, depth: int = 0) -> str:
+    def atom():
+        kind = draw.random()
+        if kind < 0.35:
+            return draw.choice(["a", "B", "s", "1", " ", "-", r"\-", r"\n", "\u4e2d", "\u180e", "{", "}", r"\x61", r"\x{180E}",
+                                r"\u4E2D", "."])
+        if kind < 0.6:
+            return draw.choice([r"\s", r"\S", r"\d", r"\D", r"\h", r"\H", r"\w", r"\W", r"\p{L}", r"\p{^Lu}", r"\P{N}",
+                                r"\p{Han}"])
+        if kind < 0.85 or depth > 1:
+            return draw_class(draw)
+        group = draw.choice(["(", "(?:", "(?>", "(?=", "(?!", "(?i:", "(?i)", "(?<=", "(?<!"])
+        if group == "(?i)":
+            return group + draw.choice(["a", "b-1", "[a-f]s", r"\s|B"])
+        inner = draw.choice(["a", "[^B]", r"\s", "a|B"]) if "<" in group else draw_expression(draw, depth + 1)
+        return group + inner + ")"
+    repeats = ["", "", "", "", "*", "+", "?", "*?", "+?", "??", "*+", "++", "?+", "{2}", "{1,2}", "{1,2}?", "{1,2}+", "{2}+", "{2}?",
+               "{,2}", "{1,}", "{2,3}+", "+*"]
+    alternatives = ["".join(draw.choice(["", "", "", "", "^", r"\A"]) + atom() + draw.choice(repeats) + draw.choice(
+        ["", "", "", "", "$", r"\z", r"\Z"]) for _ in range(draw.randrange(1, 4))) for _ in range(draw.choice([1, 1, 2, 3]))]
+    return "|".join(alternatives)
+
+
+def draw_valid_expression(draw) -> str:
+    while True:
+        expression = draw_expression(draw)
+        try:
+            tokenizers.Regex(expression)
+            return expression
+        except Exception as error:  # the package raises no narrower one
+            assert "Oniguruma" in str(error), error
+
+
 def draw_split(draw) -> dict:
     pattern = draw.choice([{"String": " "}, {"String": "a"}, {"String": "  "}, {"String": "."}, {"Regex": r"\s+"},
-                           {"Regex": r"\d"}, {"Regex": r"[a-z]+| "}])
+                           {"Regex": r"\d"}, {"Regex": r"[a-z]+| "}, {"Regex": draw_valid_expression(draw)}])
     behavior = draw.choice(["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"])
     return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": draw.random() < 0.4}
 
@@ -129,6 +194,17 @@ def bytes_file(draw) -> dict:
     file["decoder"] = draw.choice([byte_level(), sequence("decoders", byte_level()),
                                    sequence("decoders", byte_level(), {"type": "Strip", "content": " ", "start": 1, "stop": 0})])
     draw_added(draw, file, ["\u0120the", "\u00e9\u0120", "<\uff5cx\u2581y\uff5c>"])
+    return file
+
+
+def expression_file(draw, expression: str) -> dict:
+    """A file in which any two or three characters of a piece are one token, so that ids tell where a text is split."""
+    pairs = [a + b for a in LETTERS for b in LETTERS]
+    vocab = [*LETTERS, *pairs, *(pair + c for pair in pairs for c in LETTERS)]
+    merges = [[pair[0], pair[1]] for pair in pairs] + [[pair, c] for pair in pairs for c in LETTERS]
+    file = base({"type": "BPE", "vocab": {token: i for i, token in enumerate(vocab)}, "merges": merges})
+    file["pre_tokenizer"] = draw_split(draw) | {"pattern": {"Regex": expression}}
+    file["decoder"] = {"type": "Fuse"}
     return file
 
 
@@ -209,6 +285,10 @@ def decoders_file(draw) -> dict:
     return file
 
 
+def draw_letters(draw) -> list:
+    return ["".join(draw.choice([*LETTERS, "a", "a", " "]) for _ in range(draw.randrange(1, 9))) for _ in range(60)]
+
+
 def ask(answers: str, requests: list) -> list:
     done = subprocess.run([answers], input="".join(json.dumps(request) + "\n" for request in requests), capture_output=True,
                           text=True, encoding="utf-8", timeout=600)
@@ -278,6 +358,11 @@ def draw_texts(draw) -> list:
     return texts
 
 
+def expressions_of(file: dict) -> list:
+    splits = [file["pre_tokenizer"], *(file["pre_tokenizer"] or {}).get("pretokenizers", [])]
+    return [split["pattern"]["Regex"] for split in splits if split and "Regex" in split.get("pattern", {})]
+
+
 def compare_texts(name: str, file: dict, tokenizer, texts: list, answer: dict, tally):
     ids_of_unknown = {tokenizer.token_to_id(token) for token in ("<unk>", "[UNK]")} - {None}
     for text, got in zip(texts, answer["texts"], strict=True):
@@ -290,6 +375,7 @@ def compare_texts(name: str, file: dict, tokenizer, texts: list, answer: dict, t
                 assert has_unknown, f"{name}: {text!r} is encoded by tokenizers as {want.tokens}: {got}"
             else:
                 assert got["code"] == "unknown_format" and got["where"].startswith("#/"), (name, got)
+                assert not any(expression in PUBLISHED for expression in expressions_of(file)), (name, got)
             continue
         want = tokenizer.encode(text, add_special_tokens=False).ids
         tally["texts"] += 1
@@ -311,6 +397,13 @@ def main():
                 texts = draw_texts(draw)
                 files.append((kind, path.name, file, texts))
                 requests.append({"file": str(path), "texts": texts})
+        for number in range(EXPRESSIONS):
+            expression = PUBLISHED[number] if number < len(PUBLISHED) else draw_valid_expression(draw)
+            file, texts = expression_file(draw, expression), draw_letters(draw)
+            path = pathlib.Path(folder) / f"expressions_{number}.json"
+            path.write_text(json.dumps(file), encoding="utf-8")
+            files.append(("expressions", path.name, file, texts))
+            requests.append({"file": str(path), "texts": texts})
         failures, totals = [], collections.Counter()
         for (kind, name, file, texts), answer in zip(files, ask(answers, requests), strict=True):
             tokenizer = tokenizers.Tokenizer.from_str(json.dumps(file))
@@ -320,7 +413,8 @@ def main():
                 continue
             try:
                 assert "error" not in answer, f"{name}: {answer['error']}"
-                compare_bytes(name, file, tokenizer, answer, tally)
+                if kind != "expressions":
+                    compare_bytes(name, file, tokenizer, answer, tally)
                 compare_texts(name, file, tokenizer, texts, answer, tally)
             except AssertionError as failure:
                 told = {key: file[key] for key in ("normalizer", "pre_tokenizer", "decoder", "added_tokens")}
@@ -330,6 +424,7 @@ def main():
         print(f"{count} {key}")
     for failure in failures:
         print(f"WRONG: {failure}")
+    assert totals["expressions: texts"] > 40 * EXPRESSIONS or failures, "too few expressions are known"
     for kind in ("bytes", "marked", "unigram"):
         assert totals[f"{kind}: texts"] > 300 or failures, f"too few texts of {kind} were encoded"
     assert not failures, f"{len(failures)} files are read otherwise than tokenizers {tokenizers.__version__} reads them"

@@ -85,8 +85,18 @@ TEST_CASE("PreTokenizer returns invalid UTF-8 as pieces of one byte each") {
   }
 }
 
-TEST_CASE("PreTokenizer with a pattern that matches the empty text returns the whole text") {
-  CHECK(td::vocabulary::PreTokenizer({"x*"}).split("ab") == Pieces{"ab"});
+// Expected pieces are from the Python package `tokenizers` 0.23.3.
+TEST_CASE("PreTokenizer with a pattern that matches the empty text splits there") {
+  CHECK(td::vocabulary::PreTokenizer({"x*"}).split("ab") == Pieces{"a", "b"});
+  CHECK(td::vocabulary::PreTokenizer({"x*|a"}).split("xx\u00E9a") == Pieces{"xx", "\u00E9", "a"});
+  CHECK(td::vocabulary::PreTokenizer({"(?=b)"}).split("abab") == Pieces{"a", "ba", "b"});
+  CHECK(td::vocabulary::PreTokenizer({""}).split("ab") == Pieces{"a", "b"});
+}
+
+TEST_CASE("PreTokenizer matches a group that a long text repeats") {
+  const std::string text = std::string(50'000, 'a') + "1";
+  const td::vocabulary::PreTokenizer letters({"(?:(?=[^x])[a-z])*[a-z]+"});
+  CHECK(letters.split(text) == Pieces{std::string_view(text).substr(0, 50'000), "1"});
 }
 
 TEST_CASE("PreTokenizer errors name the number and byte of a malformed pattern") {

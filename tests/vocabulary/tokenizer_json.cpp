@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/nlohmann.hpp>
@@ -136,6 +137,41 @@ TEST_CASE("parse_tokenizer_json with an unsupported part decodes and throws on e
         "#/pre_tokenizer", "splits a text with marks");
   check("/model/dropout", 0.1, "#/model/dropout", "random");
   check("/normalizer", {{"type", "Lowercase"}}, "#/normalizer", "Lowercase");
+}
+
+// Expected ids are from the Python package `tokenizers` 0.23.3.
+TEST_CASE("parse_tokenizer_json reads expressions of splits as Oniguruma's") {
+  const auto tokenizer = [](const char* expression) {
+    const json file = {
+        {"model",
+         {{"type", "BPE"},
+          {"vocab", {{"a", 0}, {"b", 1}, {" ", 2}, {"ab", 3}, {" ab", 4}, {"\n", 5}}},
+          {"merges", {"a b", "  ab"}}}},
+        {"pre_tokenizer",
+         {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}}},
+        {"decoder", {{"type", "Fuse"}}}};
+    return td::vocabulary::parse_tokenizer_json(file.dump());
+  };
+  // Kimi K2's words.
+  CHECK(tokenizer(R"([^\p{L}]?[\p{Lu}\p{Lo}&&[^\p{Han}]]*[\p{Ll}\p{M}&&[^\p{Han}]]+)")
+            .encode("ab ab") == Ids{3, 4});
+  CHECK(tokenizer("^a").encode("ab\nab") == Ids{0, 1, 5, 0, 1});
+  // What is not translated, or not compiled, is only not encoded.
+  for (const auto& [expression, where] :
+       {std::pair{R"(\bab)", "#/pre_tokenizer/pattern/Regex"},
+        std::pair{"a(", "#/pre_tokenizer/pattern/Regex"}, std::pair{"(?<=a+)b", "#/pre_tokenizer"},
+        std::pair{R"(\p{Tomorrow})", "#/pre_tokenizer"}}) {
+    INFO(expression);
+    const td::Tokenizer unknown = tokenizer(expression);
+    CHECK(unknown.vocabulary().bytes(4) == " ab");
+    try {
+      static_cast<void>(unknown.encode("ab"));
+      FAIL("encoded");
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::unknown_format);
+      CHECK(error.where() == where);
+    }
+  }
 }
 
 TEST_CASE(

@@ -14,6 +14,7 @@
 #include <tooldecode/vocabulary/compact_vocabulary.ipp>
 #include <tooldecode/vocabulary/gguf.ipp>
 #include <tooldecode/vocabulary/load_vocabulary.ipp>
+#include <tooldecode/vocabulary/oniguruma_pattern.ipp>
 #include <tooldecode/vocabulary/pre_tokenizer.ipp>
 #include <tooldecode/vocabulary/sentencepiece_model.ipp>
 #include <tooldecode/vocabulary/text_rules.ipp>
@@ -22,3 +23,4 @@
 #include <tooldecode/vocabulary/tokenizer.ipp>
 #include <tooldecode/vocabulary/tokenizer_json.ipp>
 #include <tooldecode/vocabulary/white_space.ipp>
+#include <tooldecode/vocabulary/white_space_pattern.ipp>

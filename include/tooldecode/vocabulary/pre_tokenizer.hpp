@@ -69,6 +69,7 @@ class PreTokenizer {
     std::shared_ptr<const pcre2_code> pattern;
     SplitBehavior behavior;
     bool inverted;
+    bool matches_empty;  // possibly
   };
   // A match, or the text between two matches.
   struct Part {
@@ -77,6 +78,7 @@ class PreTokenizer {
   };
 
   void add(const Split& split);
+  [[nodiscard]] std::shared_ptr<pcre2_code> compile(const std::string& pattern, bool is_text) const;
   static std::vector<Part> find_parts(const Compiled& split, std::string_view text);
   static void split_one(const Compiled& split, std::string_view text,
                         std::vector<std::string_view>& pieces);

@@ -15,6 +15,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
+#include <tooldecode/vocabulary/white_space_pattern.hpp>
 
 #include <pcre2.h>
 
@@ -30,13 +31,16 @@ TOOLDECODE_INLINE PreTokenizer PreTokenizer::of_splits(const std::vector<Split>&
   return result;
 }
 
-TOOLDECODE_INLINE void PreTokenizer::add(const Split& split) {
-  int code             = 0;
-  PCRE2_SIZE offset    = 0;
-  pcre2_code* compiled = pcre2_compile(
-      reinterpret_cast<PCRE2_SPTR>(split.pattern.data()), split.pattern.size(),
-      split.is_text ? PCRE2_UTF | PCRE2_LITERAL : PCRE2_UTF | PCRE2_UCP, &code, &offset, nullptr);
-  if (compiled == nullptr) {
+TOOLDECODE_INLINE std::shared_ptr<pcre2_code> PreTokenizer::compile(const std::string& pattern,
+                                                                    bool is_text) const {
+  int code          = 0;
+  PCRE2_SIZE offset = 0;
+  std::shared_ptr<pcre2_code> compiled(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                    is_text ? PCRE2_UTF | PCRE2_LITERAL : PCRE2_UTF | PCRE2_UCP, &code, &offset,
+                    nullptr),
+      pcre2_code_free);
+  if (!compiled) {
     std::array<PCRE2_UCHAR, 128> message{};
     pcre2_get_error_message(code, message.data(), message.size());
     throw Error(Errc::malformed_pattern,
@@ -44,11 +48,19 @@ TOOLDECODE_INLINE void PreTokenizer::add(const Split& split) {
                     std::to_string(offset),
                 reinterpret_cast<const char*>(message.data()));
   }
-  const auto free = [](const pcre2_code* code_to_free) {
-    pcre2_code_free(const_cast<pcre2_code*>(code_to_free));
-  };
-  splits_.push_back({{compiled, free}, split.behavior, split.inverted});
-  pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);  // on failure PCRE2 interprets the pattern
+  return compiled;
+}
+
+TOOLDECODE_INLINE void PreTokenizer::add(const Split& split) {
+  auto compiled               = compile(split.pattern, split.is_text);
+  std::uint32_t matches_empty = 0;
+  if (!split.is_text) {
+    const std::string pattern = with_unicode_white_space(split.pattern);
+    if (pattern != split.pattern) compiled = compile(pattern, false);
+    pcre2_pattern_info(compiled.get(), PCRE2_INFO_MATCHEMPTY, &matches_empty);
+  }
+  pcre2_jit_compile(compiled.get(), PCRE2_JIT_COMPLETE);  // on failure PCRE2 interprets the pattern
+  splits_.push_back({compiled, split.behavior, split.inverted, matches_empty != 0});
 }
 
 TOOLDECODE_INLINE PreTokenizer PreTokenizer::unknown(const std::string& where,
@@ -92,18 +104,28 @@ TOOLDECODE_INLINE std::vector<PreTokenizer::Part> PreTokenizer::find_parts(const
                                                                            std::string_view text) {
   const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
       pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+  const auto find = [&](std::size_t at, std::uint32_t options) {
+    if (!split.matches_empty) options |= PCRE2_NOTEMPTY;
+    return pcre2_match(split.pattern.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                       at, PCRE2_NO_UTF_CHECK | options, match.get(), nullptr);
+  };
   std::vector<Part> parts;
   std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const int found =
-        pcre2_match(split.pattern.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
-                    PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match.get(), nullptr);
+  for (std::size_t at = 0; at < text.size() || (split.matches_empty && at == text.size());) {
+    int found = find(at, 0);
+    // Repeats of a group in a long text do not fit the stack of compiled patterns.
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = find(at, PCRE2_NO_JIT);
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) {
       throw Error(Errc::limit_exceeded, "byte " + std::to_string(at),
                   "matching the pre-tokenizer pattern takes too much memory or too many steps");
     }
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
+    // After a match, an empty one at the same place is no other.
+    if (bounds[0] == bounds[1] && bounds[1] == done && !parts.empty()) {
+      at = done + sequence(text.substr(done));
+      continue;
+    }
     if (bounds[0] > done) parts.push_back({text.substr(done, bounds[0] - done), split.inverted});
     parts.push_back({text.substr(bounds[0], bounds[1] - bounds[0]), !split.inverted});
     at = done = bounds[1];
@@ -138,7 +160,7 @@ TOOLDECODE_INLINE void PreTokenizer::split_one(const Compiled& split, std::strin
     while (end < parts.size() && joins(end)) ++end;
     const char* begin = parts[i].text.data();
     const char* stop  = parts[end - 1].text.data() + parts[end - 1].text.size();
-    pieces.emplace_back(begin, static_cast<std::size_t>(stop - begin));
+    if (stop > begin) pieces.emplace_back(begin, static_cast<std::size_t>(stop - begin));
     i = end;
   }
 }

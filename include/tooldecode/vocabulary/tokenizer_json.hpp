@@ -78,6 +78,7 @@ class TokenizerJson {
                                                                  const std::string& pointer) const;
   [[nodiscard]] Tokenizer::Encoding encoding(const Vocabulary& vocabulary);
   [[nodiscard]] TextRules text_rules();
+  [[nodiscard]] PreTokenizer pre_tokenizer() const;
 
   // Checks the range before narrowing: a narrower integer could turn a wrong id into a valid one.
   [[nodiscard]] TokenId checked_id(const JsonValue& id) const;
@@ -124,8 +125,9 @@ class TokenizerJson {
 /// `encode` supports BPE models, byte-level or with space marks, and Unigram models, with these
 /// parts: the normalizers Replace of a space by its mark, Replace of ` {2,}`, Prepend, Strip,
 /// Precompiled (as SentencePiece applies it) and NFC (not applied: text is assumed to be composed);
-/// the pre-tokenizers ByteLevel, Metaspace, Split and Digits. With other parts, and with WordPiece
-/// and WordLevel models, the vocabulary still loads, and only `encode` throws. If a mark stands for
+/// the pre-tokenizers ByteLevel, Metaspace, Split and Digits. With other parts, with expressions
+/// that translate_oniguruma refuses, and with WordPiece and WordLevel models, the vocabulary still
+/// loads, and only `encode` throws. If a mark stands for
 /// a space, a mark in the text itself is encoded by other tokens, such as its byte tokens, and
 /// decodes to itself. A text with a character that no token writes is an error, not the unknown
 /// token. A space before the text is added only with `add_space_prefix`.
@@ -134,7 +136,7 @@ class TokenizerJson {
 /// generation_config.json; if the latter lists none, also those of `find_named_ends`.
 ///
 /// \par Complexity  O(size of the text)
-/// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place;
+/// \par Errors      Error{malformed_json, malformed_vocabulary} with the place;
 ///                  Error{unknown_format} from `encode`, with the place of the unsupported part
 /// \par Source      huggingface/tokenizers, documentation of components
 [[nodiscard]] Tokenizer parse_tokenizer_json(std::string_view text, TokenizerFiles files = {});

@@ -19,6 +19,7 @@
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
+#include <tooldecode/vocabulary/oniguruma_pattern.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
 #include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/token_spelling.hpp>
@@ -40,8 +41,17 @@ TOOLDECODE_INLINE Tokenizer TokenizerJson::build() {
   read_tokens();
   const Vocabulary vocabulary(entries_, options());
   Tokenizer::Encoding pieces = encoding(vocabulary);  // may set unknown_
-  return Tokenizer(vocabulary, std::move(pieces),
-                   unknown_ ? *unknown_ : PreTokenizer::of_splits(splits_), text_rules());
+  return Tokenizer(vocabulary, std::move(pieces), pre_tokenizer(), text_rules());
+}
+
+TOOLDECODE_INLINE PreTokenizer TokenizerJson::pre_tokenizer() const {
+  if (unknown_) return *unknown_;
+  try {
+    return PreTokenizer::of_splits(splits_);
+  } catch (const Error& error) {
+    // Oniguruma may compile what PCRE2 does not.
+    return PreTokenizer::unknown("#/pre_tokenizer", error.what());
+  }
 }
 
 TOOLDECODE_INLINE void TokenizerJson::refuse(const std::string& pointer, const std::string& what) {
@@ -262,7 +272,12 @@ TOOLDECODE_INLINE void TokenizerJson::read_split(const JsonValue& part,
       split.pattern = TokenSpelling::marked(mark_, false).write(split.pattern);
     }
   } else {
-    split.pattern = pattern.value<std::string>("Regex");
+    const auto expression = pattern.value<std::string>("Regex");
+    try {
+      split.pattern = translate_oniguruma(expression);
+    } catch (const Error& error) {
+      set_unknown(pointer + "/pattern/Regex", error.what());
+    }
     if (is_marked_) set_unknown(pointer, "an expression splits a text with marks for spaces");
   }
   add_split(std::move(split), pointer);
