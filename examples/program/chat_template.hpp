@@ -163,12 +163,14 @@ class ChatTemplate {
   return std::nullopt;
 }
 
-/// The tokens of a rendered dialogue, encoded as one text. Input that contains names of control
-/// tokens is encoded separately, as plain text.
+/// The tokens of a rendered dialogue, encoded as one text, with the space before it that the
+/// tokenizer may add. Input that contains names of control tokens is encoded separately, as plain
+/// text.
 inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer& tokenizer,
                                                      const std::vector<TemplatePart>& parts) {
+  std::vector<tooldecode::TokenId> tokens;
   const auto encode = [&](const std::string& text, bool special) {
-    return tokenizer.encode(text, {.parse_special = special});
+    return tokenizer.encode(text, {.parse_special = special, .add_space_prefix = tokens.empty()});
   };
   std::string whole;
   bool forges = false;
@@ -177,7 +179,6 @@ inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer
     forges = forges || (part.is_input && encode(part.text, true) != encode(part.text, false));
   }
   if (!forges) return encode(whole, true);
-  std::vector<tooldecode::TokenId> tokens;
   for (const TemplatePart& part : parts) {
     const auto more = encode(part.text, !part.is_input);
     tokens.insert(tokens.end(), more.begin(), more.end());

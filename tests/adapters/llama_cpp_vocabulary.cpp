@@ -1,5 +1,6 @@
 // Against what load_vocabulary reads of the same file, and against llama.cpp's answers.
 #include <cstddef>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,9 @@ TEST_CASE("make_vocabulary of a llama_vocab has the tokens of its file") {
     CHECK(llama_vocab_is_eog(model.vocab(), token));
 }
 
-TEST_CASE("make_vocabulary of a llama_vocab reads byte, user-defined and unused tokens") {
+TEST_CASE(
+    "make_vocabulary of a llama_vocab reads byte, user-defined and unused tokens, and its file's "
+    "tokenizer writes llama.cpp's tokens") {
   std::vector<std::string> names{"<unk>", "<s>", "</s>"};
   std::vector<std::int32_t> types{2, 3, 3};
   std::vector<float> scores{0, 0, 0};
@@ -90,4 +93,20 @@ TEST_CASE("make_vocabulary of a llama_vocab reads byte, user-defined and unused 
   CHECK(vocabulary.bytes(259) == "<tool>");
   CHECK(vocabulary.bytes(261) == " the");
   CHECK(vocabulary.end_tokens().size() == 1);
+
+  const auto tokenizer = td::load_tokenizer(path.path());
+  std::mt19937 random{7};
+  const std::vector<std::string> parts{"<s>", "</s>", "the", " the", " ", "x", "<tool>", "  the"};
+  for (int round = 0; round < 500; ++round) {
+    std::string text;
+    for (std::size_t n = random() % 7; n > 0; --n) text += parts[random() % parts.size()];
+    CAPTURE(text);
+    std::vector<llama_token> expected(64);
+    const auto count =
+        llama_tokenize(model.vocab(), text.data(), static_cast<std::int32_t>(text.size()),
+                       expected.data(), static_cast<std::int32_t>(expected.size()), false, true);
+    REQUIRE(count >= 0);
+    expected.resize(static_cast<std::size_t>(count));
+    CHECK(tokenizer.encode(text, {.parse_special = true, .add_space_prefix = true}) == expected);
+  }
 }

@@ -175,7 +175,7 @@ TOOLDECODE_C_API td_code td_vocabulary_bytes(const td_vocabulary* vocabulary, in
 TOOLDECODE_C_API td_code td_vocabulary_end_tokens(const td_vocabulary* vocabulary,
                                                   const int32_t** tokens, size_t* count,
                                                   td_error** error);
-/** Tokenizes a text. Names of control tokens become those tokens.
+/** Tokenizes a text. Names of control tokens become those tokens. Adds no begin token and no space.
  *
  * Writes the first `capacity` tokens and sets `count` to the total. If that is more, the code is
  * TD_ERROR_BUFFER_TOO_SMALL. Without a tokenizer the code is TD_ERROR_INVALID_ARGUMENT. */

@@ -29,8 +29,6 @@ void write_pattern(const text::CodePointSet& set, std::string& out);
 
 /// White space by Unicode's definition.
 [[nodiscard]] const text::CodePointSet& unicode_space();
-/// Word characters by Unicode's definition: letters, marks, digits and connectors.
-[[nodiscard]] const text::CodePointSet& unicode_word();
 
 /// Parses an expression and writes it as an ECMA-262 pattern.
 class LarkPattern : TextCursor<Errc::malformed_pattern, Errc::unsupported_pattern> {

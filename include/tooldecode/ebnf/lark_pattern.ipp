@@ -76,22 +76,6 @@ TOOLDECODE_INLINE const text::CodePointSet& unicode_space() {
   return set;
 }
 
-TOOLDECODE_INLINE const text::CodePointSet& unicode_word() {
-  static const text::CodePointSet set = [] {
-    // Joiners, and letters in circles and squares, which are alphabetic symbols.
-    text::CodePointSet all{{0x200C, 0x200D},
-                           {0x24B6, 0x24E9},
-                           {0x1F130, 0x1F149},
-                           {0x1F150, 0x1F169},
-                           {0x1F170, 0x1F189}};
-    for (const char* category : {"L", "M", "Nd", "Nl", "Pc"}) {
-      all = all | *text::unicode_property(category);
-    }
-    return all;
-  }();
-  return set;
-}
-
 TOOLDECODE_INLINE LarkPattern::LarkPattern(std::string_view text, std::string_view flags)
     : TextCursor(text) {
   for (const char flag : flags) set_flag(flag, true, 0);
@@ -292,8 +276,8 @@ TOOLDECODE_INLINE std::optional<LarkPattern::Set> LarkPattern::letter_class(char
       break;
     case 'w':
     case 'W':
-      set =
-          flags_.is_unicode ? unicode_word() : Set{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+      set = flags_.is_unicode ? text::unicode_word()
+                              : Set{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
       break;
     default:
       return std::nullopt;

@@ -232,7 +232,7 @@ TOOLDECODE_INLINE std::vector<std::u32string> LarkTerminals::chunks_of(
   }
   const std::u32string all = text::decode_utf8(value.string());
   // Words are runs of letters, digits and underscores, of white space, or of other characters.
-  static const text::CodePointSet word = unicode_word() | *text::unicode_property("No");
+  static const text::CodePointSet word = text::unicode_word() | *text::unicode_property("No");
   int before                           = -1;
   for (const char32_t c : all) {
     const int kind = word.contains(c) ? 0 : unicode_space().contains(c) ? 1 : 2;

@@ -53,8 +53,8 @@ class Positions {
 
   /// Nodes entered and left, positions moved and stacks joined so far: a measure of cost.
   [[nodiscard]] std::uint64_t work() const noexcept { return work_ + stacks_.work(); }
-  /// Leaves the work so far to whoever did it: `begin_step` and the members that work charge the
-  /// thread's BuildBudget for what comes later.
+  /// Work from here on is charged to the thread's BuildBudget, by `begin_step` and the members that
+  /// do it; earlier work that is not yet charged is not.
   void begin_charging() noexcept { charged_ = work(); }
   /// Charges what is not yet charged.
   void charge();

@@ -46,7 +46,8 @@ TOOLDECODE_INLINE bool ItemCounts::names_more(FormId form, FormId item) const {
 }
 
 TOOLDECODE_INLINE void ItemCounts::too_many() {
-  throw Error(Errc::limit_exceeded, "/contains", "an array that contains items needs too many states");
+  throw Error(Errc::limit_exceeded, "/contains",
+              "an array that contains items needs too many states");
 }
 
 TOOLDECODE_INLINE NodeId ItemCounts::after(const State& state) {

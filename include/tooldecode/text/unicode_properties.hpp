@@ -277,6 +277,10 @@ std::optional<CodePointSet> find_property(std::string_view property);
 /// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
 [[nodiscard]] std::optional<CodePointSet> unicode_property(std::string_view property);
 
+/// `\w` by Unicode's definition, as Rust's crate regex and Oniguruma read it: letters, marks, digits,
+/// connectors and joiners.
+[[nodiscard]] const CodePointSet& unicode_word();
+
 /// Whether ECMA-262 defines a property with this name, even if `unicode_property` lacks it.
 ///
 /// \par Complexity  O(names)

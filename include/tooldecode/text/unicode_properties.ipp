@@ -91,6 +91,22 @@ TOOLDECODE_INLINE std::optional<CodePointSet> unicode_property(std::string_view 
   return set;
 }
 
+TOOLDECODE_INLINE const CodePointSet& unicode_word() {
+  static const CodePointSet set = [] {
+    // Joiners, and letters in circles and squares, which are alphabetic symbols.
+    CodePointSet all{{0x200C, 0x200D},
+                     {0x24B6, 0x24E9},
+                     {0x1F130, 0x1F149},
+                     {0x1F150, 0x1F169},
+                     {0x1F170, 0x1F189}};
+    for (const char* category : {"L", "M", "Nd", "Nl", "Pc"}) {
+      all = all | *unicode_property(category);
+    }
+    return all;
+  }();
+  return set;
+}
+
 TOOLDECODE_INLINE bool is_property_name(std::string_view property) {
   const auto lists = [](std::string_view names, std::string_view name) {
     if (name.empty() || name.find(' ') != name.npos) return false;

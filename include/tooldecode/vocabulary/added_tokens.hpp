@@ -16,9 +16,6 @@ namespace tooldecode::vocabulary {
 
 namespace detail {
 
-/// Whether a character can be part of a word.
-bool is_word(std::uint32_t character);
-
 /// The index at which the last character of a non-empty text begins.
 std::size_t last_character(std::string_view text) noexcept;
 

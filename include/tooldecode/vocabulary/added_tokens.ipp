@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/added_tokens.hpp>
@@ -19,22 +18,6 @@
 #include <tooldecode/vocabulary/white_space.hpp>
 
 namespace tooldecode::vocabulary::detail {
-
-TOOLDECODE_INLINE bool is_word(std::uint32_t character) {
-  // `\w` of the Rust crate regex: letters, marks, digits, connectors, joiners and circled letters.
-  static const text::CodePointSet set = [] {
-    text::CodePointSet result{{0x200C, 0x200D},
-                              {0x24B6, 0x24E9},
-                              {0x1F130, 0x1F149},
-                              {0x1F150, 0x1F169},
-                              {0x1F170, 0x1F189}};
-    for (const char* name : {"L", "M", "Nd", "Nl", "Pc"}) {
-      result = result | *text::unicode_property(name);
-    }
-    return result;
-  }();
-  return set.contains(character);
-}
 
 TOOLDECODE_INLINE std::size_t last_character(std::string_view text) noexcept {
   std::size_t at = text.size() - 1;
@@ -85,7 +68,7 @@ TOOLDECODE_INLINE std::vector<AddedTokens::Stretch> AddedTokens::split(std::stri
     if (token->single_word) {
       const auto is_word_at = [&](std::size_t place) {
         const auto character = text::find_code_point(text, place);
-        return character && detail::is_word(character->value);
+        return character && text::unicode_word().contains(character->value);
       };
       const std::string_view before = text.substr(0, begin);
       if ((begin > 0 && is_word_at(detail::last_character(before))) ||

@@ -42,8 +42,11 @@ TOOLDECODE_INLINE Tokenizer GgufTokenizer::build() const {
                      PreTokenizer::unknown(key("model"), "word pieces cannot be made of a text"));
   }
   if (model_ == "llama") {
+    // As llama.cpp: after a control token a text begins anew.
     return Tokenizer(vocabulary, BytePairEncoding(vocabulary, scores()), {},
-                     flag("add_space_prefix", true));
+                     {.first  = AddedTokens::of(vocabulary),
+                      .prefix = flag("add_space_prefix", true) ? SpacePrefix::every_stretch
+                                                               : SpacePrefix::none});
   }
   if (model_ == "t5") {
     return Tokenizer(
