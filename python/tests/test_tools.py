@@ -1,6 +1,7 @@
 """What the engines' tool parsers share: one definition for mask and reader, readers of text, and formats of templates."""
 import json
 import random
+import time
 
 import pytest
 import tooldecode as td
@@ -184,6 +185,19 @@ def test_what_is_no_call_is_text(documents):
         if bad.endswith(("_call>", "plain")) and bad != "<tool_call>":
             text, calls = read(AnswerReader(request, False), pieces_of(bad + good, dice))
             assert text == bad and [call[0] for call in calls] == ["add"] and calls[0][2]
+
+
+@pytest.mark.parametrize("name", ["qwen3-coder", "auto:glm"])
+def test_schema_that_refers_to_itself_many_times_is_read_at_once(name):
+    """Each level of such a schema was looked at as often as it is referred to, to the power of the levels."""
+    parts = [{"$ref": "#/$defs/x"}] * 50
+    tools = [{"name": "f", "parameters": {"properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/y"}},
+                                          "$defs": {"x": {"anyOf": parts, "allOf": parts, "oneOf": parts},
+                                                    "y": {"allOf": [{"$ref": "#/$defs/z"}] * 3}, "z": {"type": "string"}}}}]
+    begin = time.process_time()
+    (document,) = json.loads(ToolRequest(json.dumps(tools), name).without_schemas().tools)
+    assert time.process_time() - begin < 5
+    assert document["parameters"]["properties"] == {"a": {}, "b": {"type": ["string"]}}
 
 
 def test_call_that_is_cut_or_breaks(documents):

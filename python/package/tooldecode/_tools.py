@@ -87,9 +87,10 @@ class ToolRequest:
             name, parameters = _of_document(tool)
             properties = parameters.get("properties")
             properties = properties if isinstance(properties, dict) else {}
+            types = _Types(parameters)
             documents.append({"name": name, "parameters": {
                 "type": "object",
-                "properties": {key: _only_strings(value, parameters) if needs_types else {} for key, value in properties.items()},
+                "properties": {key: _only_strings(types.of(value)) if needs_types else {} for key, value in properties.items()},
                 "additionalProperties": True}})
         return ToolRequest(json.dumps(documents), self.format, enforcement="drop", whitespace=16)
 
@@ -126,38 +127,50 @@ def _needs_types(format: str) -> bool:
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array", dict: "object"}
 
 
-def _types_of(schema: Any, root: dict[str, Any], depth: int = 0) -> set[str] | None:
-    """The types that a schema's values may have; None for any."""
-    if not isinstance(schema, dict) or depth > 16:
-        return None
-    named = schema.get("type")
-    named = [named] if isinstance(named, str) else named
-    known = {one for one in named if isinstance(one, str)} if isinstance(named, list) else None
-    listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else None
-    rules = [] if listed is None else [{_TYPES[type(value)] for value in listed}]
-    for key in ("anyOf", "oneOf"):
-        if isinstance(schema.get(key), list):
-            parts = [_types_of(one, root, depth + 1) for one in schema[key]]
-            rules.append(None if None in parts else set().union(*parts))
-    if isinstance(schema.get("allOf"), list):
-        rules += [_types_of(one, root, depth + 1) for one in schema["allOf"]]
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        target: Any = root
-        for step in reference[2:].split("/"):
-            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-        rules.append(_types_of(target, root, depth + 1))
-    for rule in rules:
-        if rule is not None:
-            known = rule if known is None else (known & rule) or known
-    if known is not None and schema.get("nullable") is True:
-        known = known | {"null"}
-    return known
+class _Types:
+    """The types that the schemas of one document allow. Complexity of all together: O(size of the document)."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        self._root = root
+        self._targets: dict[str, set[str] | None] = {}  # of references
+
+    def of(self, schema: Any, depth: int = 0) -> set[str] | None:
+        """The types that a schema's values may have; None for any."""
+        if not isinstance(schema, dict) or depth > 16:
+            return None
+        named = schema.get("type")
+        named = [named] if isinstance(named, str) else named
+        known = {one for one in named if isinstance(one, str)} if isinstance(named, list) else None
+        listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else None
+        rules = [] if listed is None else [{_TYPES[type(value)] for value in listed}]
+        for key in ("anyOf", "oneOf"):
+            if isinstance(schema.get(key), list):
+                parts = [self.of(one, depth + 1) for one in schema[key]]
+                rules.append(None if None in parts else set().union(*parts))
+        if isinstance(schema.get("allOf"), list):
+            rules += [self.of(one, depth + 1) for one in schema["allOf"]]
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            rules.append(self._of_target(reference, depth))
+        for rule in rules:
+            if rule is not None:
+                known = rule if known is None else (known & rule) or known
+        if known is not None and schema.get("nullable") is True:
+            known = known | {"null"}
+        return known
+
+    def _of_target(self, reference: str, depth: int) -> set[str] | None:
+        if reference not in self._targets:
+            self._targets[reference] = None  # inside itself it is anything
+            target: Any = self._root
+            for step in reference[2:].split("/"):
+                target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+            self._targets[reference] = self.of(target, depth + 1)
+        return self._targets[reference]
 
 
-def _only_strings(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
-    """The schema of strings where the document allows nothing else but null; else that of anything."""
-    types = _types_of(schema, root)
+def _only_strings(types: set[str] | None) -> dict[str, Any]:
+    """The schema of strings where only these and null are allowed; else that of anything."""
     return {"type": sorted(types)} if types in ({"string"}, {"string", "null"}) else {}
 
 
