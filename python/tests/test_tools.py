@@ -187,6 +187,54 @@ def test_what_is_no_call_is_text(documents):
             assert text == bad and [call[0] for call in calls] == ["add"] and calls[0][2]
 
 
+GOOD = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("before, text", [
+    ("<tool_call>", "<tool_call>"), ("<tool_call>\n{", "<tool_call>\n{"), ("<tool_call><tool_call>", "<tool_call><tool_call>"),
+    ("<<tool_call>\n", "<<tool_call>\n"), ('So: <tool_call>\n{"name": "', 'So: <tool_call>\n{"name": "'),
+    ('<tool_call>\n{"name": "get_weather", "arguments": ', ""), ('<tool_call>\n{"name": "get_weather", "arguments": {"city": ', "")])
+def test_call_that_begins_where_another_breaks_is_read(before, text, documents):
+    """Text of a call whose beginning was given is its own in a stream, and text in a whole answer."""
+    request = ToolRequest(documents, "hermes")
+    dice = random.Random(before)
+    for _ in range(4):
+        got, calls = read(AnswerReader(request, False), pieces_of(before + GOOD, dice))
+        assert got == text and calls[-1] == ["add", '{"a": 1, "b": 2}', True]
+        assert [call[2] for call in calls[:-1]] == [False] * (text == "")
+    content, whole = read_tool_answer(request, False, before + GOOD)
+    assert content == before and [(one.name, one.arguments) for one in whole] == [("add", '{"a": 1, "b": 2}')]
+
+
+def test_call_that_begins_inside_a_delimiter_that_breaks_is_read(documents):
+    request = ToolRequest(documents, "kimi-k2")
+    good = request.reader().write([("add", {"a": 1, "b": 2})])
+    begin = good[: good.index("<", 1)]
+    for before in (begin, begin + begin, begin + "<|tool_call"):
+        got, calls = read(AnswerReader(request, False), [before + good])
+        assert got == before and [(name, json.loads(arguments), whole) for name, arguments, whole in calls] == [("add", {"a": 1, "b": 2}, True)]
+
+
+def test_breaks_of_one_answer_make_one_reader(documents, monkeypatch):
+    made = []
+    without_schemas = ToolRequest.without_schemas
+    monkeypatch.setattr(ToolRequest, "without_schemas", lambda self: made.append(self) or without_schemas(self))
+    reader = AnswerReader(ToolRequest(documents, "hermes"), False)
+    text, calls = read(reader, ["<tool_call>x" * 200 + GOOD])
+    assert text == "<tool_call>x" * 200 and [call[0] for call in calls] == ["add"] and reader.broken == 200 and len(made) == 1
+
+
+def test_text_that_looks_like_delimiters_is_read_in_linear_time():
+    """A tool whose name is full of delimiters: each place of the text may begin a call."""
+    name = "<|tool_call_start|>[" * 40
+    reader, pushed = AnswerReader(ToolRequest(json.dumps([{"name": name}]), "lfm2"), False), []
+    step = reader._step
+    reader._step = lambda character: pushed.append(character) or step(character)
+    text = name + "<|tool_call_start|>~"
+    got, _ = read(reader, [text])
+    assert got == text and len(text) < len(pushed) <= 6 * len(text)
+
+
 @pytest.mark.parametrize("name", ["qwen3-coder", "auto:glm"])
 def test_schema_that_refers_to_itself_many_times_is_read_at_once(name):
     """Each level of such a schema was looked at as often as it is referred to, to the power of the levels."""

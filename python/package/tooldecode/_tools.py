@@ -5,6 +5,7 @@ answer by the same constraint.
 """
 from __future__ import annotations
 
+import collections
 import functools
 import json
 import logging
@@ -204,8 +205,8 @@ class AnswerReader:
 
     With `is_constrained`, the engine has masked the answer by this request. Otherwise calls to the request's tools are
     read whatever their arguments are, and what breaks the format is text: it comes as it was written, and reading goes
-    on behind it. A call that breaks after its beginning was given stays cut; `broken` counts such places. With `is_whole`,
-    for callers that drop such calls, their text comes too.
+    on behind its first character, or where a call has begun behind that. A call that breaks after its beginning was given
+    stays cut; `broken` counts such places. With `is_whole`, for callers that drop such calls, their text comes too.
     """
 
     def __init__(self, request: ToolRequest, is_constrained: bool, is_whole: bool = False) -> None:
@@ -213,11 +214,16 @@ class AnswerReader:
         self._is_whole = is_whole
         self.calls = 0
         self.broken = 0
-        self._begin(request if is_constrained else request.without_schemas())
+        self._again_left = 0  # how many characters may be read again, so that reading takes linear time
+        self._begin(request.reader() if is_constrained else self._free)
 
-    def _begin(self, request: ToolRequest) -> None:
-        self._constraint = request.reader()
-        self._stream = CallStream(self._constraint)
+    @functools.cached_property
+    def _free(self) -> ToolCallFSM:
+        return self._request.without_schemas().reader()
+
+    def _begin(self, constraint: ToolCallFSM) -> None:
+        self._constraint = constraint
+        self._stream = CallStream(constraint)
         self._text = bytearray()  # what the stream has read
         self._given = 0  # how much of that was given as text, or is a whole call
         self._arguments_end = 0
@@ -242,23 +248,41 @@ class AnswerReader:
         """The events of the next piece; the end of the answer is `finish`. How an answer is cut into pieces changes nothing."""
         events: list[StreamEvent] = []
         for character in text:
-            data = character.encode("utf-8", "replace")
-            # Byte by byte, so that it is known where a call ends and where one breaks. A push that fails changes nothing.
-            for i in range(len(data)):
-                try:
-                    found = self._stream.push(data[i : i + 1])
-                except Error as error:
-                    if error.code != "malformed_call":
-                        raise
-                    del self._text[len(self._text) - i:]
-                    events += self._break()
-                    # It is text, so that reading goes on.
-                    events.append(StreamEvent("text", 0, character))
-                    break
-                self._text += data[i : i + 1]
-                if found:
-                    events += self._take(found)
+            self._again_left += 4
+            waiting = collections.deque(character)
+            while waiting:
+                one = waiting.popleft()
+                is_first = not self._text
+                found, is_read = self._step(one)
+                events += found
+                if not is_read and is_first and self._constraint is self._free:
+                    self._begin(self._free)
+                    # It begins nothing: it is text, so that reading goes on.
+                    events.append(StreamEvent("text", 0, one))
+                elif not is_read:
+                    given, again = self._break()
+                    events += given
+                    # What breaks one call may begin another.
+                    waiting.extendleft(reversed(again + one))
         return _joined(events)
+
+    def _step(self, character: str) -> tuple[list[StreamEvent], bool]:
+        """The events of a character, and whether it was read: otherwise it breaks the format."""
+        events: list[StreamEvent] = []
+        data = character.encode("utf-8", "replace")
+        # Byte by byte, so that it is known where a call ends and where one breaks. A push that fails changes nothing.
+        for i in range(len(data)):
+            try:
+                found = self._stream.push(data[i : i + 1])
+            except Error as error:
+                if error.code != "malformed_call":
+                    raise
+                del self._text[len(self._text) - i :]
+                return events, False
+            self._text += data[i : i + 1]
+            if found:
+                events += self._take(found)
+        return events, True
 
     def finish(self) -> list[StreamEvent]:
         """The rest of the answer. Delimiters behind which no call came are text."""
@@ -295,15 +319,20 @@ class AnswerReader:
         self._given, self._is_behind_call = len(self._text), False
         return [StreamEvent("text", 0, held)] if held else []
 
-    def _break(self) -> list[StreamEvent]:
+    def _break(self) -> tuple[list[StreamEvent], str]:
+        """What is text then, and what is read again."""
         self.broken += 1
-        events = []
         if self._open and not self._is_whole:
             logger.warning("Call %d of an answer breaks its format; what follows is text", self.calls - 1)
+            held = again = ""
         else:
-            events = self._release()
-        self._begin(self._request.without_schemas())
-        return events
+            held = self._held()
+            # The delimiter of a call may begin inside what looked like one.
+            again = "" if self._open or len(held) > self._again_left else held[1:]
+            self._again_left -= len(again)
+        self._begin(self._free)
+        text = held[: len(held) - len(again)]
+        return [StreamEvent("text", 0, text)] if text else [], again
 
 
 def _joined(events: list[StreamEvent]) -> list[StreamEvent]:
