@@ -6,7 +6,7 @@ import time
 import pytest
 import tooldecode as td
 from stream_events import calls_of, pieces_of
-from tooldecode._tools import AnswerReader, ToolRequest, find_format, format_for, format_of, read_tool_answer
+from tooldecode._tools import AnswerReader, ToolRequest, _Readers, find_format, format_for, format_of, read_tool_answer
 
 # Formats that give arguments by their place cannot leave one out, nor take one that is not documented.
 BY_PLACE = ("toolken", "tooldec")
@@ -246,6 +246,24 @@ def test_schema_that_refers_to_itself_many_times_is_read_at_once(name):
     (document,) = json.loads(ToolRequest(json.dumps(tools), name).without_schemas().tools)
     assert time.process_time() - begin < 5
     assert document["parameters"]["properties"] == {"a": {}, "b": {"type": ["string"]}}
+
+
+def test_readers_whose_memory_is_full_give_up_those_of_older_memory():
+    readers = _Readers()
+    readers.vocabulary = td.Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"<end>"], [256], memory_bytes=300_000)
+    for i in range(150):
+        for at in (i, 0):  # the second is used all the time
+            request = ToolRequest(json.dumps([{"name": f"tool_{at}", "parameters": {"type": "object", "properties": {
+                "a": {"type": "string"}, "b": {"type": "integer"}}}}]), "hermes")
+            reader = readers.get(request)
+            words = bytearray(4 * reader.mask_words)
+            state = reader.initial()
+            for byte in reader.write([(f"tool_{at}", {"a": "x", "b": 1})]).encode():
+                reader.fill_mask(state, words)
+                state = reader.advance_bytes(state, bytes([byte]))
+    del reader, state
+    generations = {known.constraint.memory_bytes for known in readers._known.values()}
+    assert len(generations) <= 2 and sum(generations) < 1_000_000, generations
 
 
 def test_call_that_is_cut_or_breaks(documents):

@@ -11,13 +11,13 @@ import json
 import logging
 import os
 import re
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import CallStream, Error, StreamEvent, ToolCall, ToolCallFSM, Vocabulary, formats, openings, tool_calls
+from ._known import KnownConstraints
 
 __all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "read_tool_answer"]
 
@@ -179,22 +179,15 @@ class _Readers:
     """Constraints over single bytes: text needs no tokenizer of a model."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[ToolRequest, ToolCallFSM] = {}
+        self._known = KnownConstraints(_MOST_KNOWN)
 
     @functools.cached_property
     def vocabulary(self) -> Vocabulary:
         return Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"<end>"], [256])
 
     def get(self, request: ToolRequest) -> ToolCallFSM:
-        with self._lock:
-            known = self._known.pop(request, None)
-        made = known if known is not None else request.constraint(self.vocabulary)
-        with self._lock:
-            self._known[request] = made  # the newest last
-            while len(self._known) > _MOST_KNOWN:
-                del self._known[next(iter(self._known))]
-        return made.renew()
+        known = self._known.get(request) or self._known.add(request, request.constraint(self.vocabulary))
+        return known[0]
 
 
 _readers = _Readers()
