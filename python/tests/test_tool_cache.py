@@ -12,6 +12,7 @@ from scripted_chat import Client, ScriptedApp, call, chunks_of, joined, request,
 
 import tooldecode
 from tooldecode import _tool_outputs, sglang_tool_cache
+from tooldecode._chat_rounds import expand_cached
 from tooldecode._api_fields import ApiError, CachedOutput, parse_outputs
 from tooldecode._tool_outputs import ToolCacheOptions, ToolOutputs, call_key
 from tooldecode.vllm_tool_cache import ToolCache
@@ -54,7 +55,8 @@ async def test_all_calls_cached(stream):
     message, finish, usage, named = await answer(client, stream, response_id="r", tool_wait=0)
     assert named == "r" and finish == "stop" and len(app.requests) == 2
     assert message["content"] == "I look. Rain and sun." and message["reasoning"] == "Hm. So." and not message.get("tool_calls")
-    assert message["cached_tool_calls"] == [{**OSLO, "output": "rain", "turn": 0}, {**ROME, "output": '{"sky": "sun"}', "turn": 0}]
+    assert message["cached_tool_calls"] == [{**OSLO, "output": "rain", "turn": 0, "content": "I look. ", "reasoning": "Hm. "},
+                                            {**ROME, "output": '{"sky": "sun"}', "turn": 0}]
     assert usage == {"prompt_tokens": 300, "completion_tokens": 3, "total_tokens": 303,
                      "prompt_tokens_details": {"cached_tokens": 10}, "completion_tokens_details": None}
     first, second = app.requests
@@ -111,6 +113,33 @@ async def test_several_rounds(stream):
     sent = again.requests[0]["messages"]
     assert sent[:5] == app.requests[2]["messages"] and sent[5]["tool_calls"] == message["tool_calls"]
     assert "cached_tool_calls" not in sent[5] and len(sent) == 7
+
+
+@STREAM
+@pytest.mark.parametrize("last", [says("It rains.", reasoning="So."), says("Now: ", call("add", a=1)), says(None, call("add", a=1))],
+                         ids=["text", "text and call", "call"])
+@asynchronous
+async def test_text_before_a_cached_call_stands_before_it_when_it_comes_back(stream, last):
+    app = ScriptedApp(says("Let me look. ", OSLO, reasoning="Hm. "), says("And there. ", ROME), last)
+    client = Client(ToolCache(app))
+    await client.announce("r", [RAIN, {"name": "get_weather", "output": "any"}])
+    message, *_ = await answer(client, stream, response_id="r")
+    assert message["content"].startswith("Let me look. And there. ")
+    back = Client(ToolCache(again := ScriptedApp(says("ok"))))
+    await back.chat(messages=[request()["messages"][0], message])
+    sent, expected = again.requests[0]["messages"], app.requests[2]["messages"]
+    assert sent[:-1] == expected and sent[1]["content"] == "Let me look. " and sent[1]["reasoning"] == "Hm. "
+    alone = (await answer(Client(ToolCache(ScriptedApp(last))), False))[0]
+    assert {name: value for name, value in sent[-1].items() if value} == {name: value for name, value in alone.items() if value}
+
+
+@pytest.mark.parametrize("content", ["another text", None, [{"type": "text", "text": "Let me look."}], 3])
+def test_text_that_a_client_has_changed_stays(content):
+    entry = {**OSLO, "output": "rain", "turn": 0, "content": "Let me look. "}
+    *turn, last = expand_cached([{"role": "assistant", "content": content, "cached_tool_calls": [entry]}])
+    assert [one["content"] for one in turn] == ["Let me look. ", "rain"] and last == {"role": "assistant", "content": content}
+    *turn, _ = expand_cached([{"role": "assistant", "content": content, "cached_tool_calls": [{**entry, "content": content}]}])
+    assert turn[0]["content"] == (content if isinstance(content, str) else None)
 
 
 @STREAM

@@ -178,7 +178,8 @@ class CachedAnswer:
                 return await self._send({"type": "http.response.body", "body": body})
             if value is None:  # refused: the rounds before stand, and their last calls are the client's
                 break
-            cached += cached_entries(calls, outputs, turn - 1)
+            if rounds:
+                cached += cached_entries(calls, outputs, turn - 1, rounds[-1]["message"])
             choice = value["choices"][0]
             rounds.append(choice)
             headers = other_headers(start)
@@ -230,7 +231,7 @@ class CachedAnswer:
             outputs = await self._outputs_of(part.calls, part.finish, turn, part)
             if outputs is None:
                 return await self._write(part.end(with_usage), more=False)
-            first = part.rest() + part.chunk({"cached_tool_calls": cached_entries(part.calls, outputs, turn)})
+            first = part.rest() + part.chunk({"cached_tool_calls": cached_entries(part.calls, outputs, turn, part.message)})
             await self._follow(part.message, part.calls, outputs)
             before = part
 

@@ -27,16 +27,33 @@ def call_entry(call: dict[str, Any]) -> dict[str, Any]:
             "function": {"name": function.get("name"), "arguments": function.get("arguments")}}
 
 
-def cached_entries(calls: list[dict[str, Any]], outputs: list[str], turn: int) -> list[dict[str, Any]]:
-    """The calls of a turn as the client gets them, with their outputs."""
-    return [{**call_entry(call), "output": output, "turn": turn} for call, output in zip(calls, outputs)]
+def _said(message: dict[str, Any]) -> dict[str, str]:
+    return {name: message[name] for name in _TEXTS if isinstance(message.get(name), str) and message[name]}
+
+
+def cached_entries(calls: list[dict[str, Any]], outputs: list[str], turn: int, message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls of a turn as the client gets them, with their outputs. The first has the text of the turn's message, so that it
+    stands before them when the client sends it back."""
+    entries = [{**call_entry(call), "output": output, "turn": turn} for call, output in zip(calls, outputs)]
+    if entries:
+        entries[0].update(_said(message))
+    return entries
 
 
 def following(message: dict[str, Any], calls: list[dict[str, Any]], outputs: list[str]) -> list[dict[str, Any]]:
     """The messages of a turn whose calls have outputs: the answer as the model wrote it, reasoning included, and the outputs."""
-    said = {name: message[name] for name in _TEXTS if message.get(name)}
-    answer = {"role": "assistant", "content": None, **said, "tool_calls": [call_entry(call) for call in calls]}
+    answer = {"role": "assistant", "content": None, **_said(message), "tool_calls": [call_entry(call) for call in calls]}
     return [answer] + [{"role": "tool", "tool_call_id": call.get("id"), "content": output} for call, output in zip(calls, outputs)]
+
+
+def _cut(message: dict[str, Any], name: str, before: str) -> None:
+    """Takes the text of earlier turns off the beginning of a message's text, which is that of all turns."""
+    text = message.get(name)
+    if not before or not isinstance(text, str) or not text.startswith(before):
+        return
+    message[name] = text[len(before) :]
+    if not message[name] and message.get("tool_calls"):
+        message[name] = None
 
 
 def expand_cached(messages: Any) -> Any:
@@ -52,9 +69,12 @@ def expand_cached(messages: Any) -> Any:
         turns: dict[Any, list[dict[str, Any]]] = {}
         for entry in cached:
             turns.setdefault(json.dumps(entry.get("turn")), []).append(entry)
+        last = {key: value for key, value in message.items() if key != "cached_tool_calls"}
         for calls in turns.values():
-            expanded += following({}, calls, [entry.get("output") for entry in calls])
-        expanded.append({key: value for key, value in message.items() if key != "cached_tool_calls"})
+            expanded += following(calls[0], calls, [entry.get("output") for entry in calls])
+        for name in _TEXTS:
+            _cut(last, name, "".join(_said(calls[0]).get(name, "") for calls in turns.values()))
+        expanded.append(last)
     return expanded
 
 
