@@ -37,6 +37,22 @@ def test_calls_conform(llama, tools, options):
                 assert isinstance(call.arguments["city"], str) and 1 <= call.arguments.get("days", 1) <= 14
 
 
+def test_vocabulary_of_a_file_that_is_replaced_is_that_of_the_new_file(tmp_path, monkeypatch):
+    """But a model that is loaded keeps its own."""
+    class Model:
+        model_path = str(tmp_path / "model.gguf")
+    file = pathlib.Path(Model.model_path)
+    monkeypatch.setattr(backend.Vocabulary, "from_gguf", lambda path: file.read_text(), raising=False)
+    file.write_text("old")
+    first, second = Model(), Model()
+    assert backend.vocabulary_of(first) == backend.vocabulary_of(second) == "old"
+    file.write_text("newer")
+    third = Model()
+    assert backend.vocabulary_of(first) == "old" and backend.vocabulary_of(third) == "newer"
+    file.unlink()
+    assert backend.vocabulary_of(third) == "newer"
+
+
 def test_budgets_and_contexts(llama, tools):
     shortest = backend.generate_with_tools(llama, MESSAGES, tools, "python", choice="required", max_tokens=14, temp=0.0)
     assert shortest.is_whole and len(shortest.calls) == 1

@@ -85,6 +85,16 @@ def test_drafts_change_nothing(model, tokenizer, tools):
         assert drafted == plain
 
 
+def test_vocabulary_of_a_tokenizer_with_added_tokens_is_a_new_one(tiny):
+    """Also where the model has room for them, so that its size is the same."""
+    tokenizer, model = transformers.AutoTokenizer.from_pretrained(tiny), random_model(1, size=8200)
+    before = backend.vocabulary_of(tokenizer, model)
+    tokenizer.add_tokens(["<|added|>"], special_tokens=True)
+    after = backend.vocabulary_of(tokenizer, model)
+    assert before.size == after.size == 8200 and after is backend.vocabulary_of(tokenizer, model)
+    assert after.encode("<|added|>", parse_special=True) == [8192] != before.encode("<|added|>", parse_special=True)
+
+
 def test_batches_and_larger_logits(tokenizer, tools):
     model = random_model(1, size=8200)
     vocabulary = backend.vocabulary_of(tokenizer, model)

@@ -5,6 +5,7 @@ Needs llama-cpp-python: pip install tooldecode[llama_cpp]
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -73,14 +74,21 @@ class LogitsProcessor:
         return masked
 
 
-_vocabularies: dict[str, Vocabulary] = {}
+_vocabularies: dict[str, tuple[tuple[int, int], Vocabulary]] = {}  # of files
+_of_models: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # one that is loaded stays as its file was
 
 
 def vocabulary_of(llama: llama_cpp.Llama) -> Vocabulary:
-    """The vocabulary of the model's file; cached per file."""
-    if llama.model_path not in _vocabularies:
-        _vocabularies[llama.model_path] = Vocabulary.from_gguf(llama.model_path)
-    return _vocabularies[llama.model_path]
+    """The vocabulary of the model's file; cached as long as the file is the same."""
+    made = _of_models.get(llama)
+    if made is None:
+        file = os.stat(llama.model_path)
+        version = file.st_mtime_ns, file.st_size
+        known = _vocabularies.get(llama.model_path)
+        if known is None or known[0] != version:
+            known = _vocabularies[llama.model_path] = version, Vocabulary.from_gguf(llama.model_path)
+        made = _of_models[llama] = known[1]
+    return made
 
 
 class _Sequence:

@@ -129,20 +129,21 @@ _vocabularies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def vocabulary_of(tokenizer: Any, model: Any = None, end_tokens: Sequence[int] | int | None = None) -> Vocabulary:
-    """The vocabulary of a tokenizer; cached. Its end tokens are `end_tokens`, else those of the model's
+    """The vocabulary of a tokenizer; cached until tokens are added. Its end tokens are `end_tokens`, else those of the model's
     generation_config, else the tokenizer's. It has at least as many ids as the model has logits."""
     if end_tokens is None and model is not None:
         end_tokens = model.generation_config.eos_token_id
     if end_tokens is None:
         end_tokens = tokenizer.eos_token_id
     ends = (end_tokens,) if isinstance(end_tokens, int) else tuple(end_tokens or ())
-    size = len(tokenizer)
+    count = size = len(tokenizer)
     if model is not None:
         size = max(size, model.config.get_text_config().vocab_size)
     known = _vocabularies.setdefault(tokenizer, {})
-    if (ends, size) not in known:
-        known[ends, size] = Vocabulary.from_huggingface(tokenizer, list(ends) or None, size=size)
-    return known[ends, size]
+    key = ends, size, count  # tokens may be added where the model has room for them
+    if key not in known:
+        known[key] = Vocabulary.from_huggingface(tokenizer, list(ends) or None, size=size)
+    return known[key]
 
 
 class _Rounds:
