@@ -23,6 +23,9 @@ PARAMETERS = {
 }
 CHOICES = ["positive", "negative", 'with "quotes"\n']
 EBNF = 'root ::= "yes" | "no" ("," digits)\ndigits ::= [0-9]{1,3}'
+# Grammars that are built at once, and whose masks take more steps than a mask may: of the first token, and behind a text.
+_AMBIGUOUS = 's ::= "" | ' + " | ".join('[^"]' + " s" * count for count in range(1, 21))
+FAILING = {"at once": "root ::= s\n" + _AMBIGUOUS, "behind a text": 'root ::= "abcdefgh" s\n' + _AMBIGUOUS}
 REGEX = "[a-f]{2,5}-[0-9]{3}"
 
 

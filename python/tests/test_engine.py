@@ -1,4 +1,5 @@
 """What the backends share, without any engine: answers that go on and back, ends of a request's own, vocabularies."""
+import copy
 import random
 import types
 
@@ -110,3 +111,51 @@ def test_vocabularies():
                                      _special_tokens={"<end>": 260}, _pat_str=r"\s+|\S+", n_vocab=261)
     made = engine.vocabulary_of(types.SimpleNamespace(model=encoding), 0, {260})
     assert (made.size, made.end_tokens) == (261, [260]) and made.encode("ab") == [257]
+
+
+class Failing:
+    """A constraint that raises an error for what is named."""
+
+    def __init__(self, constraint, names, error):
+        self.constraint, self.names, self.error = constraint, names, error
+
+    def __getattr__(self, name):
+        def fails(*_):
+            raise self.error
+        return fails if name in self.names else getattr(self.constraint, name)
+
+
+@pytest.mark.parametrize("error", [td.Error("limit_exceeded", "mask_limits.steps", "too much"), MemoryError()], ids=["limit", "memory"])
+@pytest.mark.parametrize("name", ["fill_mask", "advance", "validate", "forced"])
+def test_answer_whose_constraint_fails_accepts_nothing_more_and_logs_it_once(vocabulary, end, name, error, caplog):
+    error = copy.copy(error)
+    answer = engine.Answer(engine.build(vocabulary, "regex", "a+", 0), vocabulary, last_tokens=None if name != "forced" else [65, 66])
+    assert answer.accept(97) and mask_of(answer).tolist() == [97, end]
+    real, answer._constraint = answer._constraint, Failing(answer._constraint, [name], error)
+    {"fill_mask": lambda: mask_of(answer), "advance": lambda: answer.accept(97), "validate": lambda: answer.allowed([97]),
+     "forced": answer.forced}[name]()
+    assert answer.failure is error and not answer.is_terminated
+    assert not answer.accept(97) and not answer.accept(end) and answer.allowed([97]) == 0 and answer.forced() == b""
+    assert answer.draft([97], 4, {}) == [] and mask_of(answer).tolist() == ([end] if name != "forced" else [65, 66])
+    assert len(caplog.records) == 1 and (str(error) or "MemoryError") in caplog.text
+    answer._constraint = real
+    answer.rollback(1)
+    assert not answer.accept(97)
+    answer.reset()
+    assert answer.accept(97)
+
+
+def test_answer_of_fewer_logits_than_tokens_has_masks_of_the_logits(vocabulary, end):
+    size = 97  # all but the first letters
+    for text, expected in (("[A-Za-z]+", list(range(65, 91))), ("[`-b]", [96])):
+        answer = engine.Answer(engine.build(vocabulary, "regex", text, 0), vocabulary, size=size)
+        words = np.full((1, 4), -1, np.int32)
+        answer.fill(words, 0)
+        assert np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist() == expected
+    answer = engine.Answer(engine.build(vocabulary, "regex", "[a-z]+", 0), vocabulary, [5], size=size)
+    answer.fill(words, 0)
+    assert "past the model's 97 logits" in str(answer.failure) and words.tolist() == [[1 << 5, 0, 0, 0]]
+    answer = engine.Answer(engine.build(vocabulary, "regex", "AB[a-z]", 0), vocabulary, size=size)
+    answer._constraint = Failing(answer.constraint, [], None)
+    answer._constraint.forced_tokens = lambda *_: [65, 66, 97]
+    assert answer.draft([], 8, {}) == [65, 66]

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import random
+import sys
 import time
 import types
 
@@ -14,7 +15,7 @@ pytest.importorskip("sglang.srt.constrained.grammar_manager",
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from engine_scripts import EBNF, JUDGES, OLD_TAG, REGEX, SCHEMA, TAG, allowed, draw  # noqa: E402
+from engine_scripts import EBNF, FAILING, JUDGES, OLD_TAG, REGEX, SCHEMA, TAG, allowed, draw  # noqa: E402
 from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES  # noqa: E402
 from sglang.srt.constrained.grammar_manager import GrammarManager  # noqa: E402
 from sglang.srt.managers.io_struct import AbortReq  # noqa: E402
@@ -342,3 +343,123 @@ def test_traverse_leaves_the_grammar(server):
     assert a in allowed(mask[0].numpy()) and b in allowed(mask[1].numpy()) and (mask[3:] == -1).all()
     assert allowed(mask[2].numpy()).tolist() == server.ends
     request.grammar.accept_token(a)
+
+
+def test_batch_with_a_mask_past_its_limit_has_the_masks_of_the_others(server):
+    names = ["good", "bad", "other"]
+    for name, asked in zip(names, (KINDS["regex"], {"ebnf": FAILING["at once"]}, KINDS["json"])):
+        server.add(name, asked)
+    server.wait()
+    alone = [server.masks([name])[0].copy() for name in ("good", "other")]
+    for _ in range(2):
+        rows = server.masks(names)
+        assert (rows[0] == alone[0]).all() and (rows[2] == alone[1]).all()
+        (token,) = allowed(rows[1])  # SGLang takes an end for the answer's
+        assert token not in server.ends and server.tokenizer.decode([token], skip_special_tokens=True) == ""
+    bad = server.requests["bad"].grammar
+    assert bad.draft(4, lambda drafted: [5]) == [] and bad.try_jump_forward(server.tokenizer) is None
+    for token in (int(token), server.ends[0]):
+        with pytest.raises(ValueError, match="failed: building this takes more than"):
+            bad.accept_token(token)
+    assert not bad.is_terminated() and bad.copy().grammar_stats.is_cache_hit
+
+
+def test_draft_tree_where_a_mask_passes_its_limit_ends_without_an_error(server):
+    bad, good = server.add("bad", {"ebnf": FAILING["behind a text"]}), server.add("good", KINDS["regex"])
+    server.wait()
+    silent = bad.grammar._backend.silent_tokens[0]
+    text = server.tokenizer.encode("abcdefgh", add_special_tokens=False)
+    chain = [0, *text, silent, silent, server.ends[0]]
+    nodes = [list(range(1, len(chain))) + [-1]] * 2
+    for _ in range(2):
+        generate_token_bitmask([bad, good], torch.tensor(nodes), torch.full((2, len(chain)), -1), torch.tensor([chain] * 2),
+                               vocab_size=server.size)
+    with pytest.raises(ValueError, match="failed: building this takes more than"):
+        bad.grammar.accept_token(text[0])
+    assert JUDGES["regex"](server.run(["good"], random.Random(5))["good"])
+
+
+def test_token_whose_step_fails_is_the_error_that_sglang_expects(server):
+    """Also where the failure comes in a draft tree, of a token."""
+    request = server.add("r", KINDS["regex"])
+    server.wait()
+    answer, fails = request.grammar._answer, types.SimpleNamespace()
+    real = answer.constraint
+
+    def advance(state, token):
+        raise td.Error("limit_exceeded", "", "too much")
+    fails.__dict__.update(advance=advance, fill_mask=real.fill_mask, is_finished=real.is_finished)
+    answer._constraint = fails
+    a = server.tokenizer.encode("a", add_special_tokens=False)[0]
+    mask = request.grammar.allocate_vocab_mask(server.size, 3, "cpu")
+    traverse = sys.modules["sglang.srt.speculative.spec_utils"].traverse_tree
+    traverse(torch.tensor([1, 2, -1]), torch.full((3,), -1), torch.tensor([0, a, a]), request.grammar, mask, server.size)
+    with pytest.raises(ValueError, match="failed: too much"):
+        request.grammar.accept_token(a)
+
+
+def test_tokenizer_with_more_ids_than_logits_gets_masks_of_the_logits(tiny, plugin):
+    """As gemma-3-1b-it has: 262145 tokens, 262144 logits."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+    tokenizer.add_tokens([f"<more {i}>" for i in range(40)])
+    with serving(tokenizer) as server:
+        scheduler = server.manager.scheduler
+        server.size = scheduler.model_config.vocab_size = 8192
+        server.manager = GrammarManager(scheduler)
+        for name, asked in {**KINDS, "any text": {"regex": "(.|\\n)*"}}.items():
+            server.add(name, asked)
+        server.wait()
+        rows = server.masks([*KINDS, "any text"])
+        assert rows.shape == (len(KINDS) + 1, 256)
+        texts = server.run(list(KINDS), random.Random(8))
+        assert all(JUDGES[kind](text) for kind, text in texts.items())
+
+
+def test_cache_whose_memory_is_full_gives_up_constraints_of_older_memory(server):
+    vocabulary = td.Vocabulary.from_huggingface(server.tokenizer, server.ends, size=server.size, memory_bytes=400_000)
+    from tooldecode.sglang import ToolDecodeBackend
+
+    backend = ToolDecodeBackend(vocabulary)
+    words = np.zeros((1, vocabulary.mask_words), np.int32)
+    for i in range(600):
+        key = ("regex", f"[a-f]{{2,5}}-{i}x[0-9]{{3}}")
+        backend.set_cache(key, backend._init_value_dispatch(key, False).copy())
+        for again in (key, ("regex", "[a-f]{2,5}-0x[0-9]{3}")):  # the second is used all the time
+            grammar, is_hit = backend.get_cached_or_future_value(again, False)
+            if is_hit:
+                state = grammar._answer.state
+                for byte in b"abc-":
+                    if state is not None:
+                        grammar._answer.constraint.fill_mask(state, words)
+                        state = grammar._answer.constraint.advance_bytes(state, bytes([byte]))
+            else:
+                backend.set_cache(again, grammar.result())
+        del grammar
+    backend.executor.shutdown(wait=True)
+    assert len(backend.cache) == 600
+    kept = [value._text._known.constraint for value in backend.cache.values() if not value._text.is_given_up]
+    generations = {constraint.memory_bytes for constraint in kept}
+    assert 0 < len(kept) < 600 and len(generations) <= 2 and sum(generations) < 1_200_000, generations
+    assert not any("_answer" in vars(value) for value in backend.cache.values())
+
+
+def test_constraint_that_was_given_up_is_built_again(server, monkeypatch):
+    server.add("first", KINDS["regex"])
+    server.wait()
+    server.masks(["first"])  # it runs
+    text = server.requests["first"].grammar._text
+    for i in range(2):
+        text.give_up()
+        request = server.add(f"again {i}", KINDS["regex"])
+        assert request.grammar.grammar_stats.is_cache_hit and not server.manager.has_waiting_grammars()
+        assert JUDGES["regex"](server.run([f"again {i}"], random.Random(i))[f"again {i}"]) and not text.is_given_up
+    text.give_up()
+
+    def fails():
+        raise td.Error("limit_exceeded", "", "no room")
+    monkeypatch.setattr(text, "_make", fails)
+    request = server.add("fails", KINDS["regex"])
+    assert allowed(server.masks(["fails"])[0]).tolist() == request.grammar._backend.silent_tokens
+    with pytest.raises(ValueError, match="failed: no room"):
+        request.grammar.accept_token(5)
+    assert JUDGES["regex"](server.run(["first"], random.Random(3))["first"])

@@ -11,7 +11,8 @@ vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 
 import numpy as np  # noqa: E402
-from engine_scripts import CHOICES, EBNF, JUDGES, OLD_TAG, REGEX, SCHEMA, TAG, allowed, draw  # noqa: E402
+import transformers  # noqa: E402
+from engine_scripts import CHOICES, EBNF, FAILING, JUDGES, OLD_TAG, REGEX, SCHEMA, TAG, allowed, draw  # noqa: E402
 from vllm.config import DeviceConfig, ModelConfig, ParallelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
 from vllm.exceptions import VLLMValidationError  # noqa: E402
@@ -376,6 +377,97 @@ def test_beam_search(tiny, plain):
     assert grammar.accept_tokens("beam", plain.tokenizer.encode('{"city": "', add_special_tokens=False))
     grammar.fill_bitmask(bitmask, 0)
     assert 0 < len(allowed(bitmask.numpy()[0])) < 100
+
+
+@pytest.mark.parametrize("drafts", [0, DRAFTS])
+def test_mask_past_its_limit_refuses_all_tokens_of_its_request_alone(plain, speculative, drafts):
+    engine = speculative if drafts else plain
+    good, bad = engine.add("good", {"regex": REGEX}), engine.add("bad", {"grammar": FAILING["at once"]})
+    grammar = engine.ready(bad)
+    engine.ready(good)
+    tokens = engine.tokenizer.encode("ab", add_special_tokens=False)
+    alone = engine.masks({"good": tokens[:drafts]})["good"]
+    for _ in range(2):
+        rows = engine.masks({"good": tokens[:drafts], "bad": tokens[:drafts]})
+        assert (rows["good"] == alone).all()
+        assert all(allowed(row).tolist() == engine.ends for row in rows["bad"][: 1 + len(tokens[:drafts])])
+    assert engine.manager.validate_tokens(bad, tokens) == [] and not grammar.is_terminated()
+    for token in (*tokens, *engine.ends):
+        bad.append_output_token_ids([token])
+        assert not engine.manager.accept_tokens(bad, [token])
+    del engine.requests["bad"]
+    assert JUDGES["regex"](run(engine, "good", random.Random(7)))
+
+
+def test_token_whose_step_fails_is_refused(plain):
+    grammar = plain.ready(plain.add("r", {"regex": REGEX}))
+    answer = grammar._answer
+    state, real = answer.state, answer.constraint
+
+    def advance(*_):
+        raise td.Error("limit_exceeded", "", "too much")
+    answer._constraint = types.SimpleNamespace(advance=advance, is_finished=real.is_finished, validate=advance)
+    a = plain.tokenizer.encode("a", add_special_tokens=False)[0]
+    assert not grammar.accept_tokens("r", [a, a]) and answer.state == state and not grammar.accept_tokens("r", [a])
+    grammar.reset()
+    assert grammar.validate_tokens([a]) == [] and str(answer.failure) == "too much"
+
+
+def test_beam_search_with_a_mask_past_its_limit_is_an_error(plain):
+    """It is the caller's own, and an end would be taken for the answer's."""
+    from vllm.entrypoints.generate.beam_search.offline import BeamSearchOfflineMixin
+
+    llm = types.SimpleNamespace(llm_engine=types.SimpleNamespace(vllm_config=plain.config), model_config=plain.config.model_config)
+    backend, key, bitmask = BeamSearchOfflineMixin._init_beam_search_structured_output(
+        llm, StructuredOutputsParams(grammar=FAILING["at once"]), plain.tokenizer)
+    with pytest.raises(td.Error, match="takes more than"):
+        backend.compile_grammar(*key).fill_bitmask(bitmask, 0)
+
+
+def test_tokenizer_with_more_ids_than_logits_gets_masks_of_the_logits(tiny):
+    """As gemma-3-1b-it has: 262145 tokens, 262144 logits."""
+    from tooldecode.vllm import ToolDecodeBackend
+    from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+
+    config = make_config(tiny)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+    tokenizer.add_tokens([f"<more {i}>" for i in range(40)])
+    for size in (8192, 8200):
+        backend = ToolDecodeBackend(config, tokenizer, size)
+        mask = backend.allocate_token_bitmask(2)
+        assert backend.vocabulary.size == 8232 and mask.shape == (2, (size + 31) // 32)
+        e = tokenizer.encode("e", add_special_tokens=False)[0]
+        ends = {tokenizer.eos_token_id, e}
+        for kind, text in ((StructuredOutputOptions.JSON, json.dumps(SCHEMA)), (StructuredOutputOptions.REGEX, "(<more 3>)?x+"),
+                           (StructuredOutputOptions.REGEX, "(.|\n)*")):
+            grammar, constraint = backend.compile_grammar(kind, text, ends), backend._known.values()[-1].constraint
+            words = np.zeros(backend.vocabulary.mask_words, np.int32)
+            constraint.fill_mask(constraint.initial(), words)
+            grammar.fill_bitmask(mask, 1)
+            may_end = constraint.is_accepting(constraint.initial())
+            expected = {token for token in allowed(words).tolist() if token < size and token not in ends} | (ends if may_end else set())
+            assert set(allowed(mask.numpy()[1]).tolist()) == expected and grammar._answer.failure is None
+        drafted = backend.compile_grammar(StructuredOutputOptions.REGEX, "<more 3>x")._answer.draft([], 8, {})
+        assert all(token < size for token in drafted)
+
+
+def test_cache_whose_memory_is_full_gives_up_constraints_of_older_memory(tiny):
+    from tooldecode.vllm import ToolDecodeBackend
+    from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+
+    config = make_config(tiny)
+    config.additional_config = {"tooldecode": {"memory_bytes": 400_000, "prepare": False}}
+    backend = ToolDecodeBackend(config, StructuredOutputManager(config).tokenizer, 8192)
+    mask = backend.allocate_token_bitmask(1)
+    for i in range(600):
+        for text in (f"[a-f]{{2,5}}-{i}x[0-9]{{3}}", "[a-f]{2,5}-0x[0-9]{3}"):  # the second is used all the time
+            grammar = backend.compile_grammar(StructuredOutputOptions.REGEX, text)
+            for token in backend.vocabulary.encode("abc-"):
+                grammar.fill_bitmask(mask, 0)
+                grammar.accept_tokens("r", [token])
+        del grammar
+    generations = {known.constraint.memory_bytes for known in backend._known.values()}
+    assert len(generations) <= 2 and sum(generations) < 1_200_000, generations
 
 
 def test_options(tiny):

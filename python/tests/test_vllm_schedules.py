@@ -15,7 +15,7 @@ import pytest
 vllm = pytest.importorskip("vllm", reason="SKIPPED: vLLM is not installed")
 pytest.importorskip("vllm.v1.structured_output", reason="SKIPPED: what vLLM's structured outputs import is not installed")
 
-from engine_scripts import JUDGES, allowed, tool_kinds  # noqa: E402
+from engine_scripts import FAILING, JUDGES, SCHEMA, allowed, tool_kinds  # noqa: E402
 from test_vllm import KINDS  # noqa: E402
 from vllm.config import CacheConfig, DeviceConfig, ModelConfig, ParallelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig  # noqa: E402
 from vllm.config.structured_outputs import StructuredOutputsConfig  # noqa: E402
@@ -287,5 +287,40 @@ def test_schedules(tiny, thinking, drafts, asynchronous, reasoning):
         print(f"answers {counts}; drafts {executor.tried}, kept {executor.kept}; resumed {executor.resumed}")
         assert not drafts or executor.kept > 0
         assert SCHEDULES < 40 or executor.resumed > 0
+    finally:
+        core.structured_output_manager.clear_backend()
+
+
+@pytest.mark.parametrize("place", FAILING)
+@pytest.mark.parametrize("drafts, asynchronous", [(False, False), (True, False), (True, True)], ids=["", "drafts", "asynchronous"])
+def test_request_whose_mask_passes_its_limit_ends_with_an_error_and_others_go_on(tiny, drafts, asynchronous, place):
+    core = make_core(tiny, random.Random(1), drafts=drafts, asynchronous=asynchronous, reasoning=False, blocks=18)
+    try:
+        RandomExecutor.haste = 0.5
+        asked = {"good": {"json": SCHEMA}, "bad": {"grammar": FAILING[place]}, "free": None}
+        for name, outputs in asked.items():
+            params = SamplingParams(max_tokens=100, structured_outputs=StructuredOutputsParams(**outputs) if outputs else None)
+            tokenizer = core.structured_output_manager.tokenizer
+            params.update_from_generation_config(core.vllm_config.model_config.try_get_generation_config(), tokenizer.eos_token_id)
+            params.verify(core.vllm_config.model_config, core.vllm_config.speculative_config,
+                          core.vllm_config.structured_outputs_config, tokenizer)
+            request = Request(name, [7, 8, 9], params, None, block_hasher=core.request_block_hasher)
+            if outputs:
+                core.structured_output_manager.grammar_init(request)
+            core.add_request(request)
+        texts, reasons = {name: [] for name in asked}, {}
+        for _ in range(1000):
+            outputs, executed = core.step_fn()
+            core.post_step(executed)
+            for output in (one for some in (outputs or {}).values() for one in some.outputs):
+                texts[output.request_id] += output.new_token_ids
+                if output.finish_reason is not None:
+                    reasons[output.request_id] = output.finish_reason
+            if len(reasons) == len(asked) and not core.scheduler.has_requests() and not core.batch_queue:
+                break
+        assert reasons["bad"] is FinishReason.ERROR and len(texts["bad"]) <= 10
+        assert reasons["good"] in (FinishReason.STOP, FinishReason.LENGTH) and reasons["free"] is not FinishReason.ERROR
+        text = tokenizer.decode(texts["good"][:-1], skip_special_tokens=False)
+        assert reasons["good"] is FinishReason.LENGTH or JUDGES["json"](text)
     finally:
         core.structured_output_manager.clear_backend()

@@ -2,13 +2,19 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from . import Constraint, Error, State, Vocabulary, choice, ebnf, json_schema, lark, regex, structural_tag
 from ._tools import ToolRequest
 
-__all__ = ["Answer", "array_of", "build", "vocabulary_of"]
+__all__ = ["CONFINED", "Answer", "array_of", "build", "vocabulary_of"]
+
+# Errors of one request's constraint, which must not end what serves the others too.
+CONFINED = (Error, MemoryError)
+
+logger = logging.getLogger("tooldecode")
 
 
 def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory_bytes: int = 0) -> Vocabulary:
@@ -82,20 +88,33 @@ def array_of(tensor: Any) -> Any:
     return array
 
 
+def _put(words: Any, token: int, is_allowed: bool) -> None:
+    """Allows or forbids a token in a mask [W]."""
+    bit = 1 << (token & 31)
+    word = int(words[token >> 5]) & (0xFFFF_FFFF ^ bit) | (bit if is_allowed else 0)
+    is_signed = "uint" not in str(words.dtype)
+    words[token >> 5] = word - (1 << 32) if is_signed and word >= 1 << 31 else word
+
+
 class Answer:
     """The state of one request's answer, and earlier states for rollback.
 
     At least the last `most_kept` states are kept, so memory is bounded. end_tokens: replace the end tokens of the
     vocabulary. They are allowed exactly where the answer may end; other end tokens of the vocabulary are not allowed.
+    size: the engine's logits, if they are fewer than the vocabulary's ids; masks are as wide as these then, and no draft has
+    an id past them. last_tokens: what masks allow after a failure (the end tokens).
+
+    failure: the error of a mask or a token, such as limit_exceeded, which is logged. From then on no token is accepted.
     """
 
-    __slots__ = ("_added", "_constraint", "_dropped", "_end", "_ends", "_first", "_states", "_tokens", "_vocabulary",
-                 "is_terminated", "state")
+    __slots__ = ("_added", "_constraint", "_dropped", "_end", "_ends", "_first", "_last_tokens", "_size", "_states", "_tokens",
+                 "_vocabulary", "failure", "is_terminated", "state")
 
     most_kept = 1024
     _most_forced = 4096
 
-    def __init__(self, constraint: Constraint, vocabulary: Vocabulary, end_tokens: Collection[int] | None = None) -> None:
+    def __init__(self, constraint: Constraint, vocabulary: Vocabulary, end_tokens: Collection[int] | None = None, *,
+                 size: int = 0, last_tokens: Collection[int] | None = None) -> None:
         usual = frozenset(vocabulary.end_tokens)
         ends = frozenset(end_tokens) if end_tokens else usual
         if any(token < 0 or token >= vocabulary.size for token in ends):
@@ -106,6 +125,8 @@ class Answer:
         self._added = sorted(ends - usual)
         self._dropped = sorted(usual - ends)
         self._end = vocabulary.end_tokens[0] if usual else None
+        self._size = size or vocabulary.size
+        self._last_tokens = [token for token in (ends if last_tokens is None else last_tokens) if token < self._size]
         self._first = constraint.initial()
         self.reset()
 
@@ -114,6 +135,13 @@ class Answer:
         self._states: list[State] = []  # before each of the tokens
         self._tokens: list[int] = []
         self.is_terminated = False
+        self.failure: Exception | None = None
+
+    def fail(self, error: Exception) -> None:
+        """Makes the request's constraint refuse all that follows."""
+        if self.failure is None:
+            self.failure = error.with_traceback(None)  # which would keep this object
+            logger.error("The constraint of a request fails, and the request with it: %s", str(error) or type(error).__name__)
 
     def _next(self, state: State, token: int) -> State | None:
         if token in self._added:  # advances like the vocabulary's end token
@@ -122,26 +150,42 @@ class Answer:
 
     def accept(self, token: int) -> bool:
         """Advances by a token; False if it is not allowed. Tokens after the end are accepted and change nothing."""
+        if self.failure is not None:
+            return False
         if self.is_terminated:
-            self._states.append(self.state)
-            self._tokens.append(token)
+            self.stay(token)
             return True
         plain = not self._added and not self._dropped
-        state = self._constraint.advance(self.state, token) if plain else self._next(self.state, token)
+        try:
+            state = self._constraint.advance(self.state, token) if plain else self._next(self.state, token)
+        except CONFINED as error:
+            self.fail(error)
+            return False
         if state is None:
             return False
-        self._states.append(self.state)
-        self._tokens.append(token)
+        self.stay(token)
         if len(self._states) >= 2 * self.most_kept:
             del self._states[: -self.most_kept], self._tokens[: -self.most_kept]
         self.state = state
         self.is_terminated = token in self._ends
         return True
 
+    def stay(self, token: int) -> None:
+        """Counts a token that changes nothing, for rollback."""
+        self._states.append(self.state)
+        self._tokens.append(token)
+
     def allowed(self, tokens: Sequence[int]) -> int:
         """How many of a draft's tokens, from the first, are allowed, up to and including an end token."""
-        if self.is_terminated:
+        if self.is_terminated or self.failure is not None:
             return 0
+        try:
+            return self._allowed(tokens)
+        except CONFINED as error:
+            self.fail(error)
+            return 0
+
+    def _allowed(self, tokens: Sequence[int]) -> int:
         if not self._added and not self._dropped:
             count = self._constraint.validate(self.state, tokens)
             for i in range(count):
@@ -164,7 +208,7 @@ class Answer:
 
         known: what was forced before, for requests of one constraint; bounded. guess: asked for more where no guess is left
         and nothing is forced, with what is drafted so far."""
-        if self.is_terminated:
+        if self.is_terminated or self.failure is not None:
             return []
         state, guessed, drafted = self.state, list(tokens), []
         written = self._tokens[-64:]
@@ -184,7 +228,7 @@ class Answer:
                     break
                 more = [guessed.pop(0)]
             for token in more[: limit - len(drafted)]:
-                after = self._next(state, token)
+                after = self._next(state, token) if token < self._size else None
                 if after is None:
                     return drafted
                 state = after
@@ -205,24 +249,47 @@ class Answer:
         self.is_terminated = self._constraint.is_finished(self.state)
 
     def fill(self, array: Any, row: int) -> None:
-        """Writes the mask of the next token into a row."""
-        self._constraint.fill_mask(self.state, array, row)
-        if self._added or self._dropped:
-            self.put_ends(array, row)
+        """Writes the mask of the next token into a row; after a failure that of the last tokens."""
+        if self.failure is None:
+            try:
+                self._fill(array, row)
+            except CONFINED as error:
+                self.fail(error)
+        if self.failure is not None:
+            words = array[row]
+            words[:] = 0 if self._last_tokens else -1
+            for token in self._last_tokens:
+                _put(words, token, True)
+
+    def _fill(self, array: Any, row: int) -> None:
+        if self._size >= self._vocabulary.size:
+            self._constraint.fill_mask(self.state, array, row)
+            if self._added or self._dropped:
+                self._put_ends(array[row])
+            return
+        import numpy as np
+
+        words = np.zeros(self._vocabulary.mask_words, np.int32)
+        self._constraint.fill_mask(self.state, words)
+        self._put_ends(words)
+        edge = self._size >> 5
+        words[edge + 1 :] = 0
+        for token in range(self._size, 32 * (edge + 1)):
+            _put(words, token, False)
+        if not words.any():
+            raise Error("limit_exceeded", "vocabulary", f"all tokens that may follow are past the model's {self._size} logits")
+        array[row][:] = words[: len(array[row])]
 
     @property
-    def has_usual_ends(self) -> bool:
-        return not self._added and not self._dropped
+    def is_plain(self) -> bool:
+        """Whether the constraint's own masks are those of the answer."""
+        return not self._added and not self._dropped and self._size >= self._vocabulary.size and self.failure is None
 
-    def put_ends(self, array: Any, row: int) -> None:
-        """Replaces the vocabulary's end tokens in a row by those of this request."""
-        words = array[row]
+    def _put_ends(self, words: Any) -> None:
+        """Replaces the vocabulary's end tokens in a mask by those of this request."""
         may_end = self._constraint.is_accepting(self.state)
-        is_signed = "uint" not in str(words.dtype)
         for token in self._dropped + self._added:
-            bit = 1 << (token & 31)
-            word = int(words[token >> 5]) & (0xFFFF_FFFF ^ bit) | (bit if may_end and token in self._ends else 0)
-            words[token >> 5] = word - (1 << 32) if is_signed and word >= 1 << 31 else word
+            _put(words, token, may_end and token in self._ends)
 
     @property
     def constraint(self) -> Constraint:
@@ -234,4 +301,10 @@ class Answer:
 
     def forced(self) -> bytes:
         """The jump-forward string: the bytes that every continuation begins with."""
-        return b"" if self.is_terminated else self._constraint.forced(self.state)
+        if self.is_terminated or self.failure is not None:
+            return b""
+        try:
+            return self._constraint.forced(self.state)
+        except CONFINED as error:
+            self.fail(error)
+            return b""

@@ -9,10 +9,8 @@ while a request's prompt is read (True).
 """
 from __future__ import annotations
 
-import collections
 import functools
 import logging
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +20,9 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from . import Constraint, Error, ThreadPool, formats
+from . import Error, ThreadPool, formats
 from ._engine import Answer, array_of, build, vocabulary_of
+from ._known import KnownConstraints
 from ._tools import ToolRequest
 
 if TYPE_CHECKING:
@@ -48,10 +47,16 @@ _KINDS = {
 
 
 class ToolDecodeGrammar(StructuredOutputGrammar):
-    """The state of one request's answer."""
+    """The state of one request's answer.
 
-    def __init__(self, answer: Answer, drafts: int = 0, forced: dict[Any, list[int]] | None = None) -> None:
+    Where its constraint fails, as by the limit of a mask, nothing is raised, which would end vLLM's engine: masks allow the end
+    alone and no token is accepted, and vLLM then ends this request with an error. raises: the failure, for callers that have
+    one request.
+    """
+
+    def __init__(self, answer: Answer, drafts: int = 0, forced: dict[Any, list[int]] | None = None, raises: bool = False) -> None:
         self._answer = answer
+        self._raises = raises
         self._forced = {} if forced is None else forced  # that requests of this constraint share
         self._drafts = drafts  # the longest draft, where the proposer of this package leaves forced text to the grammar
 
@@ -62,7 +67,10 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
         for i, token in enumerate(tokens):
             if not answer.accept(token):
                 answer.rollback(i)
-                logger.error("Token %s is not allowed in request %s", token, request_id)
+                if answer.failure is None:
+                    logger.error("Token %s is not allowed in request %s", token, request_id)
+                else:
+                    logger.error("Request %s ends, as its constraint failed: %s", request_id, answer.failure)
                 return False
         return True
 
@@ -82,6 +90,8 @@ class ToolDecodeGrammar(StructuredOutputGrammar):
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         self._answer.fill(array_of(bitmask), batch_index)
+        if self._raises and self._answer.failure is not None:
+            raise self._answer.failure
 
     def is_terminated(self) -> bool:
         return self._answer.is_terminated
@@ -106,6 +116,8 @@ def _drafts_of(config: Any) -> int:
 class ToolDecodeBackend(StructuredOutputBackend):
     """Shared by an engine's requests: the vocabulary and recent constraints."""
 
+    raises = False  # whether a grammar raises its failure, see ToolDecodeGrammar
+
     def __post_init__(self) -> None:
         config = getattr(self.vllm_config, "additional_config", None)
         options = dict((config.get(NAME) if isinstance(config, dict) else None) or {})
@@ -117,8 +129,7 @@ class ToolDecodeBackend(StructuredOutputBackend):
             raise ValueError(f"additional_config/{NAME}/{next(iter(options))}: unknown; "
                              "the options are whitespace, memory_bytes and prepare")
         self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
-        self._known: collections.OrderedDict[tuple[str, str], tuple[Constraint, dict]] = collections.OrderedDict()
-        self._lock = threading.Lock()  # several threads compile
+        self._known = KnownConstraints(_MOST_KNOWN)
         self._drafts = _drafts_of(self.vllm_config)
 
     def _end_tokens(self) -> set[int]:
@@ -134,25 +145,21 @@ class ToolDecodeBackend(StructuredOutputBackend):
         if request_type is StructuredOutputOptions.JSON_OBJECT:
             grammar_spec = '{"type": "object"}'
         key = _KINDS[request_type], grammar_spec
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
+        known = self._known.get(key)
         if known is None:
             constraint = build(self.vocabulary, *key, self._whitespace)
             if self._pool is not None:
                 constraint.prepare(pool=self._pool)
-            with self._lock:
-                known = self._known[key] = constraint, {}
-                if len(self._known) > _MOST_KNOWN:
-                    self._known.popitem(last=False)
+            known = self._known.add(key, constraint)
         constraint, forced = known
-        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids), self._drafts, forced)
+        # A tokenizer may have ids past those that the model has logits for.
+        answer = Answer(constraint, self.vocabulary, stop_token_ids, size=self.vocab_size)
+        return ToolDecodeGrammar(answer, self._drafts, forced, self.raises)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         import torch
 
-        return torch.full((max_num_seqs, self.vocabulary.mask_words), -1, dtype=torch.int32)
+        return torch.full((max_num_seqs, (self.vocab_size + 31) // 32), -1, dtype=torch.int32)
 
     def destroy(self) -> None:
         self._known.clear()
@@ -266,6 +273,7 @@ def _hook_engine() -> None:
         if (structured_outputs._backend or config.structured_outputs_config.backend) != NAME:
             return before(self, structured_outputs, tokenizer)
         backend = ToolDecodeBackend(config, tokenizer=tokenizer, vocab_size=self.model_config.get_vocab_size())
+        backend.raises = True  # beam search would take the end for the answer's
         return backend, get_structured_output_key(structured_outputs), backend.allocate_token_bitmask(1)
 
 
