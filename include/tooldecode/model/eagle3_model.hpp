@@ -65,7 +65,6 @@ class Eagle3Model {
                      std::span<const std::uint64_t> ancestors, std::span<float> guesses) const;
 
  private:
-  static void require_size(const char* name, std::span<const float> weights, std::size_t size);
   // In place: fused features, or the parents' guesses, become guesses.
   void run(std::span<const TokenId> tokens, std::span<const model::LlamaRow> rows,
            std::span<float> guesses) const;

@@ -16,6 +16,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/model/draft_layer.hpp>
 #include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/kv_cache.hpp>
@@ -27,31 +28,15 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE Eagle3Weights Eagle3Weights::read(const SafeTensors& file,
                                                     const LlamaConfig& config) {
-  const std::size_t hidden  = config.hidden_size;
-  const std::size_t queries = config.heads * config.head_size;
-  const std::size_t keys    = config.key_value_heads * config.head_size;
-  const std::string layer   = "midlayer.";
-  const auto found          = file.tensors().find(layer + "mlp.gate_proj.weight");
-  const bool has_shape      = found != file.tensors().end() && !found->second.shape.empty();
-  const std::size_t inner   = has_shape ? found->second.shape[0] : config.intermediate_size;
-  const auto matrix         = [&](const std::string& name, std::size_t rows, std::size_t columns) {
-    return file.floats(name + ".weight", std::array{rows, columns});
-  };
-  const auto norm = [&](const std::string& name) {
-    return file.floats(layer + name + ".weight", std::array{hidden});
+  const std::size_t hidden = config.hidden_size;
+  const auto norm          = [&](const char* name) {
+    return file.floats(std::string("midlayer.") + name + ".weight", std::array{hidden});
   };
   Eagle3Weights weights;
-  weights.projection              = matrix("fc", hidden, 3 * hidden);
-  weights.embedding_norm          = norm("input_layernorm");
-  weights.hidden_norm             = norm("hidden_norm");
-  weights.layer.query             = matrix(layer + "self_attn.q_proj", queries, 2 * hidden);
-  weights.layer.key               = matrix(layer + "self_attn.k_proj", keys, 2 * hidden);
-  weights.layer.value             = matrix(layer + "self_attn.v_proj", keys, 2 * hidden);
-  weights.layer.output            = matrix(layer + "self_attn.o_proj", hidden, queries);
-  weights.layer.feed_forward_norm = norm("post_attention_layernorm");
-  weights.layer.gate              = matrix(layer + "mlp.gate_proj", inner, hidden);
-  weights.layer.up                = matrix(layer + "mlp.up_proj", inner, hidden);
-  weights.layer.down              = matrix(layer + "mlp.down_proj", hidden, inner);
+  weights.projection     = file.floats("fc.weight", std::array{hidden, 3 * hidden});
+  weights.embedding_norm = norm("input_layernorm");
+  weights.hidden_norm    = norm("hidden_norm");
+  weights.layer          = model::read_draft_layer(file, config, "midlayer.", 2 * hidden);
   return weights;
 }
 
@@ -62,21 +47,11 @@ TOOLDECODE_INLINE Eagle3Model::Eagle3Model(const LlamaModel& target, Eagle3Weigh
       embedding_norm_(std::move(weights.embedding_norm)),
       hidden_norm_(std::move(weights.hidden_norm)),
       layer_{std::move(weights.layer)} {
-  const std::size_t width   = hidden_size();
-  const std::size_t queries = target.config().heads * target.config().head_size;
-  const std::size_t keys    = layers_.key_width();
-  const std::size_t inner   = layer_.gate.size() / width;
-  require_size("fc", projection_, 3 * width * width);
-  require_size("input_layernorm", embedding_norm_, width);
-  require_size("hidden_norm", hidden_norm_, width);
-  require_size("self_attn.q_proj", layer_.query, queries * 2 * width);
-  require_size("self_attn.k_proj", layer_.key, keys * 2 * width);
-  require_size("self_attn.v_proj", layer_.value, keys * 2 * width);
-  require_size("self_attn.o_proj", layer_.output, queries * width);
-  require_size("post_attention_layernorm", layer_.feed_forward_norm, width);
-  require_size("mlp.gate_proj", layer_.gate, inner * width);
-  require_size("mlp.up_proj", layer_.up, inner * width);
-  require_size("mlp.down_proj", layer_.down, inner * width);
+  const std::size_t width = hidden_size();
+  model::require_numbers("fc", projection_, 3 * width * width);
+  model::require_numbers("input_layernorm", embedding_norm_, width);
+  model::require_numbers("hidden_norm", hidden_norm_, width);
+  model::check_draft_layer(layer_, target.config(), "", 2 * width);
 }
 
 TOOLDECODE_INLINE Eagle3Model Eagle3Model::load(const LlamaModel& target,
@@ -116,13 +91,6 @@ TOOLDECODE_INLINE void Eagle3Model::forward_nodes(Cache& cache, std::span<const 
   }
   std::ranges::copy(states, guesses.begin());
   run(tokens, rows, guesses);
-}
-
-TOOLDECODE_INLINE void Eagle3Model::require_size(const char* name, std::span<const float> weights,
-                                                 std::size_t size) {
-  if (weights.size() == size) return;
-  throw Error(Errc::shape_mismatch, name,
-              std::to_string(weights.size()) + " numbers: must be " + std::to_string(size));
 }
 
 TOOLDECODE_INLINE void Eagle3Model::run(std::span<const TokenId> tokens,

@@ -61,7 +61,6 @@ class EagleModel {
                      std::span<const std::uint64_t> ancestors, std::span<float> guesses) const;
 
  private:
-  static void require_size(const char* name, std::span<const float> weights, std::size_t size);
   void run(std::span<const TokenId> tokens, std::span<const float> states,
            std::span<const model::LlamaRow> rows, std::span<float> guesses) const;
 
