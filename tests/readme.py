@@ -663,11 +663,6 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "call_speed": call_speed_table, "llama_cpp_text": llama_cpp_text_table, "llama_server": llama_server_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
-          "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
-          "smollm2_bfcl_search": lambda: real_table("smollm2_bfcl_search"),
-          "smollm2_bfcl_shots_0": lambda: real_table("smollm2_bfcl_shots_0"),
-          "smollm2_bfcl_shots_1": lambda: real_table("smollm2_bfcl_shots_1"),
-          "gemma3_bfcl": lambda: real_table("gemma3_bfcl"),
           "qwen_coder_0.5b_three": lambda: real_table("qwen_coder_0.5b_three", times=False),
           "votes_0.5b_three": lambda: votes_table("qwen_coder_0.5b_three"),
           "qwen_coder_1.5b_three": lambda: real_table("qwen_coder_1.5b_three", times=False),
@@ -676,7 +671,6 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "votes_0.5b": pooled_votes_table,
           "qwen_coder_0.5b_apibank": lambda: real_table("qwen_coder_0.5b_apibank", times=False),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
-          "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
           "smollm2_apibank": lambda: real_table("smollm2_apibank")}
 
 
@@ -703,18 +697,6 @@ def eval_sentences() -> list[str]:
         f"The documented order alone is right in {accuracy['oc1']}, the reversed in {accuracy['reversed']}, a shuffled one in "
         f"{accuracy['shuffled']}, the vote of these three in {accuracy['oc3']}",
     ]
-
-
-def calling_sentences() -> list[str]:
-    none, one = (results(f"smollm2_bfcl_shots_{shots}")["methods"] for shots in (0, 1))
-    assert none["greedy"]["errors"]["awareness"] == 1 and none["greedy"]["samples"] == one["greedy"]["samples"]
-    gemma = results("gemma3_bfcl")["methods"]
-    assert gemma["greedy"]["errors"]["awareness"] == 1 and gemma["constrained"]["time_to_greedy"] < 0.55
-    return [f"is right in {percent(gemma['constrained']['accuracy'])} of {gemma['constrained']['samples']} rows",
-            f"makes no call in any of {none['greedy']['samples']} rows",
-            f"Under the constraint, which makes it call, {percent(none['constrained']['accuracy'])} are right",
-            f"With one example, {percent(one['greedy']['accuracy'])} are right in greedy decoding and "
-            f"{percent(one['constrained']['accuracy'])} under the constraint"]
 
 
 def larger_votes() -> tuple[int, int, int, dict]:
@@ -1124,7 +1106,7 @@ def main() -> int:
         wrong += 1
         print(text)
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, calling_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, pruned_sentences, equality_sentences, head_sentences,
+    for make in (eval_sentences, coder_sentences, speed_sentences, draft_sentences, fr_spec_sentences, pruned_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, restbench_sentences, guesses_sentences, constraint_sentences,
                  llama_cpp_sentences, larger_sentences, awareness_sentences, cuda_sentences):
         for sentence in make():

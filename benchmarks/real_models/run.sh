@@ -12,14 +12,8 @@ Fetches llama.cpp and the models, builds, and writes benchmarks/results/. DATA i
 A call takes seconds, so a part takes an hour or more for all rows. An interrupted part continues where it ended.
 
   simple    BFCL's calls to one function by the paper's methods; the AST checker of bfcl-eval judges them too
-  orders    the same calls, with one order of the parameters at a time, and the votes of these three and of nine
-  search    the same calls by beams and by self-consistency, without a constraint
-  shots     the same calls with no example in the prompt and with one; a call is required
-  times     the times of the same calls; every method reads the whole prompt
   many      BFCL's multiple and parallel calls; the AST checker judges them too
   apibank   API-Bank: levels 1 and 2
-  names     the choice of a name among FuncQA's 13 and KAMEL's 234 tools
-  gemma     BFCL's simple calls by Gemma 3 270M, a base model; a call is required
   coder     BFCL's calls that require three or more parameters, and those that require two, by Qwen2.5-Coder-0.5B; a
             call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
@@ -53,7 +47,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | pruned | \
+    simple | many | apibank | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | pruned | \
       llama_cpp | llama_cpp_text | equality | figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -93,29 +87,6 @@ for part in "${parts[@]}"; do
       evaluate smollm2_bfcl smollm2 "greedy,$paper" --keep-prefix "${files[@]}" --oc 1,4,6,12 --max-tokens 96
       judge smollm2_bfcl "${files[@]}"
       ;;
-    orders)
-      files=(--data "$data/bfcl/simple_python.jsonl")
-      evaluate smollm2_bfcl_orders smollm2 tool-decoding --keep-prefix "${files[@]}" --oc 3,9 \
-        --order documented,reversed,shuffled --max-tokens 96
-      judge smollm2_bfcl_orders "${files[@]}"
-      ;;
-    search)
-      files=(--data "$data/bfcl/simple_python.jsonl")
-      evaluate smollm2_bfcl_search smollm2 greedy,beam,self-consistency,constrained --keep-prefix "${files[@]}" --max-tokens 96
-      judge smollm2_bfcl_search "${files[@]}"
-      ;;
-    shots)
-      files=(--data "$data/bfcl/simple_python.jsonl")
-      for shots in 0 1; do
-        evaluate "smollm2_bfcl_shots_$shots" smollm2 greedy,constrained,tool-decoding --keep-prefix "${files[@]}" \
-          --choice required --shots "$shots" --oc 1,6 --max-tokens 96
-        judge "smollm2_bfcl_shots_$shots" "${files[@]}"
-      done
-      ;;
-    times)
-      evaluate smollm2_bfcl_times smollm2 greedy,constrained,tool-decoding --data "$data/bfcl/simple_python.jsonl" \
-        --oc 1,4,6,9,12 --max-tokens 96
-      ;;
     many)
       files=(--data "$data/bfcl/multiple.jsonl" --data "$data/bfcl/parallel.jsonl")
       evaluate smollm2_bfcl_many smollm2 "greedy,$paper" --keep-prefix "${files[@]}" --oc 1,6 --max-tokens 160
@@ -124,17 +95,6 @@ for part in "${parts[@]}"; do
     apibank)
       evaluate smollm2_apibank smollm2 "greedy,$paper" --keep-prefix --data "$data/apibank/level1.jsonl" \
         --data "$data/apibank/level2.jsonl" --oc 1,6 --max-tokens 96
-      ;;
-    names)
-      python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
-      for name in funcqa kamel; do
-        evaluate "smollm2_$name" smollm2 "greedy,$paper" --keep-prefix --data "$made/$name.jsonl" --oc 1 --max-tokens 96 --context-size 16384
-      done
-      ;;
-    gemma)
-      bash examples/models.sh gemma3 > /dev/null
-      evaluate gemma3_bfcl gemma3 greedy,tooldec,constrained,tool-decoding --keep-prefix --choice required \
-        --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
       ;;
     coder | coder_1.5)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
