@@ -163,14 +163,17 @@ class ChatTemplate {
   return std::nullopt;
 }
 
-/// The tokens of a rendered dialogue, encoded as one text, with the space before it that the
-/// tokenizer may add. Input that contains names of control tokens is encoded separately, as plain
-/// text.
+/// The tokens of a rendered dialogue, encoded as one text. Input that contains names of control
+/// tokens is encoded separately, as plain text.
+///
+/// \param is_start  the text has the spaces that the tokenizer adds to a new text
 inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer& tokenizer,
-                                                     const std::vector<TemplatePart>& parts) {
+                                                     const std::vector<TemplatePart>& parts,
+                                                     bool is_start = true) {
   std::vector<tooldecode::TokenId> tokens;
   const auto encode = [&](const std::string& text, bool special) {
-    return tokenizer.encode(text, {.parse_special = special, .add_space_prefix = tokens.empty()});
+    return tokenizer.encode(
+        text, {.parse_special = special, .add_space_prefix = is_start && tokens.empty()});
   };
   std::string whole;
   bool forges = false;

@@ -98,7 +98,7 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
                               "leaves out what the assistant said");
     }
     parts.front() = {behind(parts.front().text, answer), false};
-    return encode_parts(tokenizer, parts);
+    return encode_parts(tokenizer, parts, false);
   };
   return {
       file, std::move(model), tooldecode::load_tokenizer(file),
