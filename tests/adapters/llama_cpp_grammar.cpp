@@ -268,3 +268,29 @@ TEST_CASE("GrammarCache starts new memory for a grammar that has grown past the 
   CHECK(renewed > 1);
   CHECK(most < 2 * budget);
 }
+
+TEST_CASE("make_grammar_sampler leaves only end tokens once a mask passes its limit") {
+  td::test::LlamaCppVocabulary model;
+  const llama_vocab* vocab = vocabulary_of(model, "gpt-2");
+  if (vocab == nullptr) return td::test::report_skipped("llama.cpp's folder models");
+  const auto count = static_cast<std::size_t>(llama_vocab_n_tokens(vocab));
+  const td::llama_cpp::GrammarCache cache{vocab, 2, std::size_t{1} << 20, {.steps = 20'000}};
+  const auto ends = [&](const LlamaCppSampler& sampler) {
+    const auto allowed = allowed_by(sampler, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (allowed[i] != llama_vocab_is_eog(vocab, static_cast<llama_token>(i))) return false;
+    }
+    return true;
+  };
+  const auto constraint = cache.get(
+      "root ::= s\ns ::= \"a\" | [^\"] s | [^\"] s s | [^\"] s s s | [^\"] s s s s", "root");
+  const LlamaCppSampler sampler(td::llama_cpp::make_grammar_sampler(constraint, std::nullopt));
+  CHECK(ends(sampler));
+  const auto token = constraint->vocabulary().end_tokens()[0];
+  llama_sampler_accept(sampler.get(), token);
+  llama_sampler_accept(sampler.get(), 0);  // nothing is refused any more
+  CHECK(ends(sampler));
+  const LlamaCppSampler small(
+      td::llama_cpp::make_grammar_sampler(cache.get("root ::= \"a\"", "root"), std::nullopt));
+  CHECK_FALSE(ends(small));
+}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <list>
 #include <memory>
@@ -20,6 +21,7 @@
 #include <tooldecode/adapters/llama_cpp_sampler.hpp>
 #include <tooldecode/adapters/llama_cpp_vocabulary.hpp>
 #include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
@@ -73,10 +75,12 @@ struct GrammarTriggers {
 /// \par Threads     const members may run concurrently
 class GrammarCache {
  public:
-  /// \param capacity  constraints that are kept
-  /// \param budget    see VocabularyIndex
+  /// \param capacity     constraints that are kept
+  /// \param budget       see VocabularyIndex
+  /// \param mask_limits  see VocabularyIndex
   explicit GrammarCache(const llama_vocab* vocab, std::size_t capacity = 32,
-                        std::size_t budget = VocabularyIndex::default_budget);
+                        std::size_t budget             = VocabularyIndex::default_budget,
+                        const BuildLimits& mask_limits = {});
 
   /// Whether this is the vocabulary that the cache was made for. A freed model's address may belong
   /// to another model later, so tokens are compared too.
@@ -129,6 +133,9 @@ class TriggerPatterns {
 };
 
 /// A grammar's text so far.
+///
+/// If a mask or a token costs more than its limit, the answer fails: only end tokens stay, and the
+/// reason is on stderr. An exception would end the program, such as a server, for all its answers.
 class GrammarSampler {
  public:
   GrammarSampler(std::shared_ptr<const Constraint> constraint,
@@ -141,8 +148,10 @@ class GrammarSampler {
   static llama_sampler* make(GrammarSampler sampler);
 
  private:
+  void fail(const Error& error);
   [[nodiscard]] bool is_end(llama_token token) const;
-  [[nodiscard]] bool allows(llama_token token) const;
+  [[nodiscard]] bool allows(llama_token token);
+  void fill();
   void take(llama_token token, std::string_view bytes);
 
   std::shared_ptr<const Constraint> constraint_;
@@ -150,18 +159,19 @@ class GrammarSampler {
   Constraint::State state_;
   bool waits_ = false;  // for a trigger
   std::string text_;    // while it waits
-  TokenMask mask_;      // of state_, if is_filled_
-  bool is_filled_ = false;
+  TokenMask mask_;      // of state_, if is_filled_; of the end tokens after a failure
+  bool is_filled_  = false;
+  bool has_failed_ = false;
 };
 
 }  // namespace detail
 
 inline GrammarCache::GrammarCache(const llama_vocab* vocab, std::size_t capacity,
-                                  std::size_t budget)
+                                  std::size_t budget, const BuildLimits& mask_limits)
     : vocab_(vocab),
       sampled_(sample(vocab)),
       ends_(ends(vocab)),
-      index_(make_text_vocabulary(vocab), budget),
+      index_(make_text_vocabulary(vocab), budget, mask_limits),
       capacity_(std::max<std::size_t>(capacity, 1)) {}
 
 inline bool GrammarCache::is_of(const llama_vocab* vocab) const {
@@ -249,9 +259,10 @@ inline GrammarSampler::GrammarSampler(std::shared_ptr<const Constraint> constrai
       mask_(constraint_->vocabulary_size()) {}
 
 inline void GrammarSampler::reset() {
-  state_     = constraint_->initial();
-  waits_     = triggers_ != nullptr;
-  is_filled_ = false;
+  state_      = constraint_->initial();
+  waits_      = triggers_ != nullptr;
+  is_filled_  = false;
+  has_failed_ = false;
   text_.clear();
 }
 
@@ -259,10 +270,32 @@ inline bool GrammarSampler::is_end(llama_token token) const {
   return constraint_->vocabulary().is_end(token);
 }
 
-inline bool GrammarSampler::allows(llama_token token) const {
+inline void GrammarSampler::fail(const Error& error) {
+  std::fprintf(stderr, "tooldecode: an answer ends, as its grammar failed: %s\n", error.what());
+  has_failed_ = true;
+  mask_       = TokenMask(constraint_->vocabulary_size());
+  for (const TokenId end : constraint_->vocabulary().end_tokens()) mask_.insert(end);
+}
+
+inline bool GrammarSampler::allows(llama_token token) {
   if (token < 0 || static_cast<std::size_t>(token) >= constraint_->vocabulary_size()) return false;
-  if (is_end(token)) return constraint_->is_accepting(state_);
-  return constraint_->advance(state_, token).has_value();
+  try {
+    if (!has_failed_ && is_end(token)) return constraint_->is_accepting(state_);
+    if (!has_failed_) return constraint_->advance(state_, token).has_value();
+  } catch (const Error& error) {
+    fail(error);
+  }
+  return is_end(token);
+}
+
+inline void GrammarSampler::fill() {
+  if (is_filled_ || has_failed_) return;
+  try {
+    constraint_->fill_mask(state_, mask_.words());
+    is_filled_ = true;
+  } catch (const Error& error) {
+    fail(error);
+  }
 }
 
 inline void GrammarSampler::apply(llama_token_data_array& candidates) {
@@ -272,10 +305,7 @@ inline void GrammarSampler::apply(llama_token_data_array& candidates) {
     if (!allows(candidates.data[0].id)) candidates.data[0].logit = never;
     return;
   }
-  if (!is_filled_) {
-    constraint_->fill_mask(state_, mask_.words());
-    is_filled_ = true;
-  }
+  fill();
   for (std::size_t i = 0; i < candidates.size; ++i) {
     const llama_token token = candidates.data[i].id;
     if (static_cast<std::size_t>(token) >= constraint_->vocabulary_size() ||
@@ -304,6 +334,7 @@ inline void GrammarSampler::accept(llama_token token) {
     const std::string whole = std::exchange(text_, {});
     return take(token, std::string_view(whole).substr(*begin));
   }
+  if (has_failed_) return;
   if (is_end(token)) {
     if (constraint_->is_accepting(state_)) return;
     throw std::runtime_error("tooldecode: the grammar's text cannot end here, before token " +
@@ -313,7 +344,12 @@ inline void GrammarSampler::accept(llama_token token) {
 }
 
 inline void GrammarSampler::take(llama_token token, std::string_view bytes) {
-  const auto next = constraint_->advance_bytes(state_, bytes);
+  std::optional<Constraint::State> next;
+  try {
+    next = constraint_->advance_bytes(state_, bytes);
+  } catch (const Error& error) {
+    return fail(error);
+  }
   if (!next) {
     throw std::runtime_error("tooldecode: the grammar cannot read token " + std::to_string(token) +
                              ", text: " + std::string(bytes));
