@@ -18,7 +18,8 @@ A call takes seconds, so a part takes an hour or more for all rows. An interrupt
             call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
   coder_apibank  API-Bank by Qwen2.5-Coder-0.5B, without examples; a call is required
-  coder_irrelevant  BFCL's rows for which no function fits, by Qwen2.5-Coder-0.5B, which may call or not
+  coder_irrelevant  BFCL's rows for which no function fits, and as many for which one does, by Qwen2.5-Coder-0.5B, which
+            may call or not
   paths     RestBench's paths of API calls with and without documentation of the APIs, by SmolLM2 and both of Qwen's
   guesses   how often Qwen2.5-Coder-0.5B guesses the calls of Qwen2.5-Coder-1.5B
   speed     calls of both models: tokens per second of llama.cpp, with its drafts and its grammar, and of tooldecode
@@ -123,6 +124,9 @@ for part in "${parts[@]}"; do
       bash examples/models.sh qwen-coder-0.5b > /dev/null
       evaluate qwen_coder_0.5b_irrelevant qwen-coder-0.5b greedy,constrained --keep-prefix --choice auto --format auto \
         --shots 0 --data "$data/bfcl/irrelevance.jsonl" --max-tokens 160 --context-size 16384
+      [ "$rows" != 0 ] || rows=119  # as many for which a function fits
+      evaluate qwen_coder_0.5b_fitting qwen-coder-0.5b greedy,constrained --keep-prefix --choice auto --format auto \
+        --shots 0 --data "$data/bfcl/simple_python.jsonl" --max-tokens 160 --context-size 16384
       ;;
     paths)
       models=()

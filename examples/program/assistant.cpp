@@ -32,7 +32,7 @@ std::vector<tooldecode::TokenId> Assistant::prompt(const tooldecode::ToolSet& to
 std::vector<tooldecode::TokenId> Assistant::raw_prompt(
     const std::string& text, const std::vector<tooldecode::TokenId>& tokens) const {
   if (!tokens.empty()) return tokens;
-  auto read        = tokenizer.encode(text, {.parse_special = true, .add_space_prefix = true});
+  auto read        = tokenizer.encode(text, {.add_space_prefix = true, .parse_special = true});
   const auto first = tokenizer.vocabulary().begin_token();
   const bool adds  = read.empty() || (prompter_.adds_begin && read.front() != first);
   if (first && adds) read.insert(read.begin(), *first);

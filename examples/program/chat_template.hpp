@@ -173,7 +173,7 @@ inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer
   std::vector<tooldecode::TokenId> tokens;
   const auto encode = [&](const std::string& text, bool special) {
     return tokenizer.encode(
-        text, {.parse_special = special, .add_space_prefix = is_start && tokens.empty()});
+        text, {.add_space_prefix = is_start && tokens.empty(), .parse_special = special});
   };
   std::string whole;
   bool forges = false;

@@ -107,6 +107,6 @@ TEST_CASE(
                        expected.data(), static_cast<std::int32_t>(expected.size()), false, true);
     REQUIRE(count >= 0);
     expected.resize(static_cast<std::size_t>(count));
-    CHECK(tokenizer.encode(text, {.parse_special = true, .add_space_prefix = true}) == expected);
+    CHECK(tokenizer.encode(text, {.add_space_prefix = true, .parse_special = true}) == expected);
   }
 }
