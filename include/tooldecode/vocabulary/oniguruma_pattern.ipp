@@ -341,15 +341,15 @@ TOOLDECODE_INLINE void OnigurumaPattern::write_character(std::uint32_t c) {
   if (ignores_case_) {
     // Oniguruma also matches one character for two, as \u00DF for "ss".
     constexpr std::array<std::string_view, 5> pairs{"ss", "ff", "fi", "fl", "st"};
-    const auto small = c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+    const auto lower = c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
     for (const std::string_view pair : pairs) {
       if (previous_ == static_cast<std::uint8_t>(pair[0]) &&
-          small == static_cast<std::uint8_t>(pair[1])) {
+          lower == static_cast<std::uint8_t>(pair[1])) {
         refuse("case is ignored in letters that are also one character");
       }
     }
     if (c >= 0x80) refuse("case is ignored outside of ASCII");
-    previous_ = small;
+    previous_ = lower;
   }
   out_ += escaped(c);
 }
