@@ -228,6 +228,61 @@ def test_unread_streams():
             assert passes >= 60 and tokens / passes < 10, (tokens, passes)  # 25 if all are read
 
 
+def test_host_names():
+    """A server of this machine alone is not used under a name that a page may have made lead to it."""
+    def status(server, host, path=b"/v1/models", more=b""):
+        return send(server, b"GET " + path + b" HTTP/1.1\r\nConnection: close\r\nHost: " + host + b"\r\n" + more + b"\r\n")[0][0]
+
+    with serve.Server("--cors", "http://tools.example:81") as server:
+        for host in (b"evil.example", b"Evil.Example:80", b"127.evil.example", b"localhost.evil.example:8080"):
+            assert status(server, host) == 403, host
+        for host in (b"localhost:1", b"a.localhost", b"127.0.0.1", b"[::1]:1", b"proxy", b"tools.example", b"tools.example:9"):
+            assert status(server, host) == 200, host
+    with serve.Server("--api-key", "secret") as server:
+        assert status(server, b"any.example", more=b"Authorization: Bearer secret\r\n") == 200
+
+
+def test_streams_of_http_1_0():
+    with serve.Server() as server, connect(server) as connection:
+        body = json.dumps(serve.request("Hi", None, max_tokens=4, stream=True)).encode()
+        head = POST.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Content-Length: %d\r\n\r\n" % len(body)
+        connection.sendall(head + body)
+        head, _, text = receive(connection).partition(b"\r\n\r\n")
+        assert b"chunked" not in head.lower(), head
+        assert text.startswith(b"data: {") and text.endswith(b"data: [DONE]\n\n"), text
+
+
+def test_a_client_that_leaves_behind_more_bytes():
+    with serve.Server() as server:
+        body = json.dumps(serve.request(serve.WEATHER, response_id="left", tool_wait=60, keep_alive=90)).encode()
+        with connect(server) as connection:
+            connection.sendall(POST + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body + b"\r\n")
+            serve.until(lambda: serve.metrics(server)["tooldecode_requests_running"] == 1)
+            time.sleep(0.3)
+            assert serve.metrics(server)["tooldecode_requests_running"] == 1
+        serve.until(lambda: serve.metrics(server)["tooldecode_requests_running"] == 0)
+
+
+def test_slow_readers():
+    """A client that reads a little at a time keeps its worker for no longer than an answer may take."""
+    head = b"POST /v1/responses HTTP/1.1\r\nContent-Type: application/json\r\n"
+    body = json.dumps({"model": "tiny", "input": "Hi", "max_output_tokens": 1,
+                       "metadata": {f"k{i}": 500 * "x" for i in range(1500)}}).encode()
+    with serve.Server("--timeout", "1") as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(30)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(head + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        begin, read = time.monotonic(), 0
+        with contextlib.suppress(ConnectionResetError):
+            while part := slow.recv(1024):
+                read += len(part)
+                assert time.monotonic() < begin + 30, "it is still answered"
+                time.sleep(0.1)
+        print(f"slow reader: {read} bytes in {time.monotonic() - begin:.1f} s")
+        assert read < 700_000, read
+
+
 def test_large_prompts():
     """Memory that large requests took is given back."""
     if not sys.platform.startswith("linux"):

@@ -138,6 +138,21 @@ def test_a_server_that_ends():
         assert before >= 2, before
 
 
+def test_a_server_whose_helper_holds_its_pipes():
+    with serving("leaves", options=("--mcp-timeout", "60")) as server:
+        begin = time.monotonic()
+        for _ in range(2):
+            call = server.chat(request(WEATHER, [SHOP], max_tokens=60))["choices"][0]["message"]["cached_tool_calls"][0]
+            assert call["status"] == "failed" and "exit status 4" in call["output"], call
+        assert time.monotonic() - begin < 30
+
+
+def test_a_result_cut_within_a_character():
+    with serving("cut") as server:
+        call = server.chat(request(WEATHER, [SHOP], max_tokens=60))["choices"][0]["message"]["cached_tool_calls"][0]
+        assert (call["status"], call["output"]) == ("ok", "sunny \\ \U0001F600 \uFFFD"), call
+
+
 def test_equal_calls_run_beside_each_other():
     with serving("sleeps", "1") as server:
         begin = time.monotonic()

@@ -186,7 +186,7 @@ class Check {
                          [&] { return td::explain_refusal(calls, text.text); });
     if (options_.calls && verdict["accepted"] == true) {
       verdict["calls"] = Json::array();
-      for (const td::ToolCall& call : format.parse(text.text, tools)) {
+      for (const td::ToolCall& call : calls.parse(text.text)) {
         verdict["calls"].push_back({{"name", call.name}, {"arguments", call.arguments}});
       }
     }

@@ -58,16 +58,13 @@ class ChildProcess {
     live().groups.insert(child_);
   }
   ~ChildProcess() {
-    {
-      const std::lock_guard lock(live().mutex);
-      live().groups.erase(child_);
-    }
     close_input();
     close(output_);
     if (!has_ended_) {
       kill_all();
       static_cast<void>(wait());
     }
+    forget();
   }
   ChildProcess(const ChildProcess&)            = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -86,11 +83,18 @@ class ChildProcess {
     const std::lock_guard lock(live().mutex);
     for (const pid_t group : live().groups) kill(-group, SIGKILL);
   }
+  /// Whether it has ended by now; what it started may live on.
+  [[nodiscard]] bool has_ended() const noexcept {
+    siginfo_t info{};
+    return has_ended_ ||
+           (waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == child_);
+  }
   /// Waits for its end; returns its status as waitpid does.
   [[nodiscard]] int wait() noexcept {
     while (!has_ended_) {
       const pid_t ended = waitpid(child_, &status_, 0);
-      has_ended_        = ended == child_ || (ended < 0 && errno != EINTR);
+      if (ended == child_ || (ended < 0 && errno != EINTR)) forget();
     }
     return status_;
   }
@@ -108,6 +112,12 @@ class ChildProcess {
   static Live& live() {
     static Live all;
     return all;
+  }
+  // From now on the number may be another process's.
+  void forget() noexcept {
+    has_ended_ = true;
+    const std::lock_guard lock(live().mutex);
+    live().groups.erase(child_);
   }
   [[noreturn]] static void refuse(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);

@@ -154,8 +154,9 @@ void Connection::send_now(std::string_view text) const {
 }
 
 void Connection::begin_answer() {
-  input_ = request_.text();
-  begin_ = 0;
+  input_      = request_.text();
+  begin_      = 0;
+  answer_end_ = Clock::now() + limits_->answer;
 }
 
 void Connection::begin_request() {
@@ -180,6 +181,11 @@ void Connection::linger() {
 }
 
 bool Connection::is_open() const {
+#ifdef POLLRDHUP
+  // Unlike a peek, it also sees an end behind bytes that were sent ahead.
+  pollfd entry{.fd = socket_, .events = POLLRDHUP, .revents = 0};
+  if (::poll(&entry, 1, 0) > 0) return false;
+#endif
   char byte           = 0;
   const ssize_t count = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
@@ -199,6 +205,9 @@ ssize_t Connection::write(const char* from, std::size_t size) {
     if (count > 0) {
       sent += static_cast<std::size_t>(count);
       begin = Clock::now();
+      if (begin < answer_end_ || sent == size) continue;
+      closing_ = true;  // a client that reads a little at a time would keep its worker
+      return -1;
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
       return -1;
     } else if (!wait_for(socket_, POLLOUT, milliseconds(100)) &&
@@ -390,12 +399,11 @@ void ConnectionServer::settle() {
 }
 
 ConnectionServer::Fate ConnectionServer::settle(Connection& connection) {
-  using Phase     = Connection::Phase;
+  using Phase          = Connection::Phase;
+  const bool is_answer = connection.phase() == Phase::lingering;
+  if (!is_answer) connection.advance(handlers_.wants_body);  // may begin a request's own time
   const bool over = Clock::now() >= connection.deadline();
-  if (connection.phase() == Phase::lingering) {
-    return over || connection.has_ended() ? Fate::close : Fate::wait;
-  }
-  connection.advance(handlers_.wants_body);
+  if (is_answer) return over || connection.has_ended() ? Fate::close : Fate::wait;
   const RequestReader& request = connection.request();
   if (request.state() == RequestReader::State::whole) {
     if (draining_) connection.set_late();

@@ -24,6 +24,7 @@ struct ConnectionLimits {
   std::size_t connections = 256;                ///< at the same time, idle ones included
   std::chrono::milliseconds read{10'000};       ///< from a request's first byte to its last
   std::chrono::milliseconds write{10'000};      ///< until the client accepts more
+  std::chrono::milliseconds answer{600'000};    ///< from a whole request to the end of its answer
   std::chrono::milliseconds keep_alive{5'000};  ///< between two requests
 };
 
@@ -96,7 +97,7 @@ class Connection final : public httplib::Stream {
   std::size_t begin_ = 0;  // start of the unread input
   std::size_t left_  = 0;  // bytes still read while it lingers
   Phase phase_       = Phase::idle;
-  Clock::time_point since_, deadline_;
+  Clock::time_point since_, deadline_, answer_end_;
   bool has_head_ = false;
   bool ended_    = false;
   bool closing_  = false;

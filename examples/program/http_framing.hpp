@@ -55,6 +55,7 @@ class RequestReader {
   [[nodiscard]] const std::vector<Field>& fields() const noexcept { return fields_; }
   /// The value of the first field with this name, ignoring case; empty if there is none.
   [[nodiscard]] std::string_view value(std::string_view name) const;
+  [[nodiscard]] const std::string& version() const noexcept { return version_; }
   /// Length of the body, unless it is chunked.
   [[nodiscard]] std::size_t length() const noexcept { return length_; }
   /// Whether one of the field's comma-separated values is this one, ignoring case.

@@ -139,6 +139,26 @@ std::string name_of(const std::filesystem::path& model) {
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
 }
 
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+}
+
+bool is_address(std::string_view host) {
+  return host.starts_with('[') || host.find_first_not_of("0123456789.") == host.npos;
+}
+
+bool is_local_name(std::string_view host) {
+  return host == "localhost" || host.ends_with(".localhost");
+}
+
+// The host of an Origin or a Host header, without its port.
+std::string_view host_of(std::string_view text) {
+  if (const std::size_t scheme = text.find("://"); scheme != text.npos)
+    text.remove_prefix(scheme + 3);
+  const std::size_t bracket = text.find(']');
+  return text.substr(0, text.find(':', bracket == text.npos ? 0 : bracket));
+}
+
 std::string id_of(const httplib::Request& request) {
   return request.matches.size() > 1 ? request.matches[1].str() : std::string();
 }
@@ -161,8 +181,8 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
       model_(name_of(model)),
       http_({.request     = {.body_bytes = options.body_bytes},
              .connections = options.connections,
-             .read =
-                 std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.read_timeout))},
+             .read        = milliseconds_of(options.read_timeout),
+             .answer      = milliseconds_of(options.timeout) + ConnectionLimits().write},
             {.wants_body = [this](const RequestReader& request) { return wants_body(request); },
              .refuse  = [this](int status, const char* problem) { return refuse(status, problem); },
              .is_busy = [this] { return service_->is_busy(); }}) {
@@ -288,6 +308,19 @@ bool HttpServer::answer_preflight(const httplib::Request& request,
   return true;
 }
 
+// A page of any site can use a server of this machine under its own name, if that leads here (DNS
+// rebinding); to a browser both are one site. An address, or a name without a dot, is no such name.
+bool HttpServer::is_known_host(std::string_view header) const {
+  const std::string& own = options_.host;
+  const bool is_local =
+      is_local_name(own) || own == "::1" || (is_address(own) && own.starts_with("127."));
+  if (!options_.api_key.empty() || !is_local) return true;
+  const std::string host = lower(std::string(host_of(header)));
+  return is_address(host) || is_local_name(host) || host.find('.') == std::string::npos ||
+         std::any_of(options_.origins.begin(), options_.origins.end(),
+                     [&](const auto& origin) { return origin == "*" || host_of(origin) == host; });
+}
+
 // Checks a request before its body is read.
 void HttpServer::check(std::string_view path, const RequestReader& request) const {
   const Route* route = find_route(path);
@@ -299,6 +332,11 @@ void HttpServer::check(std::string_view path, const RequestReader& request) cons
   if (method == "GET" ? !reads : request.method() != method) {
     throw ApiError(405, "method_not_allowed", "",
                    "this URL takes " + std::string(method) + ", not " + request.method());
+  }
+  if (!is_known_host(request.value("Host"))) {
+    throw ApiError(403, "unknown_host", "",
+                   "a server of this machine alone is not known by this name: give it an "
+                   "--api-key, or the name by --cors http://NAME");
   }
   if (!options_.api_key.empty() && std::string_view(route->path) != "/health" &&
       !is_same_key(key_of(request.value("Authorization")), options_.api_key)) {
@@ -394,27 +432,31 @@ void HttpServer::chat(Parse parse, const std::string& text, httplib::Response& r
     return;
   }
   response.set_header("Cache-Control", "no-cache");
-  response.set_chunked_content_provider(
-      "text/event-stream", [state](std::size_t, httplib::DataSink& sink) {
-        const auto send = [&sink](const std::string& event) {
-          if (!sink.write(event.data(), event.size())) throw ClientGone();
-        };
-        try {
-          try {
-            state->stream(send);
-          } catch (const ApiError& error) {
-            state->abandon();  // before the client may use the id again
-            send(state->failed(error));
-          } catch (const std::exception&) {
-            state->abandon();
-            send(state->failed(ApiError(500, "internal_error", "", "the server failed")));
-          }
-          sink.done();
-          return true;
-        } catch (...) {
-          return false;  // the client is gone
-        }
-      });
+  const auto write = [state](std::size_t, httplib::DataSink& sink) {
+    const auto send = [&sink](const std::string& event) {
+      if (!sink.write(event.data(), event.size())) throw ClientGone();
+    };
+    try {
+      try {
+        state->stream(send);
+      } catch (const ApiError& error) {
+        state->abandon();  // before the client may use the id again
+        send(state->failed(error));
+      } catch (const std::exception&) {
+        state->abandon();
+        send(state->failed(ApiError(500, "internal_error", "", "the server failed")));
+      }
+      sink.done();
+      return true;
+    } catch (...) {
+      return false;  // the client is gone
+    }
+  };
+  if (ConnectionServer::connection().request().version() == "HTTP/1.0") {  // has no chunks
+    ConnectionServer::connection().close_after_reply();
+    return response.set_content_provider("text/event-stream", write);
+  }
+  response.set_chunked_content_provider("text/event-stream", write);
 }
 
 void HttpServer::require_listener() const {

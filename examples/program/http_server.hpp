@@ -61,6 +61,7 @@ class HttpServer {
   // Answers a browser that asks whether a request may be sent; false for any other request.
   [[nodiscard]] bool answer_preflight(const httplib::Request& request,
                                       httplib::Response& response) const;
+  [[nodiscard]] bool is_known_host(std::string_view header) const;
   void check(std::string_view path, const RequestReader& request) const;
   [[nodiscard]] bool wants_body(const RequestReader& request) const;
   [[nodiscard]] std::string refuse(int status, const char* problem);

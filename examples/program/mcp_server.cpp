@@ -14,12 +14,45 @@
 #include <thread>
 #include <utility>
 
+#include <tooldecode/text/code_points.hpp>
+
 #include <poll.h>
 #include <program/mcp_server.hpp>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace program {
+
+namespace {
+
+// JSON with U+FFFD for halves of surrogate pairs: servers that cut a text within a character write
+// such an escape.
+std::string with_whole_characters(std::string_view json) {
+  std::string whole(json);
+  const auto unit_at = [&](std::size_t at) -> std::uint32_t {
+    if (whole.compare(at, 2, "\\u") != 0 || at + 6 > whole.size()) return 0;
+    std::uint32_t unit = 0;
+    for (std::size_t i = at + 2; i < at + 6; ++i) {
+      const auto digit = tooldecode::text::hex_digit(whole[i]);
+      if (!digit) return 0;
+      unit = unit << 4 | *digit;
+    }
+    return unit;
+  };
+  for (std::size_t at = 0; (at = whole.find('\\', at)) != whole.npos;) {
+    const std::uint32_t unit = unit_at(at);
+    const std::uint32_t next = at + 6 < whole.size() ? unit_at(at + 6) : 0;
+    if (unit >= 0xD800 && unit < 0xDC00 && next >= 0xDC00 && next < 0xE000) {
+      at += 12;
+      continue;
+    }
+    if (unit >= 0xD800 && unit < 0xE000) whole.replace(at, 6, "\\ufffd");
+    at += unit == 0 ? 2 : 6;
+  }
+  return whole;
+}
+
+}  // namespace
 
 McpServer::McpServer(const std::string& command, std::chrono::milliseconds patience)
     : command_(command),
@@ -182,7 +215,11 @@ void McpServer::read_all(const std::stop_token& quit) {
   // A server that is asked to end gets half a second.
   for (int patience = 50; patience > 0; patience -= quit.stop_requested() ? 1 : 0) {
     pollfd ready{child_.output(), POLLIN, 0};
-    if (poll(&ready, 1, 10) <= 0) continue;
+    if (poll(&ready, 1, 10) <= 0) {
+      // What it started may hold the pipe open.
+      if (child_.has_ended()) break;
+      continue;
+    }
     const ssize_t count = read(child_.output(), part.data(), part.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
@@ -207,7 +244,7 @@ void McpServer::take(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == line.npos) return;
   Json message;
   try {
-    message = tooldecode::text::parse_json(line);
+    message = tooldecode::text::parse_json(with_whole_characters(line));
   } catch (const tooldecode::Error&) {  // reported below, like any other malformed message
   }
   if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0") {

@@ -52,17 +52,28 @@ void require_plain_text(const Format& format, const std::string& place) {
 
 }  // namespace
 
-tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const Format& format,
-                                             const ChatRequest& chat, std::size_t whitespace) {
-  const std::string key = key_of(chat);
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (entry->first != key) continue;
-      entries_.splice(entries_.begin(), entries_, entry);
-      return entry->second;
-    }
+std::optional<tooldecode::ToolCallFSM> ConstraintCache::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->first != key) continue;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entry->second;
   }
+  return std::nullopt;
+}
+
+tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const Format& format,
+                                             const ChatRequest& chat, std::size_t whitespace,
+                                             const std::string& client,
+                                             const std::function<void()>& watch) {
+  const std::string key = key_of(chat);
+  if (const auto known = find(key)) return *known;
+  const auto place = builds_.take(client, 1, watch);
+  if (place == nullptr) {
+    throw ApiError(429, "too_many_requests", "",
+                   "the server builds as many constraints as it may; ask again later");
+  }
+  if (const auto known = find(key)) return *known;  // built while this request waited
   try {
     auto choice = chat.tools.choice;
     if (chat.text.schema) choice.text_schema = chat.text.schema->schema;
@@ -204,7 +215,7 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
 
 ChatSession ChatService::start(const ChatRequest& chat, const std::string& client,
                                const std::function<void()>& watch) {
-  auto calls = constraints_.get(*assistant_, *format_, chat, options_.whitespace);
+  auto calls = constraints_.get(*assistant_, *format_, chat, options_.whitespace, client, watch);
   ChatSession session{.unique = random_name(),
                       .text   = AnswerText(calls, chat.stops),
                       .events = std::make_shared<Exchange>()};

@@ -2,6 +2,7 @@
 /// ChatService: answers chat requests with one engine over a model, without the HTTP part.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -75,9 +76,14 @@ class ConstraintCache {
   /// The constraint of a request; ApiError for documents that cannot be built, or if it is
   /// cancelled.
   ///
+  /// Few are built at the same time, and those of clients that have none in work come first.
+  ///
   /// \param whitespace  see ChoiceOptions; must be the same in every call
+  /// \param watch       called repeatedly while others are built; an exception ends the wait
   [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
-                                            const ChatRequest& chat, std::size_t whitespace);
+                                            const ChatRequest& chat, std::size_t whitespace,
+                                            const std::string& client,
+                                            const std::function<void()>& watch);
   /// Stops building and refuses to build more.
   void cancel() noexcept { cancelled_ = true; }
   /// Masks computed ahead, while the prompts of requests with new tools were read.
@@ -88,6 +94,7 @@ class ConstraintCache {
   static constexpr std::size_t capacity       = 32;
   static constexpr std::size_t most_preparing = 8;
 
+  [[nodiscard]] std::optional<tooldecode::ToolCallFSM> find(const std::string& key);
   void prepare(const tooldecode::ToolCallFSM& calls);
 
   static std::string key_of(const ChatRequest& chat);
@@ -97,6 +104,7 @@ class ConstraintCache {
   std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
+  FairPlaces builds_{std::max<std::size_t>(2, std::thread::hardware_concurrency()), 1024};
   std::atomic<std::size_t> prepared_masks_ = 0;
   std::atomic<std::size_t> preparing_      = 0;
   tooldecode::ThreadPool idle_{1};  // destroyed first

@@ -4,6 +4,7 @@
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/formats/json_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
+#include <tooldecode/formats/xml_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_tools.hpp>
@@ -95,4 +96,27 @@ TEST_CASE("ToolOrders::read of a branch that was cut keeps the values that are c
   CHECK(keys("a='x'", 0) == "a\"x\"");
   CHECK(keys("a='x", 0).empty());
   CHECK(keys("c=-1.5, a=", 1) == "c-1.5");
+}
+
+TEST_CASE("ToolOrders::read of a cut branch takes no string without quotes for another value") {
+  const VocabularyIndex masks{test::call_vocabulary()};
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",
+    "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "string"}},
+    "required": ["a", "b", "c"]}}])");
+  const ToolCallFSM all(masks, tools, XmlCall::qwen3_coder());
+  const ToolOrders orders(all, 0, 1, 0);
+  const auto argument = [](const std::string& key, const std::string& value) {
+    return "<parameter=" + key + ">\n" + value + "\n</parameter>\n";
+  };
+  for (const std::string text : {"12345", "5 apples", "true love", "null island"}) {
+    CAPTURE(text);
+    const auto candidate = orders.read(
+        0, read(orders, all, "\n" + argument("a", text) + argument("b", "12") + "<parameter=c>\nx",
+                -1));
+    CHECK_FALSE(candidate.is_complete);
+    for (const auto& value : candidate.values) {
+      CHECK(value.key == "b");
+      CHECK(value.value == 12);
+    }
+  }
 }

@@ -83,6 +83,8 @@ TEST_CASE("ToolCache finds an entry by its key and by its tool, under its respon
   CHECK_FALSE(cache.find("r2", "f1"));
   CHECK_FALSE(cache.find("r1", "f3"));
   CHECK(outputs(cache.find_tool("r1", "f")) == std::vector<std::string>{"two", "one"});
+  CHECK(outputs(cache.find_tool("r1", "f", 1)) == std::vector<std::string>{"two"});
+  CHECK(cache.find_tool("r1", "f", 0).empty());
   CHECK(cache.find_tool("r2", "f").empty());
   CHECK(cache.find_tool("r1", "h").empty());
 

@@ -117,3 +117,54 @@ TEST_CASE("Spellings::string accepts strings within the bounds and nothing for e
   const auto none = text.string(std::nullopt, {2, 1});
   CHECK(grammar.satisfiable()[none.index()] == 0);
 }
+
+TEST_CASE("escape_excluded keeps the value and frees its strings of texts that escapes can free") {
+  const auto escaped = [](const char* json, std::vector<std::string> excluded) {
+    return tooldecode::schema::escape_excluded(json, excluded);
+  };
+  CHECK(escaped(R"({"o": {"k": {}}})", {"}}"}) == R"({"o": {"k": {}}})");
+  CHECK(escaped(R"(["}}", [[1]]])", {"}}", "]]"}) == R"(["\u007d}", [[1]]])");
+  CHECK(escaped(R"(["\\end"])", {"\\end"}) == R"(["\u005cend"])");
+  CHECK(escaped(R"(["a\" />"])", {"\" />"}) == R"(["a\u0022 />"])");
+  CHECK(escaped("[\"\xE2\x96\x81x\"]", {"\xE2\x96\x81"}) == R"(["\u2581x"])");
+  CHECK(escaped("[\"\xF0\x9F\x98\x80\"]", {"\xF0\x9F\x98\x80"}) == R"(["\ud83d\ude00"])");
+  CHECK(escaped(R"(["a\nb"])", {"\\n"}) == R"(["a\u000ab"])");
+  std::mt19937 random{6};
+  const std::vector<std::string> parts{"a", "b",  "0", "u",        "\\", "\"", "\n",
+                                       "}", "]]", "<", "\xC3\xA9", "/",  "\t", "\xF0\x9F\x98\x80"};
+  const auto text = [&](std::size_t most) {
+    std::string made;
+    for (std::size_t n = 1 + random() % most; n > 0; --n) made += parts[random() % parts.size()];
+    return made;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    const Json value{{text(3), Json::array({text(8), Json::array({Json{{text(2), text(4)}}})})}};
+    const std::vector<std::string> excluded{text(3), text(2)};
+    CAPTURE(round, value.text(), excluded);
+    for (const bool ascii : {false, true}) {
+      const std::string json =
+          tooldecode::schema::escape_excluded(value.text({.ascii = ascii}), excluded);
+      REQUIRE(tooldecode::text::parse_json(json) == value);
+    }
+  }
+}
+
+TEST_CASE("Spellings refuses a text that no escape frees of what is excluded") {
+  const auto code = [](const Json& value, const std::string& excluded) {
+    Grammar grammar;
+    try {
+      static_cast<void>(
+          Spellings(grammar, ValueSyntax::json, 40, false, {excluded}).spellings(value));
+    } catch (const tooldecode::Error& error) {
+      return std::string(tooldecode::name(error.code()));
+    }
+    return std::string("none");
+  };
+  for (const char* excluded : {"0", "u", "00", "\""}) {
+    CAPTURE(excluded);
+    CHECK(code("1u0\n", excluded) ==
+          (std::string(excluded) == "00" ? "none" : "unsupported_keyword"));
+  }
+  CHECK(code("blue", "lu") == "none");
+  CHECK(code(10, "0") == "none");  // a number is no string
+}

@@ -4,10 +4,12 @@
 
 DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), says TEXT, repeats COUNT,
 sleeps SECONDS, fails, errs, dies,
-hangs, rubbish, silent, structured (a value without text), exits, endless, deaf (stops reading), odd (a result that is not
+leaves (ends, but not the process that it started), cut (a text cut within a character), hangs, rubbish, silent, structured (a value without text), exits, endless, deaf (stops reading), odd (a result that is not
 MCP's), deep (JSON nested too deeply to read), flood (a line without an end).
 """
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -59,6 +61,11 @@ def main():
             say({**reply, "error": {"code": -32602, "message": "wrong arguments"}})
         elif method == "tools/call" and mode == "dies":
             sys.exit(3)
+        elif method == "tools/call" and mode == "leaves":
+            subprocess.Popen(["sleep", "600"])
+            os._exit(4)
+        elif method == "tools/call" and mode == "cut":
+            say({**reply, "result": {"content": [{"type": "text", "text": "sunny \\ \ud83d\ude00 \ud83d"}]}})
         elif method == "tools/call" and mode == "rubbish":
             print("Traceback: \udcff".encode("utf-8", "surrogateescape").decode("latin-1"), flush=True)
             print('{"jsonrpc": "2.0", "id": "x"', flush=True)

@@ -56,7 +56,9 @@ class ToolOrders {
   [[nodiscard]] Candidate read(std::size_t order, const OrderBranch& branch) const;
 
  private:
-  [[nodiscard]] std::optional<JsonValue> read_value(std::string_view text) const;
+  // Of an answer that was cut: empty where the text alone does not say the value.
+  [[nodiscard]] std::optional<JsonValue> read_value(const std::string& key,
+                                                    std::string_view text) const;
 
   std::string name_;
   std::vector<std::string> names_, required_;

@@ -18,6 +18,9 @@
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/listed_arguments.hpp>
+#include <tooldecode/formats/plain_text.hpp>
+#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -85,15 +88,26 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
   const auto unfinished = branch.calls.find_argument(branch.state);
   for (const OrderBranch::Value& value : branch.values) {
     if (value.argument == unfinished) continue;
-    if (const auto read = read_value(value.text)) note(names_[value.argument], *read);
+    const std::string& key = names_[value.argument];
+    if (const auto read = read_value(key, value.text)) note(key, *read);
   }
   return result;
 }
 
-TOOLDECODE_INLINE std::optional<JsonValue> ToolOrders::read_value(std::string_view text) const {
+TOOLDECODE_INLINE std::optional<JsonValue> ToolOrders::read_value(const std::string& key,
+                                                                  std::string_view text) const {
+  using formats::PlainForm;
   for (const std::string_view part : {text, text.substr(0, text.size() - 1)}) {
     try {
-      return whole_.parse_value(part);
+      JsonValue value = whole_.parse_value(part);
+      // Where strings have no quotes, a string may look like another value.
+      const auto form =
+          formats::find_argument_form(whole_.tools()[*whole_.tools().find(name_)], key);
+      const bool is_text = form == PlainForm::text || form == PlainForm::nullable;
+      if (is_text && !value.is_string() && !(form == PlainForm::nullable && value.is_null())) {
+        return std::nullopt;
+      }
+      return value;
     } catch (const Error&) {
       continue;  // the last byte ended a number and does not belong to it
     }

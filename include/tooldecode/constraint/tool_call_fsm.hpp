@@ -135,7 +135,8 @@ class ToolCallFSM {
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const;
   /// Writes calls as text; Error{malformed_call} for numbers that are not finite.
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
-  /// Parses one value in the format's spelling; Error{malformed_call} names the byte.
+  /// Parses a text that is one value in the format's language of values, JSON or Python;
+  /// Error{malformed_call} names the byte.
   [[nodiscard]] JsonValue parse_value(std::string_view text) const;
 
  private:

@@ -154,7 +154,7 @@ TOOLDECODE_INLINE std::string ToolCallFSM::write(std::span<const ToolCall> calls
 }
 
 TOOLDECODE_INLINE JsonValue ToolCallFSM::parse_value(std::string_view text) const {
-  return formats::call_reader(text, shared_->format.member(0).language()).value();
+  return formats::call_reader(text, shared_->format.member(0).language()).only_value();
 }
 
 TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::string>& openings,

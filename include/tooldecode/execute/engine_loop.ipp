@@ -186,7 +186,9 @@ TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& a
   const auto lookup = [cache = cache_, &active](std::string_view tool) {
     std::vector<ToolCall> calls;
     if (cache == nullptr) return calls;
-    for (CachedCall& found : cache->find_tool(active.request.id, tool)) {
+    // A client may announce many outputs; a draft's few branches come from the latest.
+    constexpr std::size_t most = 64;
+    for (CachedCall& found : cache->find_tool(active.request.id, tool, most)) {
       // An entry for any arguments says nothing about the arguments, and a call that was made is
       // not repeated.
       if (found.any_arguments || active.made.contains(found.key)) continue;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <future>
 #include <iterator>
+#include <limits>
 #include <list>
 #include <map>
 #include <mutex>
@@ -85,9 +86,11 @@ class ToolCache {
   /// As find, without counting: for polling.
   [[nodiscard]] std::optional<CachedCall> peek(std::string_view response_id, std::string_view key);
 
-  /// The entries of a tool, including the one for any arguments, latest insertion first.
-  [[nodiscard]] std::vector<CachedCall> find_tool(std::string_view response_id,
-                                                  std::string_view tool);
+  /// The entries of a tool, including the one for any arguments, latest insertion first; the
+  /// latest `most` of them.
+  [[nodiscard]] std::vector<CachedCall> find_tool(
+      std::string_view response_id, std::string_view tool,
+      std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// Removes a response; returns the number of its entries.
   std::size_t erase(std::string_view response_id);

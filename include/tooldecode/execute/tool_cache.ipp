@@ -67,7 +67,8 @@ TOOLDECODE_INLINE std::optional<CachedCall> ToolCache::peek(std::string_view res
 }
 
 TOOLDECODE_INLINE std::vector<CachedCall> ToolCache::find_tool(std::string_view response_id,
-                                                               std::string_view tool) {
+                                                               std::string_view tool,
+                                                               std::size_t most) {
   const std::lock_guard lock(mutex_);
   update();
   std::vector<Iterator> found;
@@ -76,13 +77,13 @@ TOOLDECODE_INLINE std::vector<CachedCall> ToolCache::find_tool(std::string_view 
       if (entry->call.call.name == tool) found.push_back(entry);
     }
   }
-  std::sort(found.begin(), found.end(),
-            [](Iterator a, Iterator b) { return a->serial < b->serial; });
-  for (const Iterator entry : found) touch(entry);
+  const auto kept = found.begin() + static_cast<std::ptrdiff_t>(std::min(most, found.size()));
+  std::partial_sort(found.begin(), kept, found.end(),
+                    [](Iterator a, Iterator b) { return a->serial > b->serial; });
+  found.erase(kept, found.end());
+  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) touch(*entry);
   std::vector<CachedCall> calls;
-  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
-    calls.push_back((*entry)->call);
-  }
+  for (const Iterator entry : found) calls.push_back(entry->call);
   return calls;
 }
 

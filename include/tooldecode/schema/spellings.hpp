@@ -93,6 +93,8 @@ class Spellings {
   NodeId structure(const Json& value);
 
   [[nodiscard]] text::DfaPointer without_excluded(text::DfaPointer lexeme) const;
+  // Throws if all texts have one.
+  [[nodiscard]] std::vector<std::string> free_of_excluded(std::vector<std::string> texts) const;
 
   static std::string python_string(const std::string& text, char quote, bool ascii);
 
@@ -105,8 +107,9 @@ class Spellings {
   NodeId space_, comma_, colon_;
 };
 
-/// Writes the first byte of each excluded text in a JSON value as an escape; the value stays the
-/// same. See SchemaOptions::excluded.
+/// Writes as an escape the character of a string with which an excluded text begins; the value
+/// stays the same. A text that begins outside strings stays, and so may one of an escape's own
+/// characters. See SchemaOptions::excluded.
 [[nodiscard]] std::string escape_excluded(std::string json, std::span<const std::string> excluded);
 
 }  // namespace tooldecode::schema

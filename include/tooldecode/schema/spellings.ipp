@@ -12,11 +12,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/keywords.hpp>
@@ -24,6 +26,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/without_match.hpp>
 
 namespace tooldecode::schema {
@@ -59,6 +62,40 @@ TOOLDECODE_INLINE NodeId Spellings::closing(char bracket) const {
   });
 }
 
+namespace detail {
+
+// The character at a place in a JSON string, and the bytes of it or of its escape.
+TOOLDECODE_INLINE std::pair<char32_t, std::size_t> string_unit(std::string_view json,
+                                                               std::size_t at) {
+  if (json[at] != '\\') {
+    const auto raw = text::find_code_point(json, at);
+    if (raw) return {raw->value, raw->bytes};
+    return {static_cast<unsigned char>(json[at]), 1};
+  }
+  if (json[at + 1] == 'u') {
+    char32_t unit = 0;
+    for (const char digit : json.substr(at + 2, 4))
+      unit = unit << 4 | text::hex_digit(digit).value_or(0);
+    return {unit, 6};
+  }
+  static constexpr std::string_view letters = "bfnrt", meant = "\b\f\n\r\t";
+  const std::size_t letter = letters.find(json[at + 1]);
+  return {static_cast<unsigned char>(letter == letters.npos ? json[at + 1] : meant[letter]), 2};
+}
+
+TOOLDECODE_INLINE void append_escape(std::string& json, char32_t character) {
+  const auto unit = [&](char32_t value) {
+    static constexpr char digits[] = "0123456789abcdef";
+    json += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) json += digits[value >> shift & 15];
+  };
+  if (character < 0x10000) return unit(character);
+  unit(0xD800 + ((character - 0x10000) >> 10));
+  unit(0xDC00 + ((character - 0x10000) & 0x3FF));
+}
+
+}  // namespace detail
+
 TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& value) const {
   const bool python = syntax_ == text::ValueSyntax::python;
   if (value.is_null()) return {python ? "None" : "null"};
@@ -72,7 +109,9 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& valu
     const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
       return c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';
     });
-    if (plain && !python) return {escape_excluded('"' + text + '"', excluded_)};
+    if (plain && !python) {
+      return free_of_excluded({escape_excluded('"' + text + '"', excluded_)});
+    }
     if (plain) return {'"' + text + '"', '\'' + text + '\''};
     for (const bool ascii : {false, true}) {
       if (!python) {
@@ -94,7 +133,19 @@ TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& valu
   }
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-  return texts;
+  return value.is_string() && !python ? free_of_excluded(std::move(texts)) : texts;
+}
+
+TOOLDECODE_INLINE std::vector<std::string> Spellings::free_of_excluded(
+    std::vector<std::string> texts) const {
+  const std::string first = texts.front();
+  std::erase_if(texts, [this](const std::string& text) {
+    return std::any_of(excluded_.begin(), excluded_.end(),
+                       [&](const std::string& one) { return text.find(one) != text.npos; });
+  });
+  if (!texts.empty()) return texts;
+  throw Error(Errc::unsupported_keyword, "",
+              "every spelling of " + first + " has a text that is excluded");
 }
 
 TOOLDECODE_INLINE NodeId Spellings::constant(const Json& value) {
@@ -323,11 +374,26 @@ TOOLDECODE_INLINE text::DfaPointer Spellings::without_excluded(text::DfaPointer 
 TOOLDECODE_INLINE std::string escape_excluded(std::string json,
                                               std::span<const std::string> excluded) {
   for (const std::string& one : excluded) {
-    for (std::size_t at = json.find(one); at != json.npos; at = json.find(one, at)) {
-      static constexpr char digits[] = "0123456789abcdef";
-      const auto byte                = static_cast<unsigned char>(json[at]);
-      json.replace(at, 1, {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]});
+    if (json.find(one) == json.npos) continue;
+    std::string written;
+    bool in_string = false;
+    for (std::size_t at = 0; at < json.size();) {
+      if (!in_string || json[at] == '"') {
+        in_string ^= json[at] == '"';
+        written += json[at++];
+        continue;
+      }
+      const auto [character, size] = detail::string_unit(json, at);
+      bool begins                  = false;
+      for (std::size_t i = at; i < at + size; ++i) begins |= json.compare(i, one.size(), one) == 0;
+      if (begins) {
+        detail::append_escape(written, character);
+      } else {
+        written.append(json, at, size);
+      }
+      at += size;
     }
+    json = std::move(written);
   }
   return json;
 }
