@@ -45,7 +45,8 @@ TEST_CASE("lark_pattern reads the syntax of Rust's regular expressions") {
   CHECK_FALSE(matches("[a - c]", "-", "x"));
   CHECK(matches("[ a - ]+", "a-", "x"));
   CHECK(matches("[ a-c - - b ]+", "ac", "x") == matches("[a-c--b]+", "ac"));
-  CHECK(matches("[a - c]+", "a -c"));  // without the flag, a range from space to c
+  CHECK(matches("[a - c]+", "a c"));  // without the flag, a range from space to space
+  CHECK_FALSE(matches("[a - c]+", "b"));
   CHECK(matches(R"(\p{Lu}\PL)", "A1"));
 }
 
