@@ -107,7 +107,7 @@ class FrequencyRankedHead {
   std::size_t row_bytes_;  // of a copied row
   RankedTokens tokens_;
   std::size_t k_;
-  std::vector<TokenId> wanted_;  // in any number of rows; may repeat
+  std::vector<TokenId> wanted_;  // added where they were not among the rows
   std::shared_ptr<const std::vector<TokenId>> added_;
   Gathered gathered_;        // [K, H] as constructed; null if rows are not copied
   Gathered gathered_added_;  // [added, H]

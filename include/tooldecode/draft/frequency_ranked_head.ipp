@@ -61,13 +61,18 @@ TOOLDECODE_INLINE FrequencyRankedHead FrequencyRankedHead::first(std::size_t k) 
 
 TOOLDECODE_INLINE FrequencyRankedHead
 FrequencyRankedHead::with(std::span<const TokenId> tokens) const {
-  for (const TokenId one : tokens) {
-    if (one >= 0 && static_cast<std::size_t>(one) < vocabulary_size()) continue;
-    throw Error(Errc::unknown_token, "token " + std::to_string(one),
-                "must be one of the head's " + std::to_string(vocabulary_size()));
-  }
+  std::vector<bool> is_active(vocabulary_size());
+  for (std::size_t i = 0; i < size(); ++i) is_active[static_cast<std::size_t>(token(i))] = true;
   FrequencyRankedHead result = *this;
-  result.wanted_.insert(result.wanted_.end(), tokens.begin(), tokens.end());
+  for (const TokenId one : tokens) {
+    if (one < 0 || static_cast<std::size_t>(one) >= vocabulary_size()) {
+      throw Error(Errc::unknown_token, "token " + std::to_string(one),
+                  "must be one of the head's " + std::to_string(vocabulary_size()));
+    }
+    if (is_active[static_cast<std::size_t>(one)]) continue;
+    is_active[static_cast<std::size_t>(one)] = true;
+    result.wanted_.push_back(one);
+  }
   result.add_wanted();
   return result;
 }
