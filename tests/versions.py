@@ -13,9 +13,8 @@ SOURCE = "include/tooldecode/version.hpp"
 NUMBER = r"(\d+\.\d+\.\d+)"
 # Each place, and what stands around the number.
 WRITTEN = {
-    "README.md": rf"GIT_TAG v{NUMBER}",
     "CITATION.cff": rf"(?m)^version: {NUMBER}$",
-    "CHANGELOG.md": rf"(?m)^## {NUMBER}$",  # the latest that is released
+    "CHANGELOG.md": rf"(?m)^## {NUMBER}(?:, unreleased)?$",  # the latest
     "include/tooldecode/adapters/tooldecode.h": rf'The library\'s version, such as "{NUMBER}"',
     "tests/package/CMakeLists.txt": rf"GIT_TAG v{NUMBER}",
 }
