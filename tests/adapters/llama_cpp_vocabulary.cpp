@@ -67,6 +67,7 @@ TEST_CASE(
   add("<tool>", 4);
   add("[unused]", 5);
   add("\xE2\x96\x81the", 1);
+  add("\xE2\x96\x81", 1);
   const auto config = td::LlamaConfig{.vocabulary_size   = names.size(),
                                       .hidden_size       = 8,
                                       .intermediate_size = 8,
