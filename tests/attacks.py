@@ -254,7 +254,7 @@ def test_streams_of_http_1_0():
 
 def test_a_client_that_leaves_behind_more_bytes():
     with serve.Server() as server:
-        body = json.dumps(serve.request(serve.WEATHER, response_id="left", tool_wait=60, keep_alive=90)).encode()
+        body = json.dumps(serve.request(serve.WEATHER, tool_wait=60)).encode()
         with connect(server) as connection:
             connection.sendall(POST + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body + b"\r\n")
             serve.until(lambda: serve.metrics(server)["tooldecode_requests_running"] == 1)
