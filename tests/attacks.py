@@ -275,7 +275,7 @@ def test_slow_readers():
         slow.sendall(head + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         begin, read = time.monotonic(), 0
         with contextlib.suppress(ConnectionResetError):
-            while part := slow.recv(1024):
+            while part := slow.recv(4096):
                 read += len(part)
                 assert time.monotonic() < begin + 30, "it is still answered"
                 time.sleep(0.1)

@@ -39,6 +39,7 @@
 #include <program/model_speculator.hpp>
 #include <program/models.hpp>
 #include <program/readings.hpp>
+#include <program/seconds.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -78,10 +79,6 @@ std::string hexadecimal(std::uint64_t number) {
   std::ostringstream text;
   text << std::hex << number;
   return text.str();
-}
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
 }
 
 class AgentTools {

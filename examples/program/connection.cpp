@@ -184,11 +184,12 @@ bool Connection::is_open() const {
 #ifdef POLLRDHUP
   // Unlike a peek, it also sees an end behind bytes that were sent ahead.
   pollfd entry{.fd = socket_, .events = POLLRDHUP, .revents = 0};
-  if (::poll(&entry, 1, 0) > 0) return false;
-#endif
+  return ::poll(&entry, 1, 0) <= 0;
+#else
   char byte           = 0;
   const ssize_t count = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+#endif
 }
 
 ssize_t Connection::read(char* to, std::size_t size) {
@@ -399,11 +400,11 @@ void ConnectionServer::settle() {
 }
 
 ConnectionServer::Fate ConnectionServer::settle(Connection& connection) {
-  using Phase          = Connection::Phase;
-  const bool is_answer = connection.phase() == Phase::lingering;
-  if (!is_answer) connection.advance(handlers_.wants_body);  // may begin a request's own time
+  using Phase        = Connection::Phase;
+  const bool lingers = connection.phase() == Phase::lingering;
+  if (!lingers) connection.advance(handlers_.wants_body);  // may begin a request's own time
   const bool over = Clock::now() >= connection.deadline();
-  if (is_answer) return over || connection.has_ended() ? Fate::close : Fate::wait;
+  if (lingers) return over || connection.has_ended() ? Fate::close : Fate::wait;
   const RequestReader& request = connection.request();
   if (request.state() == RequestReader::State::whole) {
     if (draining_) connection.set_late();

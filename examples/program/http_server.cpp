@@ -26,6 +26,7 @@
 #include <program/http_server.hpp>
 #include <program/openai.hpp>
 #include <program/responses.hpp>
+#include <program/seconds.hpp>
 #include <unistd.h>
 
 namespace program {
@@ -139,10 +140,6 @@ std::string name_of(const std::filesystem::path& model) {
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
 }
 
-std::chrono::milliseconds milliseconds_of(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
-}
-
 bool is_address(std::string_view host) {
   return host.starts_with('[') || host.find_first_not_of("0123456789.") == host.npos;
 }
@@ -181,8 +178,8 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
       model_(name_of(model)),
       http_({.request     = {.body_bytes = options.body_bytes},
              .connections = options.connections,
-             .read        = milliseconds_of(options.read_timeout),
-             .answer      = milliseconds_of(options.timeout) + ConnectionLimits().write},
+             .read        = milliseconds(options.read_timeout),
+             .answer      = milliseconds(options.timeout) + ConnectionLimits().write},
             {.wants_body = [this](const RequestReader& request) { return wants_body(request); },
              .refuse  = [this](int status, const char* problem) { return refuse(status, problem); },
              .is_busy = [this] { return service_->is_busy(); }}) {

@@ -14,7 +14,8 @@
 #include <thread>
 #include <utility>
 
-#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/text/value_reader.hpp>
 
 #include <poll.h>
 #include <program/mcp_server.hpp>
@@ -22,37 +23,6 @@
 #include <unistd.h>
 
 namespace program {
-
-namespace {
-
-// JSON with U+FFFD for halves of surrogate pairs: servers that cut a text within a character write
-// such an escape.
-std::string with_whole_characters(std::string_view json) {
-  std::string whole(json);
-  const auto unit_at = [&](std::size_t at) -> std::uint32_t {
-    if (whole.compare(at, 2, "\\u") != 0 || at + 6 > whole.size()) return 0;
-    std::uint32_t unit = 0;
-    for (std::size_t i = at + 2; i < at + 6; ++i) {
-      const auto digit = tooldecode::text::hex_digit(whole[i]);
-      if (!digit) return 0;
-      unit = unit << 4 | *digit;
-    }
-    return unit;
-  };
-  for (std::size_t at = 0; (at = whole.find('\\', at)) != whole.npos;) {
-    const std::uint32_t unit = unit_at(at);
-    const std::uint32_t next = at + 6 < whole.size() ? unit_at(at + 6) : 0;
-    if (unit >= 0xD800 && unit < 0xDC00 && next >= 0xDC00 && next < 0xE000) {
-      at += 12;
-      continue;
-    }
-    if (unit >= 0xD800 && unit < 0xE000) whole.replace(at, 6, "\\ufffd");
-    at += unit == 0 ? 2 : 6;
-  }
-  return whole;
-}
-
-}  // namespace
 
 McpServer::McpServer(const std::string& command, std::chrono::milliseconds patience)
     : command_(command),
@@ -244,7 +214,10 @@ void McpServer::take(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == line.npos) return;
   Json message;
   try {
-    message = tooldecode::text::parse_json(with_whole_characters(line));
+    using tooldecode::text::ValueReader;
+    ValueReader reader(line, ValueReader::Language::json, tooldecode::Errc::malformed_json);
+    reader.replace_half_pairs();
+    message = reader.only_value();
   } catch (const tooldecode::Error&) {  // reported below, like any other malformed message
   }
   if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0") {

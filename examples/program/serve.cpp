@@ -29,6 +29,7 @@
 #include <program/http_server.hpp>
 #include <program/models.hpp>
 #include <program/reply_traces.hpp>
+#include <program/seconds.hpp>
 #include <program/server.hpp>
 #include <program/trace_file.hpp>
 #include <signal.h>
@@ -100,9 +101,8 @@ void run_serve(const ServeOptions& options) {
   }
   check_format(options.format);
   const CrossOrigin checked(options.http.origins);  // before a model is loaded
-  const HostedTools hosted(
-      options.mcp, std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.mcp_timeout)),
-      options.service.max_batch);
+  const HostedTools hosted(options.mcp, milliseconds(options.mcp_timeout),
+                           options.service.max_batch);
   ModelOptions model = options.model;
   // Each leaf of a draft needs one until its pass is taken.
   model.sequences =

@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include <program/seconds.hpp>
 #include <program/server.hpp>
 
 namespace program {
@@ -235,13 +236,12 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                    "the prompt has " + std::to_string(prompt.size()) +
                        " tokens, the model's context holds " + std::to_string(context_));
   }
-  tooldecode::EngineRequest request{
-      .id       = session.id,
-      .prompt   = std::move(prompt),
-      .calls    = std::move(calls),
-      .options  = chat.decode,
-      .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait)),
-      .origin   = {.client = client, .request = session.unique}};
+  tooldecode::EngineRequest request{.id       = session.id,
+                                    .prompt   = std::move(prompt),
+                                    .calls    = std::move(calls),
+                                    .options  = chat.decode,
+                                    .max_wait = milliseconds(chat.tool_wait),
+                                    .origin   = {.client = client, .request = session.unique}};
   if (hosted_ != nullptr) request.run_tool = hosted_->run(chat.hosted);
   if (chat.max_orders) {
     request.consistency = {.max_orders = *chat.max_orders, .encode = [this](std::string_view text) {

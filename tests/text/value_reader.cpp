@@ -242,3 +242,24 @@ TEST_CASE("ValueReader::keep_integers keeps the digits of integers beyond 64 bit
     CHECK(read("[[18446744073709551616]]", language)[0][0].is_exact());
   }
 }
+
+TEST_CASE("ValueReader reads half a surrogate pair as U+FFFD only where it is told to") {
+  const auto read = [](std::string_view json, bool replaces) {
+    ValueReader reader(json, ValueReader::Language::json, Errc::malformed_json);
+    if (replaces) reader.replace_half_pairs();
+    return reader.only_value();
+  };
+  const std::string half = "\xEF\xBF\xBD";
+  CHECK(read(R"("\ud83d\ude00")", true) == "\xF0\x9F\x98\x80");
+  CHECK(read(R"("a\ud83d")", true) == "a" + half);
+  CHECK(read(R"("\ud83db")", true) == half + "b");
+  CHECK(read(R"("\ude00")", true) == half);
+  CHECK(read(R"("\ud83d\u0041")", true) == half + "A");
+  CHECK(read(R"("\ud83d\ud83d\ude00")", true) == half + "\xF0\x9F\x98\x80");
+  CHECK(read(R"("\\ud83d")", true) == "\\ud83d");
+  for (const char* json : {R"("\ud83d")", R"("\ude00")", R"("\ud83d\u0041")"}) {
+    CAPTURE(json);
+    CHECK_THROWS_AS(read(json, false), Error);
+  }
+  CHECK_THROWS_AS(read(R"("\ud83d\uzzzz")", true), Error);
+}

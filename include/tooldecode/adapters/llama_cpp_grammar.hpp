@@ -101,11 +101,10 @@ class GrammarCache {
   };
 
   static std::vector<std::string> sample(const llama_vocab* vocab);
-  static std::vector<llama_token> ends(const llama_vocab* vocab);
+  [[nodiscard]] bool has_same_ends(const llama_vocab* vocab) const;
 
   const llama_vocab* vocab_;
   std::vector<std::string> sampled_;  // texts of some tokens
-  std::vector<llama_token> ends_;     // tokens that end a text
   VocabularyIndex index_;
   std::size_t capacity_;
   mutable std::mutex mutex_;
@@ -170,14 +169,13 @@ inline GrammarCache::GrammarCache(const llama_vocab* vocab, std::size_t capacity
                                   std::size_t budget, const BuildLimits& mask_limits)
     : vocab_(vocab),
       sampled_(sample(vocab)),
-      ends_(ends(vocab)),
       index_(make_text_vocabulary(vocab), budget, mask_limits),
       capacity_(std::max<std::size_t>(capacity, 1)) {}
 
 inline bool GrammarCache::is_of(const llama_vocab* vocab) const {
   return vocab == vocab_ &&
          static_cast<std::size_t>(llama_vocab_n_tokens(vocab)) == index_.vocabulary().size() &&
-         sample(vocab) == sampled_ && ends(vocab) == ends_;
+         sample(vocab) == sampled_ && has_same_ends(vocab);
 }
 
 inline std::vector<std::string> GrammarCache::sample(const llama_vocab* vocab) {
@@ -190,12 +188,11 @@ inline std::vector<std::string> GrammarCache::sample(const llama_vocab* vocab) {
   return texts;
 }
 
-inline std::vector<llama_token> GrammarCache::ends(const llama_vocab* vocab) {
-  std::vector<llama_token> ends;
+inline bool GrammarCache::has_same_ends(const llama_vocab* vocab) const {
   for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
-    if (llama_vocab_is_eog(vocab, token)) ends.push_back(token);
+    if (llama_vocab_is_eog(vocab, token) != index_.vocabulary().is_end(token)) return false;
   }
-  return ends;
+  return true;
 }
 
 inline std::shared_ptr<const Constraint> GrammarCache::get(std::string_view grammar,

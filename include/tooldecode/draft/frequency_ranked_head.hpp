@@ -99,8 +99,8 @@ class FrequencyRankedHead {
   using Gathered = std::shared_ptr<const void>;  // rows side by side
 
   [[nodiscard]] Gathered gather(std::span<const TokenId> tokens) const;
-  // Adds those of `wanted_` that are not among the first k.
-  void add_wanted();
+  // Adds tokens to `wanted_`, and the rows of those of it that are not among the first k.
+  void add(std::span<const TokenId> tokens);
 
   HeadView head_;  // [V, H]
   WeightType type_;

@@ -43,8 +43,7 @@ TOOLDECODE_INLINE FrequencyRankedHead::FrequencyRankedHead(HeadView head,
                 "must be true where the weights are of another type than the head's");
   }
   if (options.gather) gathered_ = gather(tokens.ranked());
-  wanted_.assign(tokens.added().begin(), tokens.added().end());
-  add_wanted();
+  add(tokens.added());
 }
 
 TOOLDECODE_INLINE FrequencyRankedHead FrequencyRankedHead::first(std::size_t k) const {
@@ -55,25 +54,14 @@ TOOLDECODE_INLINE FrequencyRankedHead FrequencyRankedHead::first(std::size_t k) 
   }
   FrequencyRankedHead result = *this;
   result.k_                  = k;
-  if (!wanted_.empty()) result.add_wanted();
+  if (!wanted_.empty()) result.add({});
   return result;
 }
 
 TOOLDECODE_INLINE FrequencyRankedHead
 FrequencyRankedHead::with(std::span<const TokenId> tokens) const {
-  std::vector<bool> is_active(vocabulary_size());
-  for (std::size_t i = 0; i < size(); ++i) is_active[static_cast<std::size_t>(token(i))] = true;
   FrequencyRankedHead result = *this;
-  for (const TokenId one : tokens) {
-    if (one < 0 || static_cast<std::size_t>(one) >= vocabulary_size()) {
-      throw Error(Errc::unknown_token, "token " + std::to_string(one),
-                  "must be one of the head's " + std::to_string(vocabulary_size()));
-    }
-    if (is_active[static_cast<std::size_t>(one)]) continue;
-    is_active[static_cast<std::size_t>(one)] = true;
-    result.wanted_.push_back(one);
-  }
-  result.add_wanted();
+  result.add(tokens);
   return result;
 }
 
@@ -113,16 +101,25 @@ TOOLDECODE_INLINE FrequencyRankedHead::Gathered FrequencyRankedHead::gather(
   });
 }
 
-TOOLDECODE_INLINE void FrequencyRankedHead::add_wanted() {
+TOOLDECODE_INLINE void FrequencyRankedHead::add(std::span<const TokenId> tokens) {
   std::vector<bool> is_active(vocabulary_size());
   for (const TokenId one : tokens_.ranked().first(k_)) {
     is_active[static_cast<std::size_t>(one)] = true;
   }
   std::vector<TokenId> added;
-  for (const TokenId one : wanted_) {
-    if (is_active[static_cast<std::size_t>(one)]) continue;
+  const auto take = [&](TokenId one) {
+    const bool is_new = !is_active[static_cast<std::size_t>(one)];
+    if (is_new) added.push_back(one);
     is_active[static_cast<std::size_t>(one)] = true;
-    added.push_back(one);
+    return is_new;
+  };
+  for (const TokenId one : wanted_) take(one);
+  for (const TokenId one : tokens) {
+    if (one < 0 || static_cast<std::size_t>(one) >= vocabulary_size()) {
+      throw Error(Errc::unknown_token, "token " + std::to_string(one),
+                  "must be one of the head's " + std::to_string(vocabulary_size()));
+    }
+    if (take(one)) wanted_.push_back(one);
   }
   added_ = std::make_shared<const std::vector<TokenId>>(std::move(added));
   if (gathered_) gathered_added_ = gather(*added_);

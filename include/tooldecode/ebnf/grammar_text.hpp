@@ -14,12 +14,12 @@
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_cursor.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -27,7 +27,7 @@
 namespace tooldecode::ebnf {
 
 /// Reads a grammar's text into rules.
-class GrammarReader : TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
+class GrammarReader : text::TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
  public:
   using Id = Rules::Id;
 

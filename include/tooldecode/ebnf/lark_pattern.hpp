@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/text_cursor.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
 namespace tooldecode::ebnf {
@@ -31,7 +31,7 @@ void write_pattern(const text::CodePointSet& set, std::string& out);
 [[nodiscard]] const text::CodePointSet& unicode_space();
 
 /// Parses an expression and writes it as an ECMA-262 pattern.
-class LarkPattern : TextCursor<Errc::malformed_pattern, Errc::unsupported_pattern> {
+class LarkPattern : text::TextCursor<Errc::malformed_pattern, Errc::unsupported_pattern> {
  public:
   /// \param flags  of the whole expression: i, m, s, u and x
   LarkPattern(std::string_view text, std::string_view flags);

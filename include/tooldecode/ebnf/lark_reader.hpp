@@ -11,9 +11,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
-#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/text_cursor.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -25,7 +25,7 @@ namespace tooldecode::ebnf {
 ///                  Error{unsupported_keyword} with the byte for features of llguidance or Lark
 ///                  that are not supported, which the message names; Error{limit_exceeded}
 /// \par Source      llguidance 1.9, docs/syntax.md
-class LarkReader : TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
+class LarkReader : text::TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
  public:
   explicit LarkReader(std::string_view text) : TextCursor(text) {}
 

@@ -133,7 +133,9 @@ class Positions {
   static constexpr std::uint64_t work_between_charges = 1'024;
   static constexpr std::uint32_t max_depth            = 100;  // of calls
 
-  // Visits a node, or the frame of a stack that is left; where calls are nested deeply, later.
+  // A step may visit any number of nodes, so each visit checks whether to charge.
+  void count_visit();
+  // What `enter` and `leave` do, at once; where calls are nested deeply, they leave it to `finish`.
   void enter_now(StoredId id, StackId below, Frames& out);
   void leave_now(StackId id, Frames& out);
   void finish(Frames& out);

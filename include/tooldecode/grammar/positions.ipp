@@ -51,6 +51,11 @@ TOOLDECODE_INLINE void Positions::charge() {
   BuildBudget::spend(steps);
 }
 
+TOOLDECODE_INLINE void Positions::count_visit() {
+  ++work_;
+  if (work() - charged_ >= 16 * work_between_charges) charge();
+}
+
 TOOLDECODE_INLINE void Positions::enter(StoredId id, StackId below, Frames& out) {
   if (depth_ == max_depth) return later_.push_back({id, below});
   ++depth_;
@@ -76,8 +81,7 @@ TOOLDECODE_INLINE void Positions::finish(Frames& out) {
 }
 
 TOOLDECODE_INLINE void Positions::enter_now(StoredId id, StackId below, Frames& out) {
-  ++work_;
-  if (work() - charged_ >= 16 * work_between_charges) charge();
+  count_visit();
   const auto stay = [&] { out.push_back({id, 0, 0, below}); };
   nodes_[id].visit([&](const Node::Literal&) { stay(); }, [&](const Node::Trie&) { stay(); },
                    [&](const Node::Lexeme& lexeme) {
@@ -106,8 +110,7 @@ TOOLDECODE_INLINE void Positions::enter_now(StoredId id, StackId below, Frames& 
 }
 
 TOOLDECODE_INLINE void Positions::leave_now(StackId id, Frames& out) {
-  ++work_;
-  if (work() - charged_ >= 16 * work_between_charges) charge();
+  count_visit();
   if (id == empty_stack) {
     out.push_back({text_end, 0, 0, empty_stack});
     return;

@@ -27,6 +27,8 @@
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/value_reader.hpp>
+#include <tooldecode/text/value_text.hpp>
 #include <tooldecode/text/without_match.hpp>
 
 namespace tooldecode::schema {
@@ -61,40 +63,6 @@ TOOLDECODE_INLINE NodeId Spellings::closing(char bracket) const {
     return space_ == end_ ? alone : grammar_.sequence({space_, alone});
   });
 }
-
-namespace detail {
-
-// The character at a place in a JSON string, and the bytes of it or of its escape.
-TOOLDECODE_INLINE std::pair<char32_t, std::size_t> string_unit(std::string_view json,
-                                                               std::size_t at) {
-  if (json[at] != '\\') {
-    const auto raw = text::find_code_point(json, at);
-    if (raw) return {raw->value, raw->bytes};
-    return {static_cast<unsigned char>(json[at]), 1};
-  }
-  if (json[at + 1] == 'u') {
-    char32_t unit = 0;
-    for (const char digit : json.substr(at + 2, 4))
-      unit = unit << 4 | text::hex_digit(digit).value_or(0);
-    return {unit, 6};
-  }
-  static constexpr std::string_view letters = "bfnrt", meant = "\b\f\n\r\t";
-  const std::size_t letter = letters.find(json[at + 1]);
-  return {static_cast<unsigned char>(letter == letters.npos ? json[at + 1] : meant[letter]), 2};
-}
-
-TOOLDECODE_INLINE void append_escape(std::string& json, char32_t character) {
-  const auto unit = [&](char32_t value) {
-    static constexpr char digits[] = "0123456789abcdef";
-    json += "\\u";
-    for (int shift = 12; shift >= 0; shift -= 4) json += digits[value >> shift & 15];
-  };
-  if (character < 0x10000) return unit(character);
-  unit(0xD800 + ((character - 0x10000) >> 10));
-  unit(0xDC00 + ((character - 0x10000) & 0x3FF));
-}
-
-}  // namespace detail
 
 TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& value) const {
   const bool python = syntax_ == text::ValueSyntax::python;
@@ -383,13 +351,18 @@ TOOLDECODE_INLINE std::string escape_excluded(std::string json,
         written += json[at++];
         continue;
       }
-      const auto [character, size] = detail::string_unit(json, at);
-      bool begins                  = false;
+      const bool is_escape   = json[at] == '\\';
+      const bool is_number   = is_escape && json[at + 1] == 'u';  // stays: it is written so
+      const auto raw         = text::find_code_point(json, at);
+      const std::size_t size = is_number ? 6 : is_escape ? 2 : raw ? raw->bytes : 1;
+      const std::string unit = json.substr(at, size);
+      bool begins            = false;
       for (std::size_t i = at; i < at + size; ++i) begins |= json.compare(i, one.size(), one) == 0;
-      if (begins) {
-        detail::append_escape(written, character);
+      if (begins && !is_number) {
+        const std::string character = text::parse_json('"' + unit + '"').string();
+        text::detail::append_escape(written, text::find_code_point(character, 0)->value);
       } else {
-        written.append(json, at, size);
+        written += unit;
       }
       at += size;
     }

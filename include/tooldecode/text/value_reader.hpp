@@ -20,7 +20,8 @@ namespace tooldecode::text {
 /// True, False, None, decimal numbers, strings without a prefix (adjacent ones are joined), lists,
 /// tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers, other bases,
 /// underscores in numbers, `\N{...}` and comments. In both, these are errors: text that is not
-/// UTF-8, a number beyond double, and, unless `allow_repeated_keys`, a repeated key. An integer
+/// UTF-8, a number beyond double, half of a surrogate pair unless `replace_half_pairs`, and a
+/// repeated key unless `allow_repeated_keys`. An integer
 /// beyond 64 bits becomes the nearest double unless `keep_numbers` or `keep_integers`.
 ///
 /// \par Complexity  O(bytes read), O(log keys) more per key
@@ -44,6 +45,10 @@ class ValueReader {
   void keep_numbers() noexcept { keep_numbers_ = true; }
   /// Keeps integers of more than 64 bits, and rounds other numbers.
   void keep_integers() noexcept { keep_integers_ = true; }
+
+  /// Reads JSON's escape of half a surrogate pair as U+FFFD: programs that cut a text within a
+  /// character write such escapes.
+  void replace_half_pairs() noexcept { replaces_half_pairs_ = true; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
   [[nodiscard]] std::string_view rest() const noexcept { return text_.substr(at_); }
@@ -117,7 +122,7 @@ class ValueReader {
   Language language_;
   Errc code_;
   bool unique_keys_  = true;
-  bool keep_numbers_ = false, keep_integers_ = false;
+  bool keep_numbers_ = false, keep_integers_ = false, replaces_half_pairs_ = false;
   std::size_t at_    = 0;
   std::size_t depth_ = 0;
   // The members and items read so far of the objects and arrays around the cursor; each gets a list

@@ -278,13 +278,20 @@ TOOLDECODE_INLINE void ValueReader::json_escape(std::string& result) {
     return;
   }
   if (!accept('u')) fail_at(start, "an unknown escape");
-  std::uint32_t value = hexadecimal(4);
+  std::uint32_t value      = hexadecimal(4);
+  const std::size_t second = at_;
   if (value >= 0xD800 && value <= 0xDBFF && accept("\\u")) {
     const std::uint32_t low = hexadecimal(4);
-    if (low < 0xDC00 || low > 0xDFFF) fail_at(start, "half of a surrogate pair");
-    value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
+    if (low >= 0xDC00 && low <= 0xDFFF) {
+      value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
+    } else {
+      at_ = second;  // another character's
+    }
   }
-  if (is_surrogate(value)) fail_at(start, "half of a surrogate pair");
+  if (is_surrogate(value)) {
+    if (!replaces_half_pairs_) fail_at(start, "half of a surrogate pair");
+    value = 0xFFFD;
+  }
   append_utf8(result, value);
 }
 

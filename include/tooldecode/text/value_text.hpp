@@ -34,6 +34,9 @@ bool is_printable(std::uint32_t point) noexcept;
 
 void append_hexadecimal(std::string& text, std::uint32_t value, int digits);
 
+/// Appends JSON's escape of a code point, beyond U+FFFF a pair: `\u00e9`, `\ud83d\ude00`.
+void append_escape(std::string& text, std::uint32_t point);
+
 CodePoint checked(const std::optional<CodePoint>& point);
 
 }  // namespace detail

@@ -90,8 +90,7 @@ TOOLDECODE_INLINE void append_json_string(std::string& text, std::string_view st
       text.push_back('\\');
       text.push_back(to[i]);
     } else if (point.value < 0x20) {
-      text.append("\\u");
-      detail::append_hexadecimal(text, point.value, 4);
+      detail::append_escape(text, point.value);
     } else {
       text.append(string.substr(at, point.bytes));
     }
@@ -129,6 +128,15 @@ TOOLDECODE_INLINE void append_python_string(std::string& text, std::string_view 
 
 namespace tooldecode::text::detail {
 
+TOOLDECODE_INLINE void append_escape(std::string& text, std::uint32_t point) {
+  if (point >= 0x10000) {
+    append_escape(text, 0xD800 + ((point - 0x10000) >> 10));
+    point = 0xDC00 + (point & 0x3FF);
+  }
+  text.append("\\u");
+  append_hexadecimal(text, point, 4);
+}
+
 TOOLDECODE_INLINE void append_any_string(std::string& text, std::string_view string) {
   if (is_utf8(string)) return append_json_string(text, string);
   std::string valid;
@@ -150,12 +158,7 @@ TOOLDECODE_INLINE void append_ascii_string(std::string& text, std::string_view s
       text.push_back(static_cast<char>(point));
       continue;
     }
-    if (point >= 0x10000) {
-      text.append("\\u");
-      append_hexadecimal(text, 0xD800 + ((point - 0x10000) >> 10), 4);
-    }
-    text.append("\\u");
-    append_hexadecimal(text, point >= 0x10000 ? 0xDC00 + (point & 0x3FF) : point, 4);
+    append_escape(text, point);
   }
 }
 

@@ -10,15 +10,16 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/text/text_cursor.hpp>
 
 namespace tooldecode::vocabulary {
 
 namespace detail {
 
 /// Reads a pattern and writes what it matches as PCRE2's pattern.
-class OnigurumaPattern {
+class OnigurumaPattern : text::TextCursor<Errc::unknown_format, Errc::unknown_format> {
  public:
-  explicit OnigurumaPattern(std::string_view pattern) : pattern_(pattern) {}
+  explicit OnigurumaPattern(std::string_view pattern) : TextCursor(pattern) {}
 
   [[nodiscard]] std::string translate();
 
@@ -42,10 +43,7 @@ class OnigurumaPattern {
   };
   static constexpr Part place{false, true};  // such as the begin of a line
 
-  [[noreturn]] void refuse(const std::string& what) const;
-  [[nodiscard]] bool sees(std::string_view text) const noexcept;
-  bool accept(std::string_view text) noexcept;
-  char take();
+  char byte();
 
   Part read_alternatives(unsigned depth);
   Part read_atom(unsigned depth);
@@ -70,8 +68,6 @@ class OnigurumaPattern {
   static std::string written(const CharacterSet& set);
   static std::string negated(const CharacterSet& set);
 
-  std::string_view pattern_;
-  std::size_t at_ = 0;
   std::string out_;
   bool ignores_case_      = false;
   std::uint32_t previous_ = 0;  // the character written last, 0 if there is none

@@ -21,35 +21,21 @@ namespace tooldecode::vocabulary::detail {
 
 TOOLDECODE_INLINE std::string OnigurumaPattern::translate() {
   read_alternatives(0);
-  if (at_ < pattern_.size()) refuse("a bracket is closed that is not open");
+  if (at_ < text_.size()) fail("a bracket is closed that is not open");
   return std::move(out_);
 }
 
-TOOLDECODE_INLINE void OnigurumaPattern::refuse(const std::string& what) const {
-  throw Error(Errc::unknown_format, "byte " + std::to_string(at_), what);
-}
-
-TOOLDECODE_INLINE bool OnigurumaPattern::sees(std::string_view text) const noexcept {
-  return pattern_.substr(at_).starts_with(text);
-}
-
-TOOLDECODE_INLINE bool OnigurumaPattern::accept(std::string_view text) noexcept {
-  if (!sees(text)) return false;
-  at_ += text.size();
-  return true;
-}
-
-TOOLDECODE_INLINE char OnigurumaPattern::take() {
-  if (at_ == pattern_.size()) refuse("the pattern is cut short");
-  return pattern_[at_++];
+TOOLDECODE_INLINE char OnigurumaPattern::byte() {
+  if (at_ == text_.size()) fail("the pattern is cut short");
+  return text_[at_++];
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_alternatives(unsigned depth) {
-  if (depth > 50) refuse("groups are nested too deeply");
+  if (depth > 50) fail("groups are nested too deeply");
   Part result;
   bool is_empty = true;  // this alternative can be, so far
-  while (at_ < pattern_.size() && !sees(")")) {
-    if (sees("|")) {
+  while (at_ < text_.size() && !has(")")) {
+    if (has("|")) {
       result.can_be_empty = result.can_be_empty || is_empty;
       is_empty            = true;
     }
@@ -62,22 +48,22 @@ TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_alternatives(uns
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_atom(unsigned depth) {
-  if (sees("\\")) return read_escaped_atom();
-  if (sees("*") || sees("+") || sees("?") || !read_interval().empty()) {
-    refuse("nothing is repeated");
+  if (has("\\")) return read_escaped_atom();
+  if (has("*") || has("+") || has("?") || !read_interval().empty()) {
+    fail("nothing is repeated");
   }
-  if (accept("(")) return read_group(depth + 1);
-  const bool is_set = sees("[") || sees(".");
-  if (is_set || sees("|")) previous_ = 0;
-  if (accept("[")) {
+  if (take("(")) return read_group(depth + 1);
+  const bool is_set = has("[") || has(".");
+  if (is_set || has("|")) previous_ = 0;
+  if (take("[")) {
     out_ += written(read_class(depth + 1));
-  } else if (accept("^") || accept("$")) {
-    out_ += std::string("(?m:") + pattern_[at_ - 1] + ')';
+  } else if (take("^") || take("$")) {
+    out_ += std::string("(?m:") + text_[at_ - 1] + ')';
     return place;
-  } else if (accept("|")) {
+  } else if (take("|")) {
     out_ += '|';
     return place;
-  } else if (accept(".")) {
+  } else if (take(".")) {
     out_ += '.';
   } else {
     write_character(*read_character(false).one);
@@ -94,31 +80,31 @@ TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_group(unsigned d
     ignores_case_ = ignored_case;
     return part;
   };
-  if (accept("?i)")) {  // up to the end of the group that it stands in
+  if (take("?i)")) {  // up to the end of the group that it stands in
     ignores_case_ = true;
     return {.can_repeat = false, .can_be_empty = finish("(?i:").can_be_empty};
   }
   std::string opening = "(?:";  // references are not translated, so that groups need no number
   bool is_place       = false;
-  if (accept("?i:")) {
+  if (take("?i:")) {
     ignores_case_ = true;
     opening       = "(?i:";
-  } else if (sees("?")) {
+  } else if (has("?")) {
     constexpr std::array<std::string_view, 6> kinds{"?:", "?>", "?=", "?!", "?<=", "?<!"};
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](auto one) { return sees(one); });
-    if (kind == kinds.end()) refuse("the kind of the group is not known");
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](auto one) { return has(one); });
+    if (kind == kinds.end()) fail("the kind of the group is not known");
     is_place = kind >= kinds.begin() + 2;
     opening  = '(' + std::string(*kind);
-    accept(*kind);
+    take(*kind);
   }
   const Part part = finish(opening);
-  if (!accept(")")) refuse("a bracket is not closed");
+  if (!take(")")) fail("a bracket is not closed");
   return is_place ? place : part;
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_escaped_atom() {
-  if (sees("\\A") || sees("\\z") || sees("\\Z")) {
-    out_ += pattern_.substr(at_, 2);
+  if (has("\\A") || has("\\z") || has("\\Z")) {
+    out_ += text_.substr(at_, 2);
     at_ += 2;
     return place;
   }
@@ -137,9 +123,9 @@ TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_repeats(std::siz
   for (int count = 0;; ++count) {
     const std::string repeat = read_repeat();
     if (repeat.empty()) return part;
-    if (!part.can_repeat || count > 3) refuse("this is not repeated");
+    if (!part.can_repeat || count > 3) fail("this is not repeated");
     // The engines end loops of empty matches at different places.
-    if (part.can_be_empty && repeat[0] != '?') refuse("what is repeated can be empty");
+    if (part.can_be_empty && repeat[0] != '?') fail("what is repeated can be empty");
     part.can_be_empty =
         part.can_be_empty || repeat[0] == '?' || repeat[0] == '*' || repeat.starts_with("{0");
     if (count > 0) {
@@ -153,56 +139,56 @@ TOOLDECODE_INLINE OnigurumaPattern::Part OnigurumaPattern::read_repeats(std::siz
 
 TOOLDECODE_INLINE std::string OnigurumaPattern::read_repeat() {
   std::string repeat;
-  if (sees("*") || sees("+") || sees("?")) {
-    repeat = take();
-    if (sees("?") || sees("+")) repeat += take();
+  if (has("*") || has("+") || has("?")) {
+    repeat = byte();
+    if (has("?") || has("+")) repeat += byte();
     return repeat;
   }
   repeat = read_interval();
   // Only an interval with a comma has a lazy form, and none has a possessive one.
-  if (repeat.find(',') != std::string::npos && accept("?")) repeat += '?';
+  if (repeat.find(',') != std::string::npos && take("?")) repeat += '?';
   return repeat;
 }
 
 TOOLDECODE_INLINE std::string OnigurumaPattern::read_interval() {
   const std::size_t begin = at_;
-  if (!accept("{")) return {};
+  if (!take("{")) return {};
   std::string low      = digits();
-  const bool has_comma = accept(",");
+  const bool has_comma = take(",");
   const auto high      = has_comma ? digits() : low;
-  if (!accept("}") || (low.empty() && high.empty())) {
+  if (!take("}") || (low.empty() && high.empty())) {
     at_ = begin;  // a brace that stands for itself
     return {};
   }
   if (low.empty()) low = '0';
-  if (low.size() > 5 || high.size() > 5) refuse("this is repeated too often");
-  if (!high.empty() && std::stoul(high) < std::stoul(low)) refuse("an interval is empty");
+  if (low.size() > 5 || high.size() > 5) fail("this is repeated too often");
+  if (!high.empty() && std::stoul(high) < std::stoul(low)) fail("an interval is empty");
   return '{' + low + (has_comma ? ',' + high : "") + '}';
 }
 
 TOOLDECODE_INLINE std::string OnigurumaPattern::digits() {
   std::string result;
-  while (at_ < pattern_.size() && pattern_[at_] >= '0' && pattern_[at_] <= '9') result += take();
+  while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') result += byte();
   return result;
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::CharacterSet OnigurumaPattern::read_class(unsigned depth) {
-  if (depth > 50) refuse("classes are nested too deeply");
-  const bool is_negated = accept("^");
+  if (depth > 50) fail("classes are nested too deeply");
+  const bool is_negated = take("^");
   CharacterSet result;
   for (int count = 0;; ++count) {
     CharacterSet part;
     read_class_part(part, count == 0, depth);
-    if (part.items.empty() && part.others.empty()) refuse("a class is empty");
-    if (count > 50) refuse("too many classes intersect");
+    if (part.items.empty() && part.others.empty()) fail("a class is empty");
+    if (count > 50) fail("too many classes intersect");
     if (count == 0) {
       result = std::move(part);
     } else {
       result = {.others = {"(?:(?=" + written(result) + ')' + written(part) + ')'}};
     }
-    if (accept("]")) break;
-    if (ignores_case_) refuse("classes intersect where case is ignored");
-    accept("&&");
+    if (take("]")) break;
+    if (ignores_case_) fail("classes intersect where case is ignored");
+    take("&&");
   }
   return is_negated ? CharacterSet{.others = {negated(result)}} : result;
 }
@@ -210,42 +196,42 @@ TOOLDECODE_INLINE OnigurumaPattern::CharacterSet OnigurumaPattern::read_class(un
 TOOLDECODE_INLINE void OnigurumaPattern::read_class_part(CharacterSet& part, bool is_first,
                                                          unsigned depth) {
   const std::size_t begin = at_;
-  while (!sees("]") && !sees("&&")) {
-    if (sees("[")) {
-      if (sees("[:") || ignores_case_) refuse("a class is within another");
+  while (!has("]") && !has("&&")) {
+    if (has("[")) {
+      if (has("[:") || ignores_case_) fail("a class is within another");
       ++at_;
       CharacterSet inner = read_class(depth + 1);
       part.items += inner.items;
       part.others.insert(part.others.end(), inner.others.begin(), inner.others.end());
       continue;
     }
-    const bool is_dash     = sees("-");
+    const bool is_dash     = has("-");
     const bool is_outer    = is_first && at_ == begin;
     const Characters first = read_character(true);
-    if (is_dash && (sees("-") || !(is_outer || sees("]")))) refuse("a range is not clear");
+    if (is_dash && (has("-") || !(is_outer || has("]")))) fail("a range is not clear");
     if (!first.one) {
       part.items += first.set.items;
       part.others.insert(part.others.end(), first.set.others.begin(), first.set.others.end());
       continue;
     }
-    if (ignores_case_ && *first.one >= 0x80) refuse("case is ignored outside of ASCII");
+    if (ignores_case_ && *first.one >= 0x80) fail("case is ignored outside of ASCII");
     part.items += escaped(*first.one);
-    if (!sees("-") || sees("-]")) continue;
+    if (!has("-") || has("-]")) continue;
     ++at_;
-    if (sees("[") || sees("&&")) refuse("a range is not clear");
+    if (has("[") || has("&&")) fail("a range is not clear");
     const Characters last = read_character(true);
-    if (!last.one || *last.one < *first.one || (sees("-") && !sees("-]"))) {
-      refuse("a range is not clear");
+    if (!last.one || *last.one < *first.one || (has("-") && !has("-]"))) {
+      fail("a range is not clear");
     }
-    if (ignores_case_ && *last.one >= 0x80) refuse("case is ignored outside of ASCII");
+    if (ignores_case_ && *last.one >= 0x80) fail("case is ignored outside of ASCII");
     part.items += '-' + escaped(*last.one);
   }
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_character(bool in_class) {
-  if (accept("\\")) return read_escape(in_class);
-  const auto found = text::find_code_point(pattern_, at_);
-  if (!found) refuse("the pattern is cut short");
+  if (take("\\")) return read_escape(in_class);
+  const auto found = text::find_code_point(text_, at_);
+  if (!found) fail("the pattern is cut short");
   at_ += found->bytes;
   return {.one = found->value};
 }
@@ -257,7 +243,7 @@ TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_escape(boo
   static const std::string hexadecimal = "0-9A-Fa-f";
   constexpr std::array<std::pair<char, std::uint32_t>, 7> controls{
       {{'a', 0x07}, {'e', 0x1B}, {'f', 0x0C}, {'n', 0x0A}, {'r', 0x0D}, {'t', 0x09}, {'v', 0x0B}}};
-  const char c = take();
+  const char c = byte();
   for (const auto& [letter, control] : controls) {
     if (c == letter) return {.one = control};
   }
@@ -271,13 +257,13 @@ TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_escape(boo
       if (in_class) return {.one = 0x08};
       break;
     case 'x':
-      if (accept("{")) {
+      if (take("{")) {
         const std::uint32_t wide = read_hexadecimal(1, 6);
-        if (!accept("}")) refuse("a number is not closed");
+        if (!take("}")) fail("a number is not closed");
         return {.one = wide};
       } else {
         const std::uint32_t byte = read_hexadecimal(1, 2);
-        if (byte >= 0x80) refuse("a byte is no character");
+        if (byte >= 0x80) fail("a byte is no character");
         return {.one = byte};
       }
     case 'u':
@@ -303,21 +289,21 @@ TOOLDECODE_INLINE OnigurumaPattern::Characters OnigurumaPattern::read_escape(boo
     default:
       break;
   }
-  refuse("the escape is not known");
+  fail("the escape is not known");
 }
 
 TOOLDECODE_INLINE OnigurumaPattern::CharacterSet OnigurumaPattern::read_property(bool is_negated) {
   constexpr std::string_view categories =
       " Any L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp"
       " C Cc Cf Cn Co Cs ";
-  if (!accept("{")) refuse("a property has no braces");
-  is_negated            = is_negated != accept("^");
-  const std::size_t end = std::min(pattern_.find('}', at_), pattern_.size());
-  std::string name(pattern_.substr(at_, end - at_));
+  if (!take("{")) fail("a property has no braces");
+  is_negated            = is_negated != take("^");
+  const std::size_t end = std::min(text_.find('}', at_), text_.size());
+  std::string name(text_.substr(at_, end - at_));
   const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   });
-  if (!is_name || end == pattern_.size()) refuse("the property is not known");
+  if (!is_name || end == text_.size()) fail("the property is not known");
   at_ = end + 1;
   // Without `sc:` PCRE2 includes characters of other scripts that are used with this one.
   if (categories.find(' ' + name + ' ') == std::string_view::npos) name.insert(0, "sc:");
@@ -326,12 +312,12 @@ TOOLDECODE_INLINE OnigurumaPattern::CharacterSet OnigurumaPattern::read_property
 
 TOOLDECODE_INLINE std::uint32_t OnigurumaPattern::read_hexadecimal(std::size_t min,
                                                                    std::size_t max) {
-  const std::string_view text = pattern_.substr(at_, max);
+  const std::string_view text = text_.substr(at_, max);
   std::uint32_t number        = 0;
   const char* end  = std::from_chars(text.data(), text.data() + text.size(), number, 16).ptr;
   const auto count = static_cast<std::size_t>(end - text.data());
   if (count < min || number > 0x10FFFF || (number >= 0xD800 && number < 0xE000)) {
-    refuse("a number is no character");
+    fail("a number is no character");
   }
   at_ += count;
   return number;
@@ -345,10 +331,10 @@ TOOLDECODE_INLINE void OnigurumaPattern::write_character(std::uint32_t c) {
     for (const std::string_view pair : pairs) {
       if (previous_ == static_cast<std::uint8_t>(pair[0]) &&
           lower == static_cast<std::uint8_t>(pair[1])) {
-        refuse("case is ignored in letters that are also one character");
+        fail("case is ignored in letters that are also one character");
       }
     }
-    if (c >= 0x80) refuse("case is ignored outside of ASCII");
+    if (c >= 0x80) fail("case is ignored outside of ASCII");
     previous_ = lower;
   }
   out_ += escaped(c);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/ebnf/text_cursor.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/text_cursor.hpp>
 
 #include <support/catch.hpp>
 
@@ -14,7 +14,7 @@ using namespace tooldecode;
 
 namespace {
 
-struct Reader : ebnf::TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
+struct Reader : text::TextCursor<Errc::malformed_grammar, Errc::unsupported_keyword> {
   using TextCursor::character, TextCursor::fail, TextCursor::has, TextCursor::hex, TextCursor::peek,
       TextCursor::refuse, TextCursor::take;
   explicit Reader(std::string_view text) : TextCursor(text) {}

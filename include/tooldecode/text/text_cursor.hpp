@@ -11,7 +11,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 
-namespace tooldecode::ebnf {
+namespace tooldecode::text {
 
 /// The base of readers whose errors have one of two codes.
 ///
@@ -46,9 +46,9 @@ class TextCursor {
   char32_t character() {
     const bool is_ascii = at_ < text_.size() && static_cast<std::uint8_t>(text_[at_]) < 0x80;
     if (is_ascii) return static_cast<char32_t>(text_[at_++]);
-    const char32_t c = text::decode_utf8(text_.substr(at_, 4))[0];
+    const char32_t c = decode_utf8(text_.substr(at_, 4))[0];
     std::string again;
-    text::append_utf8(again, c);
+    append_utf8(again, c);
     if (!take(again)) fail("not UTF-8");
     return c;
   }
@@ -69,7 +69,7 @@ class TextCursor {
   char32_t hex(std::size_t digits) {
     std::uint32_t value = 0;
     for (; digits > 0; --digits, ++at_) {
-      const auto digit = text::hex_digit(peek());
+      const auto digit = hex_digit(peek());
       if (!digit) fail("a hexadecimal digit is missing");
       value = value << 4 | *digit;
     }
@@ -80,4 +80,4 @@ class TextCursor {
   std::size_t at_ = 0;
 };
 
-}  // namespace tooldecode::ebnf
+}  // namespace tooldecode::text
