@@ -243,7 +243,7 @@ TEST_CASE("ValueReader::keep_integers keeps the digits of integers beyond 64 bit
   }
 }
 
-TEST_CASE("ValueReader reads half a surrogate pair as U+FFFD only where it is told to") {
+TEST_CASE("ValueReader reads half a surrogate pair as U+FFFD only where it is asked to") {
   const auto read = [](std::string_view json, bool replaces) {
     ValueReader reader(json, ValueReader::Language::json, Errc::malformed_json);
     if (replaces) reader.replace_half_pairs();
