@@ -29,10 +29,13 @@ function(tooldecode_sources variable list)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/library/${folder}/${layer}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text_of_${layer}}" @ONLY)
     if(layer STREQUAL "model" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-      # Tests spend most of their time in products, which take minutes where nothing is inlined.
+      # Tests spend most of their time in products, which take minutes where nothing is inlined, and half as long with wide
+      # registers.
       set(options "$<$<CONFIG:Debug>:-O2>")
       if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O1")
-        list(APPEND options "$<$<CONFIG:Release>:-O2>")
+        include(CheckCXXCompilerFlag)
+        check_cxx_compiler_flag(-march=native TOOLDECODE_HAS_MARCH_NATIVE)
+        list(APPEND options "$<$<CONFIG:Release>:-O2$<$<BOOL:${TOOLDECODE_HAS_MARCH_NATIVE}>:;-march=native>>")
       endif()
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
     endif()

@@ -78,7 +78,10 @@ def public_names(text: str) -> str:
 def find_words(text: str, words: dict[str, str]) -> list[tuple[int, str]]:
     """The lines of a text with a word of the table, and that word."""
     found = []
+    lowered = text.lower()
     for word in words:
+        if word.lower().split()[0] not in lowered:  # nearly all, and a hundred times as fast as what follows
+            continue
         pattern = r"(?<![\w-])" + r"\s+".join(map(re.escape, word.split())) + r"(?![\w-])"
         for match in re.finditer(pattern, text, flags=re.IGNORECASE):
             found.append((text.count("\n", 0, match.start()) + 1, word))

@@ -77,7 +77,7 @@ struct Site {
     return name.substr(name.rfind('/') + 1) + ":" + std::to_string(line);
   }
   friend bool operator==(const Site& a, const Site& b) {
-    return a.line == b.line && std::strcmp(a.file, b.file) == 0;
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
   }
 };
 
