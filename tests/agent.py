@@ -53,7 +53,7 @@ def test_equal(url):
     assert all(turn["started"] == 0 for turn in plain["turns"])
     for speculators in (["embedded"], [f"tiny={url}"], ["embedded", f"tiny={url}"]):
         for allowed in ([], ["--allow", "get_weather"]):
-            early = agent(url, "--speculator", *speculators, "--run", COMMAND, *allowed, "--", WEATHER)
+            early = agent(url, *[f"--speculator={one}" for one in speculators], "--run", COMMAND, *allowed, WEATHER)
             assert transcript(early) == transcript(plain), (early, plain)
             assert early["speculation"]["errors"] == 0, early
     writes = [{**document, "annotations": {}} for document in serve.DOCUMENTS]
@@ -124,7 +124,7 @@ def test_counts(_):
         wrong.after = broken.after = seen.release
         with Always(oslo, before=lambda: (seen.acquire(timeout=30), seen.acquire(timeout=30), time.sleep(1))) as model:
             report = agent(model.url, "--turns", "1", "--latency", "0", "--speculator", f"any={wrong.url}",
-                           f"any={broken.url}", "--", WEATHER)
+                           "--speculator", f"any={broken.url}", WEATHER)
     counts = report["speculation"]
     assert {**counts, "first_error": ""} == {
         "proposed": 1, "started": 1, "hits": 0, "residents": 0, "misses": 1, "wasted": 1,
@@ -139,8 +139,8 @@ def test_seeds(_):
     with Always(call, after=seen.release) as guesser, Stream([], "", end=call, between=lambda: [
             seen.acquire(timeout=30) for _ in range(3)] and time.sleep(2)) as model:
         model.has_cache = False
-        report = agent(model.url, "--turns", "1", "--latency", "0", "--seed", "7", "--engine-cache", "--speculator",
-                       *[f"any={guesser.url}"] * 3, "--guess-temperature", "0.9", "--", WEATHER)
+        report = agent(model.url, "--turns", "1", "--latency", "0", "--seed", "7", "--engine-cache",
+                       *["--speculator", f"any={guesser.url}"] * 3, "--guess-temperature", "0.9", "--", WEATHER)
         asked = sorted((body["seed"], round(body["temperature"], 6)) for body in guesser.bodies if "seed" in body)
     assert asked == [(7, 0), (8, 0.9), (9, 0.9)], asked
     assert not any("response_id" in body for body in guesser.bodies), "the response is the main model's"
@@ -220,8 +220,8 @@ def test_turns_of_the_engine(_):
     def guess(body):
         return calls[sum(message["role"] == "tool" for message in body["messages"])]
     with Always(guess) as guesser, Stream(calls[:2], "It rains.") as engine:
-        report = agent(engine.url, "--engine-cache", "--turns", "1", "--run", COMMAND, "--speculator",
-                       *[f"any={guesser.url}"] * 2, "--", WEATHER)
+        report = agent(engine.url, "--engine-cache", "--turns", "1", "--run", COMMAND,
+                       *["--speculator", f"any={guesser.url}"] * 2, WEATHER)
     turn, = report["turns"]
     assert (turn["residents"], turn["hits"], turn["misses"]) == (2, 0, 0), turn
     assert turn["saved_seconds"] > 0 and turn["started"] >= 2, turn
@@ -390,7 +390,7 @@ def test_keys(_):
     call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
     with Always(call) as engine, Always(call) as other:
         subprocess.run([*asking([engine.url]), "--api-key", "secret", "--turns", "1", "--latency", "0", "--speculator",
-                        f"any={engine.url}", f"any={other.url}", "--", WEATHER], capture_output=True, timeout=60,
+                        f"any={engine.url}", "--speculator", f"any={other.url}", WEATHER], capture_output=True, timeout=60,
                        check=True)
     assert other.keys and set(other.keys) == {None}, other.keys
     assert len(engine.keys) >= 2 and set(engine.keys) == {"Bearer secret"}, engine.keys
@@ -419,6 +419,9 @@ def test_failures(url):
             (["--url", url, "--allow", "nothing"], "nothing"),
             (["--url", url, "--speculator", "what"], "what"),
             (["--url", url, "--model", "other"], "other"),
+            (["--url", url, "--turns", "-1"], "0 or more"),
+            (["--url", url, "--max-tokens", "18446744073709551616"], "64 bits"),
+            (["--url", url, "--latency", "nan"], "finite"),
             (["--url", url, "--tools", "/nowhere"], "/nowhere")):
         run = subprocess.run([PROGRAM, "agent", *arguments], capture_output=True, text=True, timeout=60)
         assert run.returncode == 2 and run.stderr.count("\n") == 1 and what in run.stderr, (arguments, run)

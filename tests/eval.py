@@ -266,7 +266,8 @@ def test_refusals():
     assert "invalid_option" in run("--method", "tool-decoding", "--order", "random", status=2)
     assert "invalid_option" in run("--method", "guessing", status=2)
     assert "invalid_option" in run("--method", "tool-decoding", "--oc", "0", status=2)
-    assert "invalid_option" in run("--jobs", "0", status=2)
+    for jobs in ("0", "-1", "1025"):
+        assert "--jobs" in run("--jobs", jobs, status=2)
     assert "file_unreadable" in run("--data", "no-such-file", status=2)
     assert "no row can be used" in run("--method", "greedy", data=[{"id": "x"}], status=2)
 

@@ -754,6 +754,7 @@ def test_refusals(server):
             ("invalid_value", "n", {"n": 17}),
             ("invalid_value", "n", {"n": 0}),
             ("invalid_value", "n", {"n": 2, "response_id": "r"}),
+            ("invalid_value", "n", {"n": 2, "tool_wait": 1}),
             ("invalid_type", "logprobs", {"logprobs": 1}),
             ("invalid_value", "top_logprobs", {"top_logprobs": 3}),
             ("invalid_value", "max_tokens", {"tools": TOOLS, "tool_choice": "required", "max_tokens": 2}),

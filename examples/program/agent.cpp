@@ -326,10 +326,13 @@ void add_agent(CommandLine& line) {
       .within(0.0, 3600.0)
       .shows_default();
   sub.option("--allow", options->allowed,
-             "tools that may run early, besides those whose documents say readOnlyHint");
+             "a tool that may run early, besides those whose documents say readOnlyHint; again "
+             "for each")
+      .one_at_a_time();
   sub.option("--speculator", options->speculators,
-             "who guesses the next call: embedded, a model as for call, MODEL=URL, any number "
-             "of them, or none")
+             "who guesses the next call: embedded, a model as for call, MODEL=URL, again for "
+             "each, or none")
+      .one_at_a_time()
       .shows_default();
   sub.option("--guess-temperature", options->guess_temperature,
              "of the second speculator of a model and further ones; the first has the main "

@@ -1,4 +1,10 @@
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <iostream>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +21,10 @@ CommandOption CommandOption::within(int least, int most) {
   return *this;
 }
 CommandOption CommandOption::within(double least, double most) {
+  option_->check([](const std::string& text) {  // a NaN is in every range of CLI11's
+    const double value = std::strtod(text.c_str(), nullptr);
+    return std::isfinite(value) ? std::string() : text + " must be a finite number";
+  });
   option_->check(CLI::Range(least, most));
   return *this;
 }
@@ -35,6 +45,18 @@ CommandOption CommandOption::environment(const std::string& variable) {
   return *this;
 }
 
+namespace {
+
+/// CLI11 2.1 reads -1 as the greatest number, and what is too great as well.
+std::string is_count(const std::string& text) {
+  std::uint64_t value   = 0;
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole   = why == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::string() : text + " must be a whole number, 0 or more, of 64 bits";
+}
+
+}  // namespace
+
 CommandOption Command::option(const std::string& name, std::string& value,
                               const std::string& help) {
   return CommandOption(*app_->add_option(name, value, help));
@@ -45,7 +67,7 @@ CommandOption Command::option(const std::string& name, std::vector<std::string>&
 }
 CommandOption Command::option(const std::string& name, std::vector<std::size_t>& value,
                               const std::string& help) {
-  return CommandOption(*app_->add_option(name, value, help));
+  return CommandOption(*app_->add_option(name, value, help)->check(is_count));
 }
 CommandOption Command::option(const std::string& name, std::int32_t& value,
                               const std::string& help) {
@@ -57,7 +79,7 @@ CommandOption Command::option(const std::string& name, std::int64_t& value,
 }
 CommandOption Command::option(const std::string& name, std::uint64_t& value,
                               const std::string& help) {
-  return CommandOption(*app_->add_option(name, value, help));
+  return CommandOption(*app_->add_option(name, value, help)->check(is_count));
 }
 CommandOption Command::option(const std::string& name, float& value, const std::string& help) {
   return CommandOption(*app_->add_option(name, value, help));

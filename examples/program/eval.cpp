@@ -145,13 +145,13 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
                       {"seed", options.seed}},
                      std::move(names), options.resume);
   const auto work = [&] {
-    auto model = assistant.prefill();
+    decltype(assistant.prefill()) model;
     for (std::size_t i = next++; i < rows.size(); i = next++) {
       try {
         if (auto known = answers.find(rows[i].id)) {
           results[i] = *std::move(known);
         } else {
-          if (!options.keep_prefix) model = assistant.prefill();
+          if (!model || !options.keep_prefix) model = assistant.prefill();
           td::DecodeOptions decode{.max_tokens = options.max_tokens,
                                    .seed       = options.seed + 1000 * i};
           if (trace.is_on()) decode.trace = traced_alternatives;
@@ -169,9 +169,9 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
       progress.advance();
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (std::size_t j = 0; j < options.jobs; ++j) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
   progress.finish();
   if (failure) std::rethrow_exception(failure);
   return results;
@@ -250,7 +250,6 @@ void run_eval(const EvalOptions& options) {
   if (options.resume && options.answers.empty())
     throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
   check_format(options.format);
-  if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
   const auto assistant    = load_assistant(options.model);
   const Drafting drafting = load_sized_drafting(options.drafts, options.model, *assistant);
   Speculate speculate;
@@ -297,7 +296,9 @@ void add_eval(CommandLine& line) {
   sub.flag("--resume", options->resume,
            "go on where --answers FILE ends: rows that it has by all methods are not asked again");
   sub.option("--plot", options->plot, "draw accuracy against time into this SVG file");
-  sub.option("--jobs", options->jobs, "threads; times mean something with 1 only").shows_default();
+  sub.option("--jobs", options->jobs, "threads; times mean something with 1 only")
+      .within(1, 1024)
+      .shows_default();
   sub.option("--limit", options->limit, "first rows of each file only; 0: all").shows_default();
   sub.option("--row", options->row, "the row of this id only");
   sub.option("--choice", options->choice,

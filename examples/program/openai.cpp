@@ -254,15 +254,15 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
       request.fail("response_id", "must not begin as the server's own ids do");
     }
   }
-  chat.choices = detail::read_choices(request);
-  if (chat.choices > 1 && !chat.response_id.empty()) {
-    request.fail("n", "must be 1 where response_id names the one response");
-  }
+  chat.choices                = detail::read_choices(request);
   chat.log_probabilities      = request.flag("logprobs");
   const std::size_t likeliest = detail::read_top_log_probabilities(request);
   chat.reasoning_effort       = detail::read_reasoning_effort(request, reasoning_effort_key);
   chat.stops                  = read_stop(request);
   chat.tool_wait              = request.find_number("tool_wait", 0, 3600).value_or(0);
+  if (chat.choices > 1 && (!chat.response_id.empty() || chat.tool_wait > 0)) {
+    request.fail("n", "must be 1 beside response_id and tool_wait, which are of one response");
+  }
   detail::read_stream(request, chat);
   chat.tools = read_tools(request);
   read_text_rules(request, chat);
