@@ -30,6 +30,14 @@ TEST_CASE("Constraint over Grammar::choice has the masks of its list of texts") 
   CHECK(states > 500);
 }
 
+TEST_CASE("Grammar::choice refuses bytes of control tokens, and says in which text") {
+  for (const char* text : {"\xFE", "a\xFF"}) {
+    CHECK_THROWS_WITH(
+        Grammar::choice({"a", text}),
+        "choices/1: must have no byte FE or FF, which no UTF-8 has: control tokens have them");
+  }
+}
+
 TEST_CASE("Constraint over Grammar::choice without texts throws invalid_option") {
   try {
     const Constraint constraint(slow::pieces_of({"a"}, 1), Grammar::choice({}));

@@ -122,6 +122,9 @@ TEST_CASE("parse_tekken errors name the place") {
       what_of_tekken(R"({"config": {"pattern": "a", "default_vocab_size": 9,
                            "default_num_special_tokens": 3}, "vocab": []})") ==
       "#/config/default_vocab_size: 9: must be from the number of special tokens, 3, to that of all, 3");
+  CHECK(what_of_tekken(R"({"config": {"pattern": "a", "default_vocab_size": 2305843009213693952,
+                          "default_num_special_tokens": 2305843009213693952}, "vocab": []})") ==
+        "#/config/default_num_special_tokens: must be at most 65536");
   CHECK(what_of_tekken(tekken(R"(, "special_tokens": [{"rank": 3, "token_str": "<x>"}])")) ==
         "#/special_tokens/0/rank: 3: must be below 3");
   std::string wrong = tekken("");

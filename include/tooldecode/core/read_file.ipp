@@ -22,7 +22,7 @@ TOOLDECODE_INLINE std::string read_file(const std::filesystem::path& path) {
   }
   const auto size = std::filesystem::file_size(path, failure);
   std::string bytes(failure ? 0 : static_cast<std::size_t>(size), '\0');
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
+  if (failure || !file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
     throw Error(Errc::file_unreadable, path.string(), "ended while it was read");
   }
   return bytes;

@@ -151,7 +151,8 @@ class Grammar {
   /// <tooldecode/grammars.hpp>.
   [[nodiscard]] static Grammar structural_tag(const JsonValue& tag,
                                               const StructuralTagOptions& options = {});
-  /// Exactly one of the texts, such as labels, commands or names; any bytes.
+  /// Exactly one of the texts, such as labels, commands or names; any bytes
+  /// but FE and FF.
   ///
   /// Errors: Error{invalid_option} if there are none.
   [[nodiscard]] static Grammar choice(const std::vector<std::string>& texts);

@@ -195,7 +195,13 @@ TOOLDECODE_INLINE Grammar Grammar::choice(const std::vector<std::string>& texts)
   Grammar grammar;
   const NodeId end = grammar.empty();
   std::vector<std::pair<std::string, NodeId>> alternatives;
-  for (const std::string& text : texts) alternatives.emplace_back(text, end);
+  for (const std::string& text : texts) {
+    if (text.find_first_of("\xFE\xFF") != text.npos) {
+      throw Error(Errc::invalid_option, "choices/" + std::to_string(alternatives.size()),
+                  "must have no byte FE or FF, which no UTF-8 has: control tokens have them");
+    }
+    alternatives.emplace_back(text, end);
+  }
   grammar.root_ = grammar.trie(alternatives);
   return grammar;
 }

@@ -84,9 +84,13 @@ TOOLDECODE_INLINE Tokenizer parse_tekken(std::string_view json_text) {
   const JsonMembers file(root);
   if (!file.has("config")) file.fail("config", "must be an object");
   const JsonMembers config(root["config"], "#/config");
-  const auto size         = config.value<std::size_t>("default_vocab_size");
-  const auto specials     = config.value<std::size_t>("default_num_special_tokens");
-  const JsonValue& listed = file.array("vocab");
+  const auto size                     = config.value<std::size_t>("default_vocab_size");
+  const auto specials                 = config.value<std::size_t>("default_num_special_tokens");
+  const JsonValue& listed             = file.array("vocab");
+  constexpr std::size_t most_specials = std::size_t{1} << 16;  // what a file lists bounds the rest
+  if (specials > most_specials) {
+    config.fail("default_num_special_tokens", "must be at most " + std::to_string(most_specials));
+  }
   if (specials > size || size - specials > listed.size()) {
     config.fail("default_vocab_size", std::to_string(size) +
                                           ": must be from the number of special tokens, " +
