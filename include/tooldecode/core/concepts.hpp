@@ -28,7 +28,7 @@ concept ConstraintState = std::regular<S> && std::is_trivially_copyable_v<S> && 
 ///
 /// `advance` returns the state after a token, or nothing if the token is not allowed. `fill_mask`
 /// sets exactly the tokens that `advance` accepts. `is_accepting` says whether the text may end
-/// here; an end token is then allowed. `forced` returns the jump-forward string: the bytes that
+/// here; an end token is then allowed. `jump_forward` returns the jump-forward string: the bytes that
 /// every continuation begins with. A finished state is an ordinary state that allows only end
 /// tokens.
 template <class C>
