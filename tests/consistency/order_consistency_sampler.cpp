@@ -175,6 +175,61 @@ TEST_CASE("OrderConsistencySampler in a batch gives the candidates of orders one
   CHECK(candidates > test::cases(800));
 }
 
+TEST_CASE("OrderConsistencySampler at a temperature draws each parameter's winner independently") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "boolean"}},
+    "required": ["a", "b", "c"]}}])");
+  static const Vocabulary bytes = test::byte_vocabulary();
+  const VocabularyIndex index{bytes};
+  const ToolCallFSM calls{
+      index, tools, PythonCall{}, {.choice = ToolChoice::required, .parallel = false}};
+  // True and false are as likely everywhere, so a third of independent votes agree.
+  const test::RandomModel model(bytes.size(), {.seed = 1, .spread = 0});
+  const Decoder decode{model, calls};
+  const OrderConsistencySampler sampler{decode, {.max_orders = 6, .adaptive = false}};
+  std::size_t same = 0, all = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    const Consensus answer = sampler(
+        std::vector<TokenId>{1}, {.max_tokens = 80, .temperature = 1, .seed = 1000003ULL * seed});
+    REQUIRE(answer.calls.size() == 1);
+    const JsonValue& values = answer.calls[0].call.arguments;
+    REQUIRE(values.size() == 3);
+    same += values["a"] == values["b"] && values["b"] == values["c"];
+    ++all;
+  }
+  INFO(same << " of " << all);
+  CHECK(same > all / 10);
+  CHECK(same < all * 6 / 10);  // all, when the orders shared their noise
+}
+
+TEST_CASE("OrderConsistencySampler whose answer is cut inside a call says that it is not written") {
+  std::size_t cut = 0, written = 0;
+  for (unsigned seed = 0; seed < test::cases(300); ++seed) {
+    INFO("seed " << seed);
+    Case c               = make_case(seed);
+    c.options.max_tokens = 8 + seed % 50;
+    const Decoder decode{c.model, c.calls};
+    const Consensus answer =
+        OrderConsistencySampler{decode, {.max_orders = 6}}(c.prompt, c.options);
+    const std::string text = text_of(c.calls, answer);
+    INFO(text);
+    std::size_t whole = 0, said = 0;
+    auto state = c.calls.initial();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool was_inside = c.calls.find_tool(state).has_value();
+      state                 = *c.calls.advance_bytes(state, std::string_view(text).substr(i, 1));
+      whole += was_inside && !c.calls.find_tool(state);
+    }
+    for (const CallVote& vote : answer.calls) said += vote.is_written;
+    CHECK(said <= whole);
+    cut += answer.calls.size() > whole;
+    written += said;
+  }
+  CHECK(cut > 10);
+  CHECK(written > 10);
+}
+
 TEST_CASE("OrderConsistencySampler with one order gives that order's candidate as the answer") {
   static const Vocabulary bytes = test::byte_vocabulary();  // no token is both name and argument
   static const VocabularyIndex cache{bytes};

@@ -21,6 +21,7 @@
 #include <tooldecode/text/dfa.hpp>
 
 #include <support/catch.hpp>
+#include <support/crowded_model.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
 #include <support/random_tools.hpp>
@@ -174,6 +175,22 @@ TEST_CASE(
     check(td::DrafterGroup{lookup, forced});
     check(td::DrafterGroup{td::DrafterGroupOptions{.budget = 3}, forced, lookup, forced});
   }
+}
+
+TEST_CASE("TreeSpeculation over a model without room for a tree gives the answer without drafts") {
+  const td::LlamaModel llama = td::test::random_llama(3);
+  const std::size_t size     = llama.vocabulary_size();
+  const td::Unconstrained any{size};
+  const Tokens prompt{1, 2, 3};
+  const td::DecodeOptions options{.max_tokens = 30};
+  const td::Output plain = td::Decoder{llama, any}(prompt, options);
+  const td::test::CrowdedModel model{llama, prompt.size() + options.max_tokens, 1};
+  Oracle oracle{
+      .answer = plain.tokens, .vocabulary = size, .seed = 1, .errors = 3, .length = 6, .nodes = 60};
+  const td::Decoder decode{model, any,
+                           td::TreeSpeculation{oracle, td::TreeVerifier<td::GumbelCoupling>{}}};
+  require_equal(decode(prompt, options), plain);
+  CHECK(*model.refused > 0);
 }
 
 TEST_CASE("TreeSpeculation accepts a correct draft in full") {

@@ -310,6 +310,26 @@ TEST_CASE("ModelDrafter continues a path that the drafters before it are sure of
   }
 }
 
+TEST_CASE("ModelDrafter behind a path longer than its depth reads and drafts nothing") {
+  const td::Vocabulary vocabulary = word_vocabulary(size);
+  const td::Unconstrained any{size};
+  const RandomModel model{size, {.seed = 1}};
+  std::size_t read = 0;
+  const CountingModel counted{model, &read};
+  const td::ModelDrafter drafter{counted, vocabulary, vocabulary, {.min_probability = 0}};
+  const Tokens text{1, 2, 3};
+  auto request = drafter.begin(text);
+  td::DraftCandidates candidates(any, any.initial(), text.back(), 60);
+  std::size_t node = 0;
+  for (const td::TokenId token : {4, 5, 6}) node = *candidates.add(node, token, 0);
+  const Tokens none;
+  auto context      = context_of(any, text, none);
+  context.max_depth = 2;  // as SizedDrafter gives where drafting does not pay
+  drafter.propose(request, context, candidates);
+  CHECK(candidates.size() == 4);
+  CHECK(read == 0);
+}
+
 TEST_CASE("ModelDrafter's request drafts the same in rounds as one that starts anew") {
   const auto target               = td::test::random_llama(3);
   const auto model                = td::test::random_llama(4);

@@ -126,6 +126,18 @@ TEST_CASE("ToolCacheDrafter drafts a second call, without regard to the first on
   CHECK(drafts(calls, cached, "[find(what='red'), find(what='r").empty());
 }
 
+TEST_CASE("ToolCacheDrafter drafts the rest of a call whose value contains the tool's name") {
+  const td::ToolCall call{"find", {{"what", "to find red"}}};
+  const td::ToolCallFSM calls{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::automatic}};
+  const std::string whole = calls.write(std::span(&call, 1));
+  const std::size_t at    = whole.find("find red") + 4;
+  const Texts guessed     = drafts(calls, {call}, whole.substr(0, at));
+  REQUIRE(guessed.size() == 1);
+  CHECK(guessed[0].starts_with(" re"));
+  CHECK(whole.substr(at).starts_with(guessed[0]));
+}
+
 TEST_CASE("ToolCacheDrafter outside a call drafts nothing") {
   const td::ToolCallFSM calls{
       masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::automatic}};

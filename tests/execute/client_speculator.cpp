@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -534,6 +535,49 @@ TEST_CASE("ClientSpeculator counts a reply that starts again once, and reuses it
   CHECK(turn.counts.hits == 1);
   CHECK(turn.counts.misses == 0);
   CHECK(runs <= 3);  // the call of context 2 may be running
+}
+
+TEST_CASE("ClientSpeculator after a restart counts a call that was waited for as resident") {
+  EngineCache cache;
+  ToolExecutor executor(answer, documents());
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
+    REQUIRE(residence.on_wait({call("get", 0)}));
+    cache.wait_for("get0=0");
+    residence.on_restart();  // another engine, which finds the result in its cache
+    residence.on_continue(1, {call("get", 0)});
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {}, submission(cache)}, executor, {SpeculationPolicy(documents())});
+  const ClientTurn turn = speculator(0);
+  CHECK(outputs(turn) == Texts{"1"});
+  CHECK(turn.counts.residents == 1);
+  CHECK(turn.counts.misses == 1);  // the last call
+  CHECK(turn.counts.hits == 0);
+}
+
+TEST_CASE("ClientSpeculator runs the calls of a guess behind one that has no key") {
+  Flag started;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token stop) {
+        started.raise();
+        return answer(c, stop);
+      },
+      documents());
+  const auto guess = [](const int&, std::stop_token) {
+    ToolCall unwritable         = call("get", 0);
+    unwritable.arguments["key"] = std::numeric_limits<double>::quiet_NaN();
+    return Reply{"", {unwritable, call("get", 1)}};
+  };
+  const auto main = [&](const int&, std::stop_token) {
+    started.wait();
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {guess}}, executor, {SpeculationPolicy(documents())});
+  const ClientTurn turn = speculator(0);
+  CHECK(outputs(turn) == Texts{"1"});
+  CHECK(turn.counts.hits == 1);
+  CHECK(turn.counts.errors == 1);
+  CHECK(turn.counts.proposed == 1);
 }
 
 TEST_CASE("ClientSpeculator without submission says that no engine has a cache") {

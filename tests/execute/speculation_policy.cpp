@@ -98,6 +98,15 @@ TEST_CASE("SpeculationBudget bounds the number of calls, their time and their co
                   .take(call(1)));
 }
 
+TEST_CASE("SpeculationBudget without bounds refuses an infinite call and takes the next one") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  SpeculationBudget budget =
+      SpeculationPolicy(documents(), {.cost = [](const ToolCall& one) { return cost_of(one); }})
+          .budget();
+  CHECK_FALSE(budget.take(call(infinite)));
+  CHECK(budget.take(call(1)));
+}
+
 TEST_CASE("SpeculationBudget::take accepts a call exactly where it fits the bounds") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);

@@ -120,6 +120,7 @@ class OrderBatch {
   void take(OrderBranch& branch, TokenId token, double log_probability, bool forced,
             TokenTrace seen = {.origin = TokenOrigin::supplied});
 
+  std::uint64_t seed_of(const OrderBranch& branch) const;
   static std::string_view bytes(const OrderBranch& branch, TokenId token);
 
   // Keeps the first branch's place when it is over, before its group continues.

@@ -34,12 +34,12 @@ TOOLDECODE_INLINE OrderBatch::OrderBatch(Setting setting, const ModelRef::Cache&
       cache_(&cache),
       base_(unread.begin(), unread.end()),
       branches_(std::move(branches)),
-      all_(setting_.answer.vocabulary_size()),
+      all_(setting_.model.vocabulary_size()),
       mask_(setting_.answer.vocabulary_size()),
       outer_mask_(setting_.answer.vocabulary_size()),
       row_(setting_.model.vocabulary_size()) {
   TOOLDECODE_ASSERT(!base_.empty());
-  all_.words().fill(setting_.answer.vocabulary_size());
+  all_.words().fill(setting_.model.vocabulary_size());
   std::vector<std::size_t> members(branches_.size());
   for (std::size_t i = 0; i < members.size(); ++i) members[i] = i;
   groups_.push_back({std::nullopt, base, 0, std::move(members)});
@@ -189,7 +189,7 @@ TOOLDECODE_INLINE void OrderBatch::choose(OrderBranch& branch, std::size_t index
   const std::size_t position =
       setting_.prompt.size() + setting_.generated.size() + branch.tokens.size();
   const auto token = find_token(row_, setting_.options.temperature,
-                                {.seed = setting_.options.seed, .position = position});
+                                {.seed = seed_of(branch), .position = position});
   if (token) {
     if (setting_.options.trace) seen.model_probability = decode::model_probability(raw, *token);
     take(branch, *token,
@@ -199,6 +199,12 @@ TOOLDECODE_INLINE void OrderBatch::choose(OrderBranch& branch, std::size_t index
     stop(branch, Finish::stuck);
   }
   if (branch.is_over) keep(index, group, raw);
+}
+
+TOOLDECODE_INLINE std::uint64_t OrderBatch::seed_of(const OrderBranch& branch) const {
+  // Orders write different values at one position: with the same noise their votes would depend on
+  // each other.
+  return setting_.options.seed + 0xD1B54A32D192ED03 * branch.order;
 }
 
 TOOLDECODE_INLINE void OrderBatch::take(OrderBranch& branch, TokenId token, double log_probability,

@@ -23,6 +23,7 @@ struct OrderBranch {
   ToolCallFSM calls;                        ///< of this call and this order, open-ended
   ToolCallFSM::State state;                 ///< after the tokens
   std::optional<ToolCallFSM::State> outer;  ///< the answer's state while it accepts this order
+  std::size_t order = 0;  ///< numbered as in `parameter_order`; each draws with separate noise
   std::vector<TokenId> tokens{};
   std::vector<double> log_probabilities{};
   std::vector<bool> forced{};  ///< inserted, not chosen

@@ -31,10 +31,12 @@ namespace tooldecode {
 /// each is voted on in turn. A tool with at most one required parameter has one order.
 ///
 /// All orders share the caches of their common prefixes and run as one batch per step. `adaptive`
-/// skips orders that could not change a winner; the answer does not change.
+/// skips orders that could not change a winner; the winning values do not change.
 ///
-/// The decoder, its model and its constraint must outlive the sampler. The distribution is the
-/// decoder's. Its strategy is not used inside calls; a strategy never changes tokens.
+/// The decoder, its model and its constraint must outlive the sampler. The constraint's memory grows
+/// with new texts, as Constraint's does without `reset`. The documented order draws with the
+/// decoder's noise and each other order with separate noise. The decoder's strategy is not used
+/// inside calls; a strategy never changes tokens.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  a pass per step of the longest order, and orders x tokens in total; less if

@@ -97,6 +97,9 @@ class OrderedSequence final : public decode::BatchSequence {
   // Takes a token, or begins to decide the call that it opens.
   void take_next(const TokenEvent& event);
 
+  // Whether the answer ended inside a voted call.
+  [[nodiscard]] bool is_cut() const;
+
   // Keeps the allowed tokens that write pending bytes; ending in time has priority.
   void keep_pending(MaskView mask);
 

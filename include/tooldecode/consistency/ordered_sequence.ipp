@@ -134,8 +134,13 @@ TOOLDECODE_INLINE void OrderedSequence::take_next(const TokenEvent& event) {
   } else {
     take(event);
     pending_.erase(0, calls().vocabulary().bytes(event.token).size());
+    if (is_cut()) votes_->calls.back().is_written = false;
   }
   sequence_.report();
+}
+
+TOOLDECODE_INLINE bool OrderedSequence::is_cut() const {
+  return sequence_.is_finished() && !pending_.empty();
 }
 
 TOOLDECODE_INLINE void OrderedSequence::keep_pending(MaskView mask) {
@@ -197,6 +202,7 @@ TOOLDECODE_INLINE void OrderedSequence::begin_voting(const TokenEvent& event, st
                 event.log_probability,
                 *calls().advance(current(), event.token),
                 {.tool = tool, .orders = orders.size()}};
+  pending_.clear();
   if (!orders.begin(voting.within, voting.log_probability, voting.begin).empty()) {
     take(event);
   } else {
@@ -205,8 +211,7 @@ TOOLDECODE_INLINE void OrderedSequence::begin_voting(const TokenEvent& event, st
     voting.begin = opened;
     if (!push_text(bytes.substr(0, opening))) return sequence_.stop(Finish::stuck);
   }
-  pending_.clear();
-  voting_.emplace(std::move(voting));
+  if (!sequence_.is_finished()) voting_.emplace(std::move(voting));
 }
 
 TOOLDECODE_INLINE void OrderedSequence::begin_sampling() {
@@ -320,10 +325,12 @@ TOOLDECODE_INLINE void OrderedSequence::settle() {
   const bool is_first =
       first.is_complete && call_of(decided.candidates.front(), name) == decided.call;
   if (is_won && !is_first) {
-    if (write(winner_of(decided.parameters, required_first, name))) return;
-    if (write(decided.call)) return;
+    if (write(winner_of(decided.parameters, required_first, name)) || write(decided.call)) {
+      decided.is_written = !sequence_.is_finished();  // else cut: the end is not written here
+      return;
+    }
   }
-  decided.is_written = adopt(first, voting_->batch->kept()) && is_first;
+  decided.is_written = adopt(first, voting_->batch->kept()) && is_first && !is_cut();
 }
 
 TOOLDECODE_INLINE bool OrderedSequence::adopt(const OrderBranch& branch,

@@ -65,6 +65,7 @@ class ToolOrders {
   std::string opening_;
   ToolCallFSM whole_;               // any order, closed
   std::vector<ToolCallFSM> calls_;  // by order, open-ended
+  std::size_t first_order_ = 0;
 };
 
 }  // namespace tooldecode::consistency

@@ -32,7 +32,8 @@ TOOLDECODE_INLINE ToolOrders::ToolOrders(const ToolCallFSM& calls, std::size_t t
     : name_(calls.tools()[tool].name),
       names_(argument_names(calls.tools()[tool])),
       required_(required_names(calls.tools()[tool])),
-      whole_(calls.single_call(tool)) {
+      whole_(calls.single_call(tool)),
+      first_order_(only_order.value_or(0)) {
   using Orders      = std::vector<std::vector<std::size_t>>;
   const auto orders = only_order ? Orders{parameter_order(required_.size(), *only_order, seed)}
                                  : parameter_orders(required_.size(), max_orders, seed);
@@ -58,7 +59,8 @@ TOOLDECODE_INLINE std::vector<OrderBranch> ToolOrders::begin(std::string_view by
     const auto opened = *calls.advance_bytes(calls.initial(), opening_);
     const auto state  = calls.advance_bytes(opened, bytes);
     if (!state || !calls.find_tool(*state)) return {};
-    branches.push_back({.calls = calls, .state = opened, .outer = outer});
+    branches.push_back(
+        {.calls = calls, .state = opened, .outer = outer, .order = first_order_ + branches.size()});
     branches.back().read(bytes, log_probability);
   }
   return branches;

@@ -241,8 +241,11 @@ TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
   while (!with_room([&] { run(slots); })) {
     if (drop_largest_draft(slots)) continue;
     Slot* const last = find_last(slots);
-    if (last == nullptr) {  // it already has all the room, so this throws
-      return alone(*slots.front(), [&] { run(slots); });
+    if (last == nullptr) {  // it already has all the room, so this throws, or others freed some
+      return alone(*slots.front(), [&] {
+        run(slots);
+        slots.front()->now->take_pass(pass_, firsts_.front());
+      });
     }
     park(*last);
     std::erase(slots, last);

@@ -31,7 +31,7 @@ TOOLDECODE_INLINE std::size_t BatchPass::run(std::span<const BatchReading> readi
   }
   try {
     return run(readings, caches, tokens, ancestors);
-  } catch (const Error&) {
+  } catch (...) {
     for (std::size_t i = 0; i < caches.size(); ++i) model_.truncate(*caches[i], lengths[i]);
     throw;
   }

@@ -117,7 +117,16 @@ TOOLDECODE_INLINE void SpeculativeSequence::read() {
 TOOLDECODE_INLINE void SpeculativeSequence::verify(DraftTree tree) {
   Stopwatch watch;
   lay(std::move(tree));
-  pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
+  const std::size_t length = model_.length(read_.cache);
+  try {
+    pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
+  } catch (const Error& error) {
+    // A tree needs more room than its longest path, which alone has to fit.
+    if (error.code() != Errc::limit_exceeded || laid_->tree.size() == 1) throw;
+    model_.truncate(read_.cache, length);
+    drop_draft();
+    return read();
+  }
   take_tree({}, watch);
 }
 

@@ -43,7 +43,7 @@ struct FrequencyRankedHeadOptions {
 ///
 /// \par Shapes      head [V, H], K rows at first; hidden [n, H], logits [n, K], masks [V / 32]
 /// \par Complexity  O(n K H) per call; weights are read once, logits are held for 256 rows at a
-///                  time. O(K H) memory, copied once. `first` O(1), `with` O(K + L H) for L tokens
+///                  time. O(K H) memory, copied once. `with` and `first` O(V + L H), L added tokens
 /// \par Threads     immutable after construction; const members may run concurrently
 /// \par Errors      Error{shape_mismatch} for a head with fewer rows than ranked tokens;
 ///                  {invalid_option}; {unknown_token} from `with`; none after construction

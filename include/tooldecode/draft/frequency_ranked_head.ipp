@@ -106,11 +106,15 @@ TOOLDECODE_INLINE void FrequencyRankedHead::add(std::span<const TokenId> tokens)
   for (const TokenId one : tokens_.ranked().first(k_)) {
     is_active[static_cast<std::size_t>(one)] = true;
   }
+  // Tokens that are ranked are kept as well: a smaller head may not have their rows.
+  std::vector<bool> is_wanted(vocabulary_size());
   std::vector<TokenId> added;
   const auto take = [&](TokenId one) {
-    const bool is_new = !is_active[static_cast<std::size_t>(one)];
-    if (is_new) added.push_back(one);
-    is_active[static_cast<std::size_t>(one)] = true;
+    const auto at = static_cast<std::size_t>(one);
+    if (!is_active[at]) added.push_back(one);
+    is_active[at]     = true;
+    const bool is_new = !is_wanted[at];
+    is_wanted[at]     = true;
     return is_new;
   };
   for (const TokenId one : wanted_) take(one);

@@ -155,7 +155,8 @@ class ModelDrafter {
     if (options_.width == 0 || !request.has_room || text > context_length()) return;
     // The last level is drafted and not read.
     const std::size_t depth =
-        std::min({options_.depth, context.max_depth - path.size(), context_length() - text + 1});
+        std::min({options_.depth, context.max_depth - std::min(context.max_depth, path.size()),
+                  context_length() - text + 1});
     if (depth == 0) return;
     try {
       grow(request, context, path, depth, candidates);

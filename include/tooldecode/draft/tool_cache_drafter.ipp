@@ -71,10 +71,15 @@ TOOLDECODE_INLINE std::optional<std::string_view> ToolCacheDrafter::find_rest(
   const std::size_t at = whole.find(name);
   if (at == whole.npos) return std::nullopt;  // the format escapes a part of the name
   const std::string_view named = whole.substr(at);
-  if (const std::size_t begin = text.rfind(name); begin != text.npos) {
+  // The call begins at the first one that fits: a later one may stand in a value.
+  std::optional<std::string_view> rest;
+  for (std::size_t begin = text.rfind(name); begin != text.npos;
+       begin             = begin == 0 ? text.npos : text.rfind(name, begin - 1)) {
     const std::string_view written = text.substr(begin);
-    if (named.starts_with(written)) return named.substr(written.size());
+    if (written.size() > named.size()) break;
+    if (named.starts_with(written)) rest = named.substr(written.size());
   }
+  if (rest) return rest;
   if (has_name) return std::nullopt;
   if (text.empty()) return whole;
   for (std::size_t shared = std::min(text.size(), at + name.size() - 1); shared > 0; --shared) {

@@ -140,7 +140,8 @@ class ClientLoop {
   static ToolRun record(const Turn& turn, const Proposal& of, std::optional<Seconds> asked);
 
   // A call of the reply, which may have been started already.
-  Proposal begin(const ToolCall& call, Proposals& proposals, const std::string& key);
+  Proposal begin(const ToolCall& call, Proposals& proposals, const std::string& key,
+                 bool is_behind_effect);
 
   void run(ClientTurn& result, const Turn& turn, Proposals& proposals, Seconds generation,
            const std::stop_token& stop);

@@ -66,9 +66,9 @@ TOOLDECODE_INLINE ClientTurn ClientLoop::run_turn(const Context& context, std::s
       .on_wait = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); },
       .on_restart =
           [&] {
+            forget_residents(*turn);
             if (stage->context == turn->context) return;
             close(*stage);
-            forget_residents(*turn);
             stage = open(turn, turn->context, Clock::now(), stop);
           }};
   ClientTurn result;
@@ -124,8 +124,15 @@ TOOLDECODE_INLINE void ClientLoop::end(Stage& stage, const std::optional<std::st
 }
 
 TOOLDECODE_INLINE void ClientLoop::propose(Stage& stage, const ToolCall& call) {
-  const std::string key = executor_->key(call);
-  Turn& turn            = *stage.turn;
+  Turn& turn = *stage.turn;
+  std::string key;
+  try {
+    key = executor_->key(call);
+  } catch (const Error& error) {  // the other calls of the guess may have keys
+    const std::lock_guard lock(turn.mutex);
+    if (!stage.is_closed && turn.counts.errors++ == 0) turn.counts.first_error = error.what();
+    return;
+  }
   const std::lock_guard lock(turn.mutex);
   if (stage.is_closed) return;
   const auto [place, fresh] = turn.proposals.try_emplace(key);
@@ -170,11 +177,11 @@ TOOLDECODE_INLINE bool ClientLoop::run_for(const std::shared_ptr<Turn>& turn,
     Proposal& proposal = turn->proposals[keys[i]];
     if (proposal.asked) continue;  // by an equal call
     proposal.asked   = Clock::now() - turn->begin;
-    const bool early = proposal.execution.has_value();
+    const bool early = proposal.is_guess && proposal.execution.has_value();
     const bool lost  = early && proposal.execution->is_done();
     proposal.fate    = early ? RunFate::hit : RunFate::miss;
     proposal.call    = calls[i];
-    if (!early) proposal.execution = executor_->start(calls[i]);
+    if (!proposal.execution) proposal.execution = executor_->start(calls[i]);
     submit(turn, proposal, [told = early && !lost](const ToolResult& result) {
       return result.status != ToolStatus::cancelled && !(told && result.status == ToolStatus::ok);
     });
@@ -219,6 +226,10 @@ TOOLDECODE_INLINE void ClientLoop::forget_residents(Turn& turn) {
   turn.counts.hits = turn.counts.residents = turn.counts.misses = 0;
   turn.saved                                                    = {};
   turn.observed.clear();
+  for (auto& [key, proposal] : turn.proposals) {
+    proposal.fate.reset();
+    proposal.asked.reset();
+  }
 }
 
 TOOLDECODE_INLINE std::shared_ptr<ClientLoop::Stage> ClientLoop::open(
@@ -289,14 +300,16 @@ TOOLDECODE_INLINE ToolRun ClientLoop::record(const Turn& turn, const Proposal& o
 }
 
 TOOLDECODE_INLINE ClientLoop::Proposal ClientLoop::begin(const ToolCall& call, Proposals& proposals,
-                                                         const std::string& key) {
+                                                         const std::string& key,
+                                                         bool is_behind_effect) {
   Proposal run{.call = call, .fate = RunFate::miss};
   if (const auto found = proposals.find(key); found != proposals.end()) {
     run.execution = std::exchange(found->second.execution, {});
     if (run.execution) run.fate = RunFate::hit;
   }
   if (!run.execution) {
-    run.execution = has_effects(call) ? executor_->start_unshared(call) : executor_->start(call);
+    // A run that another client shares may have begun before the effect.
+    run.execution = is_behind_effect ? executor_->start_unshared(call) : executor_->start(call);
   }
   return run;
 }
@@ -322,7 +335,8 @@ TOOLDECODE_INLINE void ClientLoop::run(ClientTurn& result, const Turn& turn, Pro
     std::map<std::string_view, Proposal> runs;  // adjacent equal calls run once
     for (std::size_t i = first; i < last; ++i) {
       auto run = runs.find(keys[i]);
-      if (run == runs.end()) run = runs.emplace(keys[i], begin(calls[i], proposals, keys[i])).first;
+      if (run == runs.end())
+        run = runs.emplace(keys[i], begin(calls[i], proposals, keys[i], first >= pure)).first;
       ++(run->second.fate == RunFate::hit ? result.counts.hits : result.counts.misses);
     }
     for (; first < last; ++first) {

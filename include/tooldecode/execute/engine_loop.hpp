@@ -185,6 +185,7 @@ class EngineLoop {
   // Reads the inbox and runs a step; an error that is of no response alone ends them all.
   bool advance();
   void fail(const Error& error);
+  void refuse(const std::string& id, const Error& error);
   void finish(Active& active);
   // Makes the counts those that `counts` returns.
   void tell_counts();

@@ -98,6 +98,13 @@ TOOLDECODE_INLINE void EngineLoop::fail(const Error& error) {
   }
 }
 
+TOOLDECODE_INLINE void EngineLoop::refuse(const std::string& id, const Error& error) {
+  const auto found = active_.find(id);
+  if (found == active_.end() || found->second->replied) return;
+  found->second->reply.error = error;
+  finish(*found->second);
+}
+
 TOOLDECODE_INLINE void EngineLoop::tell_counts() {
   const std::lock_guard lock(mutex_);
   counts_.batch   = batch_.counts();
@@ -133,7 +140,14 @@ TOOLDECODE_INLINE bool EngineLoop::read_inbox() {
   }
   for (auto& message : inbox) {
     if (auto* asked = std::get_if<PendingRequest>(&message)) {
-      begin(std::move(*asked));
+      const std::string id = asked->request.id;
+      try {
+        begin(std::move(*asked));
+      } catch (const Error& error) {
+        refuse(id, error);
+      } catch (const std::exception& error) {
+        refuse(id, Error(Errc::device_failure, "request", error.what()));
+      }
     } else if (const auto found = active_.find(std::get<std::string>(message));
                found != active_.end() && !found->second->replied) {
       Active& active = *found->second;

@@ -2,6 +2,7 @@
 /// Definitions of speculation_policy.hpp.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -24,6 +25,7 @@ TOOLDECODE_INLINE bool SpeculationBudget::take(const ToolCall& call) {
   const Seconds time = time_of_ ? time_of_(call) : Seconds::zero();
   const double cost  = cost_of_ ? cost_of_(call) : 0;
   if (!(time >= Seconds::zero() && time <= time_ && cost >= 0 && cost <= cost_)) return false;
+  if (std::isinf(time.count()) || std::isinf(cost)) return false;  // even a budget without bounds
   --calls_;
   time_ -= time;
   cost_ -= cost;

@@ -74,7 +74,6 @@ class SizedHeadDrafter {
       : drafter_(std::move(drafter)), learnt_(std::move(learnt)) {
     const Head head = drafter_.begin({}).head;
     static_cast<void>(head.first(learnt_->costs().rows(learnt_->costs().size() - 1)));
-    rows_ = head.size();
     std::vector<std::size_t> ranks(head.vocabulary_size(), draft::CoverageEstimate::never);
     for (std::size_t i = 0; i < head.size(); ++i) {
       // Rows after the ranked ones exist at every size.
@@ -89,8 +88,9 @@ class SizedHeadDrafter {
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
     typename D::Request inner = drafter_.begin(prompt);
     Head whole                = inner.head;
-    std::vector<TokenId> own;
-    for (std::size_t i = rows_; i < whole.size(); ++i) own.push_back(whole.token(i));
+    std::vector<TokenId> own;  // which every size has
+    const Head added = whole.first(0);
+    for (std::size_t i = 0; i < added.size(); ++i) own.push_back(added.token(i));
     std::ranges::sort(own);
     return {std::move(inner), std::move(whole), std::move(own), std::nullopt, 0, 0, 0, {}, {}};
   }
@@ -162,7 +162,6 @@ class SizedHeadDrafter {
   D drafter_;
   std::shared_ptr<draft::CoverageEstimate> learnt_;
   std::shared_ptr<const std::vector<std::size_t>> ranks_;  // [V]
-  std::size_t rows_ = 0;                                   // of the head that requests begin with
 };
 
 }  // namespace tooldecode
