@@ -278,8 +278,7 @@ def test_slow_readers():
             while part := slow.recv(4096):
                 read += len(part)
                 assert time.monotonic() < begin + 30, "it is still answered"
-                if time.monotonic() < begin + 3:  # then the server has let go, and what is under way is left
-                    time.sleep(0.1)
+                time.sleep(0.1)
         print(f"slow reader: {read} bytes in {time.monotonic() - begin:.1f} s")
         assert read < 700_000, read
 

@@ -242,7 +242,7 @@ def generate_with_tools(
                                                   f"{llama.n_ctx()}, the context's")
     processor = LogitsProcessor(constraint, len(prompt), max_tokens)
     processor._tracer = tracer = Tracer()
-    processors = llama_cpp.LogitsProcessorList([*generate_options.pop("logits_processor", None) or (), processor])
+    processors = llama_cpp.LogitsProcessorList([*(generate_options.pop("logits_processor", None) or ()), processor])
     state, tokens = constraint.initial(), []
     for token in llama.generate(prompt, logits_processor=processors, **generate_options):
         tracer.came(1)

@@ -212,7 +212,7 @@ def generate_with_tools(
     is_paged = generate_arguments.get("cache_implementation") == "paged"
     if beams == 1 and not is_paged and "custom_generate" not in generate_arguments:  # these accept no streamer
         generate_arguments["streamer"] = _Rounds(tracer, generate_arguments.get("streamer"))
-    processors = transformers.LogitsProcessorList([*generate_arguments.pop("logits_processor", None) or (), processor])
+    processors = transformers.LogitsProcessorList([*(generate_arguments.pop("logits_processor", None) or ()), processor])
     generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)
     generated = model.generate(**prompt, logits_processor=processors, **generate_arguments)
     tracer.stop()
