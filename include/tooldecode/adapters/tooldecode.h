@@ -238,7 +238,7 @@ typedef struct td_specification {
   int32_t kind;       /**< TD_TOOLS, TD_JSON_SCHEMA, ... */
 
   td_text text;           /**< tool documents as JSON, schema, pattern, grammar or tag */
-  const td_text* choices; /**< [choice_count] TD_CHOICE: the texts, any bytes */
+  const td_text* choices; /**< [choice_count] TD_CHOICE: the texts, any bytes but FE and FF */
   size_t choice_count;    /**< at least one for TD_CHOICE */
   const char* root;       /**< TD_EBNF: the start rule; null: "root" */
 

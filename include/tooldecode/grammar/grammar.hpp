@@ -151,10 +151,10 @@ class Grammar {
   /// <tooldecode/grammars.hpp>.
   [[nodiscard]] static Grammar structural_tag(const JsonValue& tag,
                                               const StructuralTagOptions& options = {});
-  /// Exactly one of the texts, such as labels, commands or names; any bytes
-  /// but FE and FF.
+  /// Exactly one of the texts, such as labels, commands or names; any bytes but FE and
+  /// FF, which are those of control tokens.
   ///
-  /// Errors: Error{invalid_option} if there are none.
+  /// Errors: Error{invalid_option} if there are none, or with the place of one that has these bytes.
   [[nodiscard]] static Grammar choice(const std::vector<std::string>& texts);
   [[nodiscard]] static Grammar choice(std::initializer_list<const char*> texts);
   /// Whole answers with tool calls, see build_call_grammar; a ToolCallFSM also reports where a text
