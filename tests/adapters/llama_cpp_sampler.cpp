@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -216,5 +217,51 @@ TEST_CASE("make_sampler in a chain chooses the best allowed token") {
     llama_sampler_accept(chain.get(), best);
     state = *constraint->advance(state, best);
     if (constraint->is_finished(state)) break;
+  }
+}
+
+namespace {
+
+// A constraint over bytes whose masks and tokens cost too much from some step on.
+struct Limited {
+  using State          = int;
+  td::Vocabulary known = td::test::byte_vocabulary();
+  int limit            = 2;
+
+  [[nodiscard]] std::size_t vocabulary_size() const { return known.size(); }
+  [[nodiscard]] const td::Vocabulary& vocabulary() const { return known; }
+  [[nodiscard]] State initial() const { return 0; }
+  [[nodiscard]] bool is_accepting(State) const { return false; }
+  [[nodiscard]] bool is_finished(State) const { return false; }
+  [[nodiscard]] std::string jump_forward(State) const { return {}; }
+  [[nodiscard]] std::optional<State> advance(State state, td::TokenId) const {
+    if (state > limit) throw td::Error(td::Errc::limit_exceeded, "", "this token takes too long");
+    return state + 1;
+  }
+  void fill_mask(State state, td::MaskView mask) const {
+    if (state >= limit) throw td::Error(td::Errc::limit_exceeded, "", "this mask takes too long");
+    mask.fill(vocabulary_size());
+  }
+};
+static_assert(td::ConstraintPolicy<Limited>);
+
+}  // namespace
+
+TEST_CASE("make_sampler whose mask or token costs too much leaves the end tokens until reset") {
+  const Sampler sampler(td::llama_cpp::make_sampler(Limited{}));
+  const td::Vocabulary bytes = td::test::byte_vocabulary();
+  const std::size_t size     = bytes.size();
+  const std::vector<td::TokenId> ends(bytes.end_tokens().begin(), bytes.end_tokens().end());
+  REQUIRE_FALSE(ends.empty());
+  for (const bool reads_masks : {true, false}) {
+    llama_sampler_reset(sampler.get());
+    CHECK(left_by(sampler, size).size() == size);
+    for (int i = 0; i < 5; ++i) {
+      llama_sampler_accept(sampler.get(), 'a');
+      if (reads_masks) CHECK((left_by(sampler, size) == ends) == (i >= 1));
+    }
+    CHECK(left_by(sampler, size) == ends);
+    const Sampler twin(llama_sampler_clone(sampler.get()));
+    CHECK(left_by(twin, size) == ends);
   }
 }

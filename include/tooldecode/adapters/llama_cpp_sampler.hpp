@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -64,7 +65,9 @@ struct Sampler {
   /// Each sampler has its own completions.
   [[nodiscard]] Sampler clone() const {
     Sampler copy = *this;
-    if (ending) copy.ending = make_ending();
+    copy.attempt([&] {
+      if (ending) copy.ending = make_ending();
+    });
     return copy;
   }
   [[nodiscard]] std::shared_ptr<decode::Ending> make_ending() const {
@@ -84,26 +87,49 @@ struct Sampler {
     }
   }
 
+  /// llama.cpp calls from C, where an exception would end the program for all its answers: after an
+  /// error only end tokens stay.
+  template <class Work>
+  void attempt(const Work& work) {
+    if (has_failed) return;
+    try {
+      work();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "tooldecode: an answer ends, as its constraint failed: %s\n",
+                   error.what());
+      has_failed = is_filled = true;
+      if (!state) state.emplace(constraint->initial());
+      mask = TokenMask(constraint->vocabulary_size());
+      if constexpr (requires { constraint->vocabulary().end_tokens(); }) {
+        for (const TokenId end : constraint->vocabulary().end_tokens()) mask.insert(end);
+      }
+    }
+  }
+  void fill() {
+    if (is_filled) return;
+    constraint->fill_mask(*state, mask.words());
+    if (ending && taken < *options.max_tokens) {
+      ending->narrow(ConstraintRef::State(*state), *options.max_tokens - taken, mask.words());
+    }
+    is_filled = true;
+  }
+
   static Sampler& of(const llama_sampler* sampler) { return *static_cast<Sampler*>(sampler->ctx); }
 
   static const char* name(const llama_sampler*) { return "tooldecode"; }
   static void accept(llama_sampler* sampler, llama_token token) {
     Sampler& self = of(sampler);
-    if (!self.state || self.constraint->is_finished(*self.state)) return;
-    self.state     = self.constraint->advance(*self.state, token);
-    self.is_filled = false;
-    ++self.taken;
+    self.attempt([&] {
+      if (!self.state || self.constraint->is_finished(*self.state)) return;
+      self.state     = self.constraint->advance(*self.state, token);
+      self.is_filled = false;
+      ++self.taken;
+    });
   }
   static void apply(llama_sampler* sampler, llama_token_data_array* candidates) {
     Sampler& self = of(sampler);
     if (!self.state) return;
-    if (!self.is_filled) {
-      self.constraint->fill_mask(*self.state, self.mask.words());
-      if (self.ending && self.taken < *self.options.max_tokens)
-        self.ending->narrow(ConstraintRef::State(*self.state),
-                            *self.options.max_tokens - self.taken, self.mask.words());
-      self.is_filled = true;
-    }
+    self.attempt([&] { self.fill(); });
     for (std::size_t i = 0; i < candidates->size; ++i) {
       const llama_token token = candidates->data[i].id;
       if (static_cast<std::size_t>(token) >= self.constraint->vocabulary_size() ||
@@ -112,11 +138,14 @@ struct Sampler {
     }
   }
   static void reset(llama_sampler* sampler) {
-    Sampler& self = of(sampler);
-    self.renew();
-    self.state     = self.constraint->initial();
-    self.is_filled = false;
-    self.taken     = 0;
+    Sampler& self   = of(sampler);
+    self.has_failed = false;
+    self.attempt([&] {
+      self.renew();
+      self.state     = self.constraint->initial();
+      self.is_filled = false;
+      self.taken     = 0;
+    });
   }
   static llama_sampler* clone(const llama_sampler* sampler) { return make(of(sampler).clone()); }
   static void free(llama_sampler* sampler) { delete &of(sampler); }
@@ -127,9 +156,11 @@ struct Sampler {
       self.constraint = one.constraint;
       if (self.ending) self.ending = self.make_ending();
     }
-    self.state     = one.state;
-    self.taken     = one.taken;
-    self.is_filled = false;
+    self.state      = one.state;
+    self.taken      = one.taken;
+    self.has_failed = one.has_failed;
+    self.is_filled  = one.has_failed;
+    if (self.has_failed) self.mask = one.mask;
   }
 
   static llama_sampler* make(Sampler sampler) {
@@ -156,7 +187,8 @@ struct Sampler {
   std::optional<typename C::State> state;  // empty after a token that was not allowed
   std::size_t taken = 0;
   TokenMask mask;
-  bool is_filled = false;
+  bool is_filled  = false;
+  bool has_failed = false;
 };
 
 }  // namespace detail
@@ -173,7 +205,8 @@ struct Sampler {
 ///
 /// \par Complexity  a mask of the constraint and O(candidates) per token, plus Completions
 /// \par Errors      Error{invalid_option} if `max_tokens` is below the shortest text, or is set for
-///                  a constraint that is not a grammar
+///                  a constraint that is not a grammar. If a mask or a token later costs more than
+///                  its limit, only end tokens stay, and a line on stderr says why
 template <ConstraintPolicy C>
 [[nodiscard]] llama_sampler* make_sampler(std::shared_ptr<const C> constraint,
                                           const SamplerOptions& options = {}) {

@@ -8,6 +8,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
+#include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -25,6 +27,14 @@ TOOLDECODE_INLINE bool begins_with_ranked_token(std::string_view text) {
   return line.find_first_not_of("0123456789", space + 1) == std::string_view::npos;
 }
 
+/// Whether JSON has a member at its root. Only a text with `sign`, which may be a token, is parsed.
+TOOLDECODE_INLINE bool has_member(std::string_view json_text, std::string_view sign,
+                                  const std::string& key) {
+  if (json_text.find('"' + std::string(sign) + '"') == std::string_view::npos) return false;
+  const JsonValue root = text::parse_json_file(json_text);
+  return root.is_object() && root.contains(key);
+}
+
 }  // namespace tooldecode::detail
 
 namespace tooldecode {
@@ -36,11 +46,10 @@ TOOLDECODE_INLINE Tokenizer parse_tokenizer(std::string_view bytes, const std::s
     if (bytes.starts_with("\x1F\x8B")) {
       throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
     }
-    // Searching for the key avoids parsing a large file twice.
-    if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
+    if (detail::has_member(bytes, "tokens_b64", "tokens_b64")) {
       return vocabulary::parse_compact_vocabulary(bytes);
-    if (bytes.find("\"token_bytes\"") != std::string_view::npos)
-      return vocabulary::parse_tekken(bytes);
+    }
+    if (detail::has_member(bytes, "token_bytes", "config")) return vocabulary::parse_tekken(bytes);
     // A ModelProto begins with the byte of a newline; JSON may begin with a newline too.
     if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
       return vocabulary::parse_sentencepiece(bytes);

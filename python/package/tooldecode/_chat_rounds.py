@@ -22,7 +22,8 @@ def tools_of(request: dict[str, Any]) -> dict[str, Any]:
 
 def call_entry(call: dict[str, Any]) -> dict[str, Any]:
     """A call as messages have it."""
-    function = call.get("function") or {}
+    function = call.get("function")
+    function = function if isinstance(function, dict) else {}
     return {"id": call.get("id"), "type": "function",
             "function": {"name": function.get("name"), "arguments": function.get("arguments")}}
 
@@ -63,7 +64,8 @@ def expand_cached(messages: Any) -> Any:
     expanded = []
     for message in messages:
         cached = message.get("cached_tool_calls") if isinstance(message, dict) else None
-        if not isinstance(cached, list) or not all(isinstance(entry, dict) for entry in cached):
+        if not isinstance(cached, list) or not all(
+                isinstance(entry, dict) and isinstance(entry.get("function"), dict) for entry in cached):
             expanded.append(message)
             continue
         turns: dict[Any, list[dict[str, Any]]] = {}

@@ -58,7 +58,7 @@ class ToolRequest:
         """Error malformed_json or invalid_option for what `text` does not write."""
         try:
             fields = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Error("malformed_json", "", f"a request's tools: {error}") from None
         version = fields.pop(_KEY, None)
         known = cls.__dataclass_fields__
@@ -68,6 +68,8 @@ class ToolRequest:
                 raise Error("invalid_option", f"/{name}", f"{name}: is no field of a request's tools, or of another type")
         if version != 1 or not {"tools", "format"} <= fields.keys():
             raise Error("invalid_option", f"/{_KEY}", f"{version}: must be 1, with the fields tools and format")
+        if not 0 <= fields.get("whitespace", 0) < 2**32:
+            raise Error("invalid_option", "/whitespace", f"whitespace: {fields['whitespace']}: must be from 0 to 4294967295")
         return cls(**fields)
 
     def constraint(self, vocabulary: Vocabulary) -> ToolCallFSM:
