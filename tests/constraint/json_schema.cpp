@@ -311,6 +311,38 @@ TEST_CASE("Constraint over a numeric JSON Schema can end soon after any run of d
   }
 }
 
+TEST_CASE("Grammar::json_schema with close_objects closes each of many variants with a tag") {
+  const auto variant = [](const std::string& tag, int i, const std::string& own) {
+    const std::string n = std::to_string(i);
+    return R"({"type": "object", "properties": {")" + tag + R"(": {"const": "k)" + n + R"("}, ")" +
+           own + n + R"(": {"type": "integer"}}, "required": [")" + tag + "\"]}";
+  };
+  const auto variants = [&](const std::string& tag, int count, const std::string& own) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += (i == 0 ? "" : ", ") + variant(tag, i, own);
+    return all;
+  };
+  const auto check = [](const std::string& schema, std::string_view accepted,
+                        std::string_view rejected) {
+    CAPTURE(schema.substr(0, 80));
+    const Constraint closed(test::byte_vocabulary(),
+                            Grammar::json_schema(tooldecode::text::parse_json(schema),
+                                                 {.rules = {.close_objects = true}}));
+    CHECK(closed.advance_bytes(closed.initial(), accepted));
+    CHECK_FALSE(closed.advance_bytes(closed.initial(), rejected));
+  };
+  for (const int count : {2, 32, 33, 200}) {
+    for (const char* any : {"anyOf", "oneOf"}) {
+      CAPTURE(count, any);
+      check("{\"" + std::string(any) + "\": [" + variants("k", count, "p") + "]}",
+            R"({"k": "k1", "p1": 5})", R"({"k": "k1", "p0")");
+    }
+  }
+  check(R"({"allOf": [{"oneOf": [)" + variants("k", 7, "p") + R"(]}, {"oneOf": [)" +
+            variants("m", 7, "q") + "]}]}",
+        R"({"k": "k1", "m": "k2", "p1": 5, "q2": 5})", R"({"k": "k1", "m": "k2", "q1")");
+}
+
 TEST_CASE(
     "Grammar::json_schema with close_objects accepts only the keys that the schema describes") {
   struct Row {

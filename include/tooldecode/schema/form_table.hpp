@@ -73,6 +73,8 @@ class FormTable {
 
   [[nodiscard]] const Form& operator[](FormId id);
 
+  /// Whether a form is being computed, so that it cannot be read.
+  [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
   /// The place of the keyword that a form comes from.
   [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id.index()].origin; }
 
@@ -82,7 +84,6 @@ class FormTable {
 
   /// The form of which `id` was made as the complement, if it was.
   [[nodiscard]] std::optional<FormId> find_negated(FormId id) const;
-  [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
 
  private:
   struct Node {

@@ -112,6 +112,10 @@ class Reader final : private FormSource {
   void close_objects(const Site& site, Form& all);
   void name_keys(const Site& site, ObjectForm& form) const;
   [[nodiscard]] bool may_share(const ObjectForm& a, const ObjectForm& b);
+  // The constant texts of required keys, as of a tag that tells variants apart.
+  using Tags = std::map<std::string, std::vector<std::string>>;
+  [[nodiscard]] Tags tags_of(const ObjectForm& form);
+  [[nodiscard]] static bool are_told_apart(const Tags& a, const Tags& b);
   void close_arrays(const Site& site, Form& all);
 
   // Applies the keywords without in-place subschemas.

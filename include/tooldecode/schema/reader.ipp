@@ -50,15 +50,19 @@ TOOLDECODE_INLINE const Form& Reader::written(FormId id) {
   if (std::none_of(open.objects.begin(), open.objects.end(), closes_alone)) return open;
   Form all = open;
   all.objects.clear();
-  for (const ObjectForm& one : open.objects) {
+  std::vector<Tags> tags;
+  for (const ObjectForm& one : open.objects) tags.push_back(tags_of(one));
+  for (std::size_t i = 0; i < open.objects.size(); ++i) {
+    const ObjectForm& one = open.objects[i];
     if (!closes_alone(one)) {
       all.objects.push_back(one);
       continue;
     }
     // An object that meets several alternatives has the keys of each.
     ObjectForm::Evaluated keys = one.named;
-    for (const ObjectForm& other : open.objects) {
-      if (&other == &one || !closes_alone(other)) continue;
+    for (std::size_t j = 0; j < open.objects.size(); ++j) {
+      const ObjectForm& other = open.objects[j];
+      if (i == j || !closes_alone(other) || are_told_apart(tags[i], tags[j])) continue;
       BuildBudget::spend(steps_of(other));
       if (open.objects.size() > max_compared || may_share(one, other)) {
         keys = united(keys, other.named);
@@ -76,6 +80,38 @@ TOOLDECODE_INLINE const Form& Reader::written(FormId id) {
   }
   merge_objects(all, forms);
   return closed_.emplace(id, std::move(all)).first->second;
+}
+
+TOOLDECODE_INLINE Reader::Tags Reader::tags_of(const ObjectForm& form) {
+  Tags tags;
+  for (const ObjectForm::Member& member : form.members) {
+    BuildBudget::spend(1);
+    if (!member.required || forms.is_busy(member.value)) continue;
+    const Form& value    = forms[member.value];
+    const bool has_texts = !value.null && !value.truth && !value.falsehood &&
+                           !value.texts.empty() && value.alternatives() == value.texts.size() &&
+                           std::ranges::all_of(value.texts, [](const StringForm& one) {
+                             return one.values.has_value();
+                           });
+    if (!has_texts) continue;
+    std::vector<std::string>& texts = tags[member.name];
+    for (const StringForm& one : value.texts) {
+      texts.insert(texts.end(), one.values->begin(), one.values->end());
+    }
+    std::ranges::sort(texts);
+  }
+  return tags;
+}
+
+TOOLDECODE_INLINE bool Reader::are_told_apart(const Tags& a, const Tags& b) {
+  BuildBudget::spend(1 + a.size());
+  return std::ranges::any_of(a, [&](const auto& tag) {
+    const auto other = b.find(tag.first);
+    if (other == b.end()) return false;
+    return std::ranges::none_of(tag.second, [&](const std::string& text) {
+      return std::ranges::binary_search(other->second, text);
+    });
+  });
 }
 
 TOOLDECODE_INLINE bool Reader::may_share(const ObjectForm& a, const ObjectForm& b) {
