@@ -539,14 +539,29 @@ TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::strin
     schema["enum"].push_back(nullptr);
     in_enum = true;
   }
+  // A branch more, at the end: references to the others still lead to them.
+  std::vector<std::string> widened;
+  for (const char* keyword : {"anyOf", "oneOf"}) {
+    if (!schema.contains(keyword) || !schema[keyword].is_array()) continue;
+    if (std::any_of(schema[keyword].begin(), schema[keyword].end(), admits_null)) continue;
+    schema[keyword].push_back(Json{{"type", "null"}});
+    widened.emplace_back(keyword);
+  }
   if (admits_null(schema)) return;
   if (type) schema["type"] = *type;
   if (in_enum) schema["enum"].erase(schema["enum"].size() - 1);
+  for (const std::string& keyword : widened) schema[keyword].erase(schema[keyword].size() - 1);
+  Json outer = Json::object();
+  for (const char* keyword : {"$id", "$anchor", "$dynamicAnchor", "$defs", "definitions"}) {
+    if (!schema.contains(keyword)) continue;  // what references lead to stays where it is
+    outer[keyword] = std::move(schema[keyword]);
+    schema.erase(keyword);
+  }
   Json branches = Json::array();
   branches.push_back(std::move(schema));
   branches.push_back(Json{{"type", "null"}});
-  schema          = Json::object();
-  schema["anyOf"] = std::move(branches);
+  outer["anyOf"] = std::move(branches);
+  schema         = std::move(outer);
 }
 
 TOOLDECODE_INLINE char DocumentReader::lower(char c) {
