@@ -363,6 +363,30 @@ TEST_CASE("DocumentReader applies readings at every depth of a schema") {
   }
 }
 
+TEST_CASE(
+    "DocumentReader reads maps of properties with keywords' names, and a list of required ones") {
+  const auto read = [](const std::string& parameters) {
+    return read_parameters(parameters).schema;
+  };
+  const auto names = [&](const std::string& parameters) {
+    std::vector<std::string> found;
+    const auto schema = read(parameters);
+    for (const auto& [name, value] : schema["properties"].items()) found.push_back(name);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names(R"({"items": {"type": "array", "items": {"type": "string"}},
+                  "user": {"type": "string"}})") == Names{"items", "user"});
+  CHECK(names(R"({"if": {"type": "string"}, "contains": {"type": "string"},
+                  "city": {"description": "a city"}})") == Names{"if", "contains", "city"});
+  const std::string listed = R"({"city": {"type": "string"}, "required": ["city"]})";
+  CHECK(names(listed) == Names{"city"});
+  CHECK(read(listed)["required"].text() == R"(["city"])");
+  // Schemas stay schemas.
+  CHECK(names(R"({"properties": {"a": {"type": "string"}}, "required": ["a"],
+                  "note": {"type": "string"}})") == Names{"a"});
+}
+
 TEST_CASE("DocumentReader leaves a property alone that is named like a keyword") {
   const std::string text = R"({"type": "object", "additionalProperties": false, "properties": {
       "default": {"type": "string"}, "enum": {"type": "string"}, "type": {"type": "string"},

@@ -326,9 +326,23 @@ TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::stri
 
 TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
     const Json& parameters, const std::string& pointer) {
+  const auto describes = [](const Json& value) {
+    return value.is_object() &&
+           ((value.contains("type") && value["type"].is_string()) ||
+            (value.contains("description") && value["description"].is_string()));
+  };
+  // Beside a described member that is no keyword, a described keyword is a property of that name.
+  const bool has_property =
+      std::any_of(parameters.items().begin(), parameters.items().end(), [&](const auto& member) {
+        return !schema::find_keyword(member.first) && describes(member.second);
+      });
   bool is_map = false;
   for (const auto& [name, value] : parameters.items()) {
     if (name.starts_with("x-") || name.starts_with('$')) continue;
+    if (has_property && (describes(value) || (name == "required" && value.is_array()))) {
+      is_map = true;
+      continue;
+    }
     if (!value.is_object()) {
       // A keyword with a value that is not an object: this is a schema.
       if (schema::find_keyword(name)) return std::nullopt;
@@ -345,8 +359,13 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
   }
   if (!is_map) return std::nullopt;
   Json properties = Json::object();
+  std::optional<Json> required;
   for (const auto& [name, value] : parameters.items()) {
     if (name.starts_with("x-") || name.starts_with('$')) continue;
+    if (name == "required" && value.is_array()) {
+      required = value;
+      continue;
+    }
     if (!value.is_object()) {
       throw Error(
           Errc::malformed_document, text::extend_pointer(pointer, name),
@@ -356,7 +375,9 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
     properties[name] = value;
   }
   note(Reading::property_map, pointer, "the members are read as \"properties\"");
-  return Json{{"type", "object"}, {"properties", std::move(properties)}};
+  Json schema{{"type", "object"}, {"properties", std::move(properties)}};
+  if (required) schema["required"] = *std::move(required);
+  return schema;
 }
 
 TOOLDECODE_INLINE bool DocumentReader::has_applicator(const Json& schema) {
