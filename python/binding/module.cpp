@@ -14,10 +14,15 @@
 namespace tooldecode::python {
 namespace {
 
+/// A path in it need not be UTF-8; then it has the surrogates that Python's paths have.
+nb::object python_text(std::string_view text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
 void raise(Errc code, const std::string& where, const char* what) {
-  const std::string_view text = name(code);
-  const nb::object error      = python_type("Error")(nb::str(text.data(), text.size()),
-                                                nb::str(where.data(), where.size()), nb::str(what));
+  const nb::object error =
+      python_type("Error")(python_text(name(code)), python_text(where), python_text(what));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
@@ -34,7 +39,13 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
 }  // namespace
 
 std::string json_text(nb::handle value) {
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  const auto text_of = [](nb::handle text) {
+    std::string bytes;
+    if (nb::try_cast(text, bytes)) return bytes;
+    throw Error(Errc::malformed_json, "",
+                "the text has half of a surrogate pair, which is no Unicode");
+  };
+  if (nb::isinstance<nb::str>(value)) return text_of(value);
   if (nb::isinstance<nb::bytes>(value)) {
     const auto bytes = nb::borrow<nb::bytes>(value);
     return {bytes.c_str(), bytes.size()};
@@ -42,7 +53,7 @@ std::string json_text(nb::handle value) {
   // A class of Pydantic's says what its schema is.
   nb::object schema = nb::borrow(value);
   if (nb::hasattr(value, "model_json_schema")) schema = value.attr("model_json_schema")();
-  return nb::cast<std::string>(
+  return text_of(
       nb::module_::import_("json").attr("dumps")(schema, nb::arg("ensure_ascii") = false));
 }
 

@@ -75,6 +75,7 @@ def test_other_specifications_judge_texts(write, kind, specification, good, bad)
 @pytest.mark.parametrize("arguments, said", [
     (["--regex", "("], "malformed_pattern: byte 0"), (["--schema", "nowhere.json"], "file_unreadable: nowhere.json"),
     (["--regex", "a", "--whitespace", "1"], "invalid_option: --whitespace"),
+    (["--schema", "x", "--whitespace", "-1"], "must be from 0"),
     (["--regex", "a", "--vocabulary", "nowhere"], "nowhere"), ([], "required"), (["--regex", "a", "--ebnf", "b"], "not allowed")])
 def test_bad_input_is_an_error_with_its_place(arguments, said):
     status, output, error = check(*arguments)

@@ -1,6 +1,7 @@
 """Constraints, states, and masks against brute force."""
 import copy
 import json
+import os
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -169,6 +170,9 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.structural_tag, {"type": "structural_tag", "format": {"type": "x"}})[1].startswith("#/format")
     assert refused(td.choice, [])[0] in ("invalid_option", "unsatisfiable_schema", "malformed_schema")
     assert refused(td.choice, ["a", 3]) == ("invalid_option", "texts/1")
+    assert refused(td.choice, [b"a", b"\xff"]) == ("invalid_option", "texts/1")
+    assert refused(td.json_schema, '{"const": "\ud83d"}') == ("malformed_json", "")
+    assert refused(td.tool_calls, [{"name": "f", "description": "\ud83d"}], "hermes")[0] == "malformed_json"
     assert refused(td.tool_calls, tools, "no-such")[0] == "unknown_format"
     assert refused(td.tool_calls, tools, "hermes", choice="maybe") == ("invalid_option", "choice")
     assert refused(td.tool_calls, tools, "hermes", choice="named", name="fly")[0] == "unknown_tool"
@@ -176,6 +180,13 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.tool_calls, tools + tools, "hermes")[0] == "duplicate_tool"
     assert refused(td.json_schema, {"type": "string", "pattern": "(a|b){1,500}c{1,500}"}, max_steps=10)[0] == "limit_exceeded"
     assert refused(td.tool_calls, tools, "hermes", text_schema='{"a"')[1].startswith("text_schema")
+
+
+def test_errors_of_paths_that_are_not_unicode_name_the_path(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json")
+    with pytest.raises(td.Error) as error:
+        td.Vocabulary.load(path)
+    assert error.value.code == "file_unreadable" and error.value.where == path
 
 
 def test_explain_refusal_names_byte_and_keyword(vocabulary):

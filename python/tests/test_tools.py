@@ -38,7 +38,8 @@ def test_text_of_a_request(documents, vocabulary):
     for wrong, where in (('{"tooldecode_tools": 2}', "/tooldecode_tools"), ('{"tooldecode_tools": 1, "tools": "[]"}', "/tooldecode_tools"),
                          ('{"tooldecode_tools": 1, "tools": "[]", "format": 3}', "/format"),
                          ('{"tooldecode_tools": 1, "tools": "[]", "format": "json", "more": ""}', "/more"),
-                         ('{"tooldecode_tools": 1', "")):
+                         ('{"tooldecode_tools": 1, "tools": "[]", "format": "json", "whitespace": -1}', "/whitespace"),
+                         ('{"tooldecode_tools":' + 200000 * "[", ""), ('{"tooldecode_tools": 1', "")):
         with pytest.raises(td.Error) as error:
             ToolRequest.of_text(wrong)
         assert error.value.where == where

@@ -34,7 +34,7 @@ TEST_CASE("Grammar::choice refuses bytes of control tokens, and says in which te
   for (const char* text : {"\xFE", "a\xFF"}) {
     CHECK_THROWS_WITH(
         Grammar::choice({"a", text}),
-        "choices/1: must have no byte FE or FF, which no UTF-8 has: control tokens have them");
+        "texts/1: must have no byte FE or FF, which no UTF-8 has: control tokens have them");
   }
 }
 

@@ -197,7 +197,7 @@ TOOLDECODE_INLINE Grammar Grammar::choice(const std::vector<std::string>& texts)
   std::vector<std::pair<std::string, NodeId>> alternatives;
   for (const std::string& text : texts) {
     if (text.find_first_of("\xFE\xFF") != text.npos) {
-      throw Error(Errc::invalid_option, "choices/" + std::to_string(alternatives.size()),
+      throw Error(Errc::invalid_option, "texts/" + std::to_string(alternatives.size()),
                   "must have no byte FE or FF, which no UTF-8 has: control tokens have them");
     }
     alternatives.emplace_back(text, end);

@@ -28,6 +28,13 @@ def _read(path: str) -> str:
         return file.read()
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 2**32:
+        raise argparse.ArgumentTypeError(f"must be from 0 to {2**32 - 1}")
+    return number
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tooldecode.check", description=__doc__.partition("\n")[0])
     given = parser.add_mutually_exclusive_group(required=True)
@@ -41,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--choice", default="required", choices=("auto", "required"), help="whether an answer must call (%(default)s)")
     parser.add_argument("--enforcement", default="strict", choices=("strict", "relax", "drop"),
                         help="of a tool that cannot be enforced (%(default)s)")
-    parser.add_argument("--whitespace", type=int, help="most bytes of optional white space; default: the one of the library")
+    parser.add_argument("--whitespace", type=_count, help="most bytes of optional white space; default: the one of the library")
     parser.add_argument("--vocabulary", metavar="PATH", help="a tokenizer's file or folder: texts are encoded and masks timed")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.add_argument("text", nargs="*", metavar="TEXT", help="files with one text each; - is the standard input")
