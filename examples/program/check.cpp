@@ -25,7 +25,6 @@
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/check_totals.hpp>
 #include <program/command_line.hpp>
@@ -63,12 +62,6 @@ struct CheckOptions {
 bool is_specified(const std::string& format) {
   return format == "json-schema" || format == "ebnf" || format == "lark" || format == "regex" ||
          format == "structural-tag";
-}
-
-td::Tokenizer open_tokenizer(const std::string& path, std::size_t max_inflated) {
-  return std::filesystem::is_directory(path)
-             ? td::load_tokenizer(path)
-             : td::parse_tokenizer(read_file(path, max_inflated), path);
 }
 
 // The row's text, or its calls written in the format.

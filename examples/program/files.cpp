@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/read_file.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
 #include <program/files.hpp>
 #include <zlib.h>
 
@@ -34,6 +37,13 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_inflate
   gzerror(file.get(), &state);
   if (state == Z_BUF_ERROR) throw Error(Errc::file_unreadable, path.string(), "is cut short");
   return text;
+}
+
+tooldecode::Tokenizer open_tokenizer(const std::filesystem::path& path, std::size_t max_inflated) {
+  const bool may_be_gzip =
+      !std::filesystem::is_directory(path) && tooldecode::core::read_file_head(path, 4) != "GGUF";
+  if (!may_be_gzip) return tooldecode::load_tokenizer(path);
+  return tooldecode::parse_tokenizer(read_file(path, max_inflated), path.string());
 }
 
 }  // namespace program

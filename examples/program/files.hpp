@@ -7,6 +7,7 @@
 #include <string>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
 
 namespace program {
 
@@ -17,5 +18,9 @@ inline constexpr std::size_t max_inflated_bytes = std::size_t{256} << 20;
 /// more bytes than allowed.
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_inflated = max_inflated_bytes);
+
+/// Reads a tokenizer: a directory, or a file of any kind that load_tokenizer takes, or one inflated.
+tooldecode::Tokenizer open_tokenizer(const std::filesystem::path& path,
+                                     std::size_t max_inflated = max_inflated_bytes);
 
 }  // namespace program

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
-#include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>
 
 #include <program/command_line.hpp>
@@ -260,13 +259,9 @@ void run_ranks(const RanksOptions& options) {
       throw td::Error(td::Errc::file_unreadable, path, "cannot be written");
     }
   }
-  const td::Tokenizer tokenizer =
-      std::filesystem::is_directory(options.vocabulary)
-          ? td::load_tokenizer(options.vocabulary)
-          : td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated),
-                                options.vocabulary);
-  const auto start   = Clock::now();
-  const auto by_file = count_files(tokenizer, options);
+  const td::Tokenizer tokenizer = open_tokenizer(options.vocabulary, options.max_inflated);
+  const auto start              = Clock::now();
+  const auto by_file            = count_files(tokenizer, options);
   td::TokenCounts counts(tokenizer.vocabulary().size());
   for (const td::TokenCounts& file : by_file) counts += file;
   const double seconds = seconds_since(start);

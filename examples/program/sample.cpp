@@ -20,7 +20,6 @@
 #include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/command_line.hpp>
 #include <program/commands.hpp>
@@ -147,11 +146,10 @@ void draw_all(const SampleOptions& options, const Draw& draw) {
 }
 
 void run_sample(const SampleOptions& options) {
-  const bool is_lark   = options.format == "lark";
-  const bool is_tag    = options.format == "structural-tag" || is_lark;
-  const Format* format = is_tag ? nullptr : &format_named(options.format);
-  const td::Tokenizer tokenizer =
-      td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
+  const bool is_lark            = options.format == "lark";
+  const bool is_tag             = options.format == "structural-tag" || is_lark;
+  const Format* format          = is_tag ? nullptr : &format_named(options.format);
+  const td::Tokenizer tokenizer = open_tokenizer(options.vocabulary, options.max_inflated);
   const td::VocabularyIndex cache{tokenizer.vocabulary()};
   const Scores scores(tokenizer.vocabulary());
   td::TokenMask mask(tokenizer.vocabulary().size());

@@ -73,6 +73,12 @@ auto load_as(Parse parse) {
       };
 }
 
+VocabularyHandle from_gguf(const Path& path, EndTokens end_tokens, std::size_t size,
+                           std::size_t memory_bytes) {
+  const nb::gil_scoped_release release;
+  return finish(vocabulary::load_gguf(path), {std::move(end_tokens), size, memory_bytes});
+}
+
 std::vector<Vocabulary::Entry> entries_of(const nb::sequence& tokens) {
   std::vector<Vocabulary::Entry> entries;
   for (const nb::handle token : tokens) {
@@ -188,7 +194,7 @@ void bind_vocabulary(nb::module_& module) {
   add("from_huggingface", "tokenizer", &from_huggingface,
       "A tokenizer of `tokenizers` or `transformers`, by the text of its tokenizer.json.");
   add("from_tiktoken", "encoding", &from_tiktoken, "A `tiktoken.Encoding`.");
-  add("from_gguf", "path", load_as(vocabulary::parse_gguf), "The vocabulary of a GGUF file.");
+  add("from_gguf", "path", &from_gguf, "The vocabulary of a GGUF file.");
   add("from_sentencepiece", "path", load_as(vocabulary::parse_sentencepiece),
       "SentencePiece's tokenizer.model.");
   add("from_mistral_common", "path", load_as(vocabulary::parse_tekken),

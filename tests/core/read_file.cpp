@@ -17,6 +17,15 @@ TEST_CASE("read_file returns all bytes of a file, NUL and line ends included") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("read_file_head returns the first bytes, or all of a shorter file") {
+  const auto path = std::filesystem::temp_directory_path() / "tooldecode_read_file_head";
+  std::ofstream(path, std::ios::binary) << "abcd";
+  CHECK(td::core::read_file_head(path, 0).empty());
+  CHECK(td::core::read_file_head(path, 3) == "abc");
+  CHECK(td::core::read_file_head(path, 9) == "abcd");
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("read_file of a missing path or a folder throws an error that names the path") {
   CHECK_THROWS_WITH(td::core::read_file("/nowhere/file"),
                     "/nowhere/file: is not a file that can be read");

@@ -1,11 +1,15 @@
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/nlohmann.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <support/data.hpp>
 #include <support/gguf_writer.hpp>
@@ -86,6 +90,20 @@ TEST_CASE("parse_gguf reads a file that ends with its metadata in versions 2 and
     CHECK(tokenizer.vocabulary().is_end(4));
     CHECK(tokenizer.decode(Ids{0, 1, 2, 4}) == "a b");
   }
+}
+
+TEST_CASE("load_gguf of a file larger than memory reads its metadata alone") {
+  const auto path = std::filesystem::temp_directory_path() / "tooldecode_large.gguf";
+  std::ofstream(path, std::ios::binary) << small("gpt2", 3);
+  std::error_code failure;
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 38, failure);  // a hole, not blocks
+  if (!failure) {
+    CHECK(td::vocabulary::load_gguf(path).encode("b a") == Ids{2, 3});
+    CHECK(td::load_tokenizer(path).encode("b a") == Ids{2, 3});
+  }
+  std::ofstream(path, std::ios::binary) << small("gpt2", 3).substr(0, 200);
+  CHECK_THROWS_WITH(td::vocabulary::load_gguf(path), td::test::contains(path.string()));
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("parse_gguf with an unknown pre-tokenizer decodes and throws on encode") {

@@ -37,6 +37,12 @@ TEST_CASE("parse_tokenizer detects the format from the content") {
   CHECK_THAT(message("\n\x7F"), td::test::contains("byte 2"));  // SentencePiece
   CHECK_THAT(message("YQ= 0"), td::test::contains("line 1"));
   CHECK_THAT(message(R"({"vocab": [{"token_bytes": ""}]})"), td::test::contains("config"));
+  for (const char* token : {"token_bytes", "tokens_b64"}) {  // of a tokenizer.json
+    const std::string file = R"({"model": {"type": "BPE", "vocab": {"a": 0, ")" +
+                             std::string(token) +
+                             R"(": 1}, "merges": []}, "decoder": {"type": "ByteLevel"}})";
+    CHECK(td::parse_tokenizer(file, "x").vocabulary().size() == 2);
+  }
   CHECK_THAT(message("\x1F\x8B\x08"), td::test::contains("inflate"));
   CHECK_THAT(message("GGUF"), td::test::contains("byte 4"));
   for (const char* text : {"{", "text", "YQ==", "YQ== x", "\n {"})  // no other format

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +64,13 @@ class GgufTokenizer {
 /// \par Complexity  O(size of the metadata)
 /// \par Errors      Error{malformed_file, malformed_vocabulary, malformed_pattern} with the place
 [[nodiscard]] Tokenizer parse_gguf(std::string_view bytes);
+
+/// Reads the tokenizer of a GGUF file and no more of the file than about twice its metadata: weights
+/// may be larger than memory.
+///
+/// \par Complexity  O(size of the metadata)
+/// \par Errors      as parse_gguf; Error{file_unreadable}
+[[nodiscard]] Tokenizer load_gguf(const std::filesystem::path& path);
 
 }  // namespace tooldecode::vocabulary
 

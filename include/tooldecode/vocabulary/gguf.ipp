@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
@@ -170,6 +172,25 @@ namespace tooldecode::vocabulary {
 TOOLDECODE_INLINE Tokenizer parse_gguf(std::string_view bytes) {
   const GgufMetadata file(bytes);
   return detail::GgufTokenizer(file).build();
+}
+
+TOOLDECODE_INLINE Tokenizer load_gguf(const std::filesystem::path& path) {
+  constexpr std::size_t longest = std::size_t{1} << 30;  // of metadata; vocabularies have some MB
+  for (std::size_t most = std::size_t{4} << 20;; most *= 2) {
+    const std::string bytes = core::read_file_head(path, most);
+    std::optional<GgufMetadata> file;
+    try {
+      file.emplace(bytes);
+    } catch (const Error& error) {  // perhaps because the metadata goes on
+      if (bytes.size() < most || most >= longest) throw error.within(path.string());
+      continue;
+    }
+    try {
+      return detail::GgufTokenizer(*file).build();
+    } catch (const Error& error) {
+      throw error.within(path.string());
+    }
+  }
 }
 
 }  // namespace tooldecode::vocabulary

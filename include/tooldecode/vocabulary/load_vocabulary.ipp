@@ -27,12 +27,12 @@ TOOLDECODE_INLINE bool begins_with_ranked_token(std::string_view text) {
   return line.find_first_not_of("0123456789", space + 1) == std::string_view::npos;
 }
 
-/// Whether JSON has a member at its root. Only a text with `sign`, which may be a token, is parsed.
-TOOLDECODE_INLINE bool has_member(std::string_view json_text, std::string_view sign,
-                                  const std::string& key) {
-  if (json_text.find('"' + std::string(sign) + '"') == std::string_view::npos) return false;
+/// Whether JSON with such a key is no tokenizer.json, in which the key may be a token's text. Only
+/// a text that contains it is parsed.
+TOOLDECODE_INLINE bool is_other_json(std::string_view json_text, const std::string& key) {
+  if (json_text.find('"' + key + '"') == std::string_view::npos) return false;
   const JsonValue root = text::parse_json_file(json_text);
-  return root.is_object() && root.contains(key);
+  return !root.is_object() || !root.contains("model");
 }
 
 }  // namespace tooldecode::detail
@@ -46,10 +46,10 @@ TOOLDECODE_INLINE Tokenizer parse_tokenizer(std::string_view bytes, const std::s
     if (bytes.starts_with("\x1F\x8B")) {
       throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
     }
-    if (detail::has_member(bytes, "tokens_b64", "tokens_b64")) {
+    if (detail::is_other_json(bytes, "tokens_b64")) {
       return vocabulary::parse_compact_vocabulary(bytes);
     }
-    if (detail::has_member(bytes, "token_bytes", "config")) return vocabulary::parse_tekken(bytes);
+    if (detail::is_other_json(bytes, "token_bytes")) return vocabulary::parse_tekken(bytes);
     // A ModelProto begins with the byte of a newline; JSON may begin with a newline too.
     if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
       return vocabulary::parse_sentencepiece(bytes);
@@ -67,6 +67,7 @@ TOOLDECODE_INLINE Tokenizer load_tokenizer(const std::filesystem::path& path) {
     const auto other = file.parent_path() / name;
     return std::filesystem::exists(other) ? core::read_file(other) : std::string();
   };
+  if (core::read_file_head(file, 4) == "GGUF") return vocabulary::load_gguf(file);
   const std::string bytes      = core::read_file(file);
   const std::string config     = beside("tokenizer_config.json");
   const std::string generation = beside("generation_config.json");
