@@ -99,8 +99,24 @@ std::optional<nb::object> explain_refusal(const ConstraintHandle& self, nb::hand
 }
 
 using Rows = std::optional<std::vector<std::size_t>>;
-// The state whose mask a row holds, or null.
-using Shown = std::optional<std::vector<const StateHandle*>>;
+// For each row the state whose mask it holds, or None.
+using Shown = std::optional<nb::sequence>;
+
+// States of `shown` [count]; State{} for None. They are copied, since a sequence may make its items
+// when it is asked for them.
+std::vector<State> states_shown(const nb::sequence& shown, std::size_t count) {
+  std::vector<State> states;
+  for (const nb::handle one : shown) {
+    const StateHandle* given = nullptr;
+    if (!one.is_none() && !nb::try_cast(one, given)) {
+      throw Error(Errc::invalid_option, "shown/" + std::to_string(states.size()),
+                  "must be a State or None");
+    }
+    states.push_back(given == nullptr ? State{} : given->state);
+  }
+  if (states.size() == count) return states;
+  throw Error(Errc::shape_mismatch, "shown", "must be one for each state");
+}
 
 // Writes masks of states [B], after all is checked; `constraints` [B] or [1].
 void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const nb::sequence& states,
@@ -136,11 +152,9 @@ void fill_batch(const std::vector<const ConstraintHandle*>& constraints, const n
   if (rows && rows->size() != jobs.size()) {
     throw Error(Errc::shape_mismatch, "rows", "must be one for each state");
   }
-  if (shown && shown->size() != jobs.size()) {
-    throw Error(Errc::shape_mismatch, "shown", "must be one for each state");
-  }
-  for (std::size_t i = 0; shown && i < jobs.size(); ++i) {
-    if (const StateHandle* one = (*shown)[i]) jobs[i].shown = one->state;
+  if (shown) {
+    const std::vector<State> known = states_shown(*shown, jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].shown = known[i];
   }
   if (constraints.empty()) return;
   const std::size_t size = constraints[0]->constraint().constraint().vocabulary_size();

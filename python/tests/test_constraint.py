@@ -1,4 +1,5 @@
 """Constraints, states, and masks against brute force."""
+import collections.abc
 import copy
 import json
 import os
@@ -326,6 +327,32 @@ def test_a_batch_over_rows_with_shown_masks_equals_a_new_batch(vocabulary, tools
     with pytest.raises(td.Error) as error:
         constraint.fill_masks(states, held, shown=[None])
     assert error.value.where == "shown"
+    with pytest.raises(td.Error) as error:
+        constraint.fill_masks(states, held, shown=[None] * 7 + [1])
+    assert error.value.where == "shown/7"
+
+
+def test_shown_masks_of_a_sequence_that_makes_its_states_equal_a_new_batch(vocabulary, tools):
+    constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
+
+    class Made(collections.abc.Sequence):
+        def __len__(self):
+            return 64
+
+        def __getitem__(self, index):
+            if index >= 64:
+                raise IndexError
+            return constraint.initial()
+
+    masks = np.zeros((64, vocabulary.mask_words), np.int32)
+    constraint.fill_masks(Made(), masks)
+    state = constraint.initial()
+    constraint.fill_mask(state, first := np.zeros(vocabulary.mask_words, np.int32))
+    after = constraint.advance(state, min(allowed(first, vocabulary.size)))
+    constraint.fill_masks([after] * 64, masks, shown=Made())
+    fresh = np.zeros_like(masks)
+    constraint.fill_masks([after] * 64, fresh)
+    assert (masks == fresh).all()
 
 
 def test_prepare_computes_masks_ahead_and_changes_none(vocabulary, tools):

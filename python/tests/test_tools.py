@@ -45,6 +45,15 @@ def test_text_of_a_request(documents, vocabulary):
         assert error.value.where == where
 
 
+def test_what_is_given_up_of_a_tool_is_logged_once(caplog):
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"s": {"type": "string", "pattern": r"(a)\1"}}}}
+    request = ToolRequest(json.dumps([tool]), "hermes", enforcement="relax")
+    for _ in range(2):
+        request.reader()
+    (record,) = [one for one in caplog.records if "is not enforced at" in one.getMessage()]
+    assert record.levelname == "WARNING" and "'#/0/parameters/properties/s/pattern'" in record.getMessage()
+
+
 @pytest.mark.parametrize("name", td.formats())
 def test_reads_what_the_format_writes(name, documents, tools):
     """In any pieces, constrained and not, against parse, which is another reader."""

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/utf8.hpp>
 
 namespace tooldecode::text {
 
@@ -59,26 +61,10 @@ TOOLDECODE_INLINE void append_utf8(std::string& out, char32_t c) {
 
 TOOLDECODE_INLINE std::u32string decode_utf8(std::string_view text) {
   std::u32string result;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t at) {
-      return at < text.size() ? static_cast<char32_t>(static_cast<std::uint8_t>(text[at])) : 0;
-    };
-    const char32_t lead      = byte(i);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xC2 && lead < 0xE0 ? 2
-                               : lead >= 0xE0 && lead < 0xF0 ? 3
-                               : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                             : 0;
-    char32_t c               = length <= 1 ? lead : lead & (0x7F >> length);
-    bool valid               = length != 0;
-    for (std::size_t k = 1; k < length; ++k) {
-      valid = valid && (byte(i + k) & 0xC0) == 0x80;
-      c     = c << 6 | (byte(i + k) & 0x3F);
-    }
-    valid = valid && !(length == 3 && c < 0x800) && !(length == 4 && c < 0x10000) &&
-            c <= CodePointSet::last_code_point && !(c >= 0xD800 && c <= 0xDFFF);
-    result.push_back(valid ? c : 0xFFFD);
-    i += valid ? length : 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::optional<CodePoint> point = find_code_point(text, at);
+    result.push_back(point ? point->value : 0xFFFD);
+    at += point ? point->bytes : 1;
   }
   return result;
 }

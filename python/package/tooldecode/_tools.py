@@ -177,6 +177,9 @@ def _only_strings(types: set[str] | None) -> dict[str, Any]:
     return {"type": sorted(types)} if types in ({"string"}, {"string", "null"}) else {}
 
 
+_MOST_WARNINGS = 8  # of one request's tools
+
+
 class _Readers:
     """Constraints over single bytes: text needs no tokenizer of a model."""
 
@@ -188,7 +191,12 @@ class _Readers:
         return Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"<end>"], [256])
 
     def get(self, request: ToolRequest) -> ToolCallFSM:
-        known = self._known.get(request) or self._known.add(request, request.constraint(self.vocabulary))
+        known = self._known.get(request)
+        if known is None:
+            known = self._known.add(request, request.constraint(self.vocabulary))
+            if request.enforcement == "relax":
+                for tool, where, why in known[0].not_enforced[:_MOST_WARNINGS]:
+                    logger.warning("Tool %r is not enforced at %r: %s", tool, where, why)
         return known[0]
 
 
