@@ -61,16 +61,12 @@ McpServer::McpServer(const std::string& command, std::chrono::milliseconds patie
 
 McpServer::~McpServer() {
   const std::lock_guard lock(writing_);
-  child_.close_input();
+  close_input();
 }
 
 bool McpServer::has_ended() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (ending_) return true;
-  }
-  const std::lock_guard lock(writing_);
-  return child_.input() < 0;
+  const std::lock_guard lock(mutex_);
+  return ending_.has_value() || is_closed_;
 }
 
 tooldecode::ToolResult McpServer::operator()(const tooldecode::ToolCall& call,
@@ -149,34 +145,74 @@ Json McpServer::request(const char* method, Json parameters, const std::stop_tok
   }
   if (ending_) return no_answer("the server has ended: " + *ending_ + rubbish);
   lock.unlock();
-  send_message({{"jsonrpc", "2.0"},
-                {"method", "notifications/cancelled"},
-                {"params", {{"requestId", id}, {"reason", "no longer wanted"}}}},
-               {}, std::chrono::milliseconds(0));
+  if (is_sent) {
+    queue({{"jsonrpc", "2.0"},
+           {"method", "notifications/cancelled"},
+           {"params", {{"requestId", id}, {"reason", "no longer wanted"}}}});
+  }
   return no_answer("the server did not answer in time" + rubbish);
 }
 
-bool McpServer::send_message(const Json& message, const std::stop_token& stop,
-                             std::optional<std::chrono::milliseconds> patience) {
+bool McpServer::send_message(const Json& message, const std::stop_token& stop) {
   const std::string line = json_text(message) + '\n';
-  const std::lock_guard lock(writing_);
+  std::unique_lock lock(writing_, std::defer_lock);
+  while (!lock.try_lock()) {
+    if (stop.stop_requested()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   std::string_view rest = line;
   while (!rest.empty() && child_.input() >= 0) {
-    const ssize_t written =
-        send(child_.input(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (written > 0) {
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EAGAIN && errno != EINTR) {
-      child_.close_input();
-    } else if (stop.stop_requested() || patience) {
-      if (rest.size() < line.size()) child_.close_input();
+    // What is queued may be half written.
+    const bool has_begun      = rest.size() < line.size();
+    const std::size_t written = has_begun || write_queue() ? write_some(rest) : 0;
+    rest.remove_prefix(written);
+    if (written > 0 || child_.input() < 0) continue;
+    if (stop.stop_requested()) {
+      if (has_begun) close_input();
       return false;
-    } else {
-      pollfd ready{child_.input(), POLLOUT, 0};
-      poll(&ready, 1, 10);
     }
+    pollfd ready{child_.input(), POLLOUT, 0};
+    poll(&ready, 1, 10);
   }
   return rest.empty();
+}
+
+void McpServer::queue(const Json& message) {
+  const std::string line = json_text(message) + '\n';
+  const std::lock_guard lock(mutex_);
+  if (queue_.size() + line.size() <= max_queue) queue_ += line;
+}
+
+bool McpServer::write_queue() {
+  std::unique_lock lock(mutex_);
+  const std::string queued = std::exchange(queue_, {});
+  lock.unlock();
+  const std::size_t written = write_some(queued);
+  lock.lock();
+  queue_.insert(0, queued, written);
+  return queue_.empty();
+}
+
+std::size_t McpServer::write_some(std::string_view text) {
+  std::size_t count = 0;
+  while (count < text.size() && child_.input() >= 0) {
+    const ssize_t written =
+        send(child_.input(), text.data() + count, text.size() - count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (written > 0) {
+      count += static_cast<std::size_t>(written);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      break;
+    } else if (errno != EINTR) {
+      close_input();
+    }
+  }
+  return count;
+}
+
+void McpServer::close_input() {
+  child_.close_input();
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
 }
 
 void McpServer::read_all(const std::stop_token& quit) {
@@ -184,6 +220,7 @@ void McpServer::read_all(const std::stop_token& quit) {
   std::array<char, 65536> part{};
   // A server that is asked to end gets half a second.
   for (int patience = 50; patience > 0; patience -= quit.stop_requested() ? 1 : 0) {
+    if (const std::unique_lock lock(writing_, std::try_to_lock); lock) write_queue();
     pollfd ready{child_.output(), POLLIN, 0};
     if (poll(&ready, 1, 10) <= 0) {
       // What it started may hold the pipe open.
@@ -235,7 +272,7 @@ void McpServer::take(std::string_view line) {
     } else {
       answer["error"] = {{"code", -32601}, {"message", "the client has no such method"}};
     }
-    send_message(answer, {}, std::chrono::milliseconds(0));
+    queue(answer);
     return;
   }
   if (id == message.end() || !id->is_number_integer()) return;

@@ -61,6 +61,8 @@ class McpServer {
  private:
   // A longer line ends the server.
   static constexpr std::size_t max_line = std::size_t{16} << 20;
+  // Of a server that does not read them, more messages are dropped.
+  static constexpr std::size_t max_queue = std::size_t{1} << 20;
 
   static ChildProcess start(const std::string& command);
   [[noreturn]] void refuse(const std::string& what) const;
@@ -73,10 +75,17 @@ class McpServer {
 
   Json request(const char* method, Json parameters, const std::stop_token& stop);
 
-  // Writes a complete message. False if the server has ended or a stop came first; the message is
-  // then cut short, and nothing more is written.
-  bool send_message(const Json& message, const std::stop_token& stop,
-                    std::optional<std::chrono::milliseconds> patience = {});
+  // Writes a complete message. False if the server has ended or a stop came first; if the message
+  // was begun by then, nothing more is written. Not for the reader: a server that waits for its
+  // output to be read may not read what is written here.
+  bool send_message(const Json& message, const std::stop_token& stop);
+  // Leaves a message to the reader and to the next that writes; waits for nothing.
+  void queue(const Json& message);
+  // Writes of the queue what the server takes now; whether that is all. Needs `writing_`.
+  bool write_queue();
+  // Bytes that the server takes now; closes its input if it takes none any more.
+  std::size_t write_some(std::string_view text);
+  void close_input();
 
   void read_all(const std::stop_token& quit);
 
@@ -85,12 +94,14 @@ class McpServer {
   std::string command_;
   Json tools_ = Json::array();
   ChildProcess child_;
-  std::mutex writing_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex writing_;  // locked before `mutex_`; the reader only tries it
+  std::mutex mutex_;    // guards the members below
   std::condition_variable_any answered_;
   std::int64_t last_ = 0;
   std::map<std::int64_t, std::optional<Json>> waiting_;
   std::optional<std::string> ending_{};
+  bool is_closed_ = false;  // its input
+  std::string queue_;       // not yet written
   std::size_t rubbish_ = 0;
   std::string first_rubbish_;
   std::jthread reader_;  // joined first
