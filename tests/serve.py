@@ -876,6 +876,12 @@ def test_refusals(server):
     server.refused(405, "method_not_allowed", None, {}, path="/metrics")
     for method in ("GET", "PUT", "DELETE"):
         server.refused(405, "method_not_allowed", None, None, path="/cache-tool-output/r", method=method)
+    for path, method, takes in (("/v1/chat/completions", "GET", "POST"), ("/v1/chat/completions", "OPTIONS", "POST"),
+                                ("/cache-tool-output/r", "PUT", "POST"), ("/v1/models", "POST", "GET, HEAD")):
+        with server.open(method, path, {}) as response:
+            assert (response.status, response.headers["Allow"]) == (405, takes), (path, response.status, response.headers)
+    with server.open("GET", "/health") as response:
+        assert response.status == 200 and response.headers["Allow"] is None, response.headers
     server.refused(404, "unknown_url", None, [], path=f"/cache-tool-output/{'r' * 129}")
     server.refused(415, "unsupported_content_type", None, {}, headers={"Content-Type": "text/plain"})
     server.refused(415, "unsupported_content_type", None, {}, headers={})
@@ -1297,6 +1303,8 @@ def waiting(server, **more):
 
 def test_limits():
     with Server("--max-batch", "1", "--max-waiting", "0") as server:
+        error = server.refused(400, "invalid_value", "n", request(WEATHER, n=2))  # to ask again would not help
+        assert error["type"] == "invalid_request_error" and "at most 1 " in error["message"], error
         stream = waiting(server, response_id="w")
         error = server.refused(429, "too_many_requests", None, request(WEATHER))
         assert error["type"] == "rate_limit_error", error

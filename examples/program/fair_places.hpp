@@ -47,12 +47,14 @@ class FairPlaces {
   FairPlaces(std::size_t places, std::size_t waiting);
 
   /// Waits until a request has a place for each of its parts, or all places that one client may
-  /// hold; null if too many wait.
+  /// hold; null if too many wait, or for more parts than `most_parts`.
   /// \param watch  called repeatedly during the wait; an exception ends it
   [[nodiscard]] std::shared_ptr<Ticket> take(const std::string& client, std::size_t parts,
                                              const std::function<void()>& watch);
 
   [[nodiscard]] std::size_t waiting() const;
+  /// The most parts that a request may have: one with more is refused however few wait.
+  [[nodiscard]] std::size_t most_parts() const noexcept { return share_of(places_ + waiting_); }
 
  private:
   struct Waiter {

@@ -58,6 +58,11 @@ const Route* find_route(std::string_view path) {
   return nullptr;
 }
 
+std::string allowed_methods(const Route& route) {
+  const std::string method = route.method;
+  return method == "GET" ? "GET, HEAD" : method;
+}
+
 // Compares in constant time, which does not reveal how much of a key is right.
 bool is_same_key(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
@@ -194,6 +199,9 @@ HttpServer::HttpServer(ChatService& service, const HttpOptions& options,
       if (connection.is_late()) throw_stopping();
       check(request.path, connection.request());
     });
+    if (response.status == 405) {
+      response.set_header("Allow", allowed_methods(*find_route(request.path)));
+    }
     return ok ? httplib::Server::HandlerResponse::Unhandled
               : httplib::Server::HandlerResponse::Handled;
   });

@@ -216,6 +216,11 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
 
 ChatSession ChatService::start(const ChatRequest& chat, const std::string& client,
                                const std::function<void()>& watch) {
+  if (const std::size_t most = places_.most_parts(); chat.choices > most) {
+    throw ApiError(400, "invalid_value", "n",
+                   "n must be at most " + std::to_string(most) +
+                       " here, which is what --max-batch and --max-waiting leave to one client");
+  }
   auto calls = constraints_.get(*assistant_, *format_, chat, options_.whitespace, client, watch);
   ChatSession session{.unique = random_name(),
                       .text   = AnswerText(calls, chat.stops),
