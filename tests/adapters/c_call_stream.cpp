@@ -68,6 +68,16 @@ TEST_CASE("td_call_stream gives an answer's events while it is written") {
   });
   CHECK(late.code == TD_ERROR_MALFORMED_CALL);
   CHECK(listed().ends_with("3:0:abc "));
+  require_ok([&](td_error** error) { return td_call_stream_make(constraint.get(), &made, error); });
+  const CallStream third(made);
+  for (const std::int32_t unknown : {-1, 1 << 20}) {
+    const std::int32_t given[] = {'H', 'm', unknown, '.'};
+    const Told outside         = told([&](td_error** error) {
+      return td_call_stream_push(third.get(), given, 4, &events, &count, error);
+    });
+    CHECK(outside.code == TD_ERROR_UNKNOWN_TOKEN);
+    CHECK(listed() == "1:0:H 1:0:m ");
+  }
   const Constraint regex = make_constraint(vocabulary.get(), specification_of(TD_REGEX, pattern));
   CHECK(told([&](td_error** error) {
           return td_call_stream_make(regex.get(), &made, error);

@@ -393,8 +393,8 @@ TOOLDECODE_C_API td_code td_call_stream_make(const td_constraint* constraint, td
                                              td_error** error);
 /** Reads tokens [count] and returns events [*event_count], which live until the next call with
  * this stream. An end token ends the answer. TD_ERROR_MALFORMED_CALL, with the byte, for a token
- * that the constraint does not allow; the events are then those of the tokens before it, and the
- * stream stands before it. */
+ * that the constraint does not allow, TD_ERROR_UNKNOWN_TOKEN for an id outside the vocabulary;
+ * the events are then those of the tokens before it, and the stream stands before it. */
 TOOLDECODE_C_API td_code td_call_stream_push(td_call_stream* stream, const int32_t* tokens,
                                              size_t count, const td_event** events,
                                              size_t* event_count, td_error** error);
