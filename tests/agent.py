@@ -67,6 +67,12 @@ def test_equal(url):
 
 def test_newcomer(_):
     """What `--help` says, with nothing set: the server, then the agent. Tools run early, and are of use."""
+    cores = "of a GGUF file's model; default: as many as there are cores"
+    for command, threads, shots in (("eval", "--threads INT:INT in [1 - 256]=1", "--shots INT:INT in [0 - 64]=2"),
+                                    ("call", cores, "default: 0 where its template has a place for tools, 2 where it has none")):
+        text = " ".join(help_of(command).split())
+        assert threads in text and shots in text, text
+        assert (cores in text) == (command == "call"), text
     default, = re.findall(r"--base-url,--url TEXT=\[?(http://127\.0\.0\.1:(\d+)/v1)\]? \.\.\.", help_of("agent"))
     assert f"--port INT:INT in [0 - 65535]={default[1]}\n" in help_of("serve"), help_of("serve")
     with socket.socket() as probe:

@@ -28,19 +28,24 @@ void add_model_options(Command& sub, ModelOptions& options) {
          "cpu; or, where the program was built with CUDA, cuda: a model of a directory, or of a "
          "GGUF file of the kind of Llama or Qwen2, on a GPU")
       .shows_default();
-  sub.option("--threads", options.threads,
-             "of a GGUF file's model; as many as there are cores, where nothing is said")
-      .within(1, 256);
+  std::string of_threads = "of a GGUF file's model";
+  const bool by_cores    = options.threads == ModelOptions().threads;
+  if (by_cores) of_threads += "; default: as many as there are cores";
+  auto threads = sub.option("--threads", options.threads, of_threads).within(1, 256);
+  if (!by_cores) threads.shows_default();
   sub.option(
          "--context-size", options.context,
          "tokens that all sequences of a GGUF file's model, or of a model on a GPU, hold together")
       .shows_default()
       .within(64, 1 << 20);
-  sub.option(
-         "--shots", options.shots,
-         "examples in a GGUF file's model's prompt; 0 where its template has a place for tools and 2 "
-         "where it has none, where nothing is said")
-      .within(0, 64);
+  std::string of_shots   = "examples in a GGUF file's model's prompt";
+  const bool by_template = options.shots < 0;
+  if (by_template) {
+    of_shots += "; default: 0 where its template has a place for tools, " +
+                std::to_string(usual_shots) + " where it has none";
+  }
+  auto shots = sub.option("--shots", options.shots, of_shots).within(0, 64);
+  if (!by_template) shots.shows_default();
   sub.option("--shots-from", options.shots_from,
              "JSONL (or .gz) rows as eval reads, whose first are the examples")
       .shows_default();
