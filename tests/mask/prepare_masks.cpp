@@ -116,7 +116,7 @@ TEST_CASE("Constraint::prepare changes no mask, whatever runs beside it") {
         .whitespace = seed % 3 == 0 ? 5U : 0U};
     const VocabularyIndex index(test::call_vocabulary()), fresh(test::call_vocabulary());
     const ToolCallFSM prepared(index, tools, format, choice), plain(fresh, tools, format, choice);
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;  // joined by a failure too
     for (int i = 0; i < 2; ++i) {
       threads.emplace_back(
           [&] { (void)prepared.grammar().prepare(prepared.initial(), {.max_masks = 60}); });
@@ -134,6 +134,5 @@ TEST_CASE("Constraint::prepare changes no mask, whatever runs beside it") {
         other               = plain.advance(other, token).value();
       }
     }
-    for (std::thread& thread : threads) thread.join();
   }
 }
