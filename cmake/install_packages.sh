@@ -1,6 +1,10 @@
 # Sourced by examples/run.sh and tests/run.sh: progress lines, packages on Debian-like systems, and CMake's presets.
 started=$SECONDS
-say() { printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*" >&2; }
+# What is said to be skipped is noted in the file $TOOLDECODE_SKIPPED too, whose lines tests/run.sh says once more.
+say() {
+  printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*" >&2
+  [[ -z ${TOOLDECODE_SKIPPED:-} || $* != SKIPPED:* ]] || printf '%s\n' "${*#SKIPPED: }" >> "$TOOLDECODE_SKIPPED"
+}
 
 # configure <preset> [<CMake arguments>...]: by Ninja where it is, which starts what takes longest first.
 configure() {
