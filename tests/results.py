@@ -1,14 +1,17 @@
 """Each file of results in benchmarks/results says how it was made: commit, date, machine, compiler, versions, command.
 
 python tests/results.py [PROGRAM]
+python tests/results.py --ages    # lists how many commits changed the library since each was made
 """
 
 import json
 import pathlib
 import re
+import subprocess
 import sys
 
-RESULTS = pathlib.Path(__file__).resolve().parent.parent / "benchmarks/results"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks/results"
 SHAPES = {"commit": r"[0-9a-f]{7,40}(\+changes)?", "date": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
           "compiler": r"(g\+\+|clang\+\+) \d+\..*", "flags": r".*-O.*", "tooldecode": r"\d+\.\d+\.\d+", "command": r".+"}
 PEERS = {"peers.json": ("xgrammar", "llguidance"), "engines.json": ("vllm", "sglang", "xgrammar", "llguidance"),
@@ -33,9 +36,23 @@ def faults(path):
     return found
 
 
+def print_ages(files):
+    """A line for each file, those with most commits since first."""
+    rows = []
+    for path in files:
+        record = json.loads(path.read_text(encoding="utf-8"))["made_by"]
+        count = subprocess.run(["git", "rev-list", "--count", f"{record['commit'].removesuffix('+changes')}..HEAD", "--", "include"],
+                               cwd=ROOT, capture_output=True, text=True)
+        rows.append((int(count.stdout) if count.returncode == 0 else -1, record["commit"], record["date"][:10], path.name))
+    for count, commit, date, name in sorted(rows, reverse=True):
+        print(f"{count if count >= 0 else '?':>5} commits since {commit:20} of {date}  {name}")
+
+
 def main():
     files = sorted(RESULTS.glob("*.json"))
     assert files, RESULTS
+    if "--ages" in sys.argv:
+        return print_ages(files)
     lacking = {path.name: found for path in files if (found := faults(path))}
     for name, found in lacking.items():
         print(f"benchmarks/results/{name}: {', '.join(found)}")
