@@ -115,7 +115,7 @@ class Reader final : private FormSource {
   // The constant texts of required keys, as of a tag that tells variants apart.
   using Tags = std::map<std::string, std::vector<std::string>>;
   [[nodiscard]] Tags tags_of(const ObjectForm& form);
-  [[nodiscard]] static bool have_distinct_tags(const Tags& a, const Tags& b);
+  [[nodiscard]] static bool differ_by_tag(const Tags& a, const Tags& b);
   void close_arrays(const Site& site, Form& all);
 
   // Applies the keywords without in-place subschemas.

@@ -62,7 +62,7 @@ TOOLDECODE_INLINE const Form& Reader::written(FormId id) {
     ObjectForm::Evaluated keys = one.named;
     for (std::size_t j = 0; j < open.objects.size(); ++j) {
       const ObjectForm& other = open.objects[j];
-      if (i == j || !closes_alone(other) || have_distinct_tags(tags[i], tags[j])) continue;
+      if (i == j || !closes_alone(other) || differ_by_tag(tags[i], tags[j])) continue;
       BuildBudget::spend(steps_of(other));
       if (open.objects.size() > max_compared || may_share(one, other)) {
         keys = united(keys, other.named);
@@ -103,7 +103,7 @@ TOOLDECODE_INLINE Reader::Tags Reader::tags_of(const ObjectForm& form) {
   return tags;
 }
 
-TOOLDECODE_INLINE bool Reader::have_distinct_tags(const Tags& a, const Tags& b) {
+TOOLDECODE_INLINE bool Reader::differ_by_tag(const Tags& a, const Tags& b) {
   BuildBudget::spend(1 + a.size());
   return std::ranges::any_of(a, [&](const auto& tag) {
     const auto other = b.find(tag.first);
