@@ -224,6 +224,7 @@ TEST_CASE("DocumentReader rewrites a document, one reading at a time") {
        R"({"type": ["string", "null"]})",
        {Reading::nullable}},
       {R"({"type": "string", "nullable": false})", R"({"type": "string"})", {}},
+      {R"({"type": "string", "nullable": null})", R"({"type": "string"})", {Reading::null_keyword}},
       {R"({"type": "string", "enum": ["a"], "default": null})",
        R"({"type": ["string", "null"], "enum": ["a", null], "default": null})",
        {Reading::nullable}},
@@ -465,6 +466,9 @@ TEST_CASE("DocumentReader of a document that cannot be read throws with the erro
   CHECK(error(R"({"path": "string"})") == "malformed_document #/path");
   CHECK(error(R"({"path": {"type": "string"}, "size": 5})") == "malformed_document #/size");
   CHECK(error(R"({"properties": {"a": {"items": 5}}})") == "malformed_schema #/properties/a/items");
+  CHECK(error(R"({"properties": {"a": {"type": "string", "nullable": "true"}}})") ==
+        "malformed_schema #/properties/a/nullable");
+  CHECK(error(R"({"type": "object", "nullable": 1})") == "malformed_schema #/nullable");
 }
 
 // A schema of nothing but a type, a title and a description is not read keyword by keyword; with a

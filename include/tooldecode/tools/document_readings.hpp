@@ -53,7 +53,8 @@ namespace tooldecode::tools {
 ///
 /// \par Complexity  O(size of the schema x its depth)
 /// \par Threads     one thread; writes to the notes
-/// \par Errors      Error{malformed_schema} where a subschema is neither an object nor a boolean,
+/// \par Errors      Error{malformed_schema} where a subschema is neither an object nor a boolean, or
+///                  `nullable` is neither true nor false,
 ///                  Error{malformed_document} where parameters are not an object's schema
 class DocumentReader {
  public:
@@ -133,6 +134,8 @@ class DocumentReader {
   static bool admits_null(const Json& schema);
   static bool excludes_null(const Json& schema);
 
+  // Removes the keyword; false without it.
+  static bool take_nullable(Json& schema, const std::string& pointer);
   void admit_null(Json& schema, const std::string& pointer);
 
   std::string tool_;

@@ -43,7 +43,7 @@ TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
   }
   schema["type"] = "object";
   schema.erase("default");  // a call always has arguments
-  schema.erase("nullable");
+  if (!schema.value("nullable", Json()).is_null()) (void)take_nullable(schema, pointer);
   read(schema, pointer, {.top = true, .combined = has_free_reference(schema)});
   return schema;
 }
@@ -147,7 +147,7 @@ TOOLDECODE_INLINE void DocumentReader::drop_nulls(Json& schema, const std::strin
     return;
   }
   for (const char* key :
-       {"type", "properties", "required", "enum", "items", "additionalProperties"}) {
+       {"type", "properties", "required", "enum", "items", "additionalProperties", "nullable"}) {
     if (!schema.contains(key) || !schema[key].is_null()) continue;
     schema.erase(key);
     note(Reading::null_keyword, pointer, '"' + std::string(key) + "\" is null and left out");
@@ -534,9 +534,19 @@ TOOLDECODE_INLINE bool DocumentReader::excludes_null(const Json& schema) {
          (schema.contains("const") && !schema["const"].is_null());
 }
 
-TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::string& pointer) {
-  const bool flagged = schema.contains("nullable") && schema["nullable"] == true;
+TOOLDECODE_INLINE bool DocumentReader::take_nullable(Json& schema, const std::string& pointer) {
+  if (!schema.contains("nullable")) return false;
+  const Json flag = schema["nullable"];
+  if (!flag.is_boolean()) {
+    throw Error(Errc::malformed_schema, text::extend_pointer(pointer, "nullable"),
+                "must be true or false");
+  }
   schema.erase("nullable");
+  return flag.get<bool>();
+}
+
+TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::string& pointer) {
+  const bool flagged    = take_nullable(schema, pointer);
   const bool by_default = schema.contains("default") && schema["default"].is_null();
   if ((!flagged && !by_default) || admits_null(schema)) return;
   if (!flagged && !lenient_.null_default) {
