@@ -143,8 +143,10 @@ TEST_CASE("string_format accepts and rejects the examples of each format as its 
        {"2962", ".test@example.com", "test.@example.com", "te..st@example.com", "a@", "@b",
         "joe.bloggs@invalid=domain.com", "joe.bloggs@[127.0.0.300]", "a b@c", "a@-b"}},
       {"hostname",
-       {"www.example.com", "a", "1host", "a-b.c", "host-name"},
-       {"", "-a", "a-", "a..b", ".a", "a.", "a_b", "not_a_valid_host_name", "ab--c", "a b"}},
+       {"www.example.com", "a", "1host", "a-b.c", "host-name", "xn--ihqwcrb4cv8a8dqg056pqjye",
+        "xn--4gbwdl.xn--wgbh1c", "XN--BCHER-KVA.de", "a.xn--tda.b", "xn--zca29lwxobi7a"},
+       {"", "-a", "a-", "a..b", ".a", "a.", "a_b", "not_a_valid_host_name", "ab--c", "a b", "xn--",
+        "xn--X", "xn--ab", "xn--abc-", "xn---abc", "XN--aa---o47jg78q", "yn--abc"}},
       {"uri",
        {"http://foo.bar/?baz=qux#quux", "http://foo.com/blah_(wikipedia)_blah#cite-1", "a:",
         "http://foo.bar/?q=Test%20URL-encoded%20stuff", "http://-.~_!$&'()*+,;=:%40:80@x.com:1",
@@ -184,6 +186,8 @@ TEST_CASE("string_format accepts and rejects the examples of each format as its 
   }
   CHECK(conforms("hostname", std::string(63, 'a') + ".b"));
   CHECK_FALSE(conforms("hostname", std::string(64, 'a') + ".b"));
+  CHECK(conforms("hostname", "xn--" + std::string(59, 'a') + ".b"));
+  CHECK_FALSE(conforms("hostname", "xn--" + std::string(60, 'a') + ".b"));
 }
 
 TEST_CASE(

@@ -41,10 +41,15 @@ class FormatPatterns {
   static std::string ipv4();
   // RFC 3986, section 3.2.2, and RFC 4291, section 2.2.
   static std::string ipv6();
-  // RFC 1123, section 2.1. Labels with `--` in the third and fourth place are excluded: they are
-  // IDNA's, whose Punycode no automaton can check.
-  static std::string hostname() { return separated(host_label()); }
+  // RFC 1123, section 2.1. RFC 5890 reserves labels with `--` in the third and fourth place; those
+  // that begin with `xn--` are IDNA's. The total length is not limited, because an automaton would
+  // need a state for each length of the text and of its last label.
+  static std::string hostname() { return separated(host_label() + '|' + a_label()); }
   static std::string host_label();
+  // RFC 5890, section 2.3.2.1, without a check of the Punycode's value. It has three characters or
+  // more behind the last hyphen: fewer decode to code points below those of the first letters that
+  // IDNA allows.
+  static std::string a_label();
   static std::string separated(const std::string& label);
   // RFC 5321, section 4.1.2, `Mailbox`.
   static std::string email();

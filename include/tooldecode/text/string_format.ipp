@@ -119,6 +119,10 @@ TOOLDECODE_INLINE std::string FormatPatterns::host_label() {
   return "(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 }
 
+TOOLDECODE_INLINE std::string FormatPatterns::a_label() {
+  return "[Xx][Nn]--(?!..--)(?:[A-Za-z0-9][A-Za-z0-9-]{0,55})?[A-Za-z0-9]{3}";
+}
+
 TOOLDECODE_INLINE std::string FormatPatterns::separated(const std::string& label) {
   return "(?:" + label + ")(?:\\.(?:" + label + "))*";
 }
