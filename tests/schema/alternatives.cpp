@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,51 @@ TEST_CASE("StringForm intersection and difference filter lists and find contradi
   CHECK(rest[0].values->size() == 2);
   CHECK(texts_of({"ab", "a", ""}).accepts(U"ab"));
   CHECK_FALSE(texts_of({"ab", "a"}).accepts(U""));
+}
+
+TEST_CASE("texts_of accepts exactly the texts of a list, in any order and repeated") {
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    std::vector<std::string> list(random() % 12);
+    for (std::string& text : list) {
+      for (auto n = random() % 4; n > 0; --n) text += "abc"[random() % 3];
+    }
+    const text::TextDfa dfa = texts_of(list);
+    std::vector<std::string> all{""};
+    for (std::size_t k = 0; k < all.size() && all[k].size() < 4; ++k) {
+      for (const char c : {'a', 'b', 'c'}) all.push_back(all[k] + c);
+    }
+    for (const std::string& text : all) {
+      const bool is_listed = std::ranges::find(list, text) != list.end();
+      REQUIRE(dfa.accepts(text::decode_utf8(text)) == is_listed);
+    }
+  }
+}
+
+TEST_CASE("texts_of needs no more than states x classes of texts with many characters") {
+  const auto letter = [](char32_t c) {
+    std::string text;
+    text::append_utf8(text, c);
+    return text;
+  };
+  std::vector<std::string> letters, tails, pairs;
+  for (char32_t c = 0x4E00; c < 0x4E00 + 10'000; ++c) {
+    letters.push_back(letter(c));
+    tails.push_back("tool-" + letter(c) + "-end");
+    pairs.push_back(letter(c) + letter(c + 10'000));
+  }
+  const text::TextDfa one = texts_of(letters);
+  CHECK(one.rows().size() == 2);
+  CHECK(one.classes().size() == 1);
+  CHECK(one.accepts(U"\u4E05"));
+  CHECK(texts_of(tails).rows().size() == 11);
+  try {
+    static_cast<void>(texts_of(pairs));
+    FAIL("10,000 states x 20,000 classes");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::limit_exceeded);
+  }
 }
 
 TEST_CASE("settle bounds arrays and objects by their impossible items and members") {

@@ -3,19 +3,56 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::schema {
 
-/// An automaton for a list of texts.
+namespace detail {
+
+// Builds the smallest automaton of texts that come in ascending order.
+//
+// A trie with a row for each node and a column for each character would be quadratic: here equal
+// ends of texts are one state, and characters with the same steps are one class.
+//
+// Source: Daciuk et al., Incremental Construction of Minimal Acyclic Finite-State Automata, 2000.
+class TextList {
+ public:
+  void add(const std::u32string& text);
+  // Throws Error{limit_exceeded} if states x classes pass TextDfa::max_cells.
+  [[nodiscard]] text::TextDfa dfa();
+
+ private:
+  struct State {
+    bool accepting = false;
+    std::vector<std::pair<char32_t, text::TextDfa::State>> next{};  // ascending
+    friend auto operator<=>(const State&, const State&) = default;
+  };
+
+  // Numbers the states of the last text behind a length.
+  void finish(std::size_t length);
+  text::TextDfa::State number(State state);
+
+  std::u32string last_;
+  std::vector<State> path_{{}};  // [last_.size() + 1], the states of the last text
+  std::map<State, text::TextDfa::State> numbers_;
+};
+
+}  // namespace detail
+
+/// An automaton for a list of texts; Error{limit_exceeded} if they differ in too many characters
+/// at too many places.
 [[nodiscard]] text::TextDfa texts_of(const std::vector<std::string>& list);
 
 /// Throws: this combination of keywords has no grammar. A caller that knows the place adds it.

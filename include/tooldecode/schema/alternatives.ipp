@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/form.hpp>
@@ -20,33 +21,78 @@
 
 namespace tooldecode::schema {
 
-TOOLDECODE_INLINE text::TextDfa texts_of(const std::vector<std::string>& list) {
-  std::vector<text::CodePointSet> classes;
-  std::map<char32_t, std::size_t> class_of;
-  std::vector<std::u32string> texts;
-  for (const std::string& text : list) {
-    for (const char32_t c : texts.emplace_back(text::decode_utf8(text))) {
-      if (class_of.emplace(c, classes.size()).second) classes.push_back({{c, c}});
-    }
+namespace detail {
+
+TOOLDECODE_INLINE void TextList::add(const std::u32string& text) {
+  std::size_t shared = 0;
+  while (shared < last_.size() && shared < text.size() && last_[shared] == text[shared]) ++shared;
+  finish(shared);
+  for (std::size_t i = shared; i < text.size(); ++i) {
+    path_.back().next.emplace_back(text[i], 0);
+    path_.emplace_back();
   }
-  std::vector<text::TextDfa::Row> rows;
-  const auto add = [&] {
-    rows.push_back({std::vector<text::TextDfa::State>(classes.size(), text::TextDfa::dead), false});
-    return static_cast<text::TextDfa::State>(rows.size() - 1);
-  };
-  add();
-  for (const std::u32string& text : texts) {
-    text::TextDfa::State at = 0;
-    for (const char32_t c : text) {
-      if (rows[at].next[class_of[c]] == text::TextDfa::dead) {
-        const text::TextDfa::State fresh = add();
-        rows[at].next[class_of[c]]       = fresh;
-      }
-      at = rows[at].next[class_of[c]];
+  path_.back().accepting = true;
+  last_                  = text;
+}
+
+TOOLDECODE_INLINE text::TextDfa TextList::dfa() {
+  finish(0);
+  const text::TextDfa::State start = number(std::move(path_[0]));
+  // The start has the last number and must have the first.
+  const auto renumbered = [&](text::TextDfa::State state) { return start - state; };
+  using Step            = std::pair<text::TextDfa::State, text::TextDfa::State>;
+  std::map<char32_t, std::vector<Step>> steps_of;
+  for (const auto& [state, at] : numbers_) {
+    for (const auto& [c, to] : state.next) steps_of[c].emplace_back(at, to);
+  }
+  std::map<std::vector<Step>, std::vector<text::CodePointSet::Range>> letters;
+  for (auto& [c, steps] : steps_of) {
+    std::ranges::sort(steps);
+    letters[std::move(steps)].emplace_back(c, c);
+  }
+  if (letters.size() > text::TextDfa::max_cells / numbers_.size()) {
+    throw Error(Errc::limit_exceeded, "", "a list of texts needs too many states");
+  }
+  std::vector<text::TextDfa::Row> rows(
+      numbers_.size(), {std::vector<text::TextDfa::State>(letters.size(), text::TextDfa::dead)});
+  for (const auto& [state, at] : numbers_) rows[renumbered(at)].accepting = state.accepting;
+  std::vector<text::CodePointSet> classes;
+  for (auto& [steps, ranges] : letters) {
+    for (const auto& [from, to] : steps) {
+      rows[renumbered(from)].next[classes.size()] = renumbered(to);
     }
-    rows[at].accepting = true;
+    classes.emplace_back(std::move(ranges));
   }
   return text::TextDfa(std::move(classes), std::move(rows));
+}
+
+TOOLDECODE_INLINE void TextList::finish(std::size_t length) {
+  while (path_.size() > length + 1) {
+    const text::TextDfa::State to = number(std::move(path_.back()));
+    path_.pop_back();
+    path_.back().next.back().second = to;
+  }
+}
+
+TOOLDECODE_INLINE text::TextDfa::State TextList::number(State state) {
+  const auto next = static_cast<text::TextDfa::State>(numbers_.size());
+  return numbers_.emplace(std::move(state), next).first->second;
+}
+
+}  // namespace detail
+
+TOOLDECODE_INLINE text::TextDfa texts_of(const std::vector<std::string>& list) {
+  std::vector<std::u32string> texts;
+  std::size_t characters = 0;
+  for (const std::string& text : list) {
+    texts.push_back(text::decode_utf8(text));
+    characters += 1 + texts.back().size();
+  }
+  BuildBudget::spend(20 * characters);
+  std::ranges::sort(texts);
+  detail::TextList all;
+  for (const std::u32string& text : texts) all.add(text);
+  return all.dfa();
 }
 
 TOOLDECODE_INLINE void irreducible(const std::string& what, const std::string& keyword) {
