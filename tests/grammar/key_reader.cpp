@@ -128,6 +128,33 @@ TEST_CASE("KeyReader rejects a repeated key in each spelling while a minimum nee
   CHECK(set.read(R"("A\n")", seen) == "other");
 }
 
+TEST_CASE("KeyReader remembers a long key in memory linear in its length", "[key_reader]") {
+  ReadSet set({}, "", {2, Occurrences::unbounded});
+  std::string key = "\"";
+  while (key.size() < 3'000) key += "ab\\n" + std::to_string(key.size());
+  key += '"';
+  REQUIRE(set.read(key) == "other");
+  CHECK(set.reader.bytes() < 2'000'000);
+  const auto seen = set.reader.seen().after_other(set.node(), {}, set.number);
+  CHECK(set.read(key, seen) == "");
+  CHECK(set.read(key.substr(0, key.size() - 2) + '"', seen) == "other");
+
+  // Another reader of the same nodes numbers places in another order.
+  KeyReader other(set.store);
+  KeyReader::Steps steps;
+  other.read(set.node(), {}, 0, '"', steps);
+  const auto adopted = other.adopt(set.reader, set.node(), seen);
+  const auto known   = other.seen().remembered(set.node(), adopted);
+  REQUIRE(known.size() == 1);
+  KeyReader::KeyPosition at = 0;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    steps.clear();
+    other.read(set.node(), adopted, at, static_cast<std::uint8_t>(key[i]), steps);
+    REQUIRE(steps.size() == (i + 1 == key.size() ? 0U : 1U));
+    if (!steps.empty()) at = steps[0].at;
+  }
+}
+
 TEST_CASE("KeyReader reads unusual escapes in a member's key only if every spelling is allowed") {
   for (const bool every : {false, true}) {
     CAPTURE(every);

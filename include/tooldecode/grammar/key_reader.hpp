@@ -94,13 +94,16 @@ class KeyReader {
   using Texts = std::vector<std::string>;
 
   // Nodes of tries are less. The pool stores a place in an escape as the trie node before it and
-  // what the escape has read, and a place in a tracked key as 0 and the key's bytes.
-  static constexpr KeyPosition pooled = 0x4000'0000;
+  // what the escape has read, and a place in a tracked key as 0 and the key's bytes. A long key is
+  // stored as the place of its beginning and the bytes behind it: otherwise the places in one key
+  // would take memory quadratic in its length.
+  static constexpr KeyPosition pooled      = 0x4000'0000;
+  static constexpr std::size_t block_bytes = 64;
 
   [[nodiscard]] const text::Dfa& lexeme(const Node& node, std::size_t k) const;
   [[nodiscard]] static text::StringEscape escape_of(const Node& node, const Words& words);
-  [[nodiscard]] static std::string text_of(const Words& words);
-  [[nodiscard]] std::uint32_t number(const std::string& text);
+  [[nodiscard]] std::string text_of(const Words& words) const;
+  [[nodiscard]] std::uint32_t number(std::string_view text);
 
   static void add_other(const text::Dfa& dfa, std::uint32_t k, text::Dfa::State state, Steps& out);
 

@@ -125,11 +125,13 @@ TOOLDECODE_INLINE bool KeyReader::ends_member(const Node& node, KeyPosition at) 
 TOOLDECODE_INLINE KeyReader::Set KeyReader::adopt(const KeyReader& from, const Node& node,
                                                   Set seen) {
   return seen_.adopt(from.seen_, node, seen,
-                     [&](std::uint32_t key) { return pool_.intern(from.pool_[key]); });
+                     [&](std::uint32_t key) { return number(from.text_of(from.pool_[key])); });
 }
 
 TOOLDECODE_INLINE KeyReader::KeyPosition KeyReader::adopt(const KeyReader& from, KeyPosition at) {
-  return at < pooled ? at : pooled + pool_.intern(from.pool_[at - pooled]);
+  if (at < pooled) return at;
+  const Words& words = from.pool_[at - pooled];
+  return pooled + (words[0] == 0 ? number(from.text_of(words)) : pool_.intern(words));
 }
 
 TOOLDECODE_INLINE bool KeyReader::is_in_escape(KeyPosition at) const {
@@ -144,14 +146,27 @@ TOOLDECODE_INLINE text::StringEscape KeyReader::escape_of(const Node& node, cons
   return {*node.strings, words.size() > 1 ? words[1] : 0, words.size() > 2 ? words[2] : 0};
 }
 
-TOOLDECODE_INLINE std::string KeyReader::text_of(const Words& words) {
-  return {words.begin() + 1, words.end()};
+TOOLDECODE_INLINE std::string KeyReader::text_of(const Words& words) const {
+  std::vector<const Words*> blocks{&words};
+  while (const std::uint32_t before = (*blocks.back())[1]) blocks.push_back(&pool_[before]);
+  std::string text;
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    text.append((*block)->begin() + 2, (*block)->end());
+  }
+  return text;
 }
 
-TOOLDECODE_INLINE std::uint32_t KeyReader::number(const std::string& text) {
-  Words words{0};
-  for (const char c : text) words.push_back(static_cast<std::uint8_t>(c));
-  return pool_.intern(std::move(words));
+TOOLDECODE_INLINE std::uint32_t KeyReader::number(std::string_view text) {
+  std::uint32_t before = 0;
+  while (true) {
+    Words words{0, before};
+    for (const char c : text.substr(0, block_bytes)) {
+      words.push_back(static_cast<std::uint8_t>(c));
+    }
+    before = pool_.intern(std::move(words));
+    if (text.size() <= block_bytes) return before;
+    text.remove_prefix(block_bytes);
+  }
 }
 
 TOOLDECODE_INLINE void KeyReader::add_other(const text::Dfa& dfa, std::uint32_t k,
