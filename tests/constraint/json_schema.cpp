@@ -138,6 +138,74 @@ TEST_CASE(
   CHECK_FALSE(slow::accepts(fixed, R"({"a":1, "b": 2})"));
 }
 
+TEST_CASE("Constraint over keys of a pattern never asks for more keys than there are") {
+  struct Case {
+    const char* schema;
+    std::vector<std::string> keys;
+    std::size_t min;
+    const char* required;
+  };
+  const Case cases[] = {
+      {R"({"patternProperties": {"^[ab]$": {"const": true}, "^[bc]$": {"enum": [true, 1]}},
+           "properties": {"c": {"const": true}}, "minProperties": 3)",
+       {"a", "b", "c"},
+       3,
+       ""},
+      {R"({"patternProperties": {"^[ab]$": {"const": true}}, "minProperties": 3,
+           "properties": {"a": true, "c": {"const": true}})",
+       {"a", "b", "c"},
+       3,
+       ""},
+      {R"({"propertyNames": {"pattern": "^(a|b|cd)$"}, "additionalProperties": {"const": true},
+           "minProperties": 3, "required": ["b"])",
+       {"a", "b", "cd"},
+       3,
+       "b"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.schema);
+    slow::Language language;
+    const auto write = [&](auto&& self, std::vector<std::string> used) -> void {
+      const auto has = [&](const std::string& key) {
+        return std::ranges::find(used, key) != used.end();
+      };
+      if (used.size() >= one.min && (*one.required == 0 || has(one.required))) {
+        std::string text;
+        for (const std::string& key : used)
+          text += (text.empty() ? "{\"" : ", \"") + key + "\": true";
+        language.insert(text + '}');
+      }
+      for (const std::string& key : one.keys) {
+        if (has(key)) continue;
+        used.push_back(key);
+        self(self, used);
+        used.pop_back();
+      }
+    };
+    write(write, {});
+    const std::string closed = std::string(one.schema).find("\"additional") == std::string::npos
+                                   ? R"(, "additionalProperties": false})"
+                                   : "}";
+    const Json schema        = text::parse_json(
+        std::string(one.schema) + closed.substr(0, closed.size() - 1) + R"(, "type": "object"})");
+    const Vocabulary vocabulary = slow::pieces_of(language, 5);
+    const Constraint constraint(vocabulary, Grammar::json_schema(schema, {.whitespace = 0}));
+    // Keys have further spellings, by escapes, which the list lacks.
+    slow::check_masks(constraint, language, 7, 20, '\\');
+  }
+  for (const char* schema :
+       {R"({"patternProperties": {"^[ab]$": true}, "additionalProperties": false,
+            "minProperties": 3, "type": "object"})",
+        R"({"propertyNames": {"pattern": "^[0-9]$"}, "minProperties": 11, "type": "object"})",
+        R"({"patternProperties": {"^[ab]$": true}, "additionalProperties": false,
+            "minProperties": 4294967295, "type": "object"})"}) {
+    check_refused(schema, Errc::unsatisfiable_schema, "#");
+  }
+  check_refused(R"({"propertyNames": {"pattern": "^[0-9]{4}$"}, "minProperties": 11000,
+                    "type": "object"})",
+                Errc::unsupported_keyword, "#/minProperties");
+}
+
 TEST_CASE("Grammar::json_schema refuses what it cannot enforce and gives its JSON pointer") {
   check_refused(R"({"properties":{"a":{"items":{},"uniqueItems":true}}})",
                 Errc::unsupported_keyword, "#/properties/a/uniqueItems");

@@ -211,6 +211,13 @@ TEST_CASE(
   CHECK_FALSE(united(TextDfa::of(U"a"), TextDfa::of(U"aaa")).counted());
 }
 
+TEST_CASE("TextDfa::texts lists every accepted text", "[text_dfa]") {
+  CHECK(TextDfa({}, {}).texts().empty());
+  const TextDfa letters = TextDfa::repeated({{'a', 'b'}}).bounded({0, 2});
+  CHECK(letters.texts() ==
+        std::vector<std::u32string>{U"", U"a", U"aa", U"ab", U"b", U"ba", U"bb"});
+}
+
 TEST_CASE("TextDfa::has_at_least counts accepted texts and knows loops", "[text_dfa]") {
   CHECK(TextDfa({}, {}).has_at_least(0));
   CHECK_FALSE(TextDfa({}, {}).has_at_least(1));

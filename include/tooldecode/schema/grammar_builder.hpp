@@ -89,6 +89,9 @@ class GrammarBuilder {
                  std::vector<std::pair<std::string, NodeId>>& words, std::vector<NodeId>& choices);
   NodeId string(const StringForm& form);
 
+  // The keys of a class that no member has, if they are fewer than a minimum count may demand.
+  std::optional<std::vector<std::string>> few_keys(const StringTests& tests, const ObjectForm& form,
+                                                   bool plain);
   // The key lexemes of a class. Members' keys take precedence over them.
   const std::vector<text::DfaPointer>& keys(const StringTests& tests, bool plain);
 
@@ -108,7 +111,8 @@ class GrammarBuilder {
   };
   static constexpr const char* not_remembered =
       "items that do not repeat have a grammar if all can be listed or all are strings";
-  static constexpr std::size_t max_unique = 1024;
+  static constexpr std::size_t max_unique        = 1024;
+  static constexpr std::uint32_t max_listed_keys = 1024;
 
   // Unique items: keys of a set without values, which remembers those that are not listed.
   NodeId unique_items(const ArrayForm& form);

@@ -25,6 +25,7 @@
 #include <tooldecode/schema/numbers.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
@@ -124,6 +125,12 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
     NodeId any = value(other.value);
     if (written.every_mark) any = grammar_.tagged(*written.every_mark, any);
     const NodeId content = sequence({written.assign, any});
+    if (const auto few = few_keys(other.keys, form, written.plain)) {
+      for (const std::string& name : *few) {
+        set.members.push_back({written.plain ? std::vector{name} : text_.key(name), content});
+      }
+      continue;
+    }
     for (const text::DfaPointer& key : keys(other.keys, written.plain)) {
       if (!key->empty()) set.others.push_back({key, content});
     }
@@ -260,6 +267,36 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::string(const StringForm& form) {
     if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
     return text_.string(text, form.length);
   });
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<std::string>> GrammarBuilder::few_keys(
+    const StringTests& tests, const ObjectForm& form, bool plain) {
+  const auto required = std::ranges::count_if(form.members, &ObjectForm::Member::required);
+  if (tests.empty() || std::cmp_less_equal(form.count.min, required)) return std::nullopt;
+  std::set<std::string> named;
+  for (const ObjectForm::Member& member : form.members) {
+    if (reader_.forms.texts.holds(tests, member.name)) named.insert(member.name);
+  }
+  const text::TextDfa* texts = &reader_.forms.texts.texts(tests);
+  std::optional<text::TextDfa> identifiers;
+  if (plain) texts = &identifiers.emplace(Spellings::identifiers_among(*texts));
+  const auto more = static_cast<std::uint32_t>(named.size());
+  if (form.count.min > text::Occurrences::unbounded - more ||
+      !texts->has_at_least(form.count.min + more)) {
+    if (texts->has_at_least(max_listed_keys + more + 1)) {
+      irreducible("there are fewer keys of a pattern than members, which have to be listed",
+                  "/minProperties");
+    }
+    std::vector<std::string> keys;
+    for (const std::u32string& text : texts->texts()) {
+      std::string name;
+      for (const char32_t c : text) text::append_utf8(name, c);
+      const bool is_written = plain || !text_.holds_excluded(name);
+      if (is_written && !named.contains(name)) keys.push_back(std::move(name));
+    }
+    return keys;
+  }
+  return std::nullopt;
 }
 
 TOOLDECODE_INLINE const std::vector<text::DfaPointer>& GrammarBuilder::keys(

@@ -74,6 +74,8 @@ class Spellings {
   [[nodiscard]] std::vector<text::DfaPointer> other_keys(const text::TextDfa* texts,
                                                          bool plain) const;
 
+  /// The identifiers among the texts of an automaton.
+  [[nodiscard]] static text::TextDfa identifiers_among(const text::TextDfa& text);
   /// The texts of an automaton that are identifiers, which need no quotes or escapes.
   [[nodiscard]] static text::Dfa identifiers(const text::TextDfa& text);
 

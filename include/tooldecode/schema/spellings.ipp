@@ -193,10 +193,14 @@ TOOLDECODE_INLINE std::vector<text::DfaPointer> Spellings::other_keys(const text
   return keys;
 }
 
-TOOLDECODE_INLINE text::Dfa Spellings::identifiers(const text::TextDfa& text) {
+TOOLDECODE_INLINE text::TextDfa Spellings::identifiers_among(const text::TextDfa& text) {
   const text::TextDfa words({{{'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, {{'0', '9'}}},
                             {{{1, text::TextDfa::dead}, false}, {{1, 1}, true}});
-  const text::TextDfa both = intersection(text, words);
+  return intersection(text, words);
+}
+
+TOOLDECODE_INLINE text::Dfa Spellings::identifiers(const text::TextDfa& text) {
+  const text::TextDfa both = identifiers_among(text);
   std::vector<text::Dfa::Row> rows(both.rows().size());
   for (std::size_t s = 0; s < rows.size(); ++s) {
     for (std::size_t k = 0; k < both.classes().size(); ++k) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,6 +66,9 @@ class TextDfa {
 
   /// Whether it accepts `count` texts or more. O(states x classes).
   [[nodiscard]] bool has_at_least(std::uint32_t count) const;
+
+  /// All texts, which must be finitely many.
+  [[nodiscard]] std::vector<std::u32string> texts() const;
 
   /// The accepted texts whose length is within the bounds.
   [[nodiscard]] TextDfa bounded(const Occurrences& length) const;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -179,6 +180,25 @@ TOOLDECODE_INLINE bool TextDfa::has_at_least(std::uint32_t count) const {
     path.pop_back();
   }
   return texts[0] >= count;
+}
+
+TOOLDECODE_INLINE std::vector<std::u32string> TextDfa::texts() const {
+  std::vector<std::u32string> all;
+  if (rows_.empty()) return all;
+  std::vector<std::pair<State, std::u32string>> work{{0, {}}};
+  while (!work.empty()) {
+    const auto [state, text] = std::move(work.back());
+    work.pop_back();
+    if (rows_[state].accepting) all.push_back(text);
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      if (rows_[state].next[k] == dead) continue;
+      for (const auto& [first, last] : classes_[k].ranges()) {
+        for (char32_t c = first; c <= last; ++c) work.emplace_back(rows_[state].next[k], text + c);
+      }
+    }
+  }
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 TOOLDECODE_INLINE TextDfa TextDfa::bounded(const Occurrences& length) const {
