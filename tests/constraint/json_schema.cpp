@@ -379,6 +379,35 @@ TEST_CASE("Constraint over a numeric JSON Schema can end soon after any run of d
   }
 }
 
+TEST_CASE("Grammar::json_schema with close_objects closes each of many variants without a tag") {
+  for (const int count : {2, 4, 8, 20}) {
+    for (const bool requires_both : {false, true}) {
+      CAPTURE(count, requires_both);
+      std::string variants;
+      for (int i = 0; i < count; ++i) {
+        const std::string n = std::to_string(i);
+        variants += std::string(i == 0 ? "" : ", ") + R"({"type": "object", "properties": {"p)" +
+                    n + R"(": {"type": "integer"}, "q)" + n +
+                    R"(": {"type": "string"}}, "required": ["p)" + n + '"' +
+                    (requires_both ? ", \"q" + n + '"' : "") + "]}";
+      }
+      const Json schema = text::parse_json("{\"oneOf\": [" + variants + "]}");
+      const Constraint closed(test::byte_vocabulary(),
+                              Grammar::json_schema(schema, {.rules = {.close_objects = true}}));
+      const auto accepts = [&](std::string_view text) {
+        const auto state = closed.advance_bytes(closed.initial(), text);
+        return state && closed.is_accepting(*state);
+      };
+      CHECK(accepts(R"({"p1": 5, "q1": "a"})"));
+      CHECK(accepts(R"({"p0": 5})") != requires_both);
+      CHECK_FALSE(accepts(R"({"p1": 5, "q1": "a", "p0": "b"})"));
+      CHECK_FALSE(accepts(R"({"p1": 5, "q1": "a", "q0": "b"})"));
+      CHECK_FALSE(accepts(R"({"p1": 5, "q1": "a", "p0": 1, "q0": "b"})"));
+      CHECK_FALSE(accepts(R"({"q1": "a"})"));
+    }
+  }
+}
+
 TEST_CASE("Grammar::json_schema with close_objects closes each of many variants with a tag") {
   const auto variant = [](const std::string& tag, int i, const std::string& own) {
     const std::string n = std::to_string(i);

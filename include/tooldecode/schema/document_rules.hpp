@@ -25,7 +25,9 @@ struct DocumentRules {
   /// schemas that describe one object close it together, including those in references and
   /// compositions. Keywords that only test or refine (`if`, `then`, `else`, `not`, `contains`,
   /// dependencies) do not close an object, but the properties in them count as named. If closing
-  /// left no object, the object stays open.
+  /// left no object, the object stays open. Where the branches of a `oneOf` need more than 32
+  /// alternatives, an object of one branch requires no keys that only other branches name, even if
+  /// a schema beside the `oneOf` names them.
   bool close_objects = false;
 };
 

@@ -313,9 +313,13 @@ TOOLDECODE_INLINE std::vector<ObjectForm> FormAlgebra::difference(ObjectForm fro
   for (const auto& [name, value, required] : what.members) {
     const ObjectForm::Member* member = own(name);
     if (required && (member == nullptr || !member->required)) {
-      split({.members = {{name, nothing_form}}}, {.members = {{name, any_form, true}}});
+      // Absent or of another value: one part, because both are one alternative.
+      const FormId own_value = member != nullptr ? member->value : value_of_other(from, name);
+      const FormId other     = value == own_value ? nothing_form : complement(value);
+      split({.members = {{name, other}}}, {.members = {{name, value, true}}});
+    } else {
+      split_value(name, value);
     }
-    split_value(name, value);
   }
   for (const ObjectForm::Member& member : ObjectForm(from).members) {
     if (of_what.member(member.name) == nullptr) {

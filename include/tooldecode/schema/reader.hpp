@@ -111,6 +111,10 @@ class Reader final : private FormSource {
   [[nodiscard]] ObjectForm with_keys(const ObjectForm::Evaluated& keys, FormId rest);
   void close_objects(const Site& site, Form& all);
   void name_keys(const Site& site, ObjectForm& form) const;
+  // More alternatives of an object are not compared with each other when they are closed.
+  static constexpr std::size_t max_compared = 32;
+  // Removes objects that closing would remove, unless another schema names the keys they require.
+  void keep_named(Form& form);
   [[nodiscard]] bool may_share(const ObjectForm& a, const ObjectForm& b);
   // The constant texts of required keys, as of a tag that tells variants apart.
   using Tags = std::map<std::string, std::vector<std::string>>;

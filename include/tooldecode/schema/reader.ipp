@@ -42,8 +42,7 @@ TOOLDECODE_INLINE FormId Reader::form(const Json& schema, const std::string& poi
 }
 
 TOOLDECODE_INLINE const Form& Reader::written(FormId id) {
-  static constexpr std::size_t max_compared = 32;
-  const auto known                          = closed_.find(id);
+  const auto known = closed_.find(id);
   if (known != closed_.end()) return known->second;
   const Form& open        = forms[id];
   const auto closes_alone = [](const ObjectForm& one) { return one.closes && !one.named.all; };
@@ -112,6 +111,24 @@ TOOLDECODE_INLINE bool Reader::differ_by_tag(const Tags& a, const Tags& b) {
       return std::ranges::binary_search(other->second, text);
     });
   });
+}
+
+TOOLDECODE_INLINE void Reader::keep_named(Form& form) {
+  const auto is_named = [&](const ObjectForm::Evaluated& named, const std::string& name) {
+    return std::ranges::binary_search(named.names, name) ||
+           std::ranges::any_of(named.patterns,
+                               [&](std::uint32_t set) { return forms.texts.holds({{set}}, name); });
+  };
+  std::vector<ObjectForm> kept;
+  for (const ObjectForm& one : form.objects) {
+    BuildBudget::spend(steps_of(one));
+    const bool requires_more =
+        one.closes && !one.named.all && std::ranges::any_of(one.members, [&](const auto& member) {
+          return member.required && !is_named(one.named, member.name);
+        });
+    if (!requires_more) kept.push_back(one);
+  }
+  if (!kept.empty()) form.objects = std::move(kept);
 }
 
 TOOLDECODE_INLINE bool Reader::may_share(const ObjectForm& a, const ObjectForm& b) {
@@ -375,6 +392,7 @@ TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormI
     for (std::size_t j = 0; j < ids.size() && !own.empty(); ++j) {
       if (j != i && !forms.are_disjoint(ids[i], ids[j]))
         own = forms.difference(own, forms[others[j]]);
+      if (own.objects.size() > max_compared / ids.size()) keep_named(own);
     }
     forms.unite(all, own);
   }
