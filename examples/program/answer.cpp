@@ -9,10 +9,9 @@
 
 namespace program {
 
-Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::ToolCallFSM& calls,
-                   tooldecode::Output output) {
+Answer read_answer(const tooldecode::ToolCallFSM& calls, tooldecode::Output output) {
   Answer answer;
-  answer.text = vocabulary.decode(output.tokens);
+  answer.text = calls.vocabulary().decode(output.tokens);
   try {
     answer.calls  = calls.parse(answer.text);
     answer.parses = true;
@@ -33,30 +32,28 @@ Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::T
   return answer;
 }
 
-Answer answer_plainly(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
+Answer answer_plainly(const tooldecode::ModelRef& model, const tooldecode::ToolCallFSM& calls,
                       const std::vector<tooldecode::TokenId>& prompt,
                       tooldecode::DecodeOptions options) {
-  const auto ends    = assistant.tokenizer.vocabulary().end_tokens();
+  const auto ends    = calls.vocabulary().end_tokens();
   options.end_tokens = {ends.begin(), ends.end()};
-  const auto model   = assistant.model_ref();
   const tooldecode::Decoder decode{model};
-  return read_answer(assistant.tokenizer.vocabulary(), calls, decode(prompt, options));
+  return read_answer(calls, decode(prompt, options));
 }
 
-Answer answer_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
+Answer answer_constrained(const tooldecode::ModelRef& model, const tooldecode::ToolCallFSM& calls,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options) {
-  const auto model = assistant.model_ref();
   const tooldecode::Decoder decode{model, calls};
-  return read_answer(assistant.tokenizer.vocabulary(), calls, decode(prompt, options));
+  return read_answer(calls, decode(prompt, options));
 }
 
-Answer answer_constrained(const Assistant& assistant, const tooldecode::WithoutRepeats& constraint,
+Answer answer_constrained(const tooldecode::ModelRef& model,
+                          const tooldecode::WithoutRepeats& constraint,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options) {
-  const auto model = assistant.model_ref();
   const tooldecode::Decoder decode{model, constraint};
-  return read_answer(assistant.tokenizer.vocabulary(), constraint.calls(), decode(prompt, options));
+  return read_answer(constraint.calls(), decode(prompt, options));
 }
 
 }  // namespace program

@@ -11,11 +11,9 @@
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <program/assistant.hpp>
 
 namespace program {
 
@@ -28,19 +26,20 @@ struct Answer {
   tooldecode::Output output;
 };
 
-Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::ToolCallFSM& calls,
-                   tooldecode::Output output);
+Answer read_answer(const tooldecode::ToolCallFSM& calls, tooldecode::Output output);
 
-Answer answer_plainly(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
+/// \param model  the assistant's, or one that has read the prompt
+Answer answer_plainly(const tooldecode::ModelRef& model, const tooldecode::ToolCallFSM& calls,
                       const std::vector<tooldecode::TokenId>& prompt,
                       tooldecode::DecodeOptions options);
 
-Answer answer_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
+Answer answer_constrained(const tooldecode::ModelRef& model, const tooldecode::ToolCallFSM& calls,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);
 
 /// Decodes under the constraint, and no call is made twice in a row.
-Answer answer_constrained(const Assistant& assistant, const tooldecode::WithoutRepeats& constraint,
+Answer answer_constrained(const tooldecode::ModelRef& model,
+                          const tooldecode::WithoutRepeats& constraint,
                           const std::vector<tooldecode::TokenId>& prompt,
                           const tooldecode::DecodeOptions& options);
 

@@ -102,18 +102,10 @@ void print_answer(const std::string& title, const Answer& answer) {
             << "\n\n";
 }
 
-double prompt_us(const td::Output& output) {
-  return std::chrono::duration<double, std::micro>(output.times.prefill).count();
-}
 // Without the prefill, because the prompt is read once whatever the number of passes.
 double decoding_us_per_token(const td::Output& output) {
   return per_token(output.times.total() - output.times.prefill, output);
 }
-Json times_json(const td::Output& output) {
-  return {{"prompt_us", prompt_us(output)},
-          {"decoding_us_per_token", decoding_us_per_token(output)}};
-}
-
 void print_row(const char* what, const std::vector<std::string>& cells) {
   std::cout << "  " << std::left << std::setw(28) << what << std::right;
   for (const std::string& cell : cells) std::cout << std::setw(14) << cell;
@@ -142,8 +134,15 @@ void print_depths(const td::Output& output) {
   std::cout << (output.drafts.tried.empty() ? "nothing was drafted\n" : "\n");
 }
 
+// What all columns share, in microseconds.
+struct Shared {
+  double build;
+  std::size_t prompt;  // tokens
+  double reading;
+};
+
 void print_report(const CallOptions& options, const td::ToolSet& tools,
-                  const std::vector<Column>& columns, double build) {
+                  const std::vector<Column>& columns, const Shared& shared) {
   std::cout << "Question  " << options.question << "\nTools     ";
   for (std::size_t i = 0; i < tools.size(); ++i) std::cout << (i ? ", " : "") << tools[i].name;
   std::cout << "\nFormat    " << options.format << ", tool choice " << options.choice << "\n\n";
@@ -165,7 +164,6 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   row("forward passes", [](const auto&, const td::Output& o) { return std::to_string(o.passes); });
   row("tokens per pass",
       [](const auto&, const td::Output& o) { return number(tokens_per_pass(o), ""); });
-  row("prompt", [](const auto&, const td::Output& o) { return number(prompt_us(o), " us"); });
   row("decoding, per token",
       [](const auto&, const td::Output& o) { return number(decoding_us_per_token(o), " us"); });
   row("of which constraint", [](const auto&, const td::Output& o) {
@@ -178,7 +176,8 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
       return number(per_token(o.times.drafting, o), " us");
     });
   }
-  std::cout << "  constraint built in " << number(build, " us") << '\n';
+  std::cout << "  constraint built in " << number(shared.build, " us") << "\n  prompt of "
+            << shared.prompt << " tokens read once in " << number(shared.reading, " us") << '\n';
   if (drafted) {
     const td::Output& output = speculative->answer.output;
     print_depths(output);
@@ -195,10 +194,9 @@ std::string default_question(const Assistant& assistant) {
   return "What is the weather in Oslo?";
 }
 
-Column answer_in_orders(std::size_t orders, const Assistant& assistant,
+Column answer_in_orders(std::size_t orders, const Assistant& assistant, const td::ModelRef& model,
                         const td::ToolCallFSM& calls, const std::vector<td::TokenId>& prompt,
                         const td::DecodeOptions& decode) {
-  const td::ModelRef model = assistant.model_ref();
   const td::Decoder decoder{model, calls};
   const td::OrderConsistencySampler sampler{
       decoder, {.max_orders = orders, .encode = [&assistant](std::string_view text) {
@@ -207,13 +205,13 @@ Column answer_in_orders(std::size_t orders, const Assistant& assistant,
   td::Consensus consensus = sampler(prompt, decode);
   return {"orders",
           "Constrained decoding, voted on in at most " + std::to_string(orders) + " orders",
-          read_answer(assistant.tokenizer.vocabulary(), calls, std::move(consensus.output)),
-          std::move(consensus.calls)};
+          read_answer(calls, std::move(consensus.output)), std::move(consensus.calls)};
 }
 
-void write_trace(TraceFile& trace, const Assistant& assistant,
-                 const std::vector<td::TokenId>& prompt, const std::vector<Column>& columns) {
-  trace.set("prompt_tokens", prompt.size());
+void write_trace(TraceFile& trace, const Assistant& assistant, const Shared& shared,
+                 const std::vector<Column>& columns) {
+  trace.set("prompt_tokens", shared.prompt);
+  trace.set("prompt_microseconds", shared.reading);
   for (const Column& column : columns) {
     AnswerTrace answer(assistant.tokenizer.vocabulary(), column.name);
     answer.add(column.answer.output);
@@ -248,32 +246,38 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& as
   if (trace.is_on()) decode.trace = traced_alternatives;
   const td::DecodeOptions free = decode;
   decode.always_ends           = true;  // constrained answers are never cut
+  const auto reader            = assistant.prefill();
+  const auto begin             = std::chrono::steady_clock::now();
+  reader->read(prompt);
+  const double reading     = microseconds(std::chrono::steady_clock::now() - begin);
+  const td::ModelRef model = reader->ref();
   std::vector<Column> columns{
-      {"plain", "Plain decoding", answer_plainly(assistant, calls, prompt, free)},
+      {"plain", "Plain decoding", answer_plainly(model, calls, prompt, free)},
       {"constrained", "Constrained decoding",
        options.no_repeated_calls
-           ? answer_constrained(assistant, td::WithoutRepeats(calls), prompt, decode)
-           : answer_constrained(assistant, calls, prompt, decode)}};
+           ? answer_constrained(model, td::WithoutRepeats(calls), prompt, decode)
+           : answer_constrained(model, calls, prompt, decode)}};
   if (options.orders > 0) {
-    columns.push_back(answer_in_orders(options.orders, assistant, calls, prompt, decode));
+    columns.push_back(answer_in_orders(options.orders, assistant, model, calls, prompt, decode));
   }
   if (options.drafts.is_on()) {
-    columns.push_back(
-        {"speculative", "Speculative decoding, " + options.drafts.settings.drafter,
-         read_answer(assistant.tokenizer.vocabulary(), calls,
-                     decode_with_drafts(assistant, drafting, calls, prompt, decode))});
+    columns.push_back({"speculative", "Speculative decoding, " + options.drafts.settings.drafter,
+                       read_answer(calls, decode_with_drafts(assistant, drafting, calls, prompt,
+                                                             decode, model))});
   }
-  if (trace.is_on()) write_trace(trace, assistant, prompt, columns);
-  if (!options.json) return print_report(options, calls.tools(), columns, build);
-  Json report{{"question", options.question}};
+  const Shared shared{.build = build, .prompt = prompt.size(), .reading = reading};
+  if (trace.is_on()) write_trace(trace, assistant, shared, columns);
+  if (!options.json) return print_report(options, calls.tools(), columns, shared);
+  Json report{
+      {"question", options.question}, {"prompt_tokens", prompt.size()}, {"prompt_us", reading}};
   for (const td::tools::Note& note : calls.tools().notes()) {
     if (!td::tools::is_given_up(note.reading)) continue;
     if (!report.contains("not_enforced")) report["not_enforced"] = Json::array();
     report["not_enforced"].push_back({{"tool", note.tool}, {"text", note.text}});
   }
   for (const Column& column : columns) {
-    report[column.name] = report_json(column.answer);
-    report[column.name].update(times_json(column.answer.output));
+    report[column.name]                          = report_json(column.answer);
+    report[column.name]["decoding_us_per_token"] = decoding_us_per_token(column.answer.output);
     if (column.name == "constrained") {
       report[column.name]["constraint_us_per_token"] =
           per_token(column.answer.output.times.constraint, column.answer.output);

@@ -1,10 +1,16 @@
+#include <cstddef>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
 #include <support/form_judge.hpp>
+#include <support/slow_validator.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
@@ -53,6 +59,54 @@ TEST_CASE("Reader reads members that say a type alone as one form, like those th
 TEST_CASE("Reader ignores keywords that the draft does not contain") {
   CHECK(admits(R"({"$schema": "http://json-schema.org/draft-04/schema#", "const": 1})", "2"));
   CHECK_FALSE(admits(R"({"const": 1})", "2"));
+}
+
+TEST_CASE("Reader of a condition for each value of a key takes steps in proportion to pairs") {
+  // The k-th condition demands the key of its value, and that the keys of other values are numbers.
+  const auto schema = [](std::size_t count, bool is_listed) {
+    Json conditions = Json::array(), kinds = Json::array();
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::string kind = "k" + std::to_string(k), key = "w" + std::to_string(k);
+      kinds.push_back(kind);
+      conditions.push_back(
+          {{"if", {{"properties", {{"kind", {{"const", kind}}}}}, {"required", {"kind"}}}},
+           {"then", {{"required", {key}}}},
+           {"else", {{"properties", {{key, {{"type", "number"}}}}}}}});
+    }
+    const Json kind = is_listed ? Json{{"enum", kinds}} : Json{{"type", "string"}};
+    return Json{{"type", "object"}, {"properties", {{"kind", kind}}}, {"allOf", conditions}};
+  };
+  for (const bool is_listed : {false, true}) {
+    std::vector<std::uint64_t> steps;
+    for (const std::size_t count : {16, 32, 64}) {
+      const Json root = schema(count, is_listed);
+      const BuildBudget budget;
+      Reader reader(root);
+      (void)reader.forms[reader.form(root, "#")];
+      steps.push_back(budget.spent().steps);
+    }
+    INFO(steps[0] << ", " << steps[1] << ", " << steps[2]);
+    CHECK(steps[2] < 10 * steps[1]);
+    CHECK(steps[1] < 10 * steps[0]);
+
+    const Json root        = schema(20, is_listed);
+    const std::string text = root.text();
+    const Json values[]{"k0", "k7", "k19", "k20", 1, "text"};
+    std::mt19937 random(11);
+    std::size_t admitted = 0;
+    for (int i = 0; i < 400; ++i) {
+      Json value = Json::object();
+      if (random() % 8 != 0) value["kind"] = values[random() % 5];
+      for (const char* key : {"w0", "w7", "w19", "other"}) {
+        if (random() % 2 != 0) value[key] = values[4 + random() % 2];
+      }
+      const bool expected = slow::conforms(value, root, root);
+      admitted += expected ? 1 : 0;
+      INFO(value.text());
+      REQUIRE(admits(text.c_str(), value.text().c_str()) == expected);
+    }
+    CHECK(admitted > 40);
+  }
 }
 
 TEST_CASE("Reader of oneOf admits values of exactly one of overlapping branches") {

@@ -67,6 +67,8 @@ class FormAlgebra : public FormTable {
   [[nodiscard]] std::optional<ArrayForm> intersection(const ArrayForm& a, const ArrayForm& b);
 
   [[nodiscard]] std::optional<ObjectForm> intersection(const ObjectForm& a, const ObjectForm& b);
+  // False if no object is in both; true if unknown.
+  [[nodiscard]] bool may_meet(const ObjectForm& a, const ObjectForm& b);
 
   // A difference is a list of disjoint parts, unless there are very many: each part breaks one rule
   // and keeps the ones before, so that differences of many forms do not multiply.

@@ -50,8 +50,11 @@ TOOLDECODE_INLINE Form FormAlgebra::intersection(const Form& a, const Form& b) {
         [&](const auto& x, const auto& y) { return schema::intersection(x, y, texts); });
   pairs(all.arrays, a.arrays, b.arrays,
         [&](const auto& x, const auto& y) { return intersection(x, y); });
-  pairs(all.objects, a.objects, b.objects,
-        [&](const auto& x, const auto& y) { return intersection(x, y); });
+  // Cases that one property tells apart, as in a list of conditions, would multiply.
+  const bool may_multiply = a.objects.size() > 1 && b.objects.size() > 1;
+  pairs(all.objects, a.objects, b.objects, [&](const auto& x, const auto& y) {
+    return may_multiply && !may_meet(x, y) ? std::nullopt : intersection(x, y);
+  });
   return all;
 }
 
@@ -214,6 +217,17 @@ TOOLDECODE_INLINE std::optional<ObjectForm> FormAlgebra::intersection(const Obje
   all.closes    = a.closes || b.closes;
   if (!settle(all)) return std::nullopt;
   return all;
+}
+
+TOOLDECODE_INLINE bool FormAlgebra::may_meet(const ObjectForm& a, const ObjectForm& b) {
+  if (nests_deeply()) return true;
+  try {
+    return !are_disjoint(a, b, 0);
+  } catch (const Error& error) {
+    // A value that is not needed may have no form, or be the one that is being computed.
+    if (error.code() == Errc::limit_exceeded || error.code() == Errc::cancelled) throw;
+    return true;
+  }
 }
 
 TOOLDECODE_INLINE std::vector<ArrayForm> FormAlgebra::difference(ArrayForm from,

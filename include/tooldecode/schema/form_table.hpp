@@ -82,6 +82,9 @@ class FormTable {
   virtual Form complement_of(const Form& form)            = 0;
   virtual Form conjunction(std::span<const FormId> parts) = 0;
 
+  /// Whether computing forms that may not be needed could pass max_nested.
+  [[nodiscard]] bool nests_deeply() const noexcept { return depth_ > max_nested / 2; }
+
   /// The form of which `id` was made as the complement, if it was.
   [[nodiscard]] std::optional<FormId> find_negated(FormId id) const;
 
