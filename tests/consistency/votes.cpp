@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/text/json_value.hpp>
+#include <tooldecode/text/value_writer.hpp>
 
 #include <support/catch.hpp>
 
@@ -44,13 +47,13 @@ Candidate random_candidate(std::size_t order, std::mt19937& random) {
   return result;
 }
 
-// The winners as text, with "-" for a parameter that is left out.
-std::string winners(const std::vector<Candidate>& candidates, VoteRule rule) {
+// The winners as they are written, without parameters that are left out.
+std::string winners(const std::vector<Candidate>& candidates, std::span<const std::string> keys,
+                    VoteRule rule) {
   std::string text;
-  const std::vector<std::string> keys{"a", "b", "c"};
   for (const ParameterVote& parameter : vote(candidates, keys, rule)) {
     const auto& value = parameter.choices.front().value;
-    text += parameter.key + "=" + (value ? canonical_json(*value) : "-") + ";";
+    if (value) text += parameter.key + "=" + text::write_json(*value) + ";";
   }
   return text;
 }
@@ -149,39 +152,60 @@ TEST_CASE("vote does not depend on the order of the candidates") {
 
 TEST_CASE("votes_needed is 0 only when no further vote can change a winner") {
   std::mt19937 random(12);
-  const std::vector<std::string> keys{"a", "b", "c"};
-  std::size_t settled = 0, open = 0;
+  const std::vector<std::string> keys{"a"};  // "b" and "c" are undocumented
+  std::size_t settled = 0, open = 0, gaps = 0;
   for (int round = 0; round < 3000; ++round) {
-    const auto rule = static_cast<VoteRule>(random() % 3);
-    std::vector<Candidate> candidates;
-    const std::size_t known = 1 + random() % 6, remaining = 1 + random() % 3;
+    const auto rule       = static_cast<VoteRule>(random() % 3);
+    const std::size_t all = 4 + random() % 6;
+    std::vector<std::size_t> orders(all);
+    std::iota(orders.begin(), orders.end(), 0);
+    // Orders that run together end in any sequence.
+    if (random() % 2 == 0) std::shuffle(orders.begin(), orders.end(), random);
+    const std::size_t known = all - 1 - random() % 3;
     // Alike, as candidates of a good model are.
     const Candidate first = random_candidate(0, random);
+    std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < known; ++i) {
-      candidates.push_back(random() % 4 == 0 ? random_candidate(i, random) : first);
-      candidates.back().order = i;
+      candidates.push_back(random() % 4 == 0 ? random_candidate(0, random) : first);
+      candidates.back().order = orders[i];
     }
-    INFO("round " << round << ", rule " << static_cast<int>(rule) << ", " << known << " + "
-                  << remaining);
-    const std::string before = winners(candidates, rule);
-    const std::size_t needed = votes_needed(candidates, keys, rule, remaining);
-    CHECK(needed <= remaining);
+    INFO("round " << round << ", rule " << static_cast<int>(rule) << ", " << known << " of "
+                  << all);
+    const std::string before = winners(candidates, keys, rule);
+    const std::size_t needed = votes_needed(candidates, keys, rule, all - known);
+    CHECK(needed <= all - known);
     (needed == 0 ? settled : open) += 1;
     if (needed > 0) continue;
+    gaps += *std::min_element(orders.begin() + static_cast<std::ptrdiff_t>(known), orders.end()) <
+            known;
     for (int completion = 0; completion < 40; ++completion) {
-      auto all = candidates;
-      for (std::size_t i = 0; i < remaining; ++i) {
-        all.push_back(random_candidate(known + i, random));
-        if (completion % 2 == 0) all.back() = all[known], all.back().order = known + i;
+      auto whole = candidates;
+      for (std::size_t i = known; i < all; ++i) {
+        whole.push_back(random_candidate(orders[i], random));
+        if (completion % 2 == 0) whole.back() = whole[known], whole.back().order = orders[i];
       }
       // A parameter that no candidate had may still appear, but never win.
-      REQUIRE(winners(all, rule) == before);
+      REQUIRE(winners(whole, keys, rule) == before);
     }
   }
+  CHECK(gaps > 100);
   CHECK(settled > 200);
   CHECK(open > 200);
   CHECK(votes_needed({}, keys, VoteRule::majority, 5) == 3);
   CHECK(votes_needed({}, keys, VoteRule::majority, 0) == 0);
+}
+
+TEST_CASE("votes_needed asks for a lower order that could spell the winner otherwise") {
+  const std::vector<Candidate> numbers{candidate(0, {{"a", 2, -1}}), candidate(2, {{"a", 1, -1}}),
+                                       candidate(3, {{"a", 1, -1}}), candidate(4, {{"a", 1, -1}})};
+  CHECK(votes_needed(numbers, one_key, VoteRule::majority, 1) == 1);
+  auto with_it = numbers;
+  with_it.push_back(candidate(1, {{"a", 1.0, -1}}));
+  CHECK(votes_needed(with_it, one_key, VoteRule::majority, 1) == 0);
+  const std::vector<Candidate> texts{candidate(0, {{"a", "y", -1}}), candidate(2, {{"a", "x", -1}}),
+                                     candidate(3, {{"a", "x", -1}}),
+                                     candidate(4, {{"a", "x", -1}})};
+  CHECK(votes_needed(texts, one_key, VoteRule::majority, 1) == 0);
 }
 
 TEST_CASE("votes_needed is enough when all those votes agree") {

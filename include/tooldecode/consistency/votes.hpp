@@ -67,6 +67,12 @@ namespace detail {
 // Candidates sorted by order, so that sums do not depend on the input order.
 std::vector<const Candidate*> by_order(std::span<const Candidate> candidates);
 
+// How many orders from 0 on are among the candidates without a gap.
+std::size_t leading_orders(const std::vector<const Candidate*>& sorted);
+
+// Whether another text can write an equal value.
+bool has_spellings(const JsonValue& value);
+
 // The votes on a key; without a key, on one that no candidate has.
 ParameterVote tally(const std::vector<const Candidate*>& candidates,
                     const std::optional<std::string>& key, VoteRule rule);
@@ -90,7 +96,10 @@ ParameterVote tally(const std::vector<const Candidate*>& candidates,
                                               VoteRule rule = VoteRule::majority);
 
 /// The fewest further candidates after which no others could change a winner; 0 if none can now.
+/// The lowest order that writes a winner spells it (1 or 1.0), so that a lower order that is missing
+/// among the candidates could change it.
 ///
+/// \param candidates  with distinct orders, counted from 0
 /// \param remaining  number of candidates still to come
 /// \par Complexity  as `vote`
 /// \par Errors      as `vote`

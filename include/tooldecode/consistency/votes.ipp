@@ -37,6 +37,16 @@ TOOLDECODE_INLINE std::vector<const Candidate*> by_order(std::span<const Candida
   return sorted;
 }
 
+TOOLDECODE_INLINE std::size_t leading_orders(const std::vector<const Candidate*>& sorted) {
+  std::size_t count = 0;
+  while (count < sorted.size() && sorted[count]->order == count) ++count;
+  return count;
+}
+
+TOOLDECODE_INLINE bool has_spellings(const JsonValue& value) {
+  return value.is_number() || value.is_array() || value.is_object();
+}
+
 TOOLDECODE_INLINE ParameterVote tally(const std::vector<const Candidate*>& candidates,
                                       const std::optional<std::string>& key, VoteRule rule) {
   ParameterVote result{key.value_or("")};
@@ -118,6 +128,14 @@ TOOLDECODE_INLINE std::size_t votes_needed(std::span<const Candidate> candidates
   // A key that has not occurred yet could still occur.
   votes.push_back(detail::tally(sorted, std::nullopt, rule));
   std::size_t needed = 0;
+  // A lower order that is still to come would replace what the winner's lowest order wrote.
+  const std::size_t known = detail::leading_orders(sorted);
+  const bool is_unspelt   = std::any_of(votes.begin(), votes.end(), [&](const ParameterVote& v) {
+    return !v.choices.empty() && v.choices[0].order > known && v.choices[0].value &&
+           (detail::has_spellings(*v.choices[0].value) ||
+            std::find(keys.begin(), keys.end(), v.key) == keys.end());
+  });
+  if (is_unspelt) needed = 1;
   for (const ParameterVote& parameter : votes) {
     const auto& choices  = parameter.choices;
     const double leader  = choices.empty() ? 0 : choices[0].weight;
