@@ -10,6 +10,7 @@
 #include <support/byte_vocabulary.hpp>
 #include <support/cases.hpp>
 #include <support/catch.hpp>
+#include <support/crowded_model.hpp>
 #include <support/one_by_one.hpp>
 #include <support/random_model.hpp>
 #include <support/random_tools.hpp>
@@ -146,6 +147,26 @@ TEST_CASE("OrderConsistencySampler with adaptive orders gives the same answer wi
     }
   }
   CHECK(spared > test::cases(200));
+}
+
+TEST_CASE("OrderConsistencySampler forks the model's cache only for orders that run") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"enum": ["x", "y"]}, "b": {"enum": ["x", "y"]},
+    "c": {"enum": ["x", "y"]}}, "required": ["a", "b", "c"]}}])");
+  const ToolCallFSM calls{
+      masks(), tools, PythonCall{}, {.choice = ToolChoice::required, .parallel = false}};
+  const test::RandomModel whole(masks().vocabulary().size(), {.seed = 1});
+  // The answer's cache, one of the order, and one that is kept.
+  const test::CrowdedModel model{whole, 10'000, 3};
+  const Decoder decode{model, calls};
+  const std::vector<TokenId> prompt{1};
+  const OrderConsistencySampler sampler{
+      decode, {.max_orders = 6, .vote = VoteRule::first_order, .seed = 3}};
+  const Consensus answer = sampler(prompt, {.max_tokens = 80});
+  REQUIRE(answer.calls.size() == 1);
+  CHECK(answer.calls[0].orders == 6);
+  CHECK(answer.calls[0].candidates.size() == 1);
+  CHECK(*model.refused == 0);
 }
 
 TEST_CASE("OrderConsistencySampler in a batch gives the candidates of orders one by one") {

@@ -36,7 +36,8 @@ namespace tooldecode::consistency {
 /// You call `prepare`; if it returns true, you run a pass over `add_readings` and call `take`.
 ///
 /// \par Shapes      rows [distinct sequences, V]
-/// \par Complexity  a fork for each branch that parts from others; masks and choices per branch
+/// \par Complexity  a fork for each branch that runs and parts from others; one that did not run when
+///                  it parted reads the call so far again. Masks and choices per branch
 /// \par Threads     one thread at a time
 class OrderBatch {
  public:
@@ -60,7 +61,7 @@ class OrderBatch {
   };
 
   /// \param cache   holds the prompt and the generated tokens, except those in `unread`; it is
-  ///                forked in the first pass, and must outlive the batch
+  ///                forked when orders begin to run, and must outlive the batch unchanged
   /// \param unread  the last of the generated tokens, at least one
   OrderBatch(Setting setting, const ModelRef::Cache& cache, std::span<const TokenId> unread,
              std::vector<OrderBranch> branches);

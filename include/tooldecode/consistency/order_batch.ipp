@@ -82,7 +82,7 @@ TOOLDECODE_INLINE void OrderBatch::take(decode::BatchPass& pass, std::size_t fir
     }
     drop_finished(groups_[g]);
   }
-  // All groups have caches now, so none needs its parent any more.
+  // Groups that run have caches, and the others begin at the base: none needs its parent any more.
   std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
 }
 
@@ -279,8 +279,14 @@ TOOLDECODE_INLINE const ModelRef::Cache& OrderBatch::source_of(const Group& grou
 }
 
 TOOLDECODE_INLINE void OrderBatch::fork_groups() {
+  for (const std::size_t g : running_) {
+    if (!groups_[g].cache) groups_[g].cache = setting_.model.fork(source_of(groups_[g]));
+  }
+  // A group that does not run yet may never run. Its parent reads on, so it reads again if it does.
   for (Group& group : groups_) {
-    if (!group.cache) group.cache = setting_.model.fork(source_of(group));
+    if (group.cache) continue;
+    group.parent = base;
+    group.read   = 0;
   }
 }
 
