@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstddef>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -29,10 +32,10 @@ const td::ToolCallFSM& calls() {
 TEST_CASE("CallOrders::of makes the orders of a tool once, at most as many as asked for") {
   const td::consistency::CallOrders all{calls(), {}}, four{calls(), {.max_orders = 4}},
       second{calls(), {.only_order = 1}};
-  CHECK(all.of(0).size() == 6);
-  CHECK(&all.of(0) == &all.of(0));
-  CHECK(four.of(0).size() == 4);
-  CHECK(second.of(0).size() == 1);
+  CHECK(all.of(0)->size() == 6);
+  CHECK(all.of(0) == all.of(0));
+  CHECK(four.of(0)->size() == 4);
+  CHECK(second.of(0)->size() == 1);
 }
 
 TEST_CASE(
@@ -52,6 +55,31 @@ TEST_CASE(
   CHECK(spelled(td::consistency::CallOrders{calls(), {.encode = [&](std::string_view) {
                                               return std::vector<td::TokenId>{bytes[0]};
                                             }}}) == longest);
+}
+
+TEST_CASE("CallOrders::of keeps to the memory budget over many different calls") {
+  const td::VocabularyIndex plain{td::test::call_vocabulary()};
+  const td::ToolSet tools  = td::ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {}}, "required": ["a"]}}])");
+  const auto empty         = td::ToolCallFSM(plain, tools, td::PythonCall{}).single_call(0).bytes();
+  const std::size_t budget = empty + 100'000;
+  const td::VocabularyIndex index{td::test::call_vocabulary(), budget};
+  const td::ToolCallFSM answer{index, tools, td::PythonCall{}};
+  const td::consistency::CallOrders orders{answer, {}};
+  std::mt19937 random{5};
+  std::size_t most = 0, renewed = 0;
+  auto last = orders.of(0);
+  for (int round = 0; round < 2000; ++round) {
+    const auto now = orders.of(0);
+    renewed += now != last;
+    last             = now;
+    std::string text = "a=";
+    for (int depth = 0; depth < 14; ++depth) text += random() % 2 == 0 ? "[" : "{'a': ";
+    REQUIRE_FALSE(now->begin(text, 0, answer.initial()).empty());
+    most = std::max(most, now->bytes());
+  }
+  CHECK(most < 3 * budget);  // of a call in any order, and of one order
+  CHECK(renewed > 2);
 }
 
 TEST_CASE("CallOrders refuses zero orders") {

@@ -169,6 +169,28 @@ TEST_CASE("OrderConsistencySampler forks the model's cache only for orders that 
   CHECK(*model.refused == 0);
 }
 
+TEST_CASE("OrderConsistencySampler keeps to the constraint's memory budget over many answers") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {}}, "required": ["a"]}}])");
+  const ChoiceOptions choice{.choice = ToolChoice::required, .parallel = false};
+  const auto empty         = ToolCallFSM(masks(), tools, PythonCall{}, choice).bytes();
+  const std::size_t budget = empty + 40'000;
+  const VocabularyIndex index{test::call_vocabulary(), budget};
+  const ToolCallFSM calls{index, tools, PythonCall{}, choice};
+  const auto nest = [](float logit, std::size_t token) {
+    return token == '[' || token == '{' ? logit + 6 : token == '\'' ? logit + 5 : logit;
+  };
+  const test::RandomModel model(index.vocabulary().size(),
+                                {.seed = 8, .spread = 3, .peak = 0, .distort = nest});
+  const Decoder decode{model, calls};
+  const OrderConsistencySampler sampler{decode};
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const std::vector<TokenId> prompt{static_cast<TokenId>(seed)};
+    (void)sampler(prompt, {.max_tokens = 40, .temperature = 1, .seed = seed});
+  }
+  CHECK(calls.bytes() < 2 * budget);
+}
+
 TEST_CASE("OrderConsistencySampler in a batch gives the candidates of orders one by one") {
   std::size_t candidates = 0;
   for (unsigned seed = 2000; seed < 2000 + test::cases(300); ++seed) {

@@ -81,8 +81,13 @@ class CallOrders {
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return *calls_; }
   [[nodiscard]] const constraint::JumpForwardText& text() const noexcept { return text_; }
 
-  /// The automata of a tool's orders, made when they are first asked for.
-  [[nodiscard]] const ToolOrders& of(std::size_t tool) const;
+  /// The same for an answer whose constraint is a copy of `calls`; shares the automata.
+  [[nodiscard]] CallOrders with(const ToolCallFSM& calls) const;
+  CallOrders with(const ToolCallFSM&&) const = delete;
+
+  /// The automata of a tool's orders for one call, made when they are first asked for. If their
+  /// memory has grown past the budget, later calls use renewed ones.
+  [[nodiscard]] std::shared_ptr<const ToolOrders> of(std::size_t tool) const;
   /// The call as the format writes it.
   [[nodiscard]] std::string write(const ToolCall& call) const;
   /// Tokens that spell the text; empty if there are none.
@@ -91,13 +96,13 @@ class CallOrders {
  private:
   struct OrderCache {
     std::mutex mutex;
-    std::unordered_map<std::size_t, std::unique_ptr<const ToolOrders>> orders;  // by tool
+    std::unordered_map<std::size_t, std::shared_ptr<const ToolOrders>> orders;  // by tool
   };
 
   const ToolCallFSM* calls_;
   OrderConsistencyOptions options_;
   constraint::JumpForwardText text_;
-  std::unique_ptr<OrderCache> known_;
+  std::shared_ptr<OrderCache> known_;
 };
 
 }  // namespace consistency

@@ -58,18 +58,28 @@ TOOLDECODE_INLINE CallOrders::CallOrders(const ToolCallFSM& calls, OrderConsiste
     : calls_(&calls),
       options_(std::move(options)),
       text_(calls.vocabulary_index().trie()),
-      known_(std::make_unique<OrderCache>()) {
+      known_(std::make_shared<OrderCache>()) {
   options_.require();
 }
 
-TOOLDECODE_INLINE const ToolOrders& CallOrders::of(std::size_t tool) const {
+TOOLDECODE_INLINE CallOrders CallOrders::with(const ToolCallFSM& calls) const {
+  CallOrders result = *this;
+  result.calls_     = &calls;
+  return result;
+}
+
+TOOLDECODE_INLINE std::shared_ptr<const ToolOrders> CallOrders::of(std::size_t tool) const {
   const std::lock_guard lock(known_->mutex);
   auto& known = known_->orders[tool];
   if (!known) {
-    known = std::make_unique<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed,
+    known = std::make_shared<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed,
                                                options_.only_order);
+  } else if (known->is_past_budget()) {
+    auto renewed = std::make_shared<ToolOrders>(*known);
+    renewed->reset();
+    known = std::move(renewed);
   }
-  return *known;
+  return known;
 }
 
 TOOLDECODE_INLINE std::string CallOrders::write(const ToolCall& call) const {

@@ -33,10 +33,11 @@ namespace tooldecode {
 /// All orders share the caches of their common prefixes and run as one batch per step. `adaptive`
 /// skips orders that could not change a winner; the winning values do not change.
 ///
-/// The decoder, its model and its constraint must outlive the sampler. The constraint's memory grows
-/// with new texts, as Constraint's does without `reset`. The documented order draws with the
-/// decoder's noise and each other order with separate noise. The decoder's strategy is not used
-/// inside calls; a strategy never changes tokens.
+/// The decoder, its model and its constraint must outlive the sampler. Each prompt uses a renewed
+/// copy of the constraint, as a Decoder's does, and calls use renewed automata of the orders, so
+/// memory does not grow with the number of answers. The documented order draws with the decoder's
+/// noise and each other order with separate noise. The decoder's strategy is not used inside calls;
+/// a strategy never changes tokens.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  a pass per step of the longest order, and orders x tokens in total; less if
@@ -61,7 +62,10 @@ class OrderConsistencySampler {
                                      const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
     decoder_->check(prompt, options);
-    return consistency::sample_orders(decoder_->model(), orders_, prompt, pipeline, options);
+    ToolCallFSM calls = decoder_->constraint();
+    calls.reset();
+    const consistency::CallOrders orders = orders_.with(calls);
+    return consistency::sample_orders(decoder_->model(), orders, prompt, pipeline, options);
   }
 
  private:

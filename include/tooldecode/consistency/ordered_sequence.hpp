@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,7 +75,7 @@ class OrderedSequence final : public decode::BatchSequence {
 
   // The call that is being decided.
   struct Voting {
-    const ToolOrders* orders;
+    std::shared_ptr<const ToolOrders> orders;
     std::string within;      // the bytes of its arguments that the answer has already
     double log_probability;  // of the token that contains them
     State begin;             // of the answer, after them

@@ -194,16 +194,16 @@ TOOLDECODE_INLINE void OrderedSequence::begin_voting(const TokenEvent& event, st
   const std::string_view bytes = calls().vocabulary().bytes(event.token);
   const State opened           = *calls().advance_bytes(current(), bytes.substr(0, opening));
   const std::size_t tool       = *calls().find_tool(opened);
-  const ToolOrders& orders     = orders_->of(tool);
+  const auto orders            = orders_->of(tool);
 
   // A token that reaches into the arguments is kept whole if every order can continue from it.
-  Voting voting{&orders,
+  Voting voting{orders,
                 std::string(bytes.substr(opening)),
                 event.log_probability,
                 *calls().advance(current(), event.token),
-                {.tool = tool, .orders = orders.size()}};
+                {.tool = tool, .orders = orders->size()}};
   pending_.clear();
-  if (!orders.begin(voting.within, voting.log_probability, voting.begin).empty()) {
+  if (!orders->begin(voting.within, voting.log_probability, voting.begin).empty()) {
     take(event);
   } else {
     if (!leaves_room({}, bytes.substr(0, opening))) return take(event);

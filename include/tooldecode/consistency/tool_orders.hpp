@@ -27,7 +27,7 @@ namespace tooldecode::consistency {
 /// candidates from finished branches.
 ///
 /// \par Complexity  construction O(orders x size of the tool's schema)
-/// \par Threads     immutable after construction
+/// \par Threads     const members may run concurrently
 /// \par Errors      constructor: as ToolCallFSM
 class ToolOrders {
  public:
@@ -38,6 +38,12 @@ class ToolOrders {
              std::optional<std::size_t> only_order = {});
 
   [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
+  /// Memory of all orders' states and masks, which grows with new texts.
+  [[nodiscard]] std::size_t bytes() const;
+  /// Whether an order's memory has grown past the budget of the vocabulary index.
+  [[nodiscard]] bool is_past_budget() const;
+  /// As that of Constraint, for each order; copies are not affected.
+  void reset();
   /// All parameters in document order, and the required ones in document order.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] const std::vector<std::string>& required() const noexcept { return required_; }

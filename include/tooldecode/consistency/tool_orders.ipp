@@ -51,6 +51,24 @@ TOOLDECODE_INLINE ToolOrders::ToolOrders(const ToolCallFSM& calls, std::size_t t
   }
 }
 
+TOOLDECODE_INLINE std::size_t ToolOrders::bytes() const {
+  std::size_t sum = whole_.bytes();
+  for (const ToolCallFSM& calls : calls_) sum += calls.bytes();
+  return sum;
+}
+
+TOOLDECODE_INLINE bool ToolOrders::is_past_budget() const {
+  const std::size_t budget = whole_.vocabulary_index().budget();
+  return whole_.bytes() > budget ||
+         std::any_of(calls_.begin(), calls_.end(),
+                     [&](const ToolCallFSM& calls) { return calls.bytes() > budget; });
+}
+
+TOOLDECODE_INLINE void ToolOrders::reset() {
+  whole_.reset();
+  for (ToolCallFSM& calls : calls_) calls.reset();
+}
+
 TOOLDECODE_INLINE std::vector<OrderBranch> ToolOrders::begin(std::string_view bytes,
                                                              double log_probability,
                                                              ToolCallFSM::State outer) const {
