@@ -19,7 +19,7 @@ namespace tooldecode {
 
 /// How a gate learns. It counts turns, not time, so equal histories give equal decisions.
 struct GateOptions {
-  double half_life          = 16;     ///< speculations until an observation's weight halves
+  double half_life          = 16;     ///< newer observations of a mean until one's weight halves
   std::size_t trials        = 8;      ///< speculations on a tool before the gate decides
   std::size_t explore_every = 16;     ///< refusals, at least, between two explorations
   double exploration_loss   = 0.005;  ///< share of all time that exploration may lose
