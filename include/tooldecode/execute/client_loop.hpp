@@ -106,6 +106,8 @@ class ClientLoop {
 
   // A speculator has finished. If the reply stopped it, it counts as late even if it throws.
   static void end(Stage& stage, const std::optional<std::string>& error);
+  // Under the turn's mutex.
+  static void count_error(Turn& turn, const std::string& error);
 
   void propose(Stage& stage, const ToolCall& call);
 

@@ -116,11 +116,14 @@ TOOLDECODE_INLINE void ClientLoop::serve(const ClientModel<Context>& speculator,
 }
 
 TOOLDECODE_INLINE void ClientLoop::end(Stage& stage, const std::optional<std::string>& error) {
-  SpeculationCounts& counts = stage.turn->counts;
   const std::lock_guard lock(stage.turn->mutex);
   if (stage.is_closed) return;
   ++stage.ended;
-  if (error && counts.errors++ == 0) counts.first_error = *error;
+  if (error) count_error(*stage.turn, *error);
+}
+
+TOOLDECODE_INLINE void ClientLoop::count_error(Turn& turn, const std::string& error) {
+  if (turn.counts.errors++ == 0) turn.counts.first_error = error;
 }
 
 TOOLDECODE_INLINE void ClientLoop::propose(Stage& stage, const ToolCall& call) {
@@ -130,7 +133,7 @@ TOOLDECODE_INLINE void ClientLoop::propose(Stage& stage, const ToolCall& call) {
     key = executor_->key(call);
   } catch (const Error& error) {  // the other calls of the guess may have keys
     const std::lock_guard lock(turn.mutex);
-    if (!stage.is_closed && turn.counts.errors++ == 0) turn.counts.first_error = error.what();
+    if (!stage.is_closed) count_error(turn, error.what());
     return;
   }
   const std::lock_guard lock(turn.mutex);

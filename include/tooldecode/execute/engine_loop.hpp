@@ -184,6 +184,8 @@ class EngineLoop {
 
   // Reads the inbox and runs a step; an error that is of no response alone ends them all.
   bool advance();
+  // The exception that is being handled; throws it again if it is no std::exception.
+  static Error current_error(std::string_view where);
   void fail(const Error& error);
   void refuse(const std::string& id, const Error& error);
   void finish(Active& active);

@@ -80,12 +80,20 @@ TOOLDECODE_INLINE bool EngineLoop::advance() {
     const bool heard = read_inbox();
     const bool found = look_for_results();
     return batch_.step() || heard || found;
-  } catch (const Error& error) {
-    fail(error);
-  } catch (const std::exception& error) {
-    fail(Error(Errc::device_failure, "step", error.what()));
+  } catch (...) {
+    fail(current_error("step"));
   }
   return true;
+}
+
+TOOLDECODE_INLINE Error EngineLoop::current_error(std::string_view where) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return Error(Errc::device_failure, std::string(where), error.what());
+  }
 }
 
 TOOLDECODE_INLINE void EngineLoop::fail(const Error& error) {
@@ -143,10 +151,8 @@ TOOLDECODE_INLINE bool EngineLoop::read_inbox() {
       const std::string id = asked->request.id;
       try {
         begin(std::move(*asked));
-      } catch (const Error& error) {
-        refuse(id, error);
-      } catch (const std::exception& error) {
-        refuse(id, Error(Errc::device_failure, "request", error.what()));
+      } catch (...) {
+        refuse(id, current_error("request"));
       }
     } else if (const auto found = active_.find(std::get<std::string>(message));
                found != active_.end() && !found->second->replied) {
