@@ -151,3 +151,14 @@ TEST_CASE("HeadCosts interpolates between sizes and refuses invalid costs") {
   CHECK(measured.rows(2) == 60);
   CHECK(measured.seconds(60) > 0);
 }
+
+TEST_CASE("CoverageEstimate counts the rows that a request adds") {
+  constexpr std::size_t never = CoverageEstimate::never;
+  CoverageEstimate learnt{HeadCosts({{10, 1.0}, {20, 2.0}})};
+  const std::vector<std::size_t> added{5, 3};
+  CHECK_FALSE(learnt.has(0, never, 12));
+  CHECK(learnt.has(0, never, 12, added));  // a head of 15 rows multiplies all 12
+  CHECK_FALSE(learnt.has(0, never, 15, added));
+  learnt.count_token(never, 12, added);
+  CHECK(learnt.coverage(0) == 1);
+}

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,10 +91,13 @@ class CoverageEstimate {
 
   /// Whether a head of a size contains a token of this rank if `allowed` tokens are allowed. If
   /// those are fewer than its rows, it contains all of them.
-  [[nodiscard]] bool has(std::size_t size, std::size_t rank, std::size_t allowed) const noexcept;
+  ///
+  /// \param added  for each size, the rows that the request added to the ranked ones; or empty
+  [[nodiscard]] bool has(std::size_t size, std::size_t rank, std::size_t allowed,
+                         std::span<const std::size_t> added = {}) const noexcept;
 
   /// Counts an emitted token of this rank at a place where `allowed` tokens were allowed.
-  void count_token(std::size_t rank, std::size_t allowed);
+  void count_token(std::size_t rank, std::size_t allowed, std::span<const std::size_t> added = {});
   /// Counts a level whose token the head contains; the first level is 1.
   void count_level(std::size_t depth, bool accepted) noexcept;
   /// Counts a round that drafted `levels` levels with a size and took `seconds`, the target's pass
@@ -115,6 +119,8 @@ class CoverageEstimate {
     double rows    = 0;  // rows that its products multiplied
   };
 
+  [[nodiscard]] std::size_t rows(std::size_t size,
+                                 std::span<const std::size_t> added) const noexcept;
   [[nodiscard]] double covered(std::size_t size) const noexcept;
   [[nodiscard]] double level_seconds(std::size_t size) const noexcept;
   // 1 plus the expected number of accepted levels, for the average number of levels.

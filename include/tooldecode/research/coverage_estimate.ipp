@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,17 +44,24 @@ TOOLDECODE_INLINE double HeadCosts::seconds(double rows) const noexcept {
   return below.second;
 }
 
-TOOLDECODE_INLINE bool CoverageEstimate::has(std::size_t size, std::size_t rank,
-                                             std::size_t allowed) const noexcept {
-  return rank < costs_.rows(size) || allowed < costs_.rows(size);
+TOOLDECODE_INLINE std::size_t CoverageEstimate::rows(
+    std::size_t size, std::span<const std::size_t> added) const noexcept {
+  return costs_.rows(size) + (added.empty() ? 0 : added[size]);
 }
 
-TOOLDECODE_INLINE void CoverageEstimate::count_token(std::size_t rank, std::size_t allowed) {
+TOOLDECODE_INLINE bool CoverageEstimate::has(std::size_t size, std::size_t rank,
+                                             std::size_t allowed,
+                                             std::span<const std::size_t> added) const noexcept {
+  return rank < costs_.rows(size) || allowed < rows(size, added);
+}
+
+TOOLDECODE_INLINE void CoverageEstimate::count_token(std::size_t rank, std::size_t allowed,
+                                                     std::span<const std::size_t> added) {
   const std::lock_guard lock(mutex_);
   tokens_ += 1;
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    sizes_[i].covered += has(i, rank, allowed) ? 1 : 0;
-    sizes_[i].rows += static_cast<double>(std::min(costs_.rows(i), allowed));
+    sizes_[i].covered += has(i, rank, allowed, added) ? 1 : 0;
+    sizes_[i].rows += static_cast<double>(std::min(rows(i, added), allowed));
   }
   if (tokens_ < window) return;
   tokens_ /= 2;

@@ -56,11 +56,12 @@ class SizedHeadDrafter {
 
   struct Request {
     typename D::Request inner;
-    Head whole;                     // with the request's added rows
-    std::vector<TokenId> own;       // tokens of the added rows, ascending
-    std::optional<DraftTree> last;  // tree of the previous round
-    std::size_t length = 0;         // prompt and answer when `last` was made
-    std::size_t size   = 0;         // head size that made `last`
+    Head whole;                      // with the request's added rows
+    std::vector<TokenId> own;        // tokens of the added rows, ascending
+    std::vector<std::size_t> added;  // by size: rows beside the ranked ones
+    std::optional<DraftTree> last;   // tree of the previous round
+    std::size_t length = 0;          // prompt and answer when `last` was made
+    std::size_t size   = 0;          // head size that made `last`
     std::size_t levels = 0;
     Clock::time_point start;
     StateBytes state = {};  // the constraint's state then
@@ -92,7 +93,21 @@ class SizedHeadDrafter {
     const Head added = whole.first(0);
     for (std::size_t i = 0; i < added.size(); ++i) own.push_back(added.token(i));
     std::ranges::sort(own);
-    return {std::move(inner), std::move(whole), std::move(own), std::nullopt, 0, 0, 0, {}, {}};
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < learnt_->costs().size(); ++i) {
+      const std::size_t ranked = learnt_->costs().rows(i);
+      rows.push_back(own.empty() ? 0 : whole.first(ranked).size() - ranked);
+    }
+    return {std::move(inner),
+            std::move(whole),
+            std::move(own),
+            std::move(rows),
+            std::nullopt,
+            0,
+            0,
+            0,
+            {},
+            {}};
   }
   [[nodiscard]] const draft::CoverageEstimate& coverage() const noexcept { return *learnt_; }
 
@@ -134,10 +149,10 @@ class SizedHeadDrafter {
       constraint.fill_mask(*state, mask.words());
       const std::size_t allowed = mask.count();
       const std::size_t rank    = rank_of(request, token);
-      learnt_->count_token(rank, allowed);
+      learnt_->count_token(rank, allowed, request.added);
       if (node && !tree.is_leaf(*node)) {
         const auto child = tree.find_child(*node, token);
-        if (learnt_->has(request.size, rank, allowed)) {
+        if (learnt_->has(request.size, rank, allowed, request.added)) {
           learnt_->count_level(tree.depth(*node) + 1, child.has_value());
         }
         node = child;
