@@ -251,7 +251,10 @@ struct Context {
       }
     } catch (...) {
       clear();
-      cut(sequence, before);
+      try {
+        cut(sequence, before);
+      } catch (const Error&) {  // a recurrent model's sequence stays longer; the first error counts
+      }
       throw;
     }
   }
