@@ -141,7 +141,7 @@ TEST_CASE("OrderedSequence that gives up its caches inside a call gives the same
     const RandomModel whole{masks().vocabulary().size(), {.seed = seed, .spread = 3, .peak = 4}};
     std::vector<Request> requests = random_requests(random, 30);
     // A sequence alone has the room that its orders need: each its cache, and one that is kept.
-    const CrowdedModel model{whole, 1000, 4 + 5 + 2};
+    const CrowdedModel model{whole, 1000, 2 + 5 + 2};
     preempted += run(model, requests, {.max_batch = 4, .prefix_cache = 200}).preempted;
     calls += require_as_alone(whole, requests);
   }
