@@ -120,6 +120,61 @@ TEST_CASE("Reader of oneOf admits values of exactly one of overlapping branches"
   CHECK_FALSE(admits(schema, R"(1)"));
 }
 
+TEST_CASE("Reader of oneOf whose branches a key tells apart takes steps in proportion to them") {
+  // Neighbours share a value of the key. Some branches have alternatives, and another common key.
+  const auto schema = [](std::size_t count) {
+    Json branches = Json::array();
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::string kind = "k" + std::to_string(k), next = "k" + std::to_string(k + 1);
+      const std::string key = "w" + std::to_string(k);
+      Json branch           = {{"type", "object"},
+                               {"properties",
+                                {{"kind", {{"enum", {kind, next}}}},
+                                 {"common", {{"enum", {"a", "b"}}}},
+                                 {key, {{"type", "number"}}}}},
+                               {"required", {"common", "kind"}}};
+      if (k % 3 == 0) branch["anyOf"] = {{{"required", {key}}}, {{"required", {"other"}}}};
+      branches.push_back(branch);
+    }
+    return Json{{"oneOf", branches}};
+  };
+  std::vector<std::uint64_t> steps;
+  for (const std::size_t count : {200, 400, 800}) {
+    const Json root = schema(count);
+    const BuildBudget budget;
+    Reader reader(root);
+    (void)reader.forms[reader.form(root, "#")];
+    steps.push_back(budget.spent().steps);
+  }
+  INFO(steps[0] << ", " << steps[1] << ", " << steps[2]);
+  CHECK(steps[1] < 3 * steps[0]);
+  CHECK(steps[2] < 3 * steps[1]);
+
+  const Json root        = schema(40);
+  const std::string text = root.text();
+  std::mt19937 random(5);
+  std::size_t admitted = 0;
+  for (int i = 0; i < 400; ++i) {
+    Json value = Json::object();
+    if (random() % 8 != 0) value["kind"] = "k" + std::to_string(random() % 43);
+    if (random() % 8 != 0) value["common"] = random() % 8 != 0 ? "a" : "c";
+    if (random() % 2 != 0) value["other"] = 1;
+    for (int k = 0; k < 3; ++k) {
+      const std::string key = "w" + std::to_string(random() % 41);
+      if (random() % 2 != 0) value[key] = random() % 2 != 0 ? Json(1) : Json("text");
+      if (value.contains("kind") && random() % 2 != 0) {
+        value["w" + value["kind"].get<std::string>().substr(1)] =
+            random() % 2 != 0 ? Json(1) : Json("text");
+      }
+    }
+    const bool expected = slow::conforms(value, root, root);
+    admitted += expected ? 1 : 0;
+    INFO(value.text());
+    REQUIRE(admits(text.c_str(), value.text().c_str()) == expected);
+  }
+  CHECK(admitted > 40);
+}
+
 TEST_CASE("Reader of not admits values below and above the excluded bounds") {
   for (const char* schema : {R"({"not": {"minItems": 1, "maxItems": 2}})",
                              R"({"not": {"contains": true, "maxContains": 2}})"}) {

@@ -104,6 +104,10 @@ class Reader final : private FormSource {
   // \param others  the same branches, read as tests
   [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids,
                             const std::vector<FormId>& others);
+  // For each branch, itself and those that a tag does not tell apart from it; nullopt if there is no
+  // tag. O(branches), where comparing them all would be quadratic.
+  [[nodiscard]] std::optional<std::vector<std::vector<std::size_t>>> find_rivals(
+      const std::vector<FormId>& ids);
   [[nodiscard]] Form conditional(const Site& site, const Form& outer);
   // If a property is present, the object must conform to a schema, or have others.
   [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword);

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -387,17 +388,61 @@ TOOLDECODE_INLINE Form Reader::any_of(const std::vector<FormId>& ids) {
 TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormId>& ids,
                                       const std::vector<FormId>& others) {
   Form all;
+  const auto rivals = ids.size() > max_compared ? find_rivals(ids) : std::nullopt;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    Form own = forms.intersection(outer, forms[ids[i]]);
-    for (std::size_t j = 0; j < ids.size() && !own.empty(); ++j) {
-      if (j != i && !forms.are_disjoint(ids[i], ids[j]))
+    Form own            = forms.intersection(outer, forms[ids[i]]);
+    const auto subtract = [&](std::size_t j) {
+      if (j != i && !own.empty() && !forms.are_disjoint(ids[i], ids[j])) {
         own = forms.difference(own, forms[others[j]]);
+      }
       if (own.objects.size() > max_compared / ids.size()) keep_named(own);
+    };
+    if (rivals) {
+      for (const std::size_t j : (*rivals)[i]) subtract(j);
+    } else {
+      for (std::size_t j = 0; j < ids.size(); ++j) subtract(j);
     }
     forms.unite(all, own);
   }
   merge_objects(all, forms);
   return all;
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<std::vector<std::size_t>>> Reader::find_rivals(
+    const std::vector<FormId>& ids) {
+  std::map<std::string, std::map<std::string, std::vector<std::size_t>>> with;  // by key and text
+  try {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const Form& form = forms[ids[i]];
+      if (form.objects.empty() || form.alternatives() != form.objects.size()) return std::nullopt;
+      for (const ObjectForm& one : form.objects) {
+        const Tags tags     = tags_of(one);
+        const bool is_first = i == 0 && &one == &form.objects.front();
+        std::erase_if(with, [&](const auto& known) { return !tags.contains(known.first); });
+        for (const auto& [key, texts] : tags) {
+          if (!is_first && !with.contains(key)) continue;
+          BuildBudget::spend(10 * texts.size());
+          for (const std::string& text : texts) with[key][text].push_back(i);
+        }
+      }
+    }
+  } catch (const Error& error) {
+    // The value of a key may have no form, or be the one that is being computed.
+    if (error.code() == Errc::limit_exceeded || error.code() == Errc::cancelled) throw;
+    return std::nullopt;
+  }
+  if (with.empty()) return std::nullopt;
+  // Of several keys, the one with the most texts tells most branches apart.
+  const auto& by_text =
+      std::ranges::max_element(with, {}, [](const auto& key) { return key.second.size(); })->second;
+  std::vector<std::set<std::size_t>> rivals(ids.size());
+  for (const auto& [text, branches] : by_text) {
+    BuildBudget::spend(branches.size() * branches.size());
+    for (const std::size_t i : branches) rivals[i].insert(branches.begin(), branches.end());
+  }
+  std::vector<std::vector<std::size_t>> result;
+  for (const auto& one : rivals) result.emplace_back(one.begin(), one.end());
+  return result;
 }
 
 TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) {
