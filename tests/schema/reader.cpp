@@ -9,6 +9,7 @@
 #include <tooldecode/text/value_reader.hpp>
 
 #include <support/catch.hpp>
+#include <support/code_of.hpp>
 #include <support/form_judge.hpp>
 #include <support/slow_validator.hpp>
 
@@ -173,6 +174,33 @@ TEST_CASE("Reader of oneOf whose branches a key tells apart takes steps in propo
     REQUIRE(admits(text.c_str(), value.text().c_str()) == expected);
   }
   CHECK(admitted > 40);
+}
+
+TEST_CASE("Reader of oneOf refuses what a branch of many closed alternatives admits too") {
+  const Json integer{{"type", "integer"}};
+  for (const int count : {3, 7, 33}) {
+    Json many = Json::array();
+    for (int i = 0; i < count; ++i) {
+      const std::string k = "k" + std::to_string(i), m = "m" + std::to_string(i);
+      many.push_back(
+          {{"type", "object"}, {"properties", {{k, integer}, {m, integer}}}, {"required", {k, m}}});
+    }
+    const Json one{{"type", "object"},
+                   {"properties", {{"k0", integer}, {"m0", integer}, {"k1", integer}}},
+                   {"required", {"k0", "m0", "k1"}},
+                   {"additionalProperties", false}};
+    const std::string text = Json{{"type", "object"}, {"oneOf", {one, {{"oneOf", many}}}}}.text();
+    INFO(count);
+    const BuildBudget budget;
+    if (count == 33) {
+      // Branches that only test are not closed, so their alternatives multiply.
+      CHECK(test::code_of([&] { (void)admits(text.c_str(), "1", {.close_objects = true}); }) ==
+            Errc::limit_exceeded);
+      continue;
+    }
+    CHECK_FALSE(admits(text.c_str(), R"({"k0": 1, "m0": 1, "k1": 1})", {.close_objects = true}));
+    CHECK(admits(text.c_str(), R"({"k1": 1, "m1": 1})", {.close_objects = true}));
+  }
 }
 
 TEST_CASE("Reader of not admits values below and above the excluded bounds") {

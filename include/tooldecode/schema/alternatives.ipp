@@ -289,6 +289,10 @@ TOOLDECODE_INLINE bool settle(ObjectForm& form) {
 }
 
 TOOLDECODE_INLINE void add_alternatives(Form& into, const Form& other) {
+  if (!into.hull.empty() || !other.hull.empty()) {
+    if (into.hull.empty()) into.hull = into.objects;
+    append(into.hull, other.compared_objects());
+  }
   into.null |= other.null;
   into.truth |= other.truth;
   into.falsehood |= other.falsehood;

@@ -101,10 +101,16 @@ struct Form {
   std::vector<StringForm> texts{};
   std::vector<ArrayForm> arrays{};
   std::vector<ObjectForm> objects{};
+  /// Objects that include those of the schema, if `objects` lacks some that closing would remove.
+  std::vector<ObjectForm> hull{};
 
   [[nodiscard]] static Form anything() { return {true, true, true, {{}}, {{}}, {{}}, {{}}}; }
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] std::size_t alternatives() const noexcept;
+  /// What to compare with another schema's objects.
+  [[nodiscard]] const std::vector<ObjectForm>& compared_objects() const noexcept {
+    return hull.empty() ? objects : hull;
+  }
 };
 
 /// The union of two sets of keys.

@@ -69,7 +69,7 @@ TOOLDECODE_INLINE std::size_t bytes_of(const ObjectForm& form) {
 
 TOOLDECODE_INLINE std::size_t bytes_of(const Form& form) {
   return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
-         bytes_of(form.objects);
+         bytes_of(form.objects) + bytes_of(form.hull);
 }
 
 TOOLDECODE_INLINE std::uint64_t steps_of(const NumberForm& /*form*/) noexcept {

@@ -32,6 +32,7 @@ TOOLDECODE_INLINE void FormAlgebra::unite(Form& into, const Form& other) {
 
 TOOLDECODE_INLINE Form FormAlgebra::intersection(const Form& a, const Form& b) {
   Form all{a.null && b.null, a.truth && b.truth, a.falsehood && b.falsehood};
+  all.hull         = a.hull.empty() ? b.hull : a.hull;
   const auto pairs = [&](auto& into, const auto& left, const auto& right, const auto& meet) {
     std::size_t bytes = 0;
     for (const auto& x : left) {
@@ -60,6 +61,7 @@ TOOLDECODE_INLINE Form FormAlgebra::intersection(const Form& a, const Form& b) {
 
 TOOLDECODE_INLINE Form FormAlgebra::difference(const Form& from, const Form& what) {
   Form rest{from.null && !what.null, from.truth && !what.truth, from.falsehood && !what.falsehood};
+  rest.hull          = from.hull;
   const auto without = [&](const auto& alternatives, const auto& others, const auto& subtract) {
     auto left = alternatives;
     for (const auto& other : others) {
@@ -126,7 +128,7 @@ TOOLDECODE_INLINE bool FormAlgebra::are_disjoint(const Form& a, const Form& b,
     return true;
   };
   return none(a.numbers, b.numbers) && none(a.texts, b.texts) && none(a.arrays, b.arrays) &&
-         none(a.objects, b.objects);
+         none(a.compared_objects(), b.compared_objects());
 }
 
 TOOLDECODE_INLINE bool FormAlgebra::are_disjoint(FormId a, FormId b, std::uint32_t depth) {

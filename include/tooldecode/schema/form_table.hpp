@@ -75,15 +75,14 @@ class FormTable {
 
   /// Whether a form is being computed, so that it cannot be read.
   [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
+  /// Whether computing forms that may not be needed could pass max_nested.
+  [[nodiscard]] bool nests_deeply() const noexcept { return depth_ > max_nested / 2; }
   /// The place of the keyword that a form comes from.
   [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id.index()].origin; }
 
  protected:
   virtual Form complement_of(const Form& form)            = 0;
   virtual Form conjunction(std::span<const FormId> parts) = 0;
-
-  /// Whether computing forms that may not be needed could pass max_nested.
-  [[nodiscard]] bool nests_deeply() const noexcept { return depth_ > max_nested / 2; }
 
   /// The form of which `id` was made as the complement, if it was.
   [[nodiscard]] std::optional<FormId> find_negated(FormId id) const;

@@ -104,10 +104,10 @@ class Reader final : private FormSource {
   // \param others  the same branches, read as tests
   [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids,
                             const std::vector<FormId>& others);
-  // For each branch, itself and those that a tag does not tell apart from it; nullopt if there is no
-  // tag. O(branches), where comparing them all would be quadratic.
-  [[nodiscard]] std::optional<std::vector<std::vector<std::size_t>>> find_rivals(
-      const std::vector<FormId>& ids);
+  // The branches whose objects may have a text as the value of one key, which all require: those
+  // without a common text need not be compared. nullopt if there is no such key.
+  using BranchesByText = std::map<std::string, std::vector<std::size_t>>;
+  [[nodiscard]] std::optional<BranchesByText> find_tag(const std::vector<FormId>& ids);
   [[nodiscard]] Form conditional(const Site& site, const Form& outer);
   // If a property is present, the object must conform to a schema, or have others.
   [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword);
@@ -117,8 +117,9 @@ class Reader final : private FormSource {
   void name_keys(const Site& site, ObjectForm& form) const;
   // More alternatives of an object are not compared with each other when they are closed.
   static constexpr std::size_t max_compared = 32;
-  // Removes objects that closing would remove, unless another schema names the keys they require.
-  void keep_named(Form& form);
+  // Removes objects that closing would remove, unless another schema names the keys they require;
+  // whether there were some.
+  bool keep_named(Form& form);
   [[nodiscard]] bool may_share(const ObjectForm& a, const ObjectForm& b);
   // The constant texts of required keys, as of a tag that tells variants apart.
   using Tags = std::map<std::string, std::vector<std::string>>;

@@ -9,8 +9,8 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -114,7 +114,7 @@ TOOLDECODE_INLINE bool Reader::differ_by_tag(const Tags& a, const Tags& b) {
   });
 }
 
-TOOLDECODE_INLINE void Reader::keep_named(Form& form) {
+TOOLDECODE_INLINE bool Reader::keep_named(Form& form) {
   const auto is_named = [&](const ObjectForm::Evaluated& named, const std::string& name) {
     return std::ranges::binary_search(named.names, name) ||
            std::ranges::any_of(named.patterns,
@@ -129,7 +129,9 @@ TOOLDECODE_INLINE void Reader::keep_named(Form& form) {
         });
     if (!requires_more) kept.push_back(one);
   }
-  if (!kept.empty()) form.objects = std::move(kept);
+  if (kept.empty() || kept.size() == form.objects.size()) return false;
+  form.objects = std::move(kept);
+  return true;
 }
 
 TOOLDECODE_INLINE bool Reader::may_share(const ObjectForm& a, const ObjectForm& b) {
@@ -388,19 +390,33 @@ TOOLDECODE_INLINE Form Reader::any_of(const std::vector<FormId>& ids) {
 TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormId>& ids,
                                       const std::vector<FormId>& others) {
   Form all;
-  const auto rivals = ids.size() > max_compared ? find_rivals(ids) : std::nullopt;
+  const auto with_text = ids.size() > max_compared ? find_tag(ids) : std::nullopt;
+  // By branch, the lists of `with_text` that have it.
+  std::vector<std::vector<const std::vector<std::size_t>*>> lists(ids.size());
+  if (with_text) {
+    for (const auto& [text, branches] : *with_text) {
+      for (const std::size_t i : branches) lists[i].push_back(&branches);
+    }
+  }
+  std::vector<std::size_t> rivals(ids.size());
+  std::iota(rivals.begin(), rivals.end(), std::size_t{0});
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    Form own            = forms.intersection(outer, forms[ids[i]]);
-    const auto subtract = [&](std::size_t j) {
+    if (with_text) {
+      rivals.clear();
+      for (const std::vector<std::size_t>* const list : lists[i]) {
+        BuildBudget::spend(list->size());
+        rivals.insert(rivals.end(), list->begin(), list->end());
+      }
+      std::ranges::sort(rivals);
+      rivals.erase(std::unique(rivals.begin(), rivals.end()), rivals.end());
+    }
+    Form own                              = forms.intersection(outer, forms[ids[i]]);
+    const std::vector<ObjectForm> at_most = own.compared_objects();
+    for (const std::size_t j : rivals) {
       if (j != i && !own.empty() && !forms.are_disjoint(ids[i], ids[j])) {
         own = forms.difference(own, forms[others[j]]);
       }
-      if (own.objects.size() > max_compared / ids.size()) keep_named(own);
-    };
-    if (rivals) {
-      for (const std::size_t j : (*rivals)[i]) subtract(j);
-    } else {
-      for (std::size_t j = 0; j < ids.size(); ++j) subtract(j);
+      if (own.objects.size() > max_compared / ids.size() && keep_named(own)) own.hull = at_most;
     }
     forms.unite(all, own);
   }
@@ -408,21 +424,26 @@ TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormI
   return all;
 }
 
-TOOLDECODE_INLINE std::optional<std::vector<std::vector<std::size_t>>> Reader::find_rivals(
+TOOLDECODE_INLINE std::optional<Reader::BranchesByText> Reader::find_tag(
     const std::vector<FormId>& ids) {
-  std::map<std::string, std::map<std::string, std::vector<std::size_t>>> with;  // by key and text
+  if (forms.nests_deeply()) return std::nullopt;
+  std::map<std::string, BranchesByText> with;  // by key
   try {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const Form& form = forms[ids[i]];
-      if (form.objects.empty() || form.alternatives() != form.objects.size()) return std::nullopt;
-      for (const ObjectForm& one : form.objects) {
+      const Form& form                       = forms[ids[i]];
+      const std::vector<ObjectForm>& objects = form.compared_objects();
+      if (objects.empty() || form.alternatives() != form.objects.size()) return std::nullopt;
+      for (const ObjectForm& one : objects) {
         const Tags tags     = tags_of(one);
-        const bool is_first = i == 0 && &one == &form.objects.front();
+        const bool is_first = i == 0 && &one == &objects.front();
         std::erase_if(with, [&](const auto& known) { return !tags.contains(known.first); });
         for (const auto& [key, texts] : tags) {
           if (!is_first && !with.contains(key)) continue;
-          BuildBudget::spend(10 * texts.size());
-          for (const std::string& text : texts) with[key][text].push_back(i);
+          for (const std::string& text : texts) {
+            BuildBudget::spend(10, 2 * sizeof(std::size_t));
+            std::vector<std::size_t>& branches = with[key][text];
+            if (branches.empty() || branches.back() != i) branches.push_back(i);
+          }
         }
       }
     }
@@ -433,16 +454,8 @@ TOOLDECODE_INLINE std::optional<std::vector<std::vector<std::size_t>>> Reader::f
   }
   if (with.empty()) return std::nullopt;
   // Of several keys, the one with the most texts tells most branches apart.
-  const auto& by_text =
-      std::ranges::max_element(with, {}, [](const auto& key) { return key.second.size(); })->second;
-  std::vector<std::set<std::size_t>> rivals(ids.size());
-  for (const auto& [text, branches] : by_text) {
-    BuildBudget::spend(branches.size() * branches.size());
-    for (const std::size_t i : branches) rivals[i].insert(branches.begin(), branches.end());
-  }
-  std::vector<std::vector<std::size_t>> result;
-  for (const auto& one : rivals) result.emplace_back(one.begin(), one.end());
-  return result;
+  return std::ranges::max_element(with, {}, [](const auto& key) { return key.second.size(); })
+      ->second;
 }
 
 TOOLDECODE_INLINE Form Reader::conditional(const Site& site, const Form& outer) {
