@@ -4,10 +4,12 @@
 """
 import gzip
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 from random import Random
 
 TINY = pathlib.Path(__file__).parent.parent / "examples/data/tiny"
@@ -326,6 +328,16 @@ def test_reasoning(folder):
     call = f"{marks}<|channel|>commentary to=functions.greet <|constrain|>json<|message|>{{\"name\": \"Ann\"}}<|call|>"
     verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": call}], "--reasoning", "block", format="harmony")
     assert verdicts[1]["accepted"], verdicts
+
+
+def test_vocabulary_from_a_pipe(folder):
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes((TINY / "tokenizer.json").read_bytes()), daemon=True)
+    writer.start()
+    verdicts, _ = run(folder, [{"id": 1, "schema": PERSON, "text": '{"name": "Ann"}'}], vocabulary=pipe)
+    assert verdicts[1]["accepted"], verdicts
+    writer.join(10)
 
 
 if __name__ == "__main__":

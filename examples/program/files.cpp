@@ -40,9 +40,12 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_inflate
 }
 
 tooldecode::Tokenizer open_tokenizer(const std::filesystem::path& path, std::size_t max_inflated) {
-  const bool may_be_gzip =
-      !std::filesystem::is_directory(path) && tooldecode::core::read_file_head(path, 4) != "GGUF";
-  if (!may_be_gzip) return tooldecode::load_tokenizer(path);
+  // What is no file, such as a pipe, can be read once only.
+  const bool is_file       = std::filesystem::is_regular_file(path);
+  const bool is_read_whole = !is_file || tooldecode::core::read_file_head(path, 4) != "GGUF";
+  if (std::filesystem::is_directory(path) || !is_read_whole) {
+    return tooldecode::load_tokenizer(path);
+  }
   return tooldecode::parse_tokenizer(read_file(path, max_inflated), path.string());
 }
 

@@ -341,6 +341,11 @@ TEST_CASE("DocumentReader reads parameters that are a map of properties as an ob
                              R"({"x-kind": {"type": "string"}})"}) {
     CHECK(read_parameters(schema).notes.back().reading == Reading::no_arguments);
   }
+  // No parameter has this name: it is a schema, with a member that is no keyword.
+  const Read open = read_parameters(R"({"additionalProperties": {"type": "string"},
+      "returns": {"type": "string", "description": "what it returns"}})");
+  CHECK(readings_of(open.notes) == std::vector<Reading>{});
+  CHECK(open.schema["additionalProperties"]["type"] == "string");
 }
 
 TEST_CASE("DocumentReader applies readings at every depth of a schema") {

@@ -11,6 +11,7 @@
 #include <tooldecode/vocabulary/gguf.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <support/code_of.hpp>
 #include <support/data.hpp>
 #include <support/gguf_writer.hpp>
 
@@ -103,6 +104,18 @@ TEST_CASE("load_gguf of a file larger than memory reads its metadata alone") {
   }
   std::ofstream(path, std::ios::binary) << small("gpt2", 3).substr(0, 200);
   CHECK_THROWS_WITH(td::vocabulary::load_gguf(path), td::test::contains(path.string()));
+  // A fault at the beginning is no reason to read on, nor is a length that no metadata has.
+  std::string old = small("gpt2", 3), endless = old;
+  old[4]          = 1;
+  endless[24 + 5] = 1;  // of the first key's length
+  const std::pair<std::string, td::Errc> faults[]{{old, td::Errc::malformed_file},
+                                                  {endless, td::Errc::limit_exceeded}};
+  for (const auto& [bytes, code] : faults) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 38, failure);
+    if (failure) continue;
+    CHECK(td::test::code_of([&] { (void)td::vocabulary::load_gguf(path); }) == code);
+  }
   std::filesystem::remove(path);
 }
 

@@ -54,7 +54,7 @@ struct Sampler {
         state(constraint->initial()),
         mask(constraint->vocabulary_size()) {
     if (!options.max_tokens) return;
-    ending           = make_ending();
+    add_ending();
     const auto least = ending->shortest(ConstraintRef::State(*state), *options.max_tokens);
     if (least && *least <= *options.max_tokens) return;
     throw Error(Errc::invalid_option, "max_tokens", *options.max_tokens,
@@ -65,13 +65,13 @@ struct Sampler {
   /// Each sampler has its own completions.
   [[nodiscard]] Sampler clone() const {
     Sampler copy = *this;
-    copy.attempt([&] {
-      if (ending) copy.ending = make_ending();
-    });
+    copy.ending  = nullptr;
+    copy.attempt([&] { copy.add_ending(); });
     return copy;
   }
-  [[nodiscard]] std::shared_ptr<decode::Ending> make_ending() const {
-    return decode::Ending::make(
+  void add_ending() {
+    if (ending || !options.max_tokens) return;
+    ending = decode::Ending::make(
         *constraint, LogitsPipeline{},
         {.always_ends = true, .max_completion_steps = options.max_completion_steps});
   }
@@ -82,8 +82,8 @@ struct Sampler {
       C copy = *constraint;
       copy.reset();
       if (copy.initial() == constraint->initial()) return;
+      ending     = nullptr;  // of the old memory
       constraint = std::make_shared<const C>(std::move(copy));
-      if (ending) ending = make_ending();
     }
   }
 
@@ -142,6 +142,7 @@ struct Sampler {
     self.has_failed = false;
     self.attempt([&] {
       self.renew();
+      self.add_ending();
       self.state     = self.constraint->initial();
       self.is_filled = false;
       self.taken     = 0;
@@ -152,15 +153,14 @@ struct Sampler {
   static void copy_state(const llama_sampler* from, llama_sampler* to) {
     Sampler& self      = of(to);
     const Sampler& one = of(from);
-    if (self.constraint != one.constraint) {
-      self.constraint = one.constraint;
-      if (self.ending) self.ending = self.make_ending();
-    }
+    if (self.constraint != one.constraint) self.ending = nullptr;
+    self.constraint = one.constraint;
     self.state      = one.state;
     self.taken      = one.taken;
     self.has_failed = one.has_failed;
     self.is_filled  = one.has_failed;
     if (self.has_failed) self.mask = one.mask;
+    self.attempt([&] { self.add_ending(); });
   }
 
   static llama_sampler* make(Sampler sampler) {

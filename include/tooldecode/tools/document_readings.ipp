@@ -339,7 +339,10 @@ TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::from_map(
   bool is_map = false;
   for (const auto& [name, value] : parameters.items()) {
     if (name.starts_with("x-") || name.starts_with('$')) continue;
-    if (has_property && (describes(value) || (name == "required" && value.is_array()))) {
+    // These name no parameter, whatever stands beside them.
+    const bool is_of_others = name == "additionalProperties" || name == "unevaluatedProperties";
+    if (has_property && !is_of_others &&
+        (describes(value) || (name == "required" && value.is_array()))) {
       is_map = true;
       continue;
     }

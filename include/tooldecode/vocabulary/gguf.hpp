@@ -69,7 +69,7 @@ class GgufTokenizer {
 /// may be larger than memory.
 ///
 /// \par Complexity  O(size of the metadata)
-/// \par Errors      as parse_gguf; Error{file_unreadable}
+/// \par Errors      as parse_gguf; Error{file_unreadable}, Error{limit_exceeded} past 1 GiB
 [[nodiscard]] Tokenizer load_gguf(const std::filesystem::path& path);
 
 }  // namespace tooldecode::vocabulary

@@ -178,15 +178,15 @@ TOOLDECODE_INLINE Tokenizer load_gguf(const std::filesystem::path& path) {
   constexpr std::size_t longest = std::size_t{1} << 30;  // of metadata; vocabularies have some MB
   for (std::size_t most = std::size_t{4} << 20;; most *= 2) {
     const std::string bytes = core::read_file_head(path, most);
-    std::optional<GgufMetadata> file;
     try {
-      file.emplace(bytes);
-    } catch (const Error& error) {  // perhaps because the metadata goes on
-      if (bytes.size() < most || most >= longest) throw error.within(path.string());
-      continue;
-    }
-    try {
-      return detail::GgufTokenizer(*file).build();
+      return parse_gguf(bytes);
+    } catch (const GgufCutShort& error) {
+      if (bytes.size() < most) throw error.within(path.string());
+      if (error.needed() > longest) {
+        throw Error(Errc::limit_exceeded, path.string(),
+                    std::string("metadata must not take more than 1 GiB: ") + error.what());
+      }
+      most = std::max<std::size_t>(most, error.needed() / 2);
     } catch (const Error& error) {
       throw error.within(path.string());
     }

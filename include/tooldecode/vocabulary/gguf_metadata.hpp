@@ -16,9 +16,20 @@
 
 namespace tooldecode::vocabulary {
 
+/// Error{malformed_file} of bytes that end before a field does.
+class GgufCutShort : public Error {
+ public:
+  GgufCutShort(std::uint64_t needed, const Error& error) : Error(error), needed_(needed) {}
+  /// How many bytes of the file the field needs.
+  [[nodiscard]] std::uint64_t needed() const noexcept { return needed_; }
+
+ private:
+  std::uint64_t needed_;
+};
+
 /// Reads the fields of a GGUF file one after another; the bytes must outlive it.
 ///
-/// \par Errors      Error{malformed_file} with the byte offset if the file is truncated
+/// \par Errors      GgufCutShort with the byte offset if the file is truncated
 class GgufCursor {
  public:
   explicit GgufCursor(std::string_view bytes, std::size_t position = 0)
@@ -30,14 +41,16 @@ class GgufCursor {
   template <class T>
   T read() {
     static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-    if (size_left() < sizeof(T))
-      fail("must be followed by " + std::to_string(sizeof(T)) + " bytes: the file is cut short");
+    require(sizeof(T),
+            "must be followed by " + std::to_string(sizeof(T)) + " bytes: the file is cut short");
     T result;
     std::memcpy(&result, bytes_.data() + at_, sizeof(T));
     at_ += sizeof(T);
     return result;
   }
   std::string string();
+  /// Throws GgufCutShort unless so many bytes are left.
+  void require(std::uint64_t bytes, const std::string& what) const;
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
