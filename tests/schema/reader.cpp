@@ -79,7 +79,7 @@ TEST_CASE("Reader of a condition for each value of a key takes steps in proporti
   };
   for (const bool is_listed : {false, true}) {
     std::vector<std::uint64_t> steps;
-    for (const std::size_t count : {16, 32, 64}) {
+    for (const std::size_t count : {16U, 32U, 64U}) {
       const Json root = schema(count, is_listed);
       const BuildBudget budget;
       Reader reader(root);
@@ -142,7 +142,7 @@ TEST_CASE("Reader of oneOf whose branches a key tells apart takes steps in propo
     return Json{{"oneOf", branches}};
   };
   std::vector<std::uint64_t> steps;
-  for (const std::size_t count : {200, 400, 800}) {
+  for (const std::size_t count : {200U, 400U, 800U}) {
     const Json root = schema(count);
     const BuildBudget budget;
     Reader reader(root);
