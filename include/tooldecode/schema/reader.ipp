@@ -410,13 +410,14 @@ TOOLDECODE_INLINE Form Reader::one_of(const Form& outer, const std::vector<FormI
       std::ranges::sort(rivals);
       rivals.erase(std::unique(rivals.begin(), rivals.end()), rivals.end());
     }
-    Form own                              = forms.intersection(outer, forms[ids[i]]);
-    const std::vector<ObjectForm> at_most = own.compared_objects();
+    Form own = forms.intersection(outer, forms[ids[i]]);
     for (const std::size_t j : rivals) {
       if (j != i && !own.empty() && !forms.are_disjoint(ids[i], ids[j])) {
         own = forms.difference(own, forms[others[j]]);
       }
-      if (own.objects.size() > max_compared / ids.size() && keep_named(own)) own.hull = at_most;
+      if (own.objects.size() > max_compared / ids.size() && keep_named(own) && own.hull.empty()) {
+        own.hull = forms.intersection(outer, forms[ids[i]]).objects;
+      }
     }
     forms.unite(all, own);
   }

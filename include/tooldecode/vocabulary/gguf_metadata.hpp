@@ -41,16 +41,18 @@ class GgufCursor {
   template <class T>
   T read() {
     static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-    require(sizeof(T),
-            "must be followed by " + std::to_string(sizeof(T)) + " bytes: the file is cut short");
+    if (size_left() < sizeof(T)) {
+      cut_short(sizeof(T), "must be followed by " + std::to_string(sizeof(T)) +
+                               " bytes: the file is cut short");
+    }
     T result;
     std::memcpy(&result, bytes_.data() + at_, sizeof(T));
     at_ += sizeof(T);
     return result;
   }
   std::string string();
-  /// Throws GgufCutShort unless so many bytes are left.
-  void require(std::uint64_t bytes, const std::string& what) const;
+  /// Throws GgufCutShort: so many bytes are needed here, and fewer are left.
+  [[noreturn]] void cut_short(std::uint64_t bytes, const std::string& what) const;
   [[noreturn]] void fail(const std::string& what) const;
 
  private:

@@ -22,14 +22,13 @@ namespace tooldecode::vocabulary {
 
 TOOLDECODE_INLINE std::string GgufCursor::string() {
   const auto size = read<std::uint64_t>();
-  require(size, "a string must not be longer than the file");
+  if (size > size_left()) cut_short(size, "a string must not be longer than the file");
   std::string result(bytes_.substr(at_, size));
   at_ += size;
   return result;
 }
 
-TOOLDECODE_INLINE void GgufCursor::require(std::uint64_t bytes, const std::string& what) const {
-  if (bytes <= size_left()) return;
+TOOLDECODE_INLINE void GgufCursor::cut_short(std::uint64_t bytes, const std::string& what) const {
   throw GgufCutShort(at_ + std::min(bytes, std::numeric_limits<std::uint64_t>::max() - at_),
                      Error(Errc::malformed_file, "byte " + std::to_string(at_), what));
 }
@@ -88,7 +87,9 @@ TOOLDECODE_INLINE GgufMetadata::Value GgufMetadata::read_value(GgufCursor& curso
   const auto items = cursor.read<std::uint32_t>();
   const auto count = cursor.read<std::uint64_t>();
   if (items == array) cursor.fail("must not be an array of arrays");
-  cursor.require(count, "an array must not be longer than the file");
+  if (count > cursor.size_left()) {
+    cursor.cut_short(count, "an array must not be longer than the file");
+  }
   if (items == text) {
     Strings result;
     for (std::uint64_t i = 0; i < count; ++i) result.push_back(cursor.string());
