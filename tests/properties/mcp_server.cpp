@@ -35,6 +35,14 @@ class Deadline {
   std::jthread timer_;
 };
 
+// The beginning of a server's script, up to its list of tools.
+const std::string handshake = R"(
+answer() { printf '{"jsonrpc": "2.0", "id": %s, "result": %s}\n' "$1" "$2"; }
+read -r initialize; answer 1 '{}'
+read -r initialized
+read -r list; answer 2 '{"tools": []}'
+)";
+
 ToolCall long_call() {
   return {.name = "f", .arguments = {{"text", std::string(1 << 19, 'x')}}};
 }
@@ -44,12 +52,7 @@ ToolCall long_call() {
 TEST_CASE("McpServer reads a server's pings while it writes a call, and then answers them") {
   // The pings are more than the pipe holds, and the call is more than the socket holds: each side
   // goes on only if the other reads.
-  program::McpServer server(R"(
-answer() { printf '{"jsonrpc": "2.0", "id": %s, "result": %s}\n' "$1" "$2"; }
-read -r initialize; answer 1 '{}'
-read -r initialized
-read -r list; answer 2 '{"tools": []}'
-sleep 0.3
+  program::McpServer server(handshake + R"(sleep 0.3
 for i in $(seq 4000); do echo '{"jsonrpc": "2.0", "id": 77, "method": "ping"}'; done
 read -r call
 for i in $(seq 4000); do
@@ -65,13 +68,7 @@ read -r rest)",
 }
 
 TEST_CASE("McpServer ends a call in time while another one is being written") {
-  program::McpServer server(R"(
-answer() { printf '{"jsonrpc": "2.0", "id": %s, "result": %s}\n' "$1" "$2"; }
-read -r initialize; answer 1 '{}'
-read -r initialized
-read -r list; answer 2 '{"tools": []}'
-sleep 600)",
-                            20s);
+  program::McpServer server(handshake + R"(sleep 600)", 20s);
   std::stop_source end;
   ToolResult of_long;
   std::jthread writing([&] { of_long = server(long_call(), end.get_token()); });
