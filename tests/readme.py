@@ -682,9 +682,7 @@ TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_spe
           "votes_1.5b_three": lambda: votes_table("qwen_coder_1.5b_three"),
           "qwen_coder_0.5b_two": lambda: real_table("qwen_coder_0.5b_two"),
           "votes_0.5b": pooled_votes_table,
-          "qwen_coder_0.5b_apibank": lambda: real_table("qwen_coder_0.5b_apibank", times=False),
-          "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
-          "smollm2_apibank": lambda: real_table("smollm2_apibank")}
+          "qwen_coder_0.5b_apibank": lambda: real_table("qwen_coder_0.5b_apibank", times=False)}
 
 
 def eval_sentences() -> list[str]:

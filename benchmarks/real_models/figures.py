@@ -2,7 +2,7 @@
 
     python3 benchmarks/real_models/figures.py [--results FOLDER] [--out FILE.svg]
 
-Needs matplotlib. The numbers are those of smollm2_bfcl.json, smollm2_bfcl_many.json and smollm2_apibank.json.
+Needs matplotlib. The numbers are those of the files of benchmarks/results that FILES names.
 """
 
 import argparse
@@ -15,8 +15,9 @@ matplotlib.use("svg")
 from matplotlib import pyplot as plt  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-FILES = {"smollm2_bfcl": "BFCL, one call of one function", "smollm2_bfcl_many": "BFCL, one of several functions, several calls",
-         "smollm2_apibank": "API-Bank, levels 1 and 2"}
+FILES = {"smollm2_bfcl": "SmolLM2-135M, BFCL, one call of one function",
+         "qwen_coder_0.5b_apibank": "Qwen2.5-Coder-0.5B, API-Bank, levels 1 and 2",
+         "qwen_coder_1.5b_three": "Qwen2.5-Coder-1.5B, BFCL, three and more required parameters"}
 PARTS = {"right": "#2a9d55", "value": "#f2c14e", "key": "#f08a4b", "format": "#d1495b", "selection": "#6c5b9e",
          "awareness": "#8d99ae"}
 
@@ -50,7 +51,7 @@ def draw(results: Path, out: Path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out", type=Path, default=RESULTS / "smollm2_outcomes.svg")
+    parser.add_argument("--out", type=Path, default=RESULTS / "outcomes.svg")
     options = parser.parse_args()
     try:
         draw(options.results, options.out)

@@ -12,8 +12,6 @@ Fetches llama.cpp and the models, builds, and writes benchmarks/results/. DATA i
 A call takes seconds, so a part takes an hour or more for all rows. An interrupted part continues where it ended.
 
   simple    BFCL's calls to one function by the paper's methods; the AST checker of bfcl-eval judges them too
-  many      BFCL's multiple and parallel calls; the AST checker judges them too
-  apibank   API-Bank: levels 1 and 2
   coder     BFCL's calls that require three or more parameters, and those that require two, by Qwen2.5-Coder-0.5B; a
             call is required, without examples: greedy, constrained, and votes over orders
   coder_1.5 the same calls with three or more parameters by Qwen2.5-Coder-1.5B
@@ -29,7 +27,7 @@ A call takes seconds, so a part takes an hour or more for all rows. An interrupt
   llama_cpp time of a call with llama.cpp's grammar, with tooldecode's masks, and with no grammar
   llama_cpp_text  the same without tools: 12 of GSM8K's test questions
   equality  which answers are equal, token for token: two engines, plain and speculative
-  figures   draws the outcomes of simple, many and apibank from benchmarks/results
+  figures   draws the outcomes of simple, coder_1.5 and coder_apibank from benchmarks/results
 
   --rows N        first rows of each file only
   --methods LIST  argument of `tooldecode eval --method`, instead of the part's methods
@@ -40,7 +38,6 @@ END
 rows=0
 methods=
 threads=1
-paper=fuzzy-matching,backtrace,tooldec,constrained,tool-decoding
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -48,7 +45,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | many | apibank | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | pruned | \
+    simple | coder | coder_1.5 | coder_apibank | coder_irrelevant | paths | guesses | speed | pruned | \
       llama_cpp | llama_cpp_text | equality | figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -85,17 +82,9 @@ for part in "${parts[@]}"; do
   case $part in
     simple)
       files=(--data "$data/bfcl/simple_python.jsonl")
-      evaluate smollm2_bfcl smollm2 "greedy,$paper" --keep-prefix "${files[@]}" --oc 1,4,6,12 --max-tokens 96
+      evaluate smollm2_bfcl smollm2 greedy,fuzzy-matching,backtrace,tooldec,constrained,tool-decoding \
+        --keep-prefix "${files[@]}" --oc 1,4,6,12 --max-tokens 96
       judge smollm2_bfcl "${files[@]}"
-      ;;
-    many)
-      files=(--data "$data/bfcl/multiple.jsonl" --data "$data/bfcl/parallel.jsonl")
-      evaluate smollm2_bfcl_many smollm2 "greedy,$paper" --keep-prefix "${files[@]}" --oc 1,6 --max-tokens 160
-      judge smollm2_bfcl_many "${files[@]}"
-      ;;
-    apibank)
-      evaluate smollm2_apibank smollm2 "greedy,$paper" --keep-prefix --data "$data/apibank/level1.jsonl" \
-        --data "$data/apibank/level2.jsonl" --oc 1,6 --max-tokens 96
       ;;
     coder | coder_1.5)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
