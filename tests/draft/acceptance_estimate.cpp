@@ -73,6 +73,17 @@ TEST_CASE("AcceptanceEstimate::seconds_of_level is the average time of a level")
   CHECK(estimate.seconds_of_level() == Approx(1.5e-3));
 }
 
+TEST_CASE("AcceptanceEstimate::seconds_of_level follows a machine whose speed changes") {
+  using namespace std::chrono_literals;
+  AcceptanceEstimate estimate;
+  for (int i = 0; i < 10'000; ++i) estimate.count_time(4, 4ms);
+  CHECK(estimate.seconds_of_level() == Approx(1e-3));
+  for (int i = 0; i < 100; ++i) estimate.count_time(4, 20ms);
+  CHECK(estimate.seconds_of_level() == Approx(5e-3).epsilon(0.05));
+  estimate.count_time(1000, 1s);  // more levels than are remembered
+  CHECK(estimate.seconds_of_level() == Approx(1e-3));
+}
+
 TEST_CASE("AcceptanceEstimate counts correctly from several threads") {
   AcceptanceEstimate estimate;
   std::vector<std::thread> threads;

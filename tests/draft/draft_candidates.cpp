@@ -46,6 +46,23 @@ std::vector<std::size_t> slow_best(const std::vector<Guess>& guesses, std::size_
 
 }  // namespace
 
+TEST_CASE("DraftCandidates::pass_levels counts the levels with a guess that was not free") {
+  const td::Unconstrained any{9};
+  td::DraftCandidates candidates(any, any.initial(), 4, 10);
+  CHECK(candidates.pass_levels() == 0);
+  const std::size_t first  = *candidates.add_free(0, 1, -1);
+  const std::size_t second = *candidates.add_free(first, 2, -1);
+  CHECK(candidates.pass_levels() == 0);
+  const std::size_t third = *candidates.add(second, 3, -1);
+  static_cast<void>(candidates.add(second, 4, -1));
+  static_cast<void>(candidates.add_free(third, 5, -1));
+  CHECK(candidates.pass_levels() == 1);
+  static_cast<void>(candidates.add(0, 1, -1));  // a model guesses the free one too
+  CHECK(candidates.pass_levels() == 2);
+  static_cast<void>(candidates.add_free(second, 3, -1));
+  CHECK(candidates.pass_levels() == 2);
+}
+
 TEST_CASE(
     "DraftCandidates::best takes the nodes that a search from the root takes, also with ties") {
   const td::Unconstrained any{9};

@@ -327,6 +327,10 @@ TEST_CASE("ModelDrafter behind a path longer than its depth reads and drafts not
   context.max_depth = 2;  // as SizedDrafter gives where drafting does not pay
   drafter.propose(request, context, candidates);
   CHECK(candidates.size() == 4);
+  context.max_depth  = 60;
+  context.max_passes = 0;
+  drafter.propose(request, context, candidates);
+  CHECK(candidates.size() == 4);
   CHECK(read == 0);
 }
 

@@ -12,6 +12,7 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
 
@@ -91,6 +92,50 @@ struct Moody {
   }
 };
 
+/// Copies one correct token in each second round, and four in the others.
+struct Copier {
+  static constexpr bool reads_hidden = false;
+  struct Request {
+    std::size_t round = 0;
+  };
+  Tokens answer;
+  std::size_t budget() const { return 40; }
+  double min_probability() const { return 0; }
+  Request begin(std::span<const td::TokenId>) const { return {}; }
+  template <class C>
+  void propose(Request& request, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    const std::size_t length        = request.round++ % 2 == 0 ? 1 : 4;
+    std::optional<std::size_t> node = 0;
+    for (std::size_t i = 0; i < length && node; ++i) {
+      const std::size_t at = context.generated.size() + i;
+      if (at < answer.size()) node = candidates.add_free(*node, answer[at], -0.01F);
+    }
+  }
+};
+
+/// Guesses one wrong token below what others guess, in each second round at most, and takes 5 ms.
+struct Sluggish {
+  static constexpr bool reads_hidden = false;
+  struct Request {
+    std::size_t round = 0;
+  };
+  std::size_t* passes;
+  bool heeds_passes = true;  ///< drafts nothing where no pass is wanted
+  std::size_t budget() const { return 40; }
+  double min_probability() const { return 0; }
+  Request begin(std::span<const td::TokenId>) const { return {}; }
+  template <class C>
+  void propose(Request& request, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    if (request.round++ % 2 == 0 || context.max_depth == 0) return;
+    if (heeds_passes && context.max_passes == 0) return;
+    ++*passes;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    candidates.add(candidates.size() - 1, 39, -3.0F);
+  }
+};
+
 const RandomModel model(40, {.seed = 3, .peak = 6.0F});
 const td::Unconstrained any{40};
 const Tokens prompt{1, 2, 3};
@@ -146,6 +191,32 @@ TEST_CASE("SizedDrafter does not count the prompt's time as that of levels") {
   // A pass of any size takes 20 ms, a level of guesses almost nothing, except the first ones.
   const td::SizedDrafter drafter{Reader{Teacher{answer}}, costs_of(0.02, 0.02)};
   CHECK(decode(drafter, options).passes < 60);
+}
+
+TEST_CASE("SizedDrafter counts no time for levels that take no pass of a draft model") {
+  const td::DecodeOptions options{.max_tokens = 100};
+  const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
+  std::size_t passes  = 0;
+  const td::SizedDrafter drafter{td::DrafterGroup{Copier{answer}, Sluggish{&passes}},
+                                 costs_of(1000, 1000)};
+  static_cast<void>(decode(drafter, options));
+  CHECK(passes > 3);
+  CHECK(drafter.acceptance().seconds_of_level() >= 0.005);
+}
+
+TEST_CASE("SizedDrafter keeps copied guesses where a draft model's do not pay") {
+  const td::DecodeOptions options{.max_tokens = 100};
+  const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
+  for (const bool heeds_passes : {true, false}) {
+    INFO("heeds max_passes: " << heeds_passes);
+    std::size_t passes = 0;
+    const td::SizedDrafter drafter{
+        td::DrafterGroup{Copier{answer}, Sluggish{&passes, heeds_passes}}, costs_of(0.001, 0.001)};
+    const td::Output output = decode(drafter, options);
+    CHECK(output.tokens == answer);
+    CHECK(passes <= 6);
+    if (heeds_passes) CHECK(output.passes < 45);
+  }
 }
 
 TEST_CASE("SizedDrafter hardly verifies guesses that are never correct") {

@@ -14,7 +14,7 @@
 namespace tooldecode::draft {
 
 /// Counts guesses by the probability that their drafter gave them, levels by whether their best
-/// guess was accepted, and the time that drafting a level takes.
+/// guess was accepted, and the time that drafting a level takes, recent ones most.
 ///
 /// Without enough trials, a guess is assumed to be as good as its drafter says, and a level as good
 /// as the average.
@@ -28,6 +28,7 @@ class AcceptanceEstimate {
   void count_guess(double probability, bool accepted) noexcept;
   /// Counts a level below an accepted one; the first level is 1.
   void count_level(std::size_t depth, bool accepted) noexcept;
+  /// Counts a draft of some levels, at least one.
   void count_time(std::size_t drafted, std::chrono::nanoseconds took) noexcept;
 
   /// The probability that a guess is accepted, given that its parent is.
@@ -36,7 +37,7 @@ class AcceptanceEstimate {
   [[nodiscard]] double probability_of(double acceptance) const noexcept;
   /// The probability that the best guess of a level is accepted, given that the level above is.
   [[nodiscard]] double of_level(std::size_t depth) const noexcept;
-  /// Seconds to draft a level; 0 before any was measured.
+  /// Seconds to draft a level, averaged over about the last hundred; 0 before any was measured.
   [[nodiscard]] double seconds_of_level() const noexcept;
 
  private:
@@ -56,7 +57,8 @@ class AcceptanceEstimate {
 
   std::array<Share, bins> guesses_;
   std::array<Share, levels> levels_;
-  std::atomic<std::uint64_t> nanoseconds_ = 0, drafted_ = 0;
+  std::atomic<std::uint64_t> drafted_ = 0;
+  std::atomic<double> seconds_        = 0;  // of a level
 };
 
 }  // namespace tooldecode::draft

@@ -23,8 +23,15 @@ TOOLDECODE_INLINE void AcceptanceEstimate::count_level(std::size_t depth, bool a
 
 TOOLDECODE_INLINE void AcceptanceEstimate::count_time(std::size_t drafted,
                                                       std::chrono::nanoseconds took) noexcept {
-  nanoseconds_.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
-  drafted_.fetch_add(drafted, std::memory_order_relaxed);
+  constexpr std::uint64_t recent = 100;  // levels that the mean remembers
+  const std::uint64_t all        = drafted + drafted_.fetch_add(drafted, std::memory_order_relaxed);
+  const auto count               = static_cast<double>(drafted);
+  const double mine              = std::chrono::duration<double>(took).count() / count;
+  const double weight =
+      count / static_cast<double>(std::min(all, std::max<std::uint64_t>(drafted, recent)));
+  double mean = seconds_.load(std::memory_order_relaxed);
+  while (!seconds_.compare_exchange_weak(mean, mean + weight * (mine - mean),
+                                         std::memory_order_relaxed)) {}
 }
 
 TOOLDECODE_INLINE double AcceptanceEstimate::of_guess(double probability) const noexcept {
@@ -42,9 +49,7 @@ TOOLDECODE_INLINE double AcceptanceEstimate::of_level(std::size_t depth) const n
 }
 
 TOOLDECODE_INLINE double AcceptanceEstimate::seconds_of_level() const noexcept {
-  const auto drafted = static_cast<double>(drafted_.load(std::memory_order_relaxed));
-  const auto spent   = static_cast<double>(nanoseconds_.load(std::memory_order_relaxed));
-  return drafted == 0 ? 0 : 1e-9 * spent / drafted;
+  return seconds_.load(std::memory_order_relaxed);
 }
 
 TOOLDECODE_INLINE void AcceptanceEstimate::Share::count(bool accepted) noexcept {

@@ -63,6 +63,13 @@ class DraftCandidates {
   /// \param log_probability  of the token after its parent; clamped to [-1e6, 0], NaN counts as
   ///                         -1e6
   std::optional<std::size_t> add(std::size_t parent, TokenId token, float log_probability) {
+    const auto node = add_free(parent, token, log_probability);
+    if (node) nodes_[*node].is_free = false;
+    return node;
+  }
+
+  /// The same for a guess that took no pass of a draft model, such as text that is forced or copied.
+  std::optional<std::size_t> add_free(std::size_t parent, TokenId token, float log_probability) {
     constexpr float min = -1e6F;  // keeps sums finite, so they can be compared
     const float likely  = log_probability > min ? std::min(log_probability, 0.0F) : min;
     for (std::size_t child = nodes_[parent].first_child; child != none;
@@ -83,6 +90,16 @@ class DraftCandidates {
                       .next_sibling    = nodes_[parent].first_child});
     nodes_[parent].first_child = size() - 1;
     return size() - 1;
+  }
+
+  /// How many levels have a guess that took a pass of a draft model.
+  [[nodiscard]] std::size_t pass_levels() const {
+    std::vector<bool> took_pass;  // by depth
+    for (const Node& node : nodes_) {
+      if (node.depth >= took_pass.size()) took_pass.resize(node.depth + 1);
+      if (!node.is_free) took_pass[node.depth] = true;
+    }
+    return static_cast<std::size_t>(std::ranges::count(took_pass, true));
   }
 
   /// The nodes that `best` takes, at most `count`, the root included, in ascending order.
@@ -133,6 +150,7 @@ class DraftCandidates {
     std::size_t depth        = 0;
     std::size_t first_child  = none;
     std::size_t next_sibling = none;
+    bool is_free             = true;
   };
 
   const C* constraint_;

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -34,7 +35,9 @@ struct DraftContext {
   std::size_t max_depth  = 0;     ///< deeper drafts cannot be used
   std::size_t max_nodes  = 0;     ///< in the tree, the root included
   double min_probability = 0;     ///< of a path that is worth extending, as the drafter sees it
-  std::uint64_t seed     = 0;     ///< of the run's sampling noise, for drafters that sample
+  /// Levels that may take a pass of a draft model; guesses that take none come in any case.
+  std::size_t max_passes = std::numeric_limits<std::size_t>::max();
+  std::uint64_t seed     = 0;  ///< of the run's sampling noise, for drafters that sample
 
   /// A token of the prompt followed by the generated text.
   [[nodiscard]] TokenId token(std::size_t position) const noexcept {
@@ -48,7 +51,7 @@ struct DraftContext {
 /// Guesses tokens without looking at the target's noise. It is immutable and shared; data of a
 /// request is in its `Request`, made by `begin(prompt)`.
 ///
-/// `propose` adds guesses with their probabilities. Which of them are verified is decided later, so
+/// `propose` adds guesses with their probabilities, by `add_free` if they took no pass of a model. Which of them are verified is decided later, so
 /// that several drafters can share one tree: at most `budget` tokens, and none whose path is less
 /// likely than `min_probability`. A drafter with `select(request, context, candidates)` makes the
 /// tree itself. `reads_hidden` says whether it needs the target's hidden states.

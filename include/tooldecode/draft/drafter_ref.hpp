@@ -75,6 +75,7 @@ class DrafterRef {
                                       .max_depth  = context.max_depth,
                                       .max_nodes  = context.max_nodes,
                                       .min_probability = context.min_probability,
+                                      .max_passes      = context.max_passes,
                                       .seed            = context.seed};
       return draft_tree(own, kept, of_own);
     }

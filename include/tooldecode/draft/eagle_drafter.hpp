@@ -93,8 +93,8 @@ class EagleDrafter {
       return std::span<const float>(guesses);
     };
     draft::grow_tree(
-        candidates, request.head, std::min(options_.depth, context.max_depth), options_.width,
-        std::max(options_.min_probability, context.min_probability),
+        candidates, request.head, std::min({options_.depth, context.max_depth, context.max_passes}),
+        options_.width, std::max(options_.min_probability, context.min_probability),
         [this](std::size_t) { return options_.width; }, states_of);
   }
 

@@ -65,7 +65,7 @@ class JumpForwardDrafter {
       if (text.empty()) continue;
       std::optional<std::size_t> node = leaf;
       for (const TokenId token : encode_(text)) {
-        node = candidates.add(*node, token, step);
+        node = candidates.add_free(*node, token, step);
         if (!node) break;
       }
     }

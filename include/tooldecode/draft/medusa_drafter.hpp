@@ -87,8 +87,8 @@ class MedusaDrafter {
       }
       return std::span<const float>(states);
     };
-    const std::size_t depth =
-        std::min({model_->heads() - skipped, options_.choices.size(), context.max_depth});
+    const std::size_t depth = std::min({model_->heads() - skipped, options_.choices.size(),
+                                        context.max_depth, context.max_passes});
     draft::grow_tree(
         candidates, request.head, depth, options_.width,
         std::max(options_.min_probability, context.min_probability),

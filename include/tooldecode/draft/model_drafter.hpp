@@ -156,7 +156,7 @@ class ModelDrafter {
     // The last level is drafted and not read.
     const std::size_t depth =
         std::min({options_.depth, context.max_depth - std::min(context.max_depth, path.size()),
-                  context_length() - text + 1});
+                  context.max_passes, context_length() - text + 1});
     if (depth == 0) return;
     try {
       grow(request, context, path, depth, candidates);

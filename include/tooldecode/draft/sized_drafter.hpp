@@ -41,9 +41,10 @@ class SizedDrafter {
   struct Request {
     typename D::Request inner;
     std::optional<DraftTree> last;  // tree of the previous round
-    std::size_t length = 0;         // prompt and answer when `last` was made
-    double spent       = 0;         // seconds of this round's drafting
-    std::size_t rounds = 0;
+    std::size_t length  = 0;        // prompt and answer when `last` was made
+    double spent        = 0;        // seconds of this round's drafting
+    std::size_t rounds  = 0;
+    bool ignores_passes = false;  // the drafter drafts with a model although it should not
   };
 
   /// \param costs   of the target's passes on this machine
@@ -56,7 +57,7 @@ class SizedDrafter {
   [[nodiscard]] std::size_t budget() const noexcept { return drafter_.budget(); }
   [[nodiscard]] double min_probability() const noexcept { return drafter_.min_probability(); }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {drafter_.begin(prompt), std::nullopt, 0, 0, 0};
+    return {drafter_.begin(prompt), std::nullopt, 0, 0, 0, false};
   }
   [[nodiscard]] const draft::AcceptanceEstimate& acceptance() const noexcept { return *learnt_; }
 
@@ -67,9 +68,10 @@ class SizedDrafter {
     learn(request, context);
     DraftContext<C> narrowed = context;
     const bool explores      = request.rounds++ % often == 0;
-    narrow(narrowed);
+    narrow(request, narrowed);
     if (explores) {
-      narrowed.max_depth = std::min(context.max_depth, std::max(narrowed.max_depth, explored));
+      narrowed.max_depth  = std::min(context.max_depth, std::max(narrowed.max_depth, explored));
+      narrowed.max_passes = std::min(context.max_passes, std::max(narrowed.max_passes, explored));
     }
     const auto start = std::chrono::steady_clock::now();
     drafter_.propose(request.inner, narrowed, candidates);
@@ -77,11 +79,10 @@ class SizedDrafter {
     // In the first round a drafter may read the whole prompt, so its time is not representative.
     const bool is_first = request.rounds == 1;
     request.spent       = is_first ? 0 : std::chrono::duration<double>(took).count();
-    std::size_t levels  = 0;
-    for (std::size_t i = 1; i < candidates.size(); ++i) {
-      levels = std::max(levels, candidates.depth(i));
-    }
+    // Levels that are forced or copied cost almost nothing, however many they are.
+    const std::size_t levels = candidates.pass_levels();
     if (levels > 0 && !is_first) learnt_->count_time(levels, took);
+    if (levels > 0 && narrowed.max_passes == 0) request.ignores_passes = true;
   }
 
   template <ConstraintPolicy C>
@@ -142,10 +143,10 @@ class SizedDrafter {
     request.last.reset();
   }
 
-  // Disables drafting if not even the most likely guesses pay off on average; else keeps the paths
-  // that pay off by their own probability.
+  // Disables drafting by a model, or all, if not even the most likely guesses pay off on average;
+  // else keeps the paths that pay off by their own probability.
   template <ConstraintPolicy C>
-  void narrow(DraftContext<C>& context) const {
+  void narrow(const Request& request, DraftContext<C>& context) const {
     std::array<double, draft::AcceptanceEstimate::levels> acceptance;
     for (std::size_t d = 0; d < acceptance.size(); ++d) {
       acceptance[d] = learnt_->of_level(d + 1);
@@ -153,7 +154,10 @@ class SizedDrafter {
     const double level           = learnt_->seconds_of_level();
     const TreeCosts::Chain chain = costs_.best_depth(acceptance, context.unread, level);
     if (chain.levels == 0) {
-      context.max_depth = 0;
+      context.max_passes = 0;
+      const bool pays_if_free =
+          level > 0 && costs_.best_depth(acceptance, context.unread, 0).levels > 0;
+      if (request.ignores_passes || !pays_if_free) context.max_depth = 0;
       return;
     }
     const double path =

@@ -94,8 +94,8 @@ class SuffixDrafter {
       weigh(at, next);
       for (Grown& child : next) {
         if (child.path < options_.min_probability) continue;
-        const auto node = candidates.add(at.node, child.token,
-                                         static_cast<float>(std::log(child.path / at.path)));
+        const auto node = candidates.add_free(at.node, child.token,
+                                              static_cast<float>(std::log(child.path / at.path)));
         if (!node) continue;
         child.node = *node;
         grown.push_back(std::move(child));

@@ -49,7 +49,7 @@ TOOLDECODE_INLINE void ToolCacheDrafter::propose(Request& request,
         static_cast<float>(std::log(options_.probability)) * static_cast<float>(1 + branches);
     std::optional<std::size_t> node = 0;
     for (const TokenId token : tokens.encode(*rest)) {
-      node = candidates.add(*node, token, step);
+      node = candidates.add_free(*node, token, step);
       if (!node) break;
     }
     if (++branches == options_.max_calls) break;
