@@ -113,7 +113,7 @@ VocabularyHandle from_huggingface(const nb::object& tokenizer, EndTokens end_tok
   }
   const auto text  = nb::cast<std::string>(fast.attr("to_str")());
   JsonValue config = JsonValue::object();
-  for (const char* name : {"bos_token", "eos_token", "pad_token"}) {
+  for (const char* name : {"bos_token", "eos_token"}) {
     const nb::object token = nb::getattr(tokenizer, name, nb::none());
     if (!token.is_none()) config[name] = nb::cast<std::string>(nb::str(token));
   }

@@ -32,7 +32,7 @@ void calls(const F& format, std::string_view text) {
   try {
     const auto read = format.parse(text, tools);
     if (read.empty()) return;
-    const std::string written = write_calls(format, read, tools);
+    const std::string written = AnyFormat(format).write(read, tools);
     const auto again          = fuzz::must_read(
         written, [&](std::string_view calls) { return format.parse(calls, tools); });
     fuzz::demand(read == again, "calls change when written", written);

@@ -113,9 +113,6 @@ TEST_CASE("FrequencyRanks of random counts equals a sort and survives its JSON f
     const auto again = FrequencyRanks::parse(ranks.to_json());
     CHECK(in_order(again) == expected);
     CHECK(again.to_json() == ranks.to_json());
-    Ids more = always;
-    more.push_back(static_cast<td::TokenId>(random() % size));
-    CHECK(ranks.with(more).to_json() == FrequencyRanks(counts, more).to_json());
   }
 }
 
@@ -140,9 +137,6 @@ TEST_CASE("RankedTokens::with adds each other token once and leaves the original
   CHECK(listed(five.ranked()) == Ids{0, 1});
   CHECK(listed(five.added()) == Ids{4, 3, 5});
   CHECK(five.size() == 5);
-  Ids rows;
-  for (std::size_t row = 0; row < five.size(); ++row) rows.push_back(five[row]);
-  CHECK(rows == Ids{0, 1, 4, 3, 5});
   for (td::TokenId token = 0; token < 6; ++token) CHECK(five.contains(token) == (token != 2));
   CHECK(two.size() == 2);  // unchanged
   CHECK(ranks.first(6).with(Ids{2, 0}).added().empty());
@@ -152,7 +146,6 @@ TEST_CASE("RankedTokens::with adds each other token once and leaves the original
     check_error(td::Errc::unknown_token, place, [&] { return two.with(Ids{0, token}); });
     check_error(td::Errc::unknown_token, place, [&] { return two.contains(token); });
     check_error(td::Errc::unknown_token, place, [&] { return ranks.rank_of(token); });
-    check_error(td::Errc::unknown_token, place, [&] { return ranks.with(Ids{token}); });
     check_error(td::Errc::unknown_token, place,
                 [&] { return FrequencyRanks(Counts(6), Ids{token}); });
   }

@@ -57,7 +57,6 @@ TEST_CASE("parse_sentencepiece reads tokens, types, end tokens and both models")
   CHECK(vocabulary.type(9) == td::TokenType::user_defined);
   CHECK(Ids(vocabulary.end_tokens().begin(), vocabulary.end_tokens().end()) == Ids{2});
   CHECK(vocabulary.begin_token() == 1);
-  CHECK_FALSE(vocabulary.pad_token().has_value());
   // " a" "b" costs 4 and " " "ab" 6; pairs by score merge " a" first and then nothing.
   CHECK(unigrams.encode("ab!<t>", {.add_space_prefix = true}) == Ids{7, 6, 3, 9});
   const td::Tokenizer pairs = td::vocabulary::parse_sentencepiece(model(2));

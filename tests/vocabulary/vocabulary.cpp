@@ -110,8 +110,7 @@ TEST_CASE("Vocabulary::with_size and with_end_tokens change a copy") {
   const td::Vocabulary other = original.with_end_tokens({3});
   CHECK_FALSE(other.is_end(4));
   CHECK(other.is_text(4));
-  CHECK(small({.begin_token = 3, .pad_token = 6}).begin_token() == 3);
-  CHECK(small({.begin_token = 3, .pad_token = 6}).pad_token() == 6);
+  CHECK(small({.begin_token = 3}).begin_token() == 3);
 }
 
 TEST_CASE("Vocabulary::hash differs for different vocabularies and is stable") {
@@ -129,7 +128,7 @@ TEST_CASE("Vocabulary errors name the inconsistent token") {
   CHECK(code_of([] { small({.end_tokens = {-1}}); }) == td::Errc::malformed_vocabulary);
   CHECK(code_of([] { small({.begin_token = 70, .size = 70}); }) == td::Errc::malformed_vocabulary);
   CHECK(code_of([] { small({.size = 8}); }) == td::Errc::malformed_vocabulary);
-  REQUIRE_THROWS_WITH(small({.pad_token = 12}), tooldecode::test::contains("token 12"));
+  REQUIRE_THROWS_WITH(small({.begin_token = 12}), tooldecode::test::contains("token 12"));
   REQUIRE_THROWS_WITH(td::Vocabulary({{"a"}, {"b", TokenType{7}}}),
                       tooldecode::test::contains("token 1"));
 }

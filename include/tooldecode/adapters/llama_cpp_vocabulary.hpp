@@ -67,7 +67,6 @@ namespace detail {
   VocabularyOptions options;
   options.end_tokens = vocabulary::without_false_ends(std::move(ends), entries);
   if (const llama_token begin = llama_vocab_bos(vocab); begin >= 0) options.begin_token = begin;
-  if (const llama_token pad = llama_vocab_pad(vocab); pad >= 0) options.pad_token = pad;
   return Vocabulary(entries, std::move(options));
 }
 

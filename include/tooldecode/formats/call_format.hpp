@@ -364,12 +364,6 @@ class AnyFormat {
 
 }  // namespace formats
 
-/// Writes calls in a format; formats whose text depends on the tool documents receive them.
-///
-/// Errors: those of the format's own `write`.
-[[nodiscard]] std::string write_calls(const formats::AnyFormat& format,
-                                      std::span<const ToolCall> calls, const ToolSet& tools);
-
 /// The grammar of a whole answer: free text, calls or both, as the tool choice says, after an
 /// optional reasoning block.
 ///

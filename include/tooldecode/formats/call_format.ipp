@@ -343,11 +343,6 @@ TOOLDECODE_INLINE CallOpening CallOpening::barred(Grammar& grammar, std::string 
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE std::string write_calls(const formats::AnyFormat& format,
-                                          std::span<const ToolCall> calls, const ToolSet& tools) {
-  return format.write(calls, tools);
-}
-
 TOOLDECODE_INLINE CallGrammar build_call_grammar(const formats::AnyFormat& format,
                                                  const ToolSet& tools, const ChoiceOptions& options,
                                                  Grammar grammar_to_extend) {

@@ -20,12 +20,9 @@ namespace tooldecode::verify {
 ///
 /// \par Shapes      logits [V], finite or -infinity; probabilities [V]
 /// \par Complexity  O(V), no allocation; sums in double
-/// \par Errors      none; a token outside the row has probability 0
 struct TargetDistribution {
   std::span<const float> logits;  ///< [V], already divided by the temperature
   float temperature;              ///< 0 means greedy; any other has been applied already
-
-  [[nodiscard]] double probability(TokenId token) const noexcept;
 
   /// Writes all probabilities.
   ///

@@ -16,16 +16,6 @@
 
 namespace tooldecode::verify {
 
-TOOLDECODE_INLINE double TargetDistribution::probability(TokenId token) const noexcept {
-  const auto t    = static_cast<std::size_t>(token);
-  const float top = greatest(logits);
-  if (t >= logits.size() || logits[t] == none) return 0;
-  if (temperature == 0) return find_greedy(logits) == token ? 1 : 0;
-  double sum = 0;
-  for (std::size_t i = 0; i < logits.size(); ++i) sum += weight(i, top);
-  return weight(t, top) / sum;
-}
-
 TOOLDECODE_INLINE bool TargetDistribution::fill_probabilities(
     std::span<double> probabilities) const noexcept {
   TOOLDECODE_ASSERT(probabilities.size() == logits.size());

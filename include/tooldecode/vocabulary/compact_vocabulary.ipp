@@ -133,7 +133,6 @@ TOOLDECODE_INLINE Tokenizer parse_compact_vocabulary(std::string_view json_text)
   };
   if (file.has("eos_id")) options.end_tokens = {id("eos_id")};
   if (file.has("bos_id")) options.begin_token = id("bos_id");
-  if (file.has("pad_id")) options.pad_token = id("pad_id");
   if (file.has("model_vocab_size")) options.size = file.value<std::size_t>("model_vocab_size");
   // Limits the padding to what real models have, so that masks cannot fill the memory.
   if (options.size > 2 * tokens.size() + 65'536) {

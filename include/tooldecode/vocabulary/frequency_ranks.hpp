@@ -58,8 +58,6 @@ class RankedTokens {
   /// The added tokens, in the order given.
   [[nodiscard]] std::span<const TokenId> added() const noexcept { return added_->given; }
   [[nodiscard]] std::size_t size() const noexcept { return k_ + added_->given.size(); }
-  /// Ranked tokens first, then the added ones.
-  [[nodiscard]] TokenId operator[](std::size_t row) const noexcept;
   [[nodiscard]] bool contains(TokenId token) const;
 
   /// Adds permanent tokens, such as those of the call syntax.
@@ -130,7 +128,6 @@ class FrequencyRanks {
 
   /// The first k tokens; k is at least `always_count()` and at most V.
   [[nodiscard]] RankedTokens first(std::size_t k) const;
-  [[nodiscard]] FrequencyRanks with(std::span<const TokenId> tokens) const;
 
   /// Share of the occurrences covered by the first k tokens; 0 if nothing was counted.
   [[nodiscard]] double coverage(std::size_t k) const noexcept;

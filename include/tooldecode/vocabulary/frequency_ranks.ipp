@@ -57,11 +57,6 @@ TOOLDECODE_INLINE std::span<const TokenId> RankedTokens::ranked() const noexcept
   return std::span(table_->ids).first(k_);
 }
 
-TOOLDECODE_INLINE TokenId RankedTokens::operator[](std::size_t row) const noexcept {
-  TOOLDECODE_ASSERT(row < size());
-  return row < k_ ? table_->ids[row] : added_->given[row - k_];
-}
-
 TOOLDECODE_INLINE bool RankedTokens::contains(TokenId token) const {
   return table_->rank_of(token) < k_ || added_->set.contains(token);
 }
@@ -134,15 +129,6 @@ TOOLDECODE_INLINE RankedTokens FrequencyRanks::first(std::size_t k) const {
                     std::to_string(size()) + " (all)");
   }
   return RankedTokens(table_, k, std::make_shared<const RankedTokens::Added>());
-}
-
-TOOLDECODE_INLINE FrequencyRanks FrequencyRanks::with(std::span<const TokenId> tokens) const {
-  std::vector<std::uint64_t> counts;
-  for (std::size_t i = 0; i < size(); ++i) counts.push_back(count(static_cast<TokenId>(i)));
-  std::vector<TokenId> always(table_->ids.begin(),
-                              table_->ids.begin() + static_cast<std::ptrdiff_t>(always_count()));
-  always.insert(always.end(), tokens.begin(), tokens.end());
-  return FrequencyRanks(counts, always, source());
 }
 
 TOOLDECODE_INLINE double FrequencyRanks::coverage(std::size_t k) const noexcept {

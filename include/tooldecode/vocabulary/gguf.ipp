@@ -161,8 +161,7 @@ TOOLDECODE_INLINE VocabularyOptions GgufTokenizer::options() const {
   }
   for (const TokenId end : find_named_ends(entries_)) ends.push_back(end);
   return {.end_tokens  = without_false_ends(std::move(ends), entries_),
-          .begin_token = id("bos_token_id"),
-          .pad_token   = id("padding_token_id")};
+          .begin_token = id("bos_token_id")};
 }
 
 }  // namespace tooldecode::vocabulary::detail

@@ -63,7 +63,7 @@ class SentencePieceModel {
   std::vector<Vocabulary::Entry> entries_;
   std::vector<float> scores_;
   std::uint64_t kind_ = unigrams;
-  std::int64_t begin_ = 1, end_ = 2, pad_ = -1;  // SentencePiece's defaults
+  std::int64_t begin_ = 1, end_ = 2;  // SentencePiece's defaults
   std::string character_map_;
   bool prefixes_space_ = true, collapses_spaces_ = true;
   bool marks_spaces_ = true, is_space_suffix_ = false;

@@ -154,7 +154,6 @@ TOOLDECODE_INLINE void SentencePieceModel::read_trainer(ProtocolFields trainer) 
     const auto id = static_cast<std::int64_t>(static_cast<std::int32_t>(trainer.value()));
     if (trainer.number() == 41) begin_ = id;
     if (trainer.number() == 42) end_ = id;
-    if (trainer.number() == 43) pad_ = id;
   }
 }
 
@@ -176,8 +175,7 @@ TOOLDECODE_INLINE VocabularyOptions SentencePieceModel::options() const {
   if (const auto end = checked(end_)) ends.push_back(*end);
   for (const TokenId end : find_named_ends(entries_)) ends.push_back(end);
   return {.end_tokens  = without_false_ends(std::move(ends), entries_),
-          .begin_token = checked(begin_),
-          .pad_token   = checked(pad_)};
+          .begin_token = checked(begin_)};
 }
 
 }  // namespace tooldecode::vocabulary::detail

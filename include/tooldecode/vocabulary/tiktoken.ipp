@@ -134,7 +134,6 @@ TOOLDECODE_INLINE Tokenizer parse_tekken(std::string_view json_text) {
   VocabularyOptions options{.end_tokens = find_named_ends(entries)};
   for (std::size_t i = 0; i < specials; ++i) {
     if (entries[i].bytes == "<s>") options.begin_token = static_cast<TokenId>(i);
-    if (entries[i].bytes == "<pad>") options.pad_token = static_cast<TokenId>(i);
   }
   const Vocabulary vocabulary(entries, std::move(options));
   return Tokenizer(vocabulary, BytePairEncoding::by_ids(vocabulary),

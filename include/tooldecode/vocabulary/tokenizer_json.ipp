@@ -617,7 +617,6 @@ TOOLDECODE_INLINE VocabularyOptions TokenizerJson::options() const {
     };
     if (const auto end = named("eos_token")) result.end_tokens.push_back(*end);
     result.begin_token = named("bos_token");
-    result.pad_token   = named("pad_token");
   }
   bool are_listed = false;
   if (!files_.generation_config.empty()) {

@@ -39,7 +39,6 @@ inline constexpr char control_close = '\xFE';
 struct VocabularyOptions {
   std::vector<TokenId> end_tokens    = {};  ///< any of them ends a text; the usual one first
   std::optional<TokenId> begin_token = {};
-  std::optional<TokenId> pad_token   = {};
   std::size_t size                   = 0;  ///< V; 0: the number of tokens
 };
 
@@ -91,7 +90,6 @@ class Vocabulary {
     return false;
   }
   [[nodiscard]] std::optional<TokenId> begin_token() const noexcept;
-  [[nodiscard]] std::optional<TokenId> pad_token() const noexcept { return options_->pad_token; }
 
   /// The token that writes exactly these bytes. Prefers user-defined, then normal, then byte
   /// tokens, then the lowest id.

@@ -189,7 +189,6 @@ TOOLDECODE_INLINE Vocabulary::Vocabulary(std::shared_ptr<const Table> table,
   };
   for (const TokenId id : options.end_tokens) require_present(id, "end");
   if (options.begin_token) require_present(*options.begin_token, "begin");
-  if (options.pad_token) require_present(*options.pad_token, "pad");
 
   hash_ = core::hash_combine(table_->hash, options.size);
   for (const TokenId id : options.end_tokens) {
