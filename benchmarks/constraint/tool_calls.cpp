@@ -26,8 +26,8 @@
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <program/files.hpp>
 #include <program/run_record.hpp>
-#include <zlib.h>
 
 namespace {
 
@@ -35,25 +35,15 @@ using namespace tooldecode;
 using Json  = tooldecode::JsonValue;
 using Clock = std::chrono::steady_clock;
 
-std::string read_all(const std::filesystem::path& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    std::fprintf(stderr, "needs shared data: %s (set TOOLDECODE_SHARED_DATA)\n", path.c_str());
+std::string read_shared(const char* relative) {
+  const char* root                 = std::getenv("TOOLDECODE_SHARED_DATA");
+  const std::filesystem::path path = (root != nullptr ? root : "../shared/data");
+  try {
+    return program::read_file(path / relative);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "needs shared data: %s (set TOOLDECODE_SHARED_DATA)\n", error.what());
     std::exit(1);
   }
-  std::string text;
-  std::vector<char> buffer(1 << 16);
-  for (int n; (n = gzread(file, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;) {
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-  }
-  gzclose(file);
-  return text;
-}
-
-std::filesystem::path shared(const char* relative) {
-  const char* root = std::getenv("TOOLDECODE_SHARED_DATA");
-  return (root != nullptr ? std::filesystem::path(root) : std::filesystem::path("../shared/data")) /
-         relative;
 }
 
 // One function and one call, as its canonical tokens.
@@ -64,9 +54,9 @@ struct Case {
 
 struct World {
   World()
-      : tokenizer(parse_tokenizer(read_all(shared("vocab/qwen2.json.gz")), "qwen2")),
+      : tokenizer(parse_tokenizer(read_shared("vocab/qwen2.json.gz"), "qwen2")),
         cache(tokenizer.vocabulary()) {
-    std::istringstream lines(read_all(shared("bfcl/simple_python.jsonl")));
+    std::istringstream lines(read_shared("bfcl/simple_python.jsonl"));
     for (std::string line; std::getline(lines, line);) {
       const Json row = tooldecode::text::parse_json(line);
       if (row.value("call_valid", false) == false) continue;

@@ -17,6 +17,7 @@
 #include <tooldecode/core/types.hpp>
 
 #include <llama.h>
+#include <program/seconds.hpp>
 
 struct FreeLlama {
   void operator()(llama_context* context) const { llama_free(context); }
@@ -87,14 +88,14 @@ class Chain {
         const auto drafted = draft(history, token);
         batch.insert(batch.end(), drafted.begin(), drafted.end());
       }
-      written.choosing += seconds_since(start);
+      written.choosing += program::seconds_since(start);
       decode_all(batch);
       ++written.passes;
       for (std::size_t at = 0; at < batch.size() && batch[at] == token; ++at) {
         history.push_back(token);
         const auto sampling = std::chrono::steady_clock::now();
         token               = choose(constraint, token_first, static_cast<std::int32_t>(at));
-        written.choosing += seconds_since(sampling);
+        written.choosing += program::seconds_since(sampling);
         if (llama_vocab_is_eog(vocab_, token)) return written;
         written.tokens.push_back(token);
         if (written.tokens.size() == max_tokens) {
@@ -106,10 +107,6 @@ class Chain {
   }
 
  private:
-  [[nodiscard]] static double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
   void decode(llama_token* tokens, std::size_t count) {
     if (llama_decode(context_.get(),
                      llama_batch_get_one(tokens, static_cast<std::int32_t>(count))) != 0)

@@ -40,6 +40,7 @@
 #include <program/progress.hpp>
 #include <program/rows.hpp>
 #include <program/run_record.hpp>
+#include <program/seconds.hpp>
 #include <program/speculation.hpp>
 
 namespace {
@@ -49,10 +50,6 @@ using Json      = tooldecode::JsonValue;
 using Clock     = std::chrono::steady_clock;
 using Assistant = program::GgufAssistant;
 using Prefilled = program::PrefilledModel<td::LlamaCppModel>;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Task {
   const Assistant& assistant;

@@ -47,7 +47,7 @@ if [ ! -e "$program" ] || [ -n "$(find "$here/tooldecode.cpp" "$root/include" "$
   flags="-std=c++20 -O3 -march=native -DNDEBUG"
   # shellcheck disable=SC2086
   ${CXX:-g++} $flags -DTOOLDECODE_COMPILER_FLAGS="\"$flags\"" -DTOOLDECODE_EXAMPLE_DATA="\"$root/examples/data\"" \
-    -I"$root/include" -I"$root/examples" ${eigen//-I/-isystem } "$here/tooldecode.cpp" "$root/examples/program/paths.cpp" "$root/examples/program/run_record.cpp" \
+    -I"$root/include" -I"$root/examples" ${eigen//-I/-isystem } "$here/tooldecode.cpp" "$root/examples/program/files.cpp" "$root/examples/program/paths.cpp" "$root/examples/program/run_record.cpp" \
     -o "$program" -lpcre2-8 -lz -pthread
 fi
 

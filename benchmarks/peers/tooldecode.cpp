@@ -36,9 +36,9 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <program/files.hpp>
 #include <program/run_record.hpp>
 #include <unistd.h>
-#include <zlib.h>
 
 namespace {
 
@@ -48,25 +48,13 @@ using namespace tooldecode::tools;
 using Json  = tooldecode::JsonValue;
 using Clock = std::chrono::steady_clock;
 
-std::string read_all(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) throw Error(Errc::file_unreadable, path, "cannot be opened");
-  std::string text;
-  std::vector<char> buffer(1 << 16);
-  for (int n; (n = gzread(file, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;) {
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-  }
-  gzclose(file);
-  return text;
-}
-
 std::int64_t nanoseconds(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
 template <class Use>
 void for_rows(const std::string& path, Use use) {
-  const std::string all = read_all(path);
+  const std::string all = program::read_file(path);
   std::size_t number    = 0;
   for (std::size_t at = 0; at < all.size(); ++number) {
     const std::size_t end = std::min(all.find('\n', at), all.size());
@@ -363,7 +351,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const Tokenizer tokenizer = parse_tokenizer(read_all(arguments[2]), arguments[2]);
+    const Tokenizer tokenizer = parse_tokenizer(program::read_file(arguments[2]), arguments[2]);
     if (arguments[0] == "tokens") {
       write_tokens(arguments[1], tokenizer);
     } else if (arguments[0] == "threads") {

@@ -35,6 +35,7 @@
 #include <program/rows.hpp>
 #include <program/run_record.hpp>
 #include <program/scores.hpp>
+#include <program/seconds.hpp>
 #include <program/shots.hpp>
 #include <program/trace_file.hpp>
 
@@ -44,10 +45,6 @@ namespace {
 namespace td = tooldecode;
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct EvalOptions {
   ModelOptions model;

@@ -23,6 +23,7 @@
 #include <program/paths.hpp>
 #include <program/plot.hpp>
 #include <program/run_record.hpp>
+#include <program/seconds.hpp>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -41,10 +42,6 @@ struct RanksOptions {
   bool held_out            = false;
   std::size_t max_inflated = max_inflated_bytes;
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Streams the bytes of a file, inflated if it is gzip.
 class FileBytes : public std::streambuf {

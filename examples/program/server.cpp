@@ -407,7 +407,8 @@ tooldecode::EngineListener ChatService::listener(const ChatSession& session, con
   return {.on_token =
               [this, events = session.events, choice, stream, asked](
                   std::size_t turn, const tooldecode::TokenEvent& event) {
-                if (turn == 0 && event.index == 0) first_token_seconds_.observe(since(asked));
+                if (turn == 0 && event.index == 0)
+                  first_token_seconds_.observe(seconds_since(asked));
                 if (stream) events->put({choice, event});
               },
           .on_calls =
@@ -421,14 +422,10 @@ tooldecode::EngineListener ChatService::listener(const ChatSession& session, con
           .on_reply =
               [this, events = session.events, places = session.places, id, choice,
                asked](tooldecode::EngineReply reply) {
-                request_seconds_.observe(since(asked));
+                request_seconds_.observe(seconds_since(asked));
                 if (traces_ != nullptr) traces_->add(id, reply);
                 replies_.push_back({id, choice, events, places, std::move(reply)});
               }};
-}
-
-double ChatService::since(Clock::time_point then) {
-  return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
 void ChatService::deliver() {

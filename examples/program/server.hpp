@@ -219,7 +219,6 @@ class ChatService {
 
   tooldecode::EngineListener listener(const ChatSession& session, const std::string& id,
                                       std::size_t choice, bool stream);
-  static double since(Clock::time_point then);
 
   // Runs after the step, so that the counts include a delivered reply.
   void deliver();

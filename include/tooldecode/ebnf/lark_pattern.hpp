@@ -27,9 +27,6 @@ void write_pattern(const text::CodePointSet& set, std::string& out);
 ///                  ASCII, because there is no table of their cases here
 [[nodiscard]] text::CodePointSet either_case(const text::CodePointSet& set);
 
-/// White space by Unicode's definition.
-[[nodiscard]] const text::CodePointSet& unicode_space();
-
 /// Parses an expression and writes it as an ECMA-262 pattern.
 class LarkPattern : text::TextCursor<Errc::malformed_pattern, Errc::unsupported_pattern> {
  public:

@@ -69,13 +69,6 @@ TOOLDECODE_INLINE text::CodePointSet either_case(const text::CodePointSet& set) 
   return CodePointSet(std::move(more));
 }
 
-TOOLDECODE_INLINE const text::CodePointSet& unicode_space() {
-  static const text::CodePointSet set{
-      {0x09, 0x0D},     {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
-      {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
-  return set;
-}
-
 TOOLDECODE_INLINE LarkPattern::LarkPattern(std::string_view text, std::string_view flags)
     : TextCursor(text) {
   for (const char flag : flags) set_flag(flag, true, 0);
@@ -272,7 +265,7 @@ TOOLDECODE_INLINE std::optional<LarkPattern::Set> LarkPattern::letter_class(char
       break;
     case 's':
     case 'S':
-      set = flags_.is_unicode ? unicode_space() : Set{{'\t', '\r'}, {' ', ' '}};
+      set = flags_.is_unicode ? text::unicode_space() : Set{{'\t', '\r'}, {' ', ' '}};
       break;
     case 'w':
     case 'W':

@@ -235,7 +235,7 @@ TOOLDECODE_INLINE std::vector<std::u32string> LarkTerminals::chunks_of(
   static const text::CodePointSet word = text::unicode_word() | *text::unicode_property("No");
   int before                           = -1;
   for (const char32_t c : all) {
-    const int kind = word.contains(c) ? 0 : unicode_space().contains(c) ? 1 : 2;
+    const int kind = word.contains(c) ? 0 : text::unicode_space().contains(c) ? 1 : 2;
     if (field == "substring_chars" || kind != before) chunks.emplace_back();
     chunks.back() += c;
     before = kind;

@@ -218,8 +218,8 @@ TOOLDECODE_INLINE void PatternReader::check_encoding(std::string_view pattern) c
 }
 
 TOOLDECODE_INLINE CodePointSet PatternReader::space() {
-  return {{9, 13},          {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
-          {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+  // ECMA-262's white space and line terminators: with the byte order mark, without U+0085.
+  return (unicode_space() & ~CodePointSet{{0x85, 0x85}}) | CodePointSet{{0xFEFF, 0xFEFF}};
 }
 
 TOOLDECODE_INLINE char32_t PatternReader::hex(int digits) {

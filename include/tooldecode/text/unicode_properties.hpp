@@ -277,6 +277,20 @@ std::optional<CodePointSet> find_property(std::string_view property);
 /// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
 [[nodiscard]] std::optional<CodePointSet> unicode_property(std::string_view property);
 
+/// The property White_Space, which `\s` of Rust's crate regex, Oniguruma and Python matches.
+inline constexpr std::array<CodePointSet::Range, 10> white_space_ranges{{{0x09, 0x0D},
+                                                                         {0x20, 0x20},
+                                                                         {0x85, 0x85},
+                                                                         {0xA0, 0xA0},
+                                                                         {0x1680, 0x1680},
+                                                                         {0x2000, 0x200A},
+                                                                         {0x2028, 0x2029},
+                                                                         {0x202F, 0x202F},
+                                                                         {0x205F, 0x205F},
+                                                                         {0x3000, 0x3000}}};
+/// The same as a set.
+[[nodiscard]] const CodePointSet& unicode_space();
+
 /// `\w` by Unicode's definition, as Rust's crate regex and Oniguruma read it: letters, marks, digits,
 /// connectors and joiners.
 [[nodiscard]] const CodePointSet& unicode_word();

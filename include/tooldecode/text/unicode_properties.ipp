@@ -91,6 +91,12 @@ TOOLDECODE_INLINE std::optional<CodePointSet> unicode_property(std::string_view 
   return set;
 }
 
+TOOLDECODE_INLINE const CodePointSet& unicode_space() {
+  static const CodePointSet set{
+      std::vector<CodePointSet::Range>(white_space_ranges.begin(), white_space_ranges.end())};
+  return set;
+}
+
 TOOLDECODE_INLINE const CodePointSet& unicode_word() {
   static const CodePointSet set = [] {
     // Joiners, and letters in circles and squares, which are alphabetic symbols.

@@ -6,15 +6,17 @@
 #include <cstdint>
 #include <string_view>
 
+#include <tooldecode/text/unicode_properties.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/white_space.hpp>
 
 namespace tooldecode::vocabulary::detail {
 
 TOOLDECODE_INLINE bool is_white_space(std::uint32_t c) noexcept {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
+  for (const auto& [first, last] : text::white_space_ranges) {
+    if (c <= last) return c >= first;
+  }
+  return false;
 }
 
 }  // namespace tooldecode::vocabulary::detail
