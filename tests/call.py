@@ -53,7 +53,7 @@ def main():
 
     whole = run("--speculation", "all", "--ranks", "none")
     check(whole.returncode == 0, whole.stderr)
-    for words in ("Speculative decoding, all", "tokens per pass", "\n  prompt of ", "\n  decoding, per token ", "Drafts accepted, by depth", "token for token"):
+    for words in ("Speculative decoding, all", "tokens per pass", "\n  prompt of ", "with draft layers once more", "\n  decoding, per token ", "Drafts accepted, by depth", "token for token"):
         check(words in whole.stdout, f"the report lacks {words!r}")
     check("NOT the constrained one" not in whole.stdout, "the answers differ")
 

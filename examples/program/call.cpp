@@ -25,6 +25,7 @@
 #include <program/json.hpp>
 #include <program/models.hpp>
 #include <program/readings.hpp>
+#include <program/speculation.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -102,7 +103,7 @@ void print_answer(const std::string& title, const Answer& answer) {
             << "\n\n";
 }
 
-// Without the prefill, because the prompt is read once whatever the number of passes.
+// Without the prefill, which does not depend on the number of passes.
 double decoding_us_per_token(const td::Output& output) {
   return per_token(output.times.total() - output.times.prefill, output);
 }
@@ -177,7 +178,11 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
     });
   }
   std::cout << "  constraint built in " << number(shared.build, " us") << "\n  prompt of "
-            << shared.prompt << " tokens read once in " << number(shared.reading, " us") << '\n';
+            << shared.prompt << " tokens read in " << number(shared.reading, " us")
+            << ", once for all answers"
+            << (drafted && !is_text_drafter(options.drafts.settings.drafter)
+                    ? "; with draft layers once more, for its hidden states\n"
+                    : "\n");
   if (drafted) {
     const td::Output& output = speculative->answer.output;
     print_depths(output);
