@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <program/send_now.hpp>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,9 +27,12 @@ class ChildProcess {
  public:
   explicit ChildProcess(const std::string& command) {
     std::array<int, 2> to{}, from{};
+    // No other ChildProcess may inherit the ends before they are marked.
+    const std::lock_guard lock(live().mutex);
     // Unlike a pipe, a socket can be written without a signal when the command does not read.
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to.data()) != 0) refuse("socketpair");
-    if (pipe2(from.data(), O_CLOEXEC) != 0) {
+    if (open_socket_pair(to) != 0) refuse("socketpair");
+    ignore_closed_end(to[1]);
+    if (open_pipe(from) != 0) {
       const int error = errno;
       close(to[0]), close(to[1]);
       errno = error;
@@ -54,7 +58,6 @@ class ChildProcess {
       refuse("fork");
     }
     setpgid(child_, child_);
-    const std::lock_guard lock(live().mutex);
     live().groups.insert(child_);
   }
   ~ChildProcess() {
@@ -112,6 +115,25 @@ class ChildProcess {
   static Live& live() {
     static Live all;
     return all;
+  }
+  // Ends that no program started here inherits. macOS can mark them afterwards only.
+  static int open_socket_pair(std::array<int, 2>& ends) noexcept {
+#ifdef SOCK_CLOEXEC
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
+#else
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0 ? close_at_exec(ends) : -1;
+#endif
+  }
+  static int open_pipe(std::array<int, 2>& ends) noexcept {
+#ifdef SOCK_CLOEXEC  // of the same systems
+    return pipe2(ends.data(), O_CLOEXEC);
+#else
+    return pipe(ends.data()) == 0 ? close_at_exec(ends) : -1;
+#endif
+  }
+  [[maybe_unused]] static int close_at_exec(const std::array<int, 2>& ends) noexcept {
+    for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+    return 0;
   }
   // From now on the number may be another process's.
   void forget() noexcept {

@@ -69,18 +69,17 @@ CommandOption Command::option(const std::string& name, std::vector<std::size_t>&
                               const std::string& help) {
   return CommandOption(*app_->add_option(name, value, help)->check(is_count));
 }
-CommandOption Command::option(const std::string& name, std::int32_t& value,
-                              const std::string& help) {
-  return CommandOption(*app_->add_option(name, value, help));
+template <std::integral Integer>
+CommandOption Command::option(const std::string& name, Integer& value, const std::string& help) {
+  CLI::Option* const option = app_->add_option(name, value, help);
+  if constexpr (std::unsigned_integral<Integer>) option->check(is_count);
+  return CommandOption(*option);
 }
-CommandOption Command::option(const std::string& name, std::int64_t& value,
-                              const std::string& help) {
-  return CommandOption(*app_->add_option(name, value, help));
-}
-CommandOption Command::option(const std::string& name, std::uint64_t& value,
-                              const std::string& help) {
-  return CommandOption(*app_->add_option(name, value, help)->check(is_count));
-}
+template CommandOption Command::option(const std::string&, int&, const std::string&);
+template CommandOption Command::option(const std::string&, long&, const std::string&);
+template CommandOption Command::option(const std::string&, long long&, const std::string&);
+template CommandOption Command::option(const std::string&, unsigned long&, const std::string&);
+template CommandOption Command::option(const std::string&, unsigned long long&, const std::string&);
 CommandOption Command::option(const std::string& name, float& value, const std::string& help) {
   return CommandOption(*app_->add_option(name, value, help));
 }

@@ -3,8 +3,8 @@
 /// library.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -44,9 +44,9 @@ class Command {
                        const std::string& help);
   CommandOption option(const std::string& name, std::vector<std::size_t>& value,
                        const std::string& help);
-  CommandOption option(const std::string& name, std::int32_t& value, const std::string& help);
-  CommandOption option(const std::string& name, std::int64_t& value, const std::string& help);
-  CommandOption option(const std::string& name, std::uint64_t& value, const std::string& help);
+  /// Of any width: std::size_t is std::uint64_t on some systems only. Unsigned ones are counts.
+  template <std::integral Integer>
+  CommandOption option(const std::string& name, Integer& value, const std::string& help);
   CommandOption option(const std::string& name, float& value, const std::string& help);
   CommandOption option(const std::string& name, double& value, const std::string& help);
   void flag(const std::string& name, bool& value, const std::string& help);

@@ -17,7 +17,7 @@
 #include <program/child_process.hpp>
 #include <program/fields.hpp>
 #include <program/json.hpp>
-#include <sys/socket.h>
+#include <program/send_now.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,8 +64,7 @@ class CommandTool {
                                   pollfd{child.input(), POLLOUT, 0}};
       poll(ready.data(), input.empty() ? 1 : 2, 10);
       if (!input.empty() && ready[1].revents != 0) {
-        const ssize_t written =
-            send(child.input(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t written = send_now(child.input(), input.data(), input.size());
         // A command that reads nothing closes its end; the rest is dropped.
         input.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : input.size());
         if (input.empty()) child.close_input();

@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <program/connection.hpp>
 #include <program/http_framing.hpp>
+#include <program/send_now.hpp>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -150,7 +151,7 @@ void Connection::advance(const std::function<bool(const RequestReader&)>& wants_
 }
 
 void Connection::send_now(std::string_view text) const {
-  static_cast<void>(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  static_cast<void>(program::send_now(socket_, text.data(), text.size()));
 }
 
 void Connection::begin_answer() {
@@ -202,7 +203,7 @@ ssize_t Connection::read(char* to, std::size_t size) {
 ssize_t Connection::write(const char* from, std::size_t size) {
   auto begin = Clock::now();
   for (std::size_t sent = 0; sent < size;) {
-    const ssize_t count = ::send(socket_, from + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = program::send_now(socket_, from + sent, size - sent);
     if (count > 0) {
       sent += static_cast<std::size_t>(count);
       begin = Clock::now();
@@ -324,6 +325,7 @@ void ConnectionServer::accept_all() {
       if (!waiting_.empty()) return close(find_oldest(nullptr));
       return std::this_thread::sleep_for(milliseconds(10));
     }
+    ignore_closed_end(socket);
     accept_one(socket, client_of(address));
   }
 }
@@ -337,7 +339,7 @@ void ConnectionServer::accept_one(socket_t socket, const std::string& client) {
     if (oldest == waiting_.end()) {
       const std::string text =
           refusal(503, handlers_.refuse(503, "the server has as many connections as it may"), "");
-      static_cast<void>(::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+      static_cast<void>(send_now(socket, text.data(), text.size()));
       ::close(socket);
       return;
     }

@@ -19,7 +19,7 @@
 
 #include <poll.h>
 #include <program/mcp_server.hpp>
-#include <sys/socket.h>
+#include <program/send_now.hpp>
 #include <unistd.h>
 
 namespace program {
@@ -196,8 +196,7 @@ bool McpServer::write_queue() {
 std::size_t McpServer::write_some(std::string_view text) {
   std::size_t count = 0;
   while (count < text.size() && child_.input() >= 0) {
-    const ssize_t written =
-        send(child_.input(), text.data() + count, text.size() - count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t written = send_now(child_.input(), text.data() + count, text.size() - count);
     if (written > 0) {
       count += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
