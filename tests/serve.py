@@ -33,6 +33,7 @@ TABLE = "Please book a table at Luigi's for four people, outdoors."
 QUESTIONS = (WEATHER, TABLE, "Convert 20.5 dollars to euros.", "Thank you, that was all.")
 GOODBYE = "Thank you, that was all."  # a tool's output that the model answers without another call
 JSON_TYPE = {"Content-Type": "application/json"}
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 ARGUMENTS = argparse.Namespace()
 
 
@@ -493,11 +494,10 @@ def test_response_ids_used_again(server):
     talk = request("Tell me a story.", tools=None, response_id="again", logprobs=True, top_logprobs=20,
                    temperature=2, stream=True, max_tokens=900, logit_bias={"4": -100})
     text = json.dumps(talk).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     with socket.socket() as reader:  # which reads nothing, so that the server waits for it
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         reader.connect(("127.0.0.1", server.port))
-        reader.sendall(head % len(text) + text)
+        reader.sendall(HEAD % len(text) + text)
         later, answers = request(WEATHER, response_id="again", tool_wait=3), []
         for _ in range(200):
             if server.ask("POST", "/v1/chat/completions", {**later, "tool_wait": 0})[0] != 409:
@@ -1357,6 +1357,34 @@ def test_builds(server):
                 beside += not built.done()
             assert built.result()["usage"]["completion_tokens"] == 1
     assert beside > 0  # answers that came while another was being built
+
+
+def test_build_of_a_client_that_leaves(server):
+    """A constraint is built no further once its client is gone."""
+    def left():
+        return metrics(server).get('tooldecode_http_requests_total{path="/v1/chat/completions",status="499"}', 0)
+
+    def body(name, count):
+        tools = alternatives(count)
+        tools[0]["function"]["name"] = name
+        return request("x", tools, max_tokens=1)
+
+    for count in (6, 7, 8, 9):  # how large is slow enough depends on the machine
+        start = time.monotonic()
+        if server.ask("POST", "/v1/chat/completions", body("whole", count))[0] != 200:
+            break
+        took = time.monotonic() - start
+        if took < 0.6:
+            continue
+        before, text = left(), json.dumps(body("left", count)).encode()
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(HEAD % len(text) + text)
+            time.sleep(0.1)
+        start = time.monotonic()
+        until(lambda: left() > before)
+        assert time.monotonic() - start < took / 2, (time.monotonic() - start, took)
+        return
+    print("skipped: no tools are slow to build and within the limits")
 
 
 def test_key():

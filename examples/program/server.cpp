@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <future>
 #include <iomanip>
@@ -51,6 +53,29 @@ void require_plain_text(const Format& format, const std::string& place) {
                      ": its texts have messages around them");
 }
 
+// The result of a function that may build for long, in its own thread. What `watch` throws
+// meanwhile sets `cancelled`; it is thrown if the function then fails with Errc::cancelled.
+template <class Run>
+auto watched(const std::function<void()>& watch, std::atomic<bool>& cancelled, Run run) {
+  auto result = std::async(std::launch::async, std::move(run));
+  std::exception_ptr unwanted;
+  while (result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    if (unwanted) continue;
+    try {
+      watch();
+    } catch (...) {
+      unwanted  = std::current_exception();
+      cancelled = true;
+    }
+  }
+  try {
+    return result.get();
+  } catch (const tooldecode::Error& error) {
+    if (unwanted && error.code() == tooldecode::Errc::cancelled) std::rethrow_exception(unwanted);
+    throw;
+  }
+}
+
 }  // namespace
 
 std::optional<tooldecode::ToolCallFSM> ConstraintCache::find(const std::string& key) {
@@ -78,16 +103,20 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
   try {
     auto choice = chat.tools.choice;
     if (chat.text.schema) choice.text_schema = chat.text.schema->schema;
-    choice.whitespace = static_cast<std::uint32_t>(whitespace);
-    choice.limits     = {.cancelled = &cancelled_};
+    choice.whitespace           = static_cast<std::uint32_t>(whitespace);
+    std::atomic<bool> cancelled = false;
+    choice.limits               = {.cancelled = &cancelled};
     if (chat.text.grammar && !chat.prompt) require_plain_text(format, chat.text.grammar->place);
-    const auto limit = static_cast<std::uint32_t>(whitespace);
-    const tooldecode::ToolCallFSM calls =
-        chat.text.grammar
-            ? tooldecode::ToolCallFSM(
-                  assistant.masks, chat.tools.callable,
-                  GrammarText(*chat.text.grammar, assistant.tokenizer.vocabulary(), limit), choice)
-            : tooldecode::ToolCallFSM(assistant.masks, chat.tools.callable, format.format, choice);
+    const auto limit                    = static_cast<std::uint32_t>(whitespace);
+    const tooldecode::ToolCallFSM calls = watched(wanted_by(watch), cancelled, [&] {
+      return chat.text.grammar
+                 ? tooldecode::ToolCallFSM(
+                       assistant.masks, chat.tools.callable,
+                       GrammarText(*chat.text.grammar, assistant.tokenizer.vocabulary(), limit),
+                       choice)
+                 : tooldecode::ToolCallFSM(assistant.masks, chat.tools.callable, format.format,
+                                           choice);
+    });
     const std::lock_guard lock(mutex_);
     // When the index has begun new states, constraints of the old states would keep their memory.
     const auto memory = calls.initial().memory;
@@ -99,6 +128,13 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
   } catch (const tooldecode::Error& error) {
     refuse(chat, error);
   }
+}
+
+std::function<void()> ConstraintCache::wanted_by(std::function<void()> watch) const {
+  return [this, watch = std::move(watch)] {
+    if (cancelled_) throw_stopping();
+    watch();
+  };
 }
 
 void ConstraintCache::prepare(const tooldecode::ToolCallFSM& calls) {
@@ -151,7 +187,6 @@ std::string ConstraintCache::key_of(const ChatRequest& chat) {
 }
 
 void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& error) {
-  if (error.code() == tooldecode::Errc::cancelled) throw_stopping();
   constexpr std::string_view place = tooldecode::detail::text_schema_place;
   const std::string what           = error.what();
   const std::string format         = chat.text.any() ? "" : chat.text.place();
@@ -269,7 +304,7 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
       request.options.seed = seed + choice;
       if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
       const std::uint64_t serial =
-          submit(chat, request, listener(session, request.id, choice, chat.stream));
+          submit(chat, request, listener(session, request.id, choice, chat.stream), watch);
       session.cancel.push_back([this, id = request.id, serial] { cancel(id, serial); });
     }
   } catch (...) {
@@ -371,16 +406,19 @@ void ChatService::cancel(const std::string& id, std::uint64_t serial) {
 }
 
 std::uint64_t ChatService::submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
-                                  tooldecode::EngineListener listener) {
+                                  tooldecode::EngineListener listener,
+                                  const std::function<void()>& watch) {
   const std::uint64_t serial = open(request.id, chat);
   try {
-    // Finding the shortest answer may take long, so cancelling also stops it.
-    const tooldecode::BuildBudget budget({.cancelled = &constraints_.cancelled()});
-    engine_->submit(request, std::move(listener));
+    // Finding the shortest answer may take long.
+    std::atomic<bool> cancelled = false;
+    watched(constraints_.wanted_by(watch), cancelled, [&] {
+      const tooldecode::BuildBudget budget({.cancelled = &cancelled});
+      engine_->submit(request, std::move(listener));
+    });
     return serial;
   } catch (const tooldecode::Error& error) {
     close(request.id);
-    if (error.code() == tooldecode::Errc::cancelled) throw_stopping();
     std::string where = error.where(), what = error.what();
     if (where == "max_tokens") {  // by the name that the request has
       what.replace(0, where.size(), chat.max_tokens_name);

@@ -79,7 +79,7 @@ class ConstraintCache {
   /// Few are built at the same time, and those of clients that have none in work come first.
   ///
   /// \param whitespace  see ChoiceOptions; must be the same in every call
-  /// \param watch       called repeatedly while others are built; an exception ends the wait
+  /// \param watch       called repeatedly while others or it are built; an exception ends that
   [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
                                             const ChatRequest& chat, std::size_t whitespace,
                                             const std::string& client,
@@ -88,7 +88,8 @@ class ConstraintCache {
   void cancel() noexcept { cancelled_ = true; }
   /// Masks computed ahead, while the prompts of requests with new tools were read.
   [[nodiscard]] std::size_t prepared_masks() const noexcept { return prepared_masks_; }
-  [[nodiscard]] const std::atomic<bool>& cancelled() const noexcept { return cancelled_; }
+  /// Calls `watch`, unless building is cancelled: then it throws.
+  [[nodiscard]] std::function<void()> wanted_by(std::function<void()> watch) const;
 
  private:
   static constexpr std::size_t capacity       = 32;
@@ -158,7 +159,8 @@ class ChatService {
 
   /// Submits a request when it is its client's turn; ApiError if it cannot be answered.
   /// \param client  shares places fairly with other clients
-  /// \param watch   called while the request waits for a place; throws if the client is gone
+  /// \param watch   called while the request waits for a place or its constraint; throws if the
+  ///                client is gone
   [[nodiscard]] ChatSession start(const ChatRequest& chat, const std::string& client,
                                   const std::function<void()>& watch);
 
@@ -211,7 +213,7 @@ class ChatService {
 
   // Returns the request's serial number, for `cancel`.
   std::uint64_t submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
-                       tooldecode::EngineListener listener);
+                       tooldecode::EngineListener listener, const std::function<void()>& watch);
   void cancel(const std::string& id, std::uint64_t serial);
 
   // Ends an answer after the token that completes one of the request's stop texts.
