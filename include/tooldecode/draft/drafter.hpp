@@ -51,10 +51,11 @@ struct DraftContext {
 /// Guesses tokens without looking at the target's noise. It is immutable and shared; data of a
 /// request is in its `Request`, made by `begin(prompt)`.
 ///
-/// `propose` adds guesses with their probabilities, by `add_free` if they took no pass of a model. Which of them are verified is decided later, so
-/// that several drafters can share one tree: at most `budget` tokens, and none whose path is less
-/// likely than `min_probability`. A drafter with `select(request, context, candidates)` makes the
-/// tree itself. `reads_hidden` says whether it needs the target's hidden states.
+/// `propose` adds guesses with their probabilities, by `add_free` if they took no pass of a model.
+/// Which of them are verified is decided later, so that several drafters can share one tree: at most
+/// `budget` tokens, and none whose path is less likely than `min_probability`. A drafter with
+/// `select(request, context, candidates)` makes the tree itself. `reads_hidden` says whether it
+/// needs the target's hidden states.
 template <class D, class C>
 concept CandidateDrafter =
     requires(const D& d, typename D::Request& request, const DraftContext<C>& context,
