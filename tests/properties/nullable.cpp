@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -145,7 +147,7 @@ TEST_CASE("ToolSet with a nullable argument admits its values and null") {
                           {"$defs", definitions()}}}};
     const ToolSet tools = ToolSet::from_json(document);
     const Json spelt    = without_nullable(document["parameters"]);
-    schema::Reader reader(tools[0].parameters);
+    schema::Reader reader(tools[0].parameters, formats::parameter_rules(tools[0]));
     test::FormJudge judge(reader.forms);
     CAPTURE(seed, argument.text(), tools[0].parameters.text());
     for (const Json& value : values()) {
@@ -161,4 +163,80 @@ TEST_CASE("ToolSet with a nullable argument admits its values and null") {
     }
   }
   CHECK(nulls > 200);
+}
+
+// References lead to places of the document, below a schema with the keyword too.
+TEST_CASE("ToolSet with a reference into a nullable schema follows the document's own pointers") {
+  const std::vector<std::string> inner = {
+      R"("type": "object", "allOf": [{"type": "object"}])",
+      R"("type": "object", "not": {"required": ["n"]})",
+      R"("allOf": [{"$ref": "#/$defs/open"}])",
+      R"("type": "object", "if": {"required": ["n"]}, "then": {"required": ["m"]})",
+      R"("$ref": "#/$defs/open")",
+      R"("const": {"x": "a"})",
+      R"("enum": [{"x": "a"}])",
+      R"("type": "object")",
+  };
+  for (const std::string& keywords : inner) {
+    const std::string text = R"({"name": "f", "parameters": {"type": "object", "required": ["y"],
+        "$defs": {"open": {"type": "object", "additionalProperties": true},
+                  "a": {)" + keywords +
+                             R"(, "nullable": true, "additionalProperties": true,
+                        "properties": {"x": {"type": "string", "maxLength": 1}}}},
+        "properties": {"y": {"$ref": "#/$defs/a/properties/x"}, "z": {"$ref": "#/$defs/a"}}}})";
+    CAPTURE(text);
+    const Json document = tooldecode::text::parse_json(text);
+    const ToolSet tools = ToolSet::from_json(document);
+    const Json spelt    = tooldecode::text::parse_json(
+        R"({"$defs": {"open": {"type": "object"}, "a": {"anyOf": [{"type": "null"}, {)" + keywords +
+        R"(, "properties": {"x": {"type": "string", "maxLength": 1}}}]}},
+           "required": ["y"], "additionalProperties": false,
+           "properties": {"y": {"type": "string", "maxLength": 1}, "z": {"$ref": "#/$defs/a"}}})");
+    schema::Reader reader(tools[0].parameters, formats::parameter_rules(tools[0]));
+    test::FormJudge judge(reader.forms);
+    std::size_t admitted = 0;
+    for (const char* y : {R"("a")", R"("aa")", "null", "1"}) {
+      for (const char* z : {"null", R"({})", R"({"x": "a"})", R"({"x": "aa"})", R"({"n": 1})",
+                            R"({"n": 1, "m": 1})", R"({"x": 1})", "1", R"("a")"}) {
+        const Json value{{"y", tooldecode::text::parse_json(y)},
+                         {"z", tooldecode::text::parse_json(z)}};
+        const bool expected = slow::conforms(value, spelt, spelt);
+        const auto form     = reader.form(tools[0].parameters, tools[0].parameters_pointer);
+        if (judge(form, value) != expected) FAIL(value.text());
+        admitted += expected ? 1 : 0;
+      }
+    }
+    CHECK(admitted >= 2);
+  }
+}
+
+TEST_CASE("ToolSet with an error in a nullable schema names a place of the document") {
+  for (const char* keywords :
+       {R"("allOf": [{"type": "object"}])", R"("not": {"required": ["n"]})",
+        R"("$ref": "#/parameters/$defs/open")", R"("if": {"required": ["n"]}, "then": {})",
+        R"("const": {"x": "a"})", R"("enum": [{"x": "a"}])", R"("type": "object")"}) {
+    for (const char* fault : {R"({"pattern": "("})", R"({"minLength": -1})",
+                              R"({"type": "none such"})", R"({"$ref": "#/nowhere"})"}) {
+      const Json document = tooldecode::text::parse_json(
+          std::string(R"([{"name": "f", "parameters": {"type": "object",
+            "$defs": {"open": {}, "a": {)") +
+          keywords + R"(, "nullable": true,
+                      "properties": {"x": )" +
+          fault + R"(}}},
+            "properties": {"z": {"$ref": "#/$defs/a"}}}}])");
+      CAPTURE(document.text());
+      std::string where = "none";
+      try {
+        const ToolSet tools = ToolSet::from_json(document);
+        Grammar grammar;
+        SchemaCompiler compiler(grammar, tools[0].parameters,
+                                formats::parameter_options(tools[0], {}));
+        (void)compiler.value(tools[0].parameters, tools[0].parameters_pointer);
+      } catch (const Error& error) {
+        where = error.where();
+      }
+      REQUIRE(where.starts_with("#/0/parameters/"));
+      CHECK(document.find_at(where.substr(1)) != nullptr);
+    }
+  }
 }

@@ -369,7 +369,7 @@ TOOLDECODE_INLINE CallGrammar build_call_grammar(const formats::AnyFormat& forma
 namespace tooldecode::formats {
 
 TOOLDECODE_INLINE schema::DocumentRules parameter_rules(const Tool& tool) {
-  return {.place = tool.parameters_pointer, .close_objects = tool.strict};
+  return {.place = tool.parameters_pointer, .nullable = true, .close_objects = tool.strict};
 }
 
 TOOLDECODE_INLINE text::ValueReader call_reader(std::string_view text,

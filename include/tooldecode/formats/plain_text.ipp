@@ -37,7 +37,7 @@ TOOLDECODE_INLINE PlainForm plain_form(const schema::Form& form) {
 TOOLDECODE_INLINE std::optional<PlainForm> find_plain_form(const JsonValue& schema,
                                                            const JsonValue& root) {
   try {
-    schema::Reader reader(root);
+    schema::Reader reader(root, {.nullable = true});
     const schema::FormId form = reader.form(schema, "#");
     return plain_form(reader.forms[form]);
   } catch (const Error&) {

@@ -167,8 +167,8 @@ TOOLDECODE_INLINE std::optional<FormId> Reader::find_by_type(const Site& site, c
   }
   // In draft 4 an integer is a matter of spelling.
   const Document::Resource& resource = document_[site.resource];
-  if (type == nullptr || rules_.nullable || document_.has_unevaluated() ||
-      resource.draft == SchemaDraft::draft4 || !resource.without.empty()) {
+  if (type == nullptr || document_.has_unevaluated() || resource.draft == SchemaDraft::draft4 ||
+      !resource.without.empty()) {
     return std::nullopt;
   }
   static const std::array<std::pair<const char*, Form>, 7> forms_of_types{

@@ -134,6 +134,8 @@ class DocumentReader {
   static bool admits_null(const Json& schema);
   static bool excludes_null(const Json& schema);
 
+  // Whether `nullable` is true: it stays in a schema whose other keywords cannot be widened.
+  static bool is_flagged(const Json& schema);
   // Removes the keyword; false without it.
   static bool take_nullable(Json& schema, const std::string& pointer);
   void admit_null(Json& schema, const std::string& pointer);

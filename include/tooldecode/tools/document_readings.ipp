@@ -86,7 +86,7 @@ TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& poi
   close(schema, pointer, place);
   drop_unknown_required(schema, pointer);
   read_children(schema, pointer, place);
-  admit_null(schema, pointer);  // last: it may wrap the schema
+  admit_null(schema, pointer);  // last: it asks what the other keywords admit
 }
 
 TOOLDECODE_INLINE bool DocumentReader::says_type_alone(const Json& schema) {
@@ -510,6 +510,7 @@ TOOLDECODE_INLINE bool DocumentReader::admits_null(const Json& schema) {
   if (schema.is_boolean()) return schema.get<bool>();
   if (!schema.is_object()) return false;
   BuildBudget::spend(10 + 5 * schema.size());
+  if (is_flagged(schema)) return true;
   const auto some = [&](const Json& branches) {
     return branches.is_array() && std::any_of(branches.begin(), branches.end(), admits_null);
   };
@@ -531,10 +532,15 @@ TOOLDECODE_INLINE bool DocumentReader::admits_null(const Json& schema) {
 
 TOOLDECODE_INLINE bool DocumentReader::excludes_null(const Json& schema) {
   if (schema.is_boolean()) return !schema.get<bool>();
-  if (!schema.is_object()) return false;
+  if (!schema.is_object() || is_flagged(schema)) return false;
   return (schema.contains("type") && !is_of_type(nullptr, schema["type"])) ||
          (schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) ||
          (schema.contains("const") && !schema["const"].is_null());
+}
+
+TOOLDECODE_INLINE bool DocumentReader::is_flagged(const Json& schema) {
+  const auto flag = schema.find("nullable");
+  return flag != schema.end() && *flag == true;
 }
 
 TOOLDECODE_INLINE bool DocumentReader::take_nullable(Json& schema, const std::string& pointer) {
@@ -585,17 +591,9 @@ TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::strin
   if (type) schema["type"] = *type;
   if (in_enum) schema["enum"].erase(schema["enum"].size() - 1);
   for (const std::string& keyword : widened) schema[keyword].erase(schema[keyword].size() - 1);
-  Json outer = Json::object();
-  for (const char* keyword : {"$id", "$anchor", "$dynamicAnchor", "$defs", "definitions"}) {
-    if (!schema.contains(keyword)) continue;  // what references lead to stays where it is
-    outer[keyword] = std::move(schema[keyword]);
-    schema.erase(keyword);
-  }
-  Json branches = Json::array();
-  branches.push_back(std::move(schema));
-  branches.push_back(Json{{"type", "null"}});
-  outer["anyOf"] = std::move(branches);
-  schema         = std::move(outer);
+  // The schema compiler reads the keyword: a schema around this one would move what references lead
+  // to and what errors name.
+  schema["nullable"] = true;
 }
 
 TOOLDECODE_INLINE char DocumentReader::lower(char c) {

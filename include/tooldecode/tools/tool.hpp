@@ -25,7 +25,9 @@ enum class DocumentForm : std::uint8_t {
 struct Tool {
   std::string name;
   std::string description;
-  /// The schema of a call's arguments: plain JSON Schema of an object, see document_readings.hpp.
+  /// The schema of a call's arguments: JSON Schema of an object, see document_readings.hpp. It keeps
+  /// `"nullable": true` beside `$ref`, `const`, `not`, `if` and `allOf`; formats::parameter_rules
+  /// reads it.
   JsonValue parameters{};
   std::string parameters_pointer{};  ///< where the schema is in the document
   bool strict = true;                ///< false where the document says `"strict": false`
