@@ -125,6 +125,7 @@
 #include <tooldecode/grammar/grammar.ipp>
 #include <tooldecode/grammar/key_characters.ipp>
 #include <tooldecode/grammar/key_reader.ipp>
+#include <tooldecode/grammar/key_texts.ipp>
 #include <tooldecode/grammar/left_recursion.ipp>
 #include <tooldecode/grammar/members_seen.ipp>
 #include <tooldecode/grammar/node_store.ipp>

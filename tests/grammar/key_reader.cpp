@@ -155,6 +155,25 @@ TEST_CASE("KeyReader remembers a long key in memory linear in its length", "[key
   }
 }
 
+TEST_CASE("KeyReader reads a byte of a long key without going over what was read before",
+          "[key_reader]") {
+  ReadSet set({}, "", {2, Occurrences::unbounded});
+  constexpr std::size_t size = 20'000;
+  std::string key            = "\"";
+  while (key.size() < size) key += "ab\\n\\u00e9" + std::to_string(key.size());
+  MembersSeen::Set seen{};
+  std::uint64_t visits = set.reader.texts().visits();
+  // Another key; the same one; one that begins as the other does; one that never does.
+  for (const std::string& one : {key + '"', key + '"', key + "a\"", "\"b" + key.substr(1) + '"'}) {
+    const bool is_known = seen != MembersSeen::Set{} && one == key + '"';
+    REQUIRE(set.read(one, seen) == (is_known ? "" : "other"));
+    const std::uint64_t made = set.reader.texts().visits() - visits;
+    CHECK(made < 100 * size);
+    visits += made;
+    if (!is_known) seen = set.reader.seen().after_other(set.node(), seen, set.number);
+  }
+}
+
 TEST_CASE("KeyReader reads unusual escapes in a member's key only if every spelling is allowed") {
   for (const bool every : {false, true}) {
     CAPTURE(every);

@@ -12,6 +12,7 @@
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
+#include <tooldecode/grammar/key_texts.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
@@ -31,8 +32,8 @@ namespace tooldecode::grammar {
 /// set says so: otherwise an escape would be an alternative at each letter, and no key would ever
 /// be forced.
 ///
-/// \par Complexity  O(others) per byte; inside escapes and tracked keys, times the possible next
-///                  characters of members' and remembered keys
+/// \par Complexity  O(others) per byte, whatever was read of the key before; inside escapes and
+///                  tracked keys, times the possible next characters of members' and remembered keys
 /// \par Threads     members that are not const one at a time; the others need no lock
 class KeyReader {
  public:
@@ -84,7 +85,11 @@ class KeyReader {
   /// Converts a set of members seen, or a place, of another object over the same nodes.
   [[nodiscard]] Set adopt(const KeyReader& from, const Node& node, Set seen);
   [[nodiscard]] KeyPosition adopt(const KeyReader& from, KeyPosition at);
-  [[nodiscard]] std::size_t bytes() const noexcept { return seen_.bytes() + pool_.bytes(); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return seen_.bytes() + pool_.bytes() + texts_.bytes();
+  }
+  /// The texts of tracked keys.
+  [[nodiscard]] const KeyTexts& texts() const noexcept { return texts_; }
 
   [[nodiscard]] static bool is_in_trie(KeyPosition at) noexcept { return at < pooled; }
   [[nodiscard]] bool is_in_escape(KeyPosition at) const;
@@ -94,16 +99,39 @@ class KeyReader {
   using Texts = std::vector<std::string>;
 
   // Nodes of tries are less. The pool stores a place in an escape as the trie node before it and
-  // what the escape has read, and a place in a tracked key as 0 and the key's bytes. A long key is
-  // stored as the place of its beginning and the bytes behind it: otherwise the places in one key
-  // would take memory quadratic in its length.
+  // what the escape has read, and a place in a tracked key as 0 and the fields of Tracked.
   static constexpr KeyPosition pooled      = 0x4000'0000;
-  static constexpr std::size_t block_bytes = 64;
+  static constexpr std::size_t first_state = 5;  // among the words of a place in a tracked key
+  // More than a character has bytes, however it is spelt.
+  static constexpr std::size_t character_bytes = 16;
+
+  // The beginning of a key: a place in the trie or, if that is 0, a text. Texts are numbered in
+  // their plainest spelling within the quotes of JSON, whatever the key's own quote is.
+  struct Beginning {
+    core::ByteTrie::NodeIndex at = 0;
+    KeyTexts::Number text        = KeyTexts::empty;
+    char quote                   = 0;  // the key's own; 0 before it and where there are none
+  };
+  // A tracked key so far: `states` of the others' lexemes are those before the escape.
+  struct Tracked {
+    Beginning key;
+    std::optional<text::StringEscape> escape;
+    std::vector<text::Dfa::State> states;  // [others]
+  };
 
   [[nodiscard]] const text::Dfa& lexeme(const Node& node, std::size_t k) const;
   [[nodiscard]] static text::StringEscape escape_of(const Node& node, const Words& words);
-  [[nodiscard]] std::string text_of(const Words& words) const;
-  [[nodiscard]] std::uint32_t number(std::string_view text);
+  [[nodiscard]] static std::optional<text::StringEscape> tracked_escape(const Node& node,
+                                                                        const Words& words);
+  [[nodiscard]] static text::Dfa::State word(const Words& words, std::size_t i) noexcept {
+    return i < words.size() ? words[i] : 0;
+  }
+  [[nodiscard]] static Beginning beginning_of(const Words& words) noexcept;
+  [[nodiscard]] Beginning beginning_at(const Node& node, core::ByteTrie::NodeIndex at) const;
+  [[nodiscard]] Tracked tracked(const Node& node, const Words& words) const;
+  [[nodiscard]] Tracked tracked_at(const Node& node, core::ByteTrie::NodeIndex at);
+  void read_byte(const Node& node, Tracked& key, std::uint8_t byte);
+  void read_character(const Node& node, Tracked& key, char32_t c);
 
   static void add_other(const text::Dfa& dfa, std::uint32_t k, text::Dfa::State state, Steps& out);
 
@@ -122,34 +150,44 @@ class KeyReader {
                                  core::ByteTrie::NodeIndex at, const text::StringEscape& escape,
                                  const std::vector<KeyCharacter>& known) const;
 
-  // Tracked keys that have left the trie, as the plainest spelling of what was read, plus an
-  // incomplete escape.
-  void read_tracked(const Node& node, Set seen, std::string text, std::uint8_t byte, Steps& out);
-  void track(const Node& node, Set seen, const std::string& text, Steps& out);
-  void end_other(const Node& node, Set seen, std::uint32_t k, const std::string& text, Steps& out);
+  // Tracked keys that have left the trie.
+  void read_tracked(const Node& node, Set seen, const Words& words, std::uint8_t byte, Steps& out);
+  void track(const Node& node, Set seen, const Tracked& key, Steps& out);
+  void end_other(const Node& node, Set seen, std::uint32_t k, KeyTexts::Number text, Steps& out);
 
-  // The key with other quotes; quotes are not part of its text.
-  static std::string requoted(const Node& node, const std::string& key, char quote);
-  // The keys that must not repeat, with the quotes that `text` begins with.
-  [[nodiscard]] Texts remembered(const Node& node, Set seen, std::string_view text) const;
+  // A part of a key behind its opening quote as it is spelt between other quotes.
+  static std::string requoted(const Node& node, std::string_view part, char from, char to);
+  // Calls `visit` with the number of each key that must not repeat and that is longer than a
+  // beginning, which it begins with.
+  template <class Visit>
+  void for_each_remembered(const Node& node, Set seen, const Beginning& key, Visit visit) const;
+  // The next bytes of these keys, a character of each or more.
+  [[nodiscard]] Texts remembered_behind(const Node& node, Set seen, const Beginning& key) const;
+  // The length of a beginning as its text is numbered.
+  [[nodiscard]] std::size_t length_of(const Node& node, const Beginning& key) const;
 
-  // Where the escape begins that a text ends in.
-  static std::size_t open_escape(std::string_view text, text::ValueSyntax syntax);
+  // A beginning as it is spelt between the key's own quotes.
+  [[nodiscard]] std::string text_of(const Node& node, const Beginning& key) const;
+  // The longer keys with a beginning that others cannot have.
+  [[nodiscard]] Texts reserved(const Node& node, Set seen, const Beginning& key,
+                               std::string_view text) const;
 
-  // The longer keys that begin with `text` and that others cannot have.
-  [[nodiscard]] Texts reserved(const Node& node, Set seen, std::string_view text) const;
-
-  // Whether a text, which may end inside an escape, begins a longer key of others that is not
-  // reserved.
+  // Whether a beginning, whose lexeme is in a state, and an escape begin a longer key of others
+  // that is not reserved.
   [[nodiscard]] bool leads_elsewhere(const Node& node, Set seen, std::size_t k,
-                                     std::string_view text) const;
+                                     const Beginning& key, text::Dfa::State state,
+                                     const std::optional<text::StringEscape>& escape) const;
+  // Answers it by the next bytes of the reserved keys alone; if false, it is not known.
+  [[nodiscard]] static bool leads_elsewhere_now(const Node& node, const text::Dfa& dfa,
+                                                text::Dfa::State state, const Beginning& key,
+                                                const std::optional<text::StringEscape>& escape,
+                                                const Texts& rests);
   [[nodiscard]] static bool leads_elsewhere(const Node& node, const text::Dfa& dfa,
                                             text::Dfa::State state, std::string_view text,
                                             const std::optional<text::StringEscape>& escape,
                                             const Texts& reserved);
-  // The characters after `text` in reserved keys.
-  static std::vector<KeyCharacter> characters_behind(const Node& node, std::string_view text,
-                                                     const Texts& reserved);
+  // The first characters of texts.
+  static std::vector<KeyCharacter> first_characters(const Node& node, const Texts& rests);
 
   // The bytes that continue members' keys, including the first byte of an escape.
   [[nodiscard]] static text::ByteSet literal_bytes(const Node& node, core::ByteTrie::NodeIndex at);
@@ -158,6 +196,7 @@ class KeyReader {
   const NodeStore& nodes_;
   MembersSeen seen_;
   WordsPool<std::uint32_t> pool_;
+  KeyTexts texts_;
 };
 
 }  // namespace tooldecode::grammar

@@ -15,6 +15,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
+#include <tooldecode/grammar/key_texts.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
@@ -30,7 +31,7 @@ TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition a
   const bool adds = seen_.may_add(node, seen);
   if (at >= pooled) {
     const Words& words = pool_[at - pooled];
-    if (words[0] == 0) return read_tracked(node, seen, text_of(words), byte, out);
+    if (words[0] == 0) return read_tracked(node, seen, words, byte, out);
     text::StringEscape escape = escape_of(node, words);
     if (escape.read(byte)) escaped(node, seen, words[0], escape, adds, out);
     return;
@@ -42,7 +43,9 @@ TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition a
     return arrive(node, seen, child, adds, out);
   }
   if (adds && seen_.is_tracked(node, seen)) {
-    return track(node, seen, node.literals->text(at) + static_cast<char>(byte), out);
+    Tracked key = tracked_at(node, at);
+    read_byte(node, key, byte);
+    return track(node, seen, key, out);
   }
   for (std::uint32_t k = 0; adds && k < node.others.size(); ++k) {
     const text::Dfa::State state = node.others[k].state[at];
@@ -73,7 +76,10 @@ TOOLDECODE_INLINE bool KeyReader::may_become_other(const Node& node, Set seen, K
   if (!seen_.may_add(node, seen)) return false;
   if (at < pooled) return others_live(node, seen, k, at);
   const Words& words = pool_[at - pooled];
-  if (words[0] == 0) return leads_elsewhere(node, seen, k, text_of(words));
+  if (words[0] == 0) {
+    return leads_elsewhere(node, seen, k, beginning_of(words), word(words, first_state + k),
+                           tracked_escape(node, words));
+  }
   const text::StringEscape escape = escape_of(node, words);
   return others_live(node, seen, k, words[0], escape,
                      key_characters(*node.literals, words[0], *node.strings));
@@ -115,7 +121,10 @@ TOOLDECODE_INLINE text::Dfa::State KeyReader::state_at(const Node& node, KeyPosi
                                                        std::size_t k) const {
   if (at < pooled) return node.others[k].state[at];
   const Words& words = pool_[at - pooled];
-  return words[0] == 0 ? state_behind(lexeme(node, k), 0, text_of(words)) : text::Dfa::dead;
+  if (words[0] != 0) return text::Dfa::dead;
+  const auto escape            = tracked_escape(node, words);
+  const text::Dfa::State state = word(words, first_state + k);
+  return escape ? state_behind(lexeme(node, k), state, escape->text()) : state;
 }
 
 TOOLDECODE_INLINE bool KeyReader::ends_member(const Node& node, KeyPosition at) const {
@@ -125,13 +134,14 @@ TOOLDECODE_INLINE bool KeyReader::ends_member(const Node& node, KeyPosition at) 
 TOOLDECODE_INLINE KeyReader::Set KeyReader::adopt(const KeyReader& from, const Node& node,
                                                   Set seen) {
   return seen_.adopt(from.seen_, node, seen,
-                     [&](std::uint32_t key) { return number(from.text_of(from.pool_[key])); });
+                     [&](std::uint32_t key) { return texts_.adopt(from.texts_, key); });
 }
 
 TOOLDECODE_INLINE KeyReader::KeyPosition KeyReader::adopt(const KeyReader& from, KeyPosition at) {
   if (at < pooled) return at;
-  const Words& words = from.pool_[at - pooled];
-  return pooled + (words[0] == 0 ? number(from.text_of(words)) : pool_.intern(words));
+  Words words = from.pool_[at - pooled];
+  if (words[0] == 0) words[1] = texts_.adopt(from.texts_, words[1]);
+  return pooled + pool_.intern(std::move(words));
 }
 
 TOOLDECODE_INLINE bool KeyReader::is_in_escape(KeyPosition at) const {
@@ -146,27 +156,66 @@ TOOLDECODE_INLINE text::StringEscape KeyReader::escape_of(const Node& node, cons
   return {*node.strings, words.size() > 1 ? words[1] : 0, words.size() > 2 ? words[2] : 0};
 }
 
-TOOLDECODE_INLINE std::string KeyReader::text_of(const Words& words) const {
-  std::vector<const Words*> blocks{&words};
-  while (const std::uint32_t before = (*blocks.back())[1]) blocks.push_back(&pool_[before]);
-  std::string text;
-  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    text.append((*block)->begin() + 2, (*block)->end());
-  }
-  return text;
+TOOLDECODE_INLINE std::optional<text::StringEscape> KeyReader::tracked_escape(const Node& node,
+                                                                              const Words& words) {
+  if ((word(words, 2) >> 8) == 0) return std::nullopt;
+  return text::StringEscape(*node.strings, word(words, 3), word(words, 4));
 }
 
-TOOLDECODE_INLINE std::uint32_t KeyReader::number(std::string_view text) {
-  std::uint32_t before = 0;
-  while (true) {
-    Words words{0, before};
-    for (const char c : text.substr(0, block_bytes)) {
-      words.push_back(static_cast<std::uint8_t>(c));
-    }
-    before = pool_.intern(std::move(words));
-    if (text.size() <= block_bytes) return before;
-    text.remove_prefix(block_bytes);
+TOOLDECODE_INLINE KeyReader::Beginning KeyReader::beginning_of(const Words& words) noexcept {
+  return {0, word(words, 1), static_cast<char>(word(words, 2) & 0xFF)};
+}
+
+TOOLDECODE_INLINE KeyReader::Beginning KeyReader::beginning_at(const Node& node,
+                                                               core::ByteTrie::NodeIndex at) const {
+  const bool is_quoted = node.strings && at != 0;
+  return {at, KeyTexts::empty, is_quoted ? node.literals->text(at)[0] : '\0'};
+}
+
+TOOLDECODE_INLINE KeyReader::Tracked KeyReader::tracked(const Node& node,
+                                                        const Words& words) const {
+  Tracked key{beginning_of(words), tracked_escape(node, words), {}};
+  for (std::size_t k = 0; k < node.others.size(); ++k) {
+    key.states.push_back(word(words, first_state + k));
   }
+  return key;
+}
+
+TOOLDECODE_INLINE KeyReader::Tracked KeyReader::tracked_at(const Node& node,
+                                                           core::ByteTrie::NodeIndex at) {
+  Tracked key{beginning_at(node, at), std::nullopt, {}};
+  std::string text = node.literals->text(at);
+  if (key.key.quote != 0) text = '"' + requoted(node, text.substr(1), key.key.quote, '"');
+  key.key.text = texts_.with(KeyTexts::empty, text);
+  key.key.at   = 0;
+  for (const NodeStore::OtherKeys& others : node.others) key.states.push_back(others.state[at]);
+  return key;
+}
+
+TOOLDECODE_INLINE void KeyReader::read_byte(const Node& node, Tracked& key, std::uint8_t byte) {
+  std::string text(1, static_cast<char>(byte));
+  if (node.strings && key.key.text == KeyTexts::empty) {
+    key.key.quote = text[0];
+    text          = '"';
+  } else if (key.key.quote != 0) {
+    text = requoted(node, text, key.key.quote, '"');
+  }
+  key.key.text = texts_.with(key.key.text, text);
+  for (std::size_t k = 0; k < key.states.size(); ++k) {
+    text::Dfa::State& state = key.states[k];
+    if (state != text::Dfa::dead) state = lexeme(node, k).next(state, byte);
+  }
+}
+
+TOOLDECODE_INLINE void KeyReader::read_character(const Node& node, Tracked& key, char32_t c) {
+  std::string own, text;
+  text::StringEscape::append(own, c, *node.strings, key.key.quote);
+  text::StringEscape::append(text, c, *node.strings, '"');
+  key.key.text = texts_.with(key.key.text, text);
+  for (std::size_t k = 0; k < key.states.size(); ++k) {
+    key.states[k] = state_behind(lexeme(node, k), key.states[k], own);
+  }
+  key.escape.reset();
 }
 
 TOOLDECODE_INLINE void KeyReader::add_other(const text::Dfa& dfa, std::uint32_t k,
@@ -184,7 +233,8 @@ TOOLDECODE_INLINE void KeyReader::arrive(const Node& node, Set seen, core::ByteT
     stays                        = stays || others_live(node, seen, k, at);
     const text::Dfa::State state = node.others[k].state[at];
     if (!literal.empty() || state == text::Dfa::dead || !lexeme(node, k).accepting(state)) continue;
-    end_other(node, seen, k, node.literals->text(at), out);
+    const bool is_tracked = seen_.is_tracked(node, seen);
+    end_other(node, seen, k, is_tracked ? tracked_at(node, at).key.text : KeyTexts::empty, out);
   }
   if (stays || has_more(node, at, seen)) out.push_back({Step::Kind::inside, 0, at});
   if (literal.empty() || !seen_.may_follow(node, seen, literal.front())) return;
@@ -207,9 +257,9 @@ TOOLDECODE_INLINE void KeyReader::escaped(const Node& node, Set seen, core::Byte
     std::string bytes;
     if (!adds) return;
     if (seen_.is_tracked(node, seen)) {
-      std::string text = node.literals->text(at);
-      text::StringEscape::append(text, *c, *node.strings, text[0]);
-      return track(node, seen, std::move(text), out);
+      Tracked key = tracked_at(node, at);
+      read_character(node, key, *c);
+      return track(node, seen, key, out);
     }
     text::StringEscape::append(bytes, *c, *node.strings, 0);
     for (std::uint32_t k = 0; k < node.others.size(); ++k) {
@@ -234,7 +284,8 @@ TOOLDECODE_INLINE void KeyReader::escaped(const Node& node, Set seen, core::Byte
 TOOLDECODE_INLINE bool KeyReader::others_live(const Node& node, Set seen, std::size_t k,
                                               core::ByteTrie::NodeIndex at) const {
   if (!node.others[k].completes[at]) return false;
-  return !seen_.remembers(node, seen) || leads_elsewhere(node, seen, k, node.literals->text(at));
+  return !seen_.remembers(node, seen) || leads_elsewhere(node, seen, k, beginning_at(node, at),
+                                                         node.others[k].state[at], std::nullopt);
 }
 
 TOOLDECODE_INLINE bool KeyReader::others_live(const Node& node, Set seen, std::size_t k,
@@ -242,7 +293,7 @@ TOOLDECODE_INLINE bool KeyReader::others_live(const Node& node, Set seen, std::s
                                               const text::StringEscape& escape,
                                               const std::vector<KeyCharacter>& known) const {
   if (seen_.remembers(node, seen)) {
-    return leads_elsewhere(node, seen, k, node.literals->text(at) + escape.text());
+    return leads_elsewhere(node, seen, k, beginning_at(node, at), node.others[k].state[at], escape);
   }
   for (const KeyCharacter& one : known) {
     if (escape.may_become(one.character) && may_escape(node, one.character) &&
@@ -255,100 +306,127 @@ TOOLDECODE_INLINE bool KeyReader::others_live(const Node& node, Set seen, std::s
   return has_further_character(dfa, state, escape, known);
 }
 
-TOOLDECODE_INLINE void KeyReader::read_tracked(const Node& node, Set seen, std::string text,
+TOOLDECODE_INLINE void KeyReader::read_tracked(const Node& node, Set seen, const Words& words,
                                                std::uint8_t byte, Steps& out) {
-  text += static_cast<char>(byte);
-  if (node.strings) {
-    const std::size_t begin = open_escape(text.substr(0, text.size() - 1), *node.strings);
-    if (begin != std::string::npos) {
-      text::StringEscape escape(*node.strings);
-      for (std::size_t i = begin + 1; i < text.size(); ++i) {
-        if (!escape.read(static_cast<std::uint8_t>(text[i]))) return;
-      }
-      text.resize(begin);
-      if (const auto c = escape.character()) {
-        text::StringEscape::append(text, *c, *node.strings, text[0]);
-      } else {
-        text += escape.text();
-      }
-    }
+  Tracked key = tracked(node, words);
+  if (key.escape) {
+    if (!key.escape->read(byte)) return;
+    if (const auto c = key.escape->character()) read_character(node, key, *c);
+  } else if (byte == '\\' && node.strings) {
+    key.escape.emplace(*node.strings);
+  } else {
+    read_byte(node, key, byte);
   }
-  track(node, seen, std::move(text), out);
+  track(node, seen, key, out);
 }
 
-TOOLDECODE_INLINE void KeyReader::track(const Node& node, Set seen, const std::string& text,
+TOOLDECODE_INLINE void KeyReader::track(const Node& node, Set seen, const Tracked& key,
                                         Steps& out) {
-  bool stays = false;
+  bool stays               = false;
+  const std::string escape = key.escape ? key.escape->text() : std::string();
   for (std::uint32_t k = 0; k < node.others.size(); ++k) {
     const text::Dfa& dfa         = lexeme(node, k);
-    const text::Dfa::State state = state_behind(dfa, 0, text);
+    const text::Dfa::State state = state_behind(dfa, key.states[k], escape);
     if (state == text::Dfa::dead) continue;
-    if (dfa.accepting(state)) end_other(node, seen, k, text, out);
-    stays = stays || leads_elsewhere(node, seen, k, text);
+    if (dfa.accepting(state)) end_other(node, seen, k, key.key.text, out);
+    stays = stays || leads_elsewhere(node, seen, k, key.key, key.states[k], key.escape);
   }
-  if (stays) out.push_back({Step::Kind::inside, 0, pooled + number(text)});
+  if (!stays) return;
+  Words words{0, key.key.text, static_cast<std::uint8_t>(key.key.quote), 0, 0};
+  if (key.escape) {
+    words[2] |= 0x100;
+    words[3] = key.escape->value(), words[4] = key.escape->places();
+  }
+  words.insert(words.end(), key.states.begin(), key.states.end());
+  out.push_back({Step::Kind::inside, 0, pooled + pool_.intern(std::move(words))});
 }
 
 TOOLDECODE_INLINE void KeyReader::end_other(const Node& node, Set seen, std::uint32_t k,
-                                            const std::string& text, Steps& out) {
+                                            KeyTexts::Number text, Steps& out) {
   std::uint32_t key = 0;
   if (seen_.is_tracked(node, seen)) {
-    key              = number(requoted(node, text, '"'));
+    key              = text;
     const auto known = seen_.remembered(node, seen);
     if (std::binary_search(known.begin(), known.end(), key)) return;
   }
   out.push_back({Step::Kind::other_ends, k, key});
 }
 
-TOOLDECODE_INLINE std::string KeyReader::requoted(const Node& node, const std::string& key,
-                                                  char quote) {
-  if (!node.strings || key[0] == quote) return key;
-  std::string result(1, quote);
-  for (std::size_t i = 1; i + 1 < key.size(); ++i) {
-    if (key[i] == '\\') {
+TOOLDECODE_INLINE std::string KeyReader::requoted(const Node& node, std::string_view part,
+                                                  char from, char to) {
+  if (from == to) return std::string(part);
+  std::string result;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == '\\') {
       text::StringEscape escape(*node.strings);
-      while (!escape.character()) (void)escape.read(static_cast<std::uint8_t>(key[++i]));
-      text::StringEscape::append(result, *escape.character(), *node.strings, quote);
-    } else if (key[i] == quote) {
-      result += {'\\', quote};
+      while (!escape.character()) {
+        if (++i == part.size()) return result;  // the part ends inside a character
+        (void)escape.read(static_cast<std::uint8_t>(part[i]));
+      }
+      text::StringEscape::append(result, *escape.character(), *node.strings, to);
+    } else if (part[i] == from) {
+      result += to;
+    } else if (part[i] == to) {
+      result += {'\\', to};
     } else {
-      result += key[i];
+      result += part[i];
     }
   }
-  return result + quote;
+  return result;
 }
 
-TOOLDECODE_INLINE KeyReader::Texts KeyReader::remembered(const Node& node, Set seen,
-                                                         std::string_view text) const {
-  Texts all;
-  for (const std::uint64_t key : seen_.remembered(node, seen)) {
-    std::string one  = text_of(pool_[static_cast<std::uint32_t>(key)]);
-    const char quote = text.empty() ? '"' : text[0];
-    all.push_back(requoted(node, one, quote));
+template <class Visit>
+void KeyReader::for_each_remembered(const Node& node, Set seen, const Beginning& key,
+                                    Visit visit) const {
+  const auto known = seen_.remembered(node, seen);
+  if (known.empty()) return;
+  if (key.at == 0) {  // longer texts have greater numbers
+    for (auto one = std::upper_bound(known.begin(), known.end(), key.text); one != known.end();
+         ++one) {
+      const auto text = static_cast<KeyTexts::Number>(*one);
+      if (texts_.goes_on_from(text, key.text)) visit(text);
+    }
+    return;
   }
+  std::string begins = node.literals->text(key.at);
+  if (key.quote != 0) begins = '"' + requoted(node, begins.substr(1), key.quote, '"');
+  for (const std::uint64_t one : known) {
+    const auto text = static_cast<KeyTexts::Number>(one);
+    if (texts_.goes_on_from(text, begins)) visit(text);
+  }
+}
+
+TOOLDECODE_INLINE std::size_t KeyReader::length_of(const Node& node, const Beginning& key) const {
+  if (key.at == 0) return texts_.length(key.text);
+  const std::string text = node.literals->text(key.at);
+  return key.quote == 0 ? text.size() : 1 + requoted(node, text.substr(1), key.quote, '"').size();
+}
+
+TOOLDECODE_INLINE KeyReader::Texts KeyReader::remembered_behind(const Node& node, Set seen,
+                                                                const Beginning& key) const {
+  Texts all;
+  std::optional<std::size_t> length;
+  for_each_remembered(node, seen, key, [&](KeyTexts::Number one) {
+    if (!length) length = length_of(node, key);
+    std::string rest = texts_.bytes_behind(one, *length, character_bytes);
+    all.push_back(key.quote == 0 ? rest : requoted(node, rest, '"', key.quote));
+  });
   return all;
 }
 
-TOOLDECODE_INLINE std::size_t KeyReader::open_escape(std::string_view text,
-                                                     text::ValueSyntax syntax) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') continue;
-    text::StringEscape escape(syntax);
-    const std::size_t begin = i;
-    while (i + 1 < text.size() && !escape.character()) {
-      if (!escape.read(static_cast<std::uint8_t>(text[++i]))) break;
-    }
-    if (!escape.character()) return begin;
-  }
-  return std::string_view::npos;
+TOOLDECODE_INLINE std::string KeyReader::text_of(const Node& node, const Beginning& key) const {
+  if (key.at != 0) return node.literals->text(key.at);
+  const std::string text = texts_.bytes_behind(key.text, 0);
+  return key.quote == 0 ? text : key.quote + requoted(node, text.substr(1), '"', key.quote);
 }
 
 TOOLDECODE_INLINE KeyReader::Texts KeyReader::reserved(const Node& node, Set seen,
+                                                       const Beginning& key,
                                                        std::string_view text) const {
   Texts all;
-  for (std::string& one : remembered(node, seen, text)) {
-    if (one.size() > text.size() && one.starts_with(text)) all.push_back(std::move(one));
-  }
+  for_each_remembered(node, seen, key, [&](KeyTexts::Number one) {
+    all.push_back(text_of(node, {0, one, key.quote}));
+  });
   core::ByteTrie::NodeIndex at = 0;
   for (const char c : text) {
     at = node.literals->find_child(at, static_cast<std::uint8_t>(c));
@@ -367,23 +445,54 @@ TOOLDECODE_INLINE KeyReader::Texts KeyReader::reserved(const Node& node, Set see
   return all;
 }
 
-TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, Set seen, std::size_t k,
-                                                  std::string_view text) const {
-  std::optional<text::StringEscape> escape;
-  std::string_view read = text;
-  if (node.strings) {
-    const std::size_t begin = open_escape(text, *node.strings);
-    if (begin != std::string_view::npos) {
-      read = text.substr(0, begin);
-      escape.emplace(*node.strings);
-      for (const char c : text.substr(begin + 1)) {
-        (void)escape->read(static_cast<std::uint8_t>(c));
-      }
+TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(
+    const Node& node, Set seen, std::size_t k, const Beginning& key, text::Dfa::State before,
+    const std::optional<text::StringEscape>& escape) const {
+  const text::Dfa& dfa         = lexeme(node, k);
+  const text::Dfa::State state = escape ? state_behind(dfa, before, escape->text()) : before;
+  if (state == text::Dfa::dead || dfa.live(state).empty()) return false;
+  const Texts rests = remembered_behind(node, seen, key);
+  if (leads_elsewhere_now(node, dfa, state, key, escape, rests)) return true;
+  const std::string text = text_of(node, key);
+  return leads_elsewhere(node, dfa, state, text, escape, reserved(node, seen, key, text));
+}
+
+TOOLDECODE_INLINE bool KeyReader::leads_elsewhere_now(
+    const Node& node, const text::Dfa& dfa, text::Dfa::State state, const Beginning& key,
+    const std::optional<text::StringEscape>& escape, const Texts& rests) {
+  const bool is_in_trie    = key.at != 0 || key.text == KeyTexts::empty;
+  const auto [first, last] = node.literals->children(key.at);
+  const bool has_literals  = is_in_trie && first != last;
+  if (rests.empty() && !has_literals) return true;
+  const auto is_closed = [&](char quote) {
+    if (std::ranges::find(rests, std::string_view(&quote, 1)) != rests.end()) return true;
+    const auto child =
+        has_literals ? node.literals->find_child(key.at, static_cast<std::uint8_t>(quote)) : 0;
+    return child != 0 && !node.literals->values(child).empty();
+  };
+  if (escape || (key.quote != 0 && dfa.boundary(state))) {
+    auto known = first_characters(node, rests);
+    if (has_literals) {
+      const auto more = key_characters(*node.literals, key.at, *node.strings);
+      known.insert(known.end(), more.begin(), more.end());
     }
+    const text::StringEscape from = escape.value_or(text::StringEscape(*node.strings));
+    const text::Dfa::State inside = escape ? state : dfa.next(state, '\\');
+    if (has_further_character(dfa, inside, from, known)) return true;
+    if (escape) return false;
+    const text::Dfa::State end = dfa.next(state, static_cast<std::uint8_t>(key.quote));
+    return end != text::Dfa::dead && dfa.accepting(end) && !is_closed(key.quote);
   }
-  const text::Dfa::State state = state_behind(lexeme(node, k), 0, text);
-  if (state == text::Dfa::dead || lexeme(node, k).live(state).empty()) return false;
-  return leads_elsewhere(node, lexeme(node, k), state, read, escape, reserved(node, seen, read));
+  bool found = false;
+  dfa.live(state).for_each([&](std::uint8_t byte) {
+    if (found || (has_literals && node.literals->find_child(key.at, byte) != 0)) return;
+    const bool is_taken = std::ranges::any_of(
+        rests, [&](const std::string& rest) { return static_cast<std::uint8_t>(rest[0]) == byte; });
+    const text::Dfa::State next = dfa.next(state, byte);
+    found =
+        !is_taken && next != text::Dfa::dead && (dfa.accepting(next) || !dfa.live(next).empty());
+  });
+  return found;
 }
 
 TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::Dfa& dfa,
@@ -407,7 +516,11 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::
   const bool by_characters = escape || (node.strings && !text.empty() && dfa.boundary(state));
   bool found               = false;
   if (by_characters) {
-    const auto known              = characters_behind(node, text, reserved);
+    Texts rests;
+    for (const std::string& one : reserved) {
+      rests.push_back(one.substr(text.size(), character_bytes));
+    }
+    const auto known              = first_characters(node, rests);
     const text::StringEscape from = escape.value_or(text::StringEscape(*node.strings));
     const text::Dfa::State inside = escape ? state : dfa.next(state, '\\');
     if (has_further_character(dfa, inside, from, known)) return true;
@@ -430,14 +543,12 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::
   return found;
 }
 
-TOOLDECODE_INLINE std::vector<KeyCharacter> KeyReader::characters_behind(const Node& node,
-                                                                         std::string_view text,
-                                                                         const Texts& reserved) {
-  std::vector<core::ByteTrie::Entry> rest;
-  for (const std::string& one : reserved) {
-    rest.emplace_back(std::string_view(one).substr(text.size()), 0);
-  }
-  return key_characters(core::ByteTrie(std::move(rest)), 0, *node.strings);
+TOOLDECODE_INLINE std::vector<KeyCharacter> KeyReader::first_characters(const Node& node,
+                                                                        const Texts& rests) {
+  if (rests.empty()) return {};
+  std::vector<core::ByteTrie::Entry> entries;
+  for (const std::string& rest : rests) entries.emplace_back(rest, 0);
+  return key_characters(core::ByteTrie(std::move(entries)), 0, *node.strings);
 }
 
 TOOLDECODE_INLINE text::ByteSet KeyReader::literal_bytes(const Node& node,
@@ -453,20 +564,13 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::remembered_bytes(const Node& node, Se
                                                             KeyPosition at) const {
   text::ByteSet set;
   if (!seen_.remembers(node, seen)) return set;
-  const std::string text = at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);
-  std::string_view read  = text;
-  if (node.strings) {
-    const std::size_t begin = open_escape(read, *node.strings);
-    if (begin != std::string_view::npos) {
-      text::StringEscape escape(*node.strings);
-      for (const char c : read.substr(begin + 1)) (void)escape.read(static_cast<std::uint8_t>(c));
-      return escape.next();
-    }
+  Beginning key = at < pooled ? beginning_at(node, at) : beginning_of(pool_[at - pooled]);
+  if (at >= pooled) {
+    if (const auto escape = tracked_escape(node, pool_[at - pooled])) return escape->next();
   }
-  for (const std::string& one : remembered(node, seen, read)) {
-    if (one.size() <= read.size() || !one.starts_with(read)) continue;
-    set.insert(static_cast<std::uint8_t>(one[read.size()]));
-    if (node.strings && !read.empty()) set.insert('\\');
+  for (const std::string& rest : remembered_behind(node, seen, key)) {
+    set.insert(static_cast<std::uint8_t>(rest[0]));
+    if (key.quote != 0) set.insert('\\');
   }
   return set;
 }
