@@ -278,3 +278,100 @@ TEST_CASE("SchemaCompiler of random conditions on keys accepts the conforming se
   CHECK(conditions > 50);
   CHECK(refused < 250);
 }
+
+TEST_CASE("SchemaCompiler of properties in circles beside counts accepts the conforming sets") {
+  std::mt19937 random(17);
+  const auto draw      = [&](std::size_t below) { return random() % below; };
+  std::size_t accepted = 0, impossible = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t keys = 3 + draw(4);
+    const auto key = [&](std::size_t i) { return std::string(1, static_cast<char>('a' + i)); };
+    Json schema{
+        {"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+    std::vector<std::set<std::string>> needed(keys);
+    for (std::size_t i = 0; i < keys; ++i) schema["properties"][key(i)] = {{"const", 1}};
+    for (std::size_t i = 0, next = 0; i < keys; i = next) {
+      next = std::min(keys, i + 1 + draw(3));
+      for (std::size_t k = i; k < next; ++k) needed[k].insert(key(k + 1 < next ? k + 1 : i));
+      if (draw(3) == 0) needed[i].insert(key(draw(keys)));
+    }
+    for (std::size_t i = 0; i < keys; ++i) {
+      Json list = Json::array();
+      for (const std::string& one : needed[i]) list.push_back(one);
+      schema["dependentRequired"][key(i)] = list;
+    }
+    const std::size_t min = 1 + draw(keys), max = min + draw(2);
+    schema["minProperties"] = min;
+    schema["maxProperties"] = max;
+    if (draw(3) == 0) schema["required"] = Json::array({key(draw(keys))});
+    INFO(schema.text());
+    std::vector<std::set<std::string>> sets, good;
+    for (std::uint32_t bits = 0; bits < 1U << keys; ++bits) {
+      std::set<std::string>& some = sets.emplace_back();
+      bool holds                  = true;
+      for (std::size_t i = 0; i < keys; ++i) {
+        if ((bits >> i & 1) != 0) some.insert(key(i));
+      }
+      for (std::size_t i = 0; i < keys; ++i) {
+        holds &= !some.contains(key(i)) || std::ranges::includes(some, needed[i]);
+      }
+      if (schema.contains("required")) {
+        holds &= some.contains(schema["required"][0].get<std::string>());
+      }
+      if (holds && some.size() >= min && some.size() <= max) good.push_back(some);
+    }
+    Grammar grammar;
+    std::optional<Automaton> automaton;
+    try {
+      const NodeId root = SchemaCompiler(grammar, schema, {.whitespace = 0}).value(schema, "#");
+      automaton.emplace(grammar, root);
+    } catch (const Error& error) {
+      REQUIRE(error.code() == Errc::unsatisfiable_schema);
+      REQUIRE(good.empty());
+      ++impossible;
+      continue;
+    }
+    REQUIRE_FALSE(good.empty());
+    for (const std::set<std::string>& some : sets) {
+      std::vector<std::string> order(some.begin(), some.end());
+      std::shuffle(order.begin(), order.end(), random);
+      std::string text = "{";
+      for (const std::string& one : order)
+        text += (text.size() > 1 ? ", \"" : "\"") + one + "\": 1";
+      const auto end      = automaton->advance(automaton->initial(), text + "}");
+      const bool is_good  = std::ranges::find(good, some) != good.end();
+      const bool may_grow = std::ranges::any_of(
+          good, [&](const auto& more) { return std::ranges::includes(more, some); });
+      REQUIRE((end && automaton->is_accepting(*end)) == is_good);
+      REQUIRE(automaton->advance(automaton->initial(), text).has_value() == may_grow);
+      accepted += is_good ? 1 : 0;
+    }
+  }
+  CHECK(accepted > 300);
+  CHECK(impossible > 20);
+}
+
+TEST_CASE("SchemaCompiler of circles with too many sets to count says what to change") {
+  Json schema{{"additionalProperties", false}, {"minProperties", 12}, {"maxProperties", 12}};
+  for (int i = 0; i < 22; ++i) {
+    const std::string key     = "p" + std::to_string(i);
+    schema["properties"][key] = Json::object();
+    schema["dependentRequired"][key] =
+        i < 2 ? Json::array({"p" + std::to_string(1 - i)}) : Json::array({"p0"});
+  }
+  const Json root{{"properties", {{"o", schema}}}};
+  const auto compile = [](const Json& document) {
+    Grammar grammar;
+    (void)SchemaCompiler(grammar, document, {}).value(document, "#");
+  };
+  try {
+    compile(root);
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::unsupported_keyword);
+    CHECK(error.where() == "#/properties/o/minProperties");
+  }
+  Json wider                                = root;
+  wider["properties"]["o"]["maxProperties"] = 13;
+  CHECK_NOTHROW(compile(wider));
+}
