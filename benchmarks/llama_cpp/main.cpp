@@ -252,7 +252,7 @@ void run(Contender& contender, const Task& task, const td::ToolCallFSM& judge) {
       start = Clock::now();
     }
     const auto write = contender.prepare(task);
-    build            = seconds_since(start);
+    build            = program::seconds_since(start);
     written          = write();
   } catch (const std::exception& error) {
     ++contender.refused;
@@ -260,7 +260,7 @@ void run(Contender& contender, const Task& task, const td::ToolCallFSM& judge) {
     std::cerr << contender.name << ", " << task.row.id << ": " << error.what() << '\n';
     return;
   }
-  contender.seconds += seconds_since(start);
+  contender.seconds += program::seconds_since(start);
   contender.build += build;
   contender.choosing += written.choosing;
   ++contender.calls;
@@ -396,7 +396,7 @@ void run_all(const Options& options, const Assistant& assistant) {
     const auto prompt = assistant.prompt(row.tools, *row.format, row.messages);
     const auto start  = Clock::now();
     chain.read(prompt);
-    reading += seconds_since(start);
+    reading += program::seconds_since(start);
     const Prefilled prefilled{assistant.model, {prompt.begin(), prompt.end() - 1}};
     const Task task{assistant, row, choice, chain, prefilled, prompt, options.max_tokens};
     for (std::size_t turn = 0; turn < contenders.size(); ++turn)

@@ -137,6 +137,9 @@ TEST_CASE("RankedTokens::with adds each other token once and leaves the original
   CHECK(listed(five.ranked()) == Ids{0, 1});
   CHECK(listed(five.added()) == Ids{4, 3, 5});
   CHECK(five.size() == 5);
+  Ids rows;
+  for (std::size_t row = 0; row < five.size(); ++row) rows.push_back(five[row]);
+  CHECK(rows == Ids{0, 1, 4, 3, 5});
   for (td::TokenId token = 0; token < 6; ++token) CHECK(five.contains(token) == (token != 2));
   CHECK(two.size() == 2);  // unchanged
   CHECK(ranks.first(6).with(Ids{2, 0}).added().empty());

@@ -58,6 +58,8 @@ class RankedTokens {
   /// The added tokens, in the order given.
   [[nodiscard]] std::span<const TokenId> added() const noexcept { return added_->given; }
   [[nodiscard]] std::size_t size() const noexcept { return k_ + added_->given.size(); }
+  /// Ranked tokens first, then the added ones.
+  [[nodiscard]] TokenId operator[](std::size_t row) const noexcept;
   [[nodiscard]] bool contains(TokenId token) const;
 
   /// Adds permanent tokens, such as those of the call syntax.

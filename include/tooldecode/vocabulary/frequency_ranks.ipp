@@ -57,6 +57,11 @@ TOOLDECODE_INLINE std::span<const TokenId> RankedTokens::ranked() const noexcept
   return std::span(table_->ids).first(k_);
 }
 
+TOOLDECODE_INLINE TokenId RankedTokens::operator[](std::size_t row) const noexcept {
+  TOOLDECODE_ASSERT(row < size());
+  return row < k_ ? table_->ids[row] : added_->given[row - k_];
+}
+
 TOOLDECODE_INLINE bool RankedTokens::contains(TokenId token) const {
   return table_->rank_of(token) < k_ || added_->set.contains(token);
 }
