@@ -127,7 +127,6 @@
 #include <tooldecode/grammar/key_reader.ipp>
 #include <tooldecode/grammar/key_texts.ipp>
 #include <tooldecode/grammar/left_recursion.ipp>
-#include <tooldecode/grammar/member_counts.ipp>
 #include <tooldecode/grammar/members_seen.ipp>
 #include <tooldecode/grammar/node_store.ipp>
 #include <tooldecode/grammar/nonempty.ipp>

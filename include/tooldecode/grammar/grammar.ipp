@@ -22,7 +22,6 @@
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
-#include <tooldecode/grammar/member_counts.hpp>
 #include <tooldecode/grammar/node.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
@@ -67,18 +66,32 @@ TOOLDECODE_INLINE void remove_dependent(const std::vector<KeyedSet::Dependence>&
   for (char& one : live) one = one ? 0 : 1;
 }
 
-// The rules of a closed set whose members may pass over all counts that are allowed.
-TOOLDECODE_INLINE std::optional<MemberCounts> tight_counts(const Grammar::Node::Members& set,
-                                                           const std::vector<char>& live) {
-  if (set.dependent.empty() || set.count.min == 0) return std::nullopt;
-  MemberCounts counts(set.dependent, live);
-  return counts.may_pass(set.count) ? std::optional(std::move(counts)) : std::nullopt;
+// The most members that each depend on all others of them; 1 without circles.
+TOOLDECODE_INLINE std::uint32_t largest_circle(const std::vector<KeyedSet::Dependence>& dependent,
+                                               const std::vector<char>& live) {
+  std::vector<std::vector<char>> reached;  // [members]
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    reached.emplace_back();
+    if (!live[i]) continue;
+    reached[i].resize(live.size());
+    reached[i][i] = 1;
+    spread(dependent, reached[i]);
+  }
+  std::uint32_t largest = 1;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    std::uint32_t size = 0;
+    for (std::size_t k = 0; live[i] && k < live.size(); ++k) {
+      if (live[k] && reached[i][k] && reached[k][i]) ++size;
+    }
+    largest = std::max(largest, size);
+  }
+  return largest;
 }
 
 // Whether a keyed set has a text if these members can be written, and others or not.
 //
-// If members depend on each other in circles of many sets, a set with a minimum count close to its
-// maximum counts as impossible: a set whose members come one by one must not end between the two.
+// If members depend on each other in circles, a set with a minimum count close to its maximum may
+// count as impossible: a set whose members come one by one must not end between the two.
 TOOLDECODE_INLINE bool is_completable(const Grammar::Node::Members& set, std::vector<char> live,
                                       bool open) {
   std::vector<char> needed(live.size());
@@ -104,8 +117,9 @@ TOOLDECODE_INLINE bool is_completable(const Grammar::Node::Members& set, std::ve
   if (open || bounds.min <= count) return true;
   if (possible < bounds.min) return false;
   if (set.dependent.empty() || possible <= bounds.max) return true;
-  const auto counts = tight_counts(set, live);
-  return !counts || (counts->are_few() && counts->reaches(needed, bounds));
+  // Members that demand each other come together; from any set below the minimum, one more such
+  // group must not pass the maximum.
+  return bounds.max - bounds.min >= largest_circle(set.dependent, live) - 1;
 }
 
 // Whether a node has a text if its live parts have one.

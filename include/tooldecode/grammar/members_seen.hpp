@@ -108,10 +108,6 @@ class MembersSeen {
 
   static Words with(const Node& node, Words from, std::uint32_t member);
 
-  // Whether a set of tight counts can still have an allowed number of members.
-  [[nodiscard]] static bool reaches_count(const Node& node, const Words& written,
-                                          const Words& lacking);
-
   static std::optional<std::uint32_t> next_leading(const Node& node, const Words& words);
 
   static Words missing(const Node& node, const Words& words);

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/member_counts.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
@@ -54,21 +53,10 @@ TOOLDECODE_INLINE bool MembersSeen::may_follow(const Node& node, Set seen,
   if (passes_over(missing(node, words)) || passes_over(lacking)) return false;
   const std::size_t written = count(node, then);
   if (written + size(lacking) > node.count.max) return false;
-  if (node.tight_counts && !reaches_count(node, then, lacking)) return false;
   if (!node.documented_order || !node.others.empty()) return true;
   const auto later = std::count_if(node.children.begin() + member + 1, node.children.end(),
                                    [](StoredId child) { return child != NodeStore::nothing; });
   return written + static_cast<std::size_t>(later) >= node.count.min;
-}
-
-TOOLDECODE_INLINE bool MembersSeen::reaches_count(const Node& node, const Words& written,
-                                                  const Words& lacking) {
-  MemberCounts::Members live(node.children.size()), needed(node.children.size());
-  for (std::uint32_t i = 0; i < live.size(); ++i) {
-    live[i]   = node.children[i] != NodeStore::nothing ? 1 : 0;
-    needed[i] = has(written, i) || has(lacking, i) ? 1 : 0;
-  }
-  return MemberCounts(node.dependent, std::move(live)).reaches(needed, node.count);
 }
 
 TOOLDECODE_INLINE bool MembersSeen::may_add(const Node& node, Set seen) const {

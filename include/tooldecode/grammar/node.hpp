@@ -78,7 +78,6 @@ class BasicNode {
     std::uint32_t leading = 0;
     std::optional<text::ValueSyntax> strings{};
     bool documented_order = false, distinct = false, every_spelling = false;
-    bool tight_counts = false;  ///< see MemberCounts::may_pass; known once a NodeStore has the node
     friend bool operator==(const Members&, const Members&) = default;
   };
   /// The texts of another node, possibly a later one.

@@ -261,8 +261,7 @@ TOOLDECODE_INLINE StoredId NodeStore::Import::members(const Grammar::Node::Membe
     if (others.completes[0]) made.others.push_back(std::move(others));
   }
   // No text is left, for example, if the members' keys cover all keys of the others.
-  made.tight_counts = made.others.empty() && detail::tight_counts(node, live).has_value();
-  const bool lives  = detail::is_completable(node, std::move(live), !made.others.empty());
+  const bool lives = detail::is_completable(node, std::move(live), !made.others.empty());
   return lives ? store_.intern(std::move(made)) : nothing;
 }
 
@@ -345,8 +344,7 @@ TOOLDECODE_INLINE std::uint64_t NodeStore::hash_of(const Node& node) {
       [&](const Node::Members& set) {
         mix(7U), mix_all(set.children), mix(set.literals->hash()), mix(set.separator);
         mix(set.count.min), mix(set.count.max), mix(set.leading), mix(set.documented_order);
-        mix(set.distinct), mix(set.tight_counts);
-        mix(set.strings ? 1 + static_cast<std::uint64_t>(*set.strings) : 0);
+        mix(set.distinct), mix(set.strings ? 1 + static_cast<std::uint64_t>(*set.strings) : 0);
         for (const std::uint64_t word : set.required) mix(word);
         for (const OtherKeys& others : set.others) mix(others.key), mix(others.value);
         for (const auto& [member, other] : set.dependent) mix(member), mix(other);

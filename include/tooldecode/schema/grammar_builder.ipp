@@ -18,7 +18,6 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/member_counts.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/item_counts.hpp>
@@ -134,16 +133,6 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Membe
     }
     for (const text::DfaPointer& key : keys(other.keys, written.plain)) {
       if (!key->empty()) set.others.push_back({key, content});
-    }
-  }
-  if (set.others.empty() && !set.dependent.empty() && set.count.min != 0) {
-    const grammar::MemberCounts counts(set.dependent,
-                                       grammar::MemberCounts::Members(set.members.size(), 1));
-    if (counts.may_pass(set.count) && !counts.are_few()) {
-      irreducible(
-          "properties that need each other in a circle have too many sets to count, with those "
-          "that they need or that need them: leave more room up to \"maxProperties\"",
-          "/minProperties");
     }
   }
   return shared_set(set);
