@@ -136,6 +136,29 @@ struct Sluggish {
   }
 };
 
+/// Guesses wrong tokens on two levels, and takes 5 ms for each token that it has not read.
+struct Follower {
+  static constexpr bool reads_hidden = false;
+  struct Request {
+    std::size_t read = 0;
+  };
+  std::size_t* catches;  // rounds with many such tokens
+  std::size_t budget() const { return 40; }
+  double min_probability() const { return 0; }
+  Request begin(std::span<const td::TokenId>) const { return {}; }
+  template <class C>
+  void propose(Request& request, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    if (context.max_depth == 0 || context.max_passes == 0) return;
+    const std::size_t missed = context.generated.size() - request.read;
+    *catches += missed > 4 ? 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * missed));
+    request.read    = context.generated.size();
+    const auto node = candidates.add(0, 39, -1.0F);
+    if (node) candidates.add(*node, 39, -1.0F);
+  }
+};
+
 const RandomModel model(40, {.seed = 3, .peak = 6.0F});
 const td::Unconstrained any{40};
 const Tokens prompt{1, 2, 3};
@@ -202,6 +225,15 @@ TEST_CASE("SizedDrafter counts no time for levels that take no pass of a draft m
   static_cast<void>(decode(drafter, options));
   CHECK(passes > 3);
   CHECK(drafter.acceptance().seconds_of_level() >= 0.005);
+}
+
+TEST_CASE("SizedDrafter does not count as time of levels what a model reads after a rest") {
+  std::size_t catches = 0;
+  const td::SizedDrafter drafter{Follower{&catches}, costs_of(0.001, 0.001)};
+  static_cast<void>(decode(drafter, {.max_tokens = 100}));
+  CHECK(catches >= 4);
+  CHECK(drafter.acceptance().seconds_of_level() >= 0.0025);
+  CHECK(drafter.acceptance().seconds_of_level() < 0.02);
 }
 
 TEST_CASE("SizedDrafter keeps copied guesses where a draft model's do not pay") {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
@@ -162,16 +163,45 @@ TEST_CASE("KeyReader reads a byte of a long key without going over what was read
   std::string key            = "\"";
   while (key.size() < size) key += "ab\\n\\u00e9" + std::to_string(key.size());
   MembersSeen::Set seen{};
-  std::uint64_t visits = set.reader.texts().visits();
   // Another key; the same one; one that begins as the other does; one that never does.
   for (const std::string& one : {key + '"', key + '"', key + "a\"", "\"b" + key.substr(1) + '"'}) {
     const bool is_known = seen != MembersSeen::Set{} && one == key + '"';
+    const BuildBudget budget({});
     REQUIRE(set.read(one, seen) == (is_known ? "" : "other"));
-    const std::uint64_t made = set.reader.texts().visits() - visits;
-    CHECK(made < 100 * size);
-    visits += made;
+    CHECK(budget.spent().steps < 100 * size);
     if (!is_known) seen = set.reader.seen().after_other(set.node(), seen, set.number);
   }
+}
+
+TEST_CASE("KeyReader looks for other keys along a remembered one step by step", "[key_reader]") {
+  // Behind `a` only `b` may come, as in the remembered key: its end alone shows that there are others.
+  ReadSet set({}, "^(ab)*$", {9, Occurrences::unbounded});
+  const auto repeated = [](std::size_t count) {
+    std::string text = "\"";
+    for (std::size_t i = 0; i < count; ++i) text += "ab";
+    return text + '"';
+  };
+  MembersSeen::Set seen{};
+  for (const std::size_t count : {2'000U, 0U, 1U, 3U}) {
+    REQUIRE(set.read(repeated(count), seen) == "other");
+    seen = set.reader.seen().after_other(set.node(), seen, set.number);
+    CHECK(set.read(repeated(count), seen) == "");
+  }
+  const BuildBudget budget({});
+  CHECK(set.read(repeated(2), seen) == "other");
+  CHECK(set.read(repeated(1'999), seen) == "other");
+  CHECK(set.read(repeated(2'001), seen) == "other");
+  CHECK(budget.spent().steps < 8'000 * 4'000);  // bytes read, bytes of the remembered key
+
+  // Of a lexeme with few keys no place in the last of them is left.
+  ReadSet few({}, "^(x|abcdefgh|abcdefgi)$", {9, Occurrences::unbounded});
+  REQUIRE(few.read("\"abcdefgh\"") == "other");
+  seen = few.reader.seen().after_other(few.node(), {}, few.number);
+  CHECK(few.read("\"abcdefg", seen) == "inside");
+  REQUIRE(few.read("\"abcdefgi\"", seen) == "other");
+  seen = few.reader.seen().after_other(few.node(), seen, few.number);
+  CHECK(few.read("\"a", seen) == "");
+  CHECK(few.read("\"x", seen) == "inside");
 }
 
 TEST_CASE("KeyReader reads unusual escapes in a member's key only if every spelling is allowed") {

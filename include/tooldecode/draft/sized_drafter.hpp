@@ -44,6 +44,9 @@ class SizedDrafter {
     std::size_t length  = 0;        // prompt and answer when `last` was made
     double spent        = 0;        // seconds of this round's drafting
     std::size_t rounds  = 0;
+    bool rested         = false;  // no model drafted in this round, so it has to catch up later
+    bool explores       = false;  // this round does
+    bool caught_up      = false;  // so the time of this round is not that of levels
     bool ignores_passes = false;  // the drafter drafts with a model although it should not
   };
 
@@ -57,7 +60,7 @@ class SizedDrafter {
   [[nodiscard]] std::size_t budget() const noexcept { return drafter_.budget(); }
   [[nodiscard]] double min_probability() const noexcept { return drafter_.min_probability(); }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {drafter_.begin(prompt), std::nullopt, 0, 0, 0, false};
+    return {drafter_.begin(prompt), std::nullopt};
   }
   [[nodiscard]] const draft::AcceptanceEstimate& acceptance() const noexcept { return *learnt_; }
 
@@ -67,21 +70,23 @@ class SizedDrafter {
                DraftCandidates<C>& candidates) const {
     learn(request, context);
     DraftContext<C> narrowed = context;
-    const bool explores      = request.rounds++ % often == 0;
+    // In a round in which the model reads the whole prompt or what it has missed, its time is not
+    // that of its levels. The next round explores, and verifies what it drafts.
+    request.explores  = request.rounds % often == 0 || (request.explores && request.caught_up);
+    request.caught_up = request.rounds++ == 0 || request.rested;
     narrow(request, narrowed);
-    if (explores) {
+    if (request.explores) {
       narrowed.max_depth  = std::min(context.max_depth, std::max(narrowed.max_depth, explored));
       narrowed.max_passes = std::min(context.max_passes, std::max(narrowed.max_passes, explored));
     }
     const auto start = std::chrono::steady_clock::now();
     drafter_.propose(request.inner, narrowed, candidates);
     const auto took = std::chrono::steady_clock::now() - start;
-    // In the first round a drafter may read the whole prompt, so its time is not representative.
-    const bool is_first = request.rounds == 1;
-    request.spent       = is_first ? 0 : std::chrono::duration<double>(took).count();
+    request.spent   = request.caught_up ? 0 : std::chrono::duration<double>(took).count();
+    request.rested  = narrowed.max_passes == 0 || narrowed.max_depth == 0;
     // Levels that are forced or copied cost almost nothing, however many they are.
     const std::size_t levels = candidates.pass_levels();
-    if (levels > 0 && !is_first) learnt_->count_time(levels, took);
+    if (levels > 0 && !request.caught_up) learnt_->count_time(levels, took);
     if (levels > 0 && narrowed.max_passes == 0) request.ignores_passes = true;
   }
 
@@ -107,7 +112,8 @@ class SizedDrafter {
     for (const auto& one : ranked) acceptance.push_back(one.second);
     acceptance.resize(std::min(acceptance.size(), most - 1));
     std::size_t count = costs_.best_size(acceptance, context.unread, request.spent);
-    if (request.rounds % often == 1) count = std::max(count, std::min(explored, acceptance.size()));
+    if (request.explores && !request.caught_up)
+      count = std::max(count, std::min(explored, acceptance.size()));
     DraftTree tree = candidates.best(count + 1, min_probability());
     request.last   = tree;
     request.length = context.length();

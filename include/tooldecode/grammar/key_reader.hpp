@@ -33,7 +33,8 @@ namespace tooldecode::grammar {
 /// be forced.
 ///
 /// \par Complexity  O(others) per byte, whatever was read of the key before; inside escapes and
-///                  tracked keys, times the possible next characters of members' and remembered keys
+///                  tracked keys, times the possible next characters of members' and remembered
+///                  keys. Where only remembered keys go on, their lengths
 /// \par Threads     members that are not const one at a time; the others need no lock
 class KeyReader {
  public:
@@ -88,8 +89,6 @@ class KeyReader {
   [[nodiscard]] std::size_t bytes() const noexcept {
     return seen_.bytes() + pool_.bytes() + texts_.bytes();
   }
-  /// The texts of tracked keys.
-  [[nodiscard]] const KeyTexts& texts() const noexcept { return texts_; }
 
   [[nodiscard]] static bool is_in_trie(KeyPosition at) noexcept { return at < pooled; }
   [[nodiscard]] bool is_in_escape(KeyPosition at) const;
@@ -182,10 +181,12 @@ class KeyReader {
                                                 text::Dfa::State state, const Beginning& key,
                                                 const std::optional<text::StringEscape>& escape,
                                                 const Texts& rests);
+  // Answers it by the whole reserved keys, which begin with `length` bytes in which the lexeme gets
+  // into a state; the escape begins behind them. Costs a visit for each byte of these keys at most.
   [[nodiscard]] static bool leads_elsewhere(const Node& node, const text::Dfa& dfa,
-                                            text::Dfa::State state, std::string_view text,
+                                            text::Dfa::State before, std::size_t length,
                                             const std::optional<text::StringEscape>& escape,
-                                            const Texts& reserved);
+                                            Texts reserved);
   // The first characters of texts.
   static std::vector<KeyCharacter> first_characters(const Node& node, const Texts& rests);
 

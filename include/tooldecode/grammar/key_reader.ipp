@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
@@ -454,7 +455,7 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(
   const Texts rests = remembered_behind(node, seen, key);
   if (leads_elsewhere_now(node, dfa, state, key, escape, rests)) return true;
   const std::string text = text_of(node, key);
-  return leads_elsewhere(node, dfa, state, text, escape, reserved(node, seen, key, text));
+  return leads_elsewhere(node, dfa, before, text.size(), escape, reserved(node, seen, key, text));
 }
 
 TOOLDECODE_INLINE bool KeyReader::leads_elsewhere_now(
@@ -496,51 +497,78 @@ TOOLDECODE_INLINE bool KeyReader::leads_elsewhere_now(
 }
 
 TOOLDECODE_INLINE bool KeyReader::leads_elsewhere(const Node& node, const text::Dfa& dfa,
-                                                  text::Dfa::State state, std::string_view text,
+                                                  text::Dfa::State before, std::size_t length,
                                                   const std::optional<text::StringEscape>& escape,
-                                                  const Texts& reserved) {
-  if (reserved.empty()) return true;
-  // Whether a key of others may follow a longer text.
-  const auto follows = [&](const std::string& longer, text::Dfa::State next) {
+                                                  Texts reserved) {
+  std::sort(reserved.begin(), reserved.end());
+  // A beginning of `length` bytes and the reserved keys that are longer.
+  struct Visit {
+    text::Dfa::State state;
+    std::size_t length, first, last;
+  };
+  std::vector<Visit> work{{before, length, 0, reserved.size()}};
+  // Whether a key of others that is not reserved ends `more` bytes behind a beginning; what goes on
+  // from there is visited.
+  const auto follow = [&](const Visit& from, std::string_view more, text::Dfa::State next) {
     if (next == text::Dfa::dead) return false;
-    Texts left;
-    for (const std::string& one : reserved) {
-      if (one.starts_with(longer)) left.push_back(one);
+    const auto part = [&](const std::string& one) {
+      return std::string_view(one).substr(from.length, more.size());
+    };
+    const auto at = [&](std::size_t i) {
+      return reserved.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    const auto low        = std::partition_point(at(from.first), at(from.last),
+                                                 [&](const auto& one) { return part(one) < more; });
+    const auto high       = std::partition_point(low, at(from.last),
+                                                 [&](const auto& one) { return part(one) == more; });
+    const std::size_t end = from.length + more.size();
+    const auto longer = std::find_if(low, high, [&](const auto& one) { return one.size() > end; });
+    if (dfa.accepting(next) && longer == low) return true;
+    if (dfa.live(next).empty()) return false;
+    if (longer == high) return true;
+    work.push_back({next, end, static_cast<std::size_t>(longer - reserved.begin()),
+                    static_cast<std::size_t>(high - reserved.begin())});
+    return false;
+  };
+  for (bool is_first = true; !work.empty(); is_first = false) {
+    const Visit at = work.back();
+    work.pop_back();
+    if (at.first == at.last) return true;
+    BuildBudget::spend(16);
+    const bool in_escape = is_first && escape;
+    if (!in_escape && !(node.strings && at.length != 0 && dfa.boundary(at.state))) {
+      bool found = false;
+      dfa.live(at.state).for_each([&](std::uint8_t byte) {
+        const auto c = static_cast<char>(byte);
+        found        = found || follow(at, {&c, 1}, dfa.next(at.state, byte));
+      });
+      if (found) return true;
+      continue;
     }
-    if (dfa.accepting(next) && std::find(left.begin(), left.end(), longer) == left.end()) {
+    const char quote = reserved[at.first][0];
+    if (!in_escape &&
+        follow(at, {&quote, 1}, dfa.next(at.state, static_cast<std::uint8_t>(quote)))) {
       return true;
     }
-    std::erase(left, longer);
-    return !dfa.live(next).empty() && leads_elsewhere(node, dfa, next, longer, std::nullopt, left);
-  };
-  const bool by_characters = escape || (node.strings && !text.empty() && dfa.boundary(state));
-  bool found               = false;
-  if (by_characters) {
     Texts rests;
-    for (const std::string& one : reserved) {
-      rests.push_back(one.substr(text.size(), character_bytes));
+    for (std::size_t i = at.first; i < at.last; ++i) {
+      rests.push_back(reserved[i].substr(at.length, character_bytes));
     }
     const auto known              = first_characters(node, rests);
-    const text::StringEscape from = escape.value_or(text::StringEscape(*node.strings));
-    const text::Dfa::State inside = escape ? state : dfa.next(state, '\\');
+    const text::StringEscape from = in_escape ? *escape : text::StringEscape(*node.strings);
+    const text::Dfa::State inside =
+        in_escape ? state_behind(dfa, at.state, escape->text()) : dfa.next(at.state, '\\');
     if (has_further_character(dfa, inside, from, known)) return true;
     for (const KeyCharacter& one : known) {
-      if (found || !from.may_become(one.character)) continue;
-      if (escape && !may_escape(node, one.character)) continue;
+      if (!from.may_become(one.character)) continue;
+      if (in_escape && !may_escape(node, one.character)) continue;
       std::string more;
-      text::StringEscape::append(more, one.character, *node.strings, text[0]);
+      text::StringEscape::append(more, one.character, *node.strings, quote);
       // The state inside an escape cannot step over the character's plain bytes.
-      const text::Dfa::State before = state_behind(dfa, 0, text);
-      found = follows(std::string(text) + more, state_behind(dfa, before, more));
+      if (follow(at, more, state_behind(dfa, at.state, more))) return true;
     }
-    if (found || escape) return found;
-    const auto quote = static_cast<std::uint8_t>(text[0]);
-    return follows(std::string(text) + text[0], dfa.next(state, quote));
   }
-  dfa.live(state).for_each([&](std::uint8_t byte) {
-    found = found || follows(std::string(text) + static_cast<char>(byte), dfa.next(state, byte));
-  });
-  return found;
+  return false;
 }
 
 TOOLDECODE_INLINE std::vector<KeyCharacter> KeyReader::first_characters(const Node& node,

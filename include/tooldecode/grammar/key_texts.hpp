@@ -2,7 +2,6 @@
 /// KeyTexts: numbered texts of keys, which share their beginnings.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,7 +18,8 @@ namespace tooldecode::grammar {
 /// A text's number is greater than those of its beginnings.
 ///
 /// \par Complexity  O(1) expected for one byte more, O(log bytes) for a beginning; 16 bytes per
-///                  beginning, and a slot of the index
+///                  beginning, and a slot of the index. Each text visited is a step of the
+///                  BuildBudget
 /// \par Threads     members that are not const one at a time; the others need no lock
 /// \par Source      Myers, "An applicative random-access stack", IPL 17(5), 1983
 class KeyTexts {
@@ -36,18 +36,14 @@ class KeyTexts {
 
   [[nodiscard]] std::size_t length(Number text) const noexcept { return nodes_[text].length; }
   /// The first `length` bytes of a text, which has that many.
-  [[nodiscard]] Number beginning(Number text, std::size_t length) const noexcept;
+  [[nodiscard]] Number beginning(Number text, std::size_t length) const;
   /// Whether a text is another one with more bytes.
-  [[nodiscard]] bool goes_on_from(Number text, Number beginning) const noexcept;
+  [[nodiscard]] bool goes_on_from(Number text, Number beginning) const;
   [[nodiscard]] bool goes_on_from(Number text, std::string_view beginning) const;
   /// The bytes from a place on, at most `count`.
   [[nodiscard]] std::string bytes_behind(Number text, std::size_t place,
                                          std::size_t count = std::string::npos) const;
 
-  /// Texts visited so far: a measure of cost.
-  [[nodiscard]] std::uint64_t visits() const noexcept {
-    return visits_.load(std::memory_order_relaxed);
-  }
   [[nodiscard]] std::size_t bytes() const noexcept { return nodes_.bytes() + index_.bytes(); }
 
  private:
@@ -58,13 +54,8 @@ class KeyTexts {
     std::uint8_t last    = 0;
   };
 
-  void count(std::uint64_t visits) const noexcept {
-    visits_.fetch_add(visits, std::memory_order_relaxed);
-  }
-
   core::StableVector<Node> nodes_;
   core::InternIndex index_;
-  mutable std::atomic<std::uint64_t> visits_{0};
 };
 
 }  // namespace tooldecode::grammar

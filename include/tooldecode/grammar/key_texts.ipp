@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/grammar/key_texts.hpp>
@@ -15,7 +16,7 @@
 namespace tooldecode::grammar {
 
 TOOLDECODE_INLINE KeyTexts::Number KeyTexts::with(Number text, std::uint8_t byte) {
-  count(1);
+  BuildBudget::spend(1);
   return index_.intern(
       core::hash_combine(core::hash_combine(0, text), byte),
       [&](std::uint32_t id) {
@@ -40,18 +41,17 @@ TOOLDECODE_INLINE KeyTexts::Number KeyTexts::adopt(const KeyTexts& from, Number 
   return with(empty, from.bytes_behind(text, 0));
 }
 
-TOOLDECODE_INLINE KeyTexts::Number KeyTexts::beginning(Number text,
-                                                       std::size_t length) const noexcept {
+TOOLDECODE_INLINE KeyTexts::Number KeyTexts::beginning(Number text, std::size_t length) const {
   std::uint64_t visits = 1;
   for (; nodes_[text].length > length; ++visits) {
     const Node& node = nodes_[text];
     text             = nodes_[node.far].length >= length ? node.far : node.before;
   }
-  count(visits);
+  BuildBudget::spend(visits);
   return text;
 }
 
-TOOLDECODE_INLINE bool KeyTexts::goes_on_from(Number text, Number beginning) const noexcept {
+TOOLDECODE_INLINE bool KeyTexts::goes_on_from(Number text, Number beginning) const {
   const std::size_t length = this->length(beginning);
   return this->length(text) > length && this->beginning(text, length) == beginning;
 }
@@ -67,7 +67,7 @@ TOOLDECODE_INLINE std::string KeyTexts::bytes_behind(Number text, std::size_t pl
   if (length <= place) return {};
   std::string bytes(std::min(count, length - place), '\0');
   Number at = beginning(text, place + bytes.size());
-  this->count(bytes.size());
+  BuildBudget::spend(bytes.size());
   for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) {
     *byte = static_cast<char>(nodes_[at].last);
     at    = nodes_[at].before;
