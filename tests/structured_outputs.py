@@ -177,6 +177,24 @@ def test_refusals(server):
     assert content(answer) == "a", answer
 
 
+def test_completions(server):
+    """A completion's schema is read as a chat's: keys come in the order of the schema, and `nullable` admits null."""
+    names = ["zz", "aa", "mm"]
+    schema = {"type": "object", "properties": {name: {"const": name, "nullable": True} for name in names},
+              "required": names, "additionalProperties": False}
+    values = set()
+    for seed in range(4):
+        status, answer = server.ask("POST", "/v1/completions", {
+            "model": "tiny", "prompt": GOODBYE, "max_tokens": 60, "n": 4, "seed": seed, "temperature": 2,
+            "structured_outputs": {"json": schema}})
+        assert status == 200, answer
+        for choice in answer["choices"]:
+            value = json.loads(choice["text"])
+            assert list(value) == names, value
+            values |= set(value.values())
+    assert values == {None, *names}, values
+
+
 def test_cancelled():
     """A build for a request ends when the server is stopped."""
     huge = {"oneOf": [{"properties": {f"a{i}": {"type": "string", "pattern": f"^(a|b|{i}){{1,50}}$"}}} for i in range(900)]}

@@ -312,9 +312,10 @@ void add_agent(CommandLine& line) {
       "--api-key", options->api_key,
       "of the servers of --base-url, or in the variable OPENAI_API_KEY; speculators elsewhere get "
       "none");
-  sub.option("--tools", options->tools,
-             "tool documents: OpenAI, MCP, BFCL or API-Bank JSON; none: those of the example, "
-             "unless there is --mcp");
+  sub.option(
+      "--tools", options->tools,
+      "tool documents: JSON of OpenAI, MCP, Bedrock, Gemini, BFCL or API-Bank; none: those of the "
+      "example, unless there is --mcp");
   sub.option("--mcp", options->mcp,
              "a shell command that is a server of the Model Context Protocol over its "
              "standard input and output, whose tools are tools too; may be given several times")

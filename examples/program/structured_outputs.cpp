@@ -8,6 +8,7 @@
 
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
+#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/structural_tag.hpp>
@@ -186,7 +187,9 @@ tooldecode::Grammar GrammarText::build() const {
       return Grammar::lark(grammar_.value.string(),
                            {.vocabulary = &vocabulary_, .whitespace = whitespace_});
     case Kind::schema:
-      return Grammar::json_schema(grammar_.value, {.whitespace = whitespace_});
+      // As a chat's schema is read.
+      return Grammar::json_schema(
+          grammar_.value, tooldecode::detail::text_schema_options({.whitespace = whitespace_}));
     case Kind::any: {
       Grammar grammar;
       return grammar.rooted(grammar.lexeme(tooldecode::formats::any_text()));

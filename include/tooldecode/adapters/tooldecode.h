@@ -7,8 +7,9 @@
  * - **Handles** are made by functions with an argument `out`, which is null after an error. Free each
  *   one once with the function `_free` of its type, in any order: a handle keeps what it needs of
  *   the handles that it was made from. A null handle is an error, except for `_free`.
- * - **Threads**: all functions may run concurrently, also on one handle. Do not call `_free` while
- *   another function uses the handle. Memory that a function writes to belongs to its caller.
+ * - **Threads**: all functions may run concurrently, also on one handle, except that one thread at
+ *   a time uses a td_call_stream or td_completions. Do not call `_free` while another function uses
+ *   the handle. Memory that a function writes to belongs to its caller.
  * - **Structs** that you fill begin with their size, `sizeof` of the type. Zero or null is the
  *   default of every other field. A struct that gains a field changes its size and the interface's
  *   TD_ABI_VERSION.
