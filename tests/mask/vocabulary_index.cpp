@@ -21,14 +21,14 @@ TEST_CASE(
   CHECK(cache.trie().count_below(0) == 3);
   CHECK(cache.vocabulary().size() == 3);
 
-  const VocabularyIndex small(vocabulary, 20'000);
+  const VocabularyIndex small(vocabulary, 30'000);
   const auto first = small.states();
   CHECK(small.states() == first);
   Grammar grammar;
   const NodeId text = grammar.lexeme(any_string(ValueSyntax::json, '"'));
   const auto begin  = first->automaton().add(grammar, text);
   (void)first->slice(any_string(ValueSyntax::json, '"'), 1, 0);
-  for (unsigned i = 0; first->bytes() <= 20'000; ++i) {
+  for (unsigned i = 0; first->bytes() <= 30'000; ++i) {
     (void)first->automaton().add(grammar, grammar.literal("word " + std::to_string(i)));
   }
   const auto second = small.states();
