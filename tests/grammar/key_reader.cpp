@@ -166,7 +166,7 @@ TEST_CASE("KeyReader reads a byte of a long key without going over what was read
   // Another key; the same one; one that begins as the other does; one that never does.
   for (const std::string& one : {key + '"', key + '"', key + "a\"", "\"b" + key.substr(1) + '"'}) {
     const bool is_known = seen != MembersSeen::Set{} && one == key + '"';
-    const BuildBudget budget({});
+    const BuildBudget budget;
     REQUIRE(set.read(one, seen) == (is_known ? "" : "other"));
     CHECK(budget.spent().steps < 100 * size);
     if (!is_known) seen = set.reader.seen().after_other(set.node(), seen, set.number);
@@ -187,7 +187,7 @@ TEST_CASE("KeyReader looks for other keys along a remembered one step by step", 
     seen = set.reader.seen().after_other(set.node(), seen, set.number);
     CHECK(set.read(repeated(count), seen) == "");
   }
-  const BuildBudget budget({});
+  const BuildBudget budget;
   CHECK(set.read(repeated(2), seen) == "other");
   CHECK(set.read(repeated(1'999), seen) == "other");
   CHECK(set.read(repeated(2'001), seen) == "other");

@@ -58,7 +58,7 @@ TEST_CASE("KeyTexts finds a beginning of a long text in few steps") {
   std::mt19937 random(3);
   for (int i = 0; i < 1000; ++i) {
     const std::size_t a = random() % at.size(), b = random() % at.size();
-    const tooldecode::BuildBudget budget({});
+    const tooldecode::BuildBudget budget;
     REQUIRE(texts.beginning(at[std::max(a, b)], std::min(a, b)) == at[std::min(a, b)]);
     REQUIRE(budget.spent().steps < 60);
   }
