@@ -62,7 +62,7 @@ def row_of(program, model):
         url = line.split()[2].removesuffix("/v1").rstrip("/")
         with urllib.request.urlopen(url + "/v1/models", timeout=60) as response:
             served = json.load(response)["data"][0]["id"]
-        row = {"model": pathlib.Path(model).stem, "answers": []}
+        row = {"model": pathlib.Path(model).name.removesuffix(".gguf"), "answers": []}
         for choice, name in (("required", "required"), ("auto", "auto")):
             begin = time.monotonic()
             messages = [asked(url, served, question, choice) for question in QUESTIONS]
