@@ -92,16 +92,20 @@ struct Moody {
   }
 };
 
-/// Copies one correct token in each second round, and four in the others.
-struct Copier {
+/// What drafters below have in common; their requests count rounds.
+struct Scripted {
   static constexpr bool reads_hidden = false;
   struct Request {
     std::size_t round = 0;
   };
-  Tokens answer;
   std::size_t budget() const { return 40; }
   double min_probability() const { return 0; }
   Request begin(std::span<const td::TokenId>) const { return {}; }
+};
+
+/// Copies one correct token in each second round, and four in the others.
+struct Copier : Scripted {
+  Tokens answer;
   template <class C>
   void propose(Request& request, const td::DraftContext<C>& context,
                td::DraftCandidates<C>& candidates) const {
@@ -115,16 +119,9 @@ struct Copier {
 };
 
 /// Guesses one wrong token below what others guess, in each second round at most, and takes 5 ms.
-struct Sluggish {
-  static constexpr bool reads_hidden = false;
-  struct Request {
-    std::size_t round = 0;
-  };
+struct Sluggish : Scripted {
   std::size_t* passes;
   bool heeds_passes = true;  ///< drafts nothing where no pass is wanted
-  std::size_t budget() const { return 40; }
-  double min_probability() const { return 0; }
-  Request begin(std::span<const td::TokenId>) const { return {}; }
   template <class C>
   void propose(Request& request, const td::DraftContext<C>& context,
                td::DraftCandidates<C>& candidates) const {
@@ -220,7 +217,7 @@ TEST_CASE("SizedDrafter counts no time for levels that take no pass of a draft m
   const td::DecodeOptions options{.max_tokens = 100};
   const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
   std::size_t passes  = 0;
-  const td::SizedDrafter drafter{td::DrafterGroup{Copier{answer}, Sluggish{&passes}},
+  const td::SizedDrafter drafter{td::DrafterGroup{Copier{{}, answer}, Sluggish{{}, &passes}},
                                  costs_of(1000, 1000)};
   static_cast<void>(decode(drafter, options));
   CHECK(passes > 3);
@@ -243,7 +240,8 @@ TEST_CASE("SizedDrafter keeps copied guesses where a draft model's do not pay") 
     INFO("heeds max_passes: " << heeds_passes);
     std::size_t passes = 0;
     const td::SizedDrafter drafter{
-        td::DrafterGroup{Copier{answer}, Sluggish{&passes, heeds_passes}}, costs_of(0.001, 0.001)};
+        td::DrafterGroup{Copier{{}, answer}, Sluggish{{}, &passes, heeds_passes}},
+        costs_of(0.001, 0.001)};
     const td::Output output = decode(drafter, options);
     CHECK(output.tokens == answer);
     CHECK(passes <= 6);

@@ -122,7 +122,7 @@ class KeyReader {
   [[nodiscard]] static text::StringEscape escape_of(const Node& node, const Words& words);
   [[nodiscard]] static std::optional<text::StringEscape> tracked_escape(const Node& node,
                                                                         const Words& words);
-  [[nodiscard]] static text::Dfa::State word(const Words& words, std::size_t i) noexcept {
+  [[nodiscard]] static std::uint32_t word(const Words& words, std::size_t i) noexcept {
     return i < words.size() ? words[i] : 0;
   }
   [[nodiscard]] static Beginning beginning_of(const Words& words) noexcept;
@@ -162,7 +162,8 @@ class KeyReader {
   void for_each_remembered(const Node& node, Set seen, const Beginning& key, Visit visit) const;
   // The next bytes of these keys, a character of each or more.
   [[nodiscard]] Texts remembered_behind(const Node& node, Set seen, const Beginning& key) const;
-  // The length of a beginning as its text is numbered.
+  // A beginning in the trie as its text is numbered, and the length of any beginning so.
+  [[nodiscard]] static std::string numbered_text(const Node& node, const Beginning& key);
   [[nodiscard]] std::size_t length_of(const Node& node, const Beginning& key) const;
 
   // A beginning as it is spelt between the key's own quotes.

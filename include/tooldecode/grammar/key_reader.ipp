@@ -154,7 +154,7 @@ TOOLDECODE_INLINE const text::Dfa& KeyReader::lexeme(const Node& node, std::size
 }
 
 TOOLDECODE_INLINE text::StringEscape KeyReader::escape_of(const Node& node, const Words& words) {
-  return {*node.strings, words.size() > 1 ? words[1] : 0, words.size() > 2 ? words[2] : 0};
+  return {*node.strings, word(words, 1), word(words, 2)};
 }
 
 TOOLDECODE_INLINE std::optional<text::StringEscape> KeyReader::tracked_escape(const Node& node,
@@ -185,9 +185,7 @@ TOOLDECODE_INLINE KeyReader::Tracked KeyReader::tracked(const Node& node,
 TOOLDECODE_INLINE KeyReader::Tracked KeyReader::tracked_at(const Node& node,
                                                            core::ByteTrie::NodeIndex at) {
   Tracked key{beginning_at(node, at), std::nullopt, {}};
-  std::string text = node.literals->text(at);
-  if (key.key.quote != 0) text = '"' + requoted(node, text.substr(1), key.key.quote, '"');
-  key.key.text = texts_.with(KeyTexts::empty, text);
+  key.key.text = texts_.with(KeyTexts::empty, numbered_text(node, key.key));
   key.key.at   = 0;
   for (const NodeStore::OtherKeys& others : node.others) key.states.push_back(others.state[at]);
   return key;
@@ -389,18 +387,20 @@ void KeyReader::for_each_remembered(const Node& node, Set seen, const Beginning&
     }
     return;
   }
-  std::string begins = node.literals->text(key.at);
-  if (key.quote != 0) begins = '"' + requoted(node, begins.substr(1), key.quote, '"');
+  const std::string begins = numbered_text(node, key);
   for (const std::uint64_t one : known) {
     const auto text = static_cast<KeyTexts::Number>(one);
     if (texts_.goes_on_from(text, begins)) visit(text);
   }
 }
 
-TOOLDECODE_INLINE std::size_t KeyReader::length_of(const Node& node, const Beginning& key) const {
-  if (key.at == 0) return texts_.length(key.text);
+TOOLDECODE_INLINE std::string KeyReader::numbered_text(const Node& node, const Beginning& key) {
   const std::string text = node.literals->text(key.at);
-  return key.quote == 0 ? text.size() : 1 + requoted(node, text.substr(1), key.quote, '"').size();
+  return key.quote == 0 ? text : '"' + requoted(node, text.substr(1), key.quote, '"');
+}
+
+TOOLDECODE_INLINE std::size_t KeyReader::length_of(const Node& node, const Beginning& key) const {
+  return key.at == 0 ? texts_.length(key.text) : numbered_text(node, key).size();
 }
 
 TOOLDECODE_INLINE KeyReader::Texts KeyReader::remembered_behind(const Node& node, Set seen,
