@@ -81,6 +81,8 @@ TEST_CASE("parse_grammar reads each construct of GBNF and EBNF") {
   check("root ::= | \"a\" | (|\"b\" root)", {"", "a", "b", "bba"}, {"ab"});
   check("root ::= \"\" \"a\" \"\" | \"\"{3,5}", {"", "a"}, {"aa"});
   check("root ::= /[0-9]{2}\\/x?/ \"y\"", {"12/y", "34/xy"}, {"12/", "1/y"});
+  check(R"(root ::= /\\d[^\]\\]\//)", {"\\dx/"}, {"5x/", "\\5x/", "\\d\\/", "\\d]/"});
+  check(R"(root ::= /\\/)", {"\\"}, {"", "/", "\\\\"});
   check("root ::= /a*/ /b|/", {"", "aab", "b"}, {"ba"});
   check("root ::= \"a\"{3,2000000000}", {"aaa", std::string(1000, 'a')}, {"aa"});
   check("root ::= (\"a\" | \"bc\"){3,2000000000}", {"aaa", "abca"}, {"aa", "aab"});

@@ -2,30 +2,11 @@
 /// Definitions of grammar_text.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
-#include <tooldecode/ebnf/grammar_tokens.hpp>
-#include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/nonempty.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -309,7 +290,7 @@ TOOLDECODE_INLINE GrammarReader::Id GrammarReader::expression() {
   std::string pattern;
   while (!take("/")) {
     if (at_ >= text_.size() || has("\n")) fail("a regular expression is not closed", begin);
-    if (has("\\") && !has("\\/")) pattern += text_[at_++];
+    if (has("\\") && !has("\\/")) pattern += '\\';
     take("\\");
     if (at_ < text_.size()) pattern += text_[at_++];
   }
