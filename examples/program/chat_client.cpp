@@ -106,10 +106,6 @@ void ChatClient::send(const std::string& path, const Json& body, std::stop_token
   if (!result) throw EngineError(url_ + ": " + httplib::to_string(result.error()), 0);
 }
 
-}  // namespace program
-
-namespace program {
-
 EngineError::EngineError(const std::string& what, int status, double retry_after)
     : std::runtime_error(what), status_(status), retry_after_(retry_after) {}
 

@@ -39,9 +39,6 @@ std::string LeftOut::report() const {
   return text;
 }
 
-}  // namespace program
-
-namespace program {
 namespace {
 
 tooldecode::ToolCall read_call(const Json& call) {
@@ -103,10 +100,6 @@ void read_api_bank(const Json& source, Row& row) {
 }
 
 }  // namespace
-}  // namespace program
-
-namespace program {
-
 void read_rows(const std::filesystem::path& path, std::size_t limit, std::vector<Row>& rows,
                LeftOut& left_out) {
   using tooldecode::Errc;

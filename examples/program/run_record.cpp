@@ -109,10 +109,6 @@ std::string command_line() {
 }
 
 }  // namespace
-}  // namespace program
-
-namespace program {
-
 Json run_record(Json peers) {
 #ifdef TOOLDECODE_COMPILER_FLAGS
   const std::string flags = TOOLDECODE_COMPILER_FLAGS;

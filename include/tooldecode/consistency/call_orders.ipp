@@ -3,23 +3,12 @@
 #pragma once
 
 #include <cmath>
-#include <cstddef>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/consistency/call_orders.hpp>
-#include <tooldecode/consistency/tool_orders.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
 

@@ -3,25 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/consistency/order_batch.hpp>
-#include <tooldecode/consistency/order_branch.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/batch_pass.hpp>
-#include <tooldecode/decode/ending.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/decode/trace.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 

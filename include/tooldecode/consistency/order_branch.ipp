@@ -2,18 +2,7 @@
 /// Definitions of order_branch.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <tooldecode/consistency/order_branch.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/trace.hpp>
 
 namespace tooldecode::consistency {
 

@@ -3,36 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/consistency/call_orders.hpp>
-#include <tooldecode/consistency/order_batch.hpp>
-#include <tooldecode/consistency/order_branch.hpp>
 #include <tooldecode/consistency/ordered_sequence.hpp>
-#include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/batch_pass.hpp>
-#include <tooldecode/decode/batch_sequence.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/prefix_cache.hpp>
-#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/trace.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::consistency {

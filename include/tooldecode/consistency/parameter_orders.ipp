@@ -2,16 +2,7 @@
 /// Definitions of parameter_orders.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
-#include <set>
-#include <utility>
-#include <vector>
-
 #include <tooldecode/consistency/parameter_orders.hpp>
-#include <tooldecode/core/philox.hpp>
 
 namespace tooldecode {
 

@@ -2,27 +2,9 @@
 /// Definitions of tool_orders.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/consistency/order_branch.hpp>
-#include <tooldecode/consistency/parameter_orders.hpp>
 #include <tooldecode/consistency/tool_orders.hpp>
-#include <tooldecode/consistency/votes.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
-#include <tooldecode/text/json_value.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::consistency {
 

@@ -2,20 +2,7 @@
 /// Definitions of votes.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <tooldecode/consistency/votes.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/tools/canonical_json.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
 

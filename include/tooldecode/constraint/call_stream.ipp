@@ -3,25 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/open_argument.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>
-#include <tooldecode/text/stop_finder.hpp>
-#include <tooldecode/text/utf8_stream.hpp>
 #include <tooldecode/text/value_writer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -268,10 +259,6 @@ TOOLDECODE_INLINE void CallStream::add(Kind kind, std::string_view text, Events&
     events.push_back({.kind = kind, .call = call, .text = std::string(text)});
   }
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE CallStream::Label CallStream::label(Part part, std::size_t tool,
                                                       std::size_t format) noexcept {

@@ -3,22 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <queue>
 #include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/token_walk.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>

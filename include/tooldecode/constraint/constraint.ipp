@@ -3,11 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <tooldecode/constraint/constraint.hpp>
@@ -18,7 +13,6 @@
 #include <tooldecode/mask/prepare_masks.hpp>
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

@@ -2,16 +2,8 @@
 /// Definitions of constraint_ref.hpp.
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <utility>
-
-#include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/mask_view.hpp>
 
 namespace tooldecode {
 

@@ -3,25 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/expectations.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/number_lexeme.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::constraint {
 

@@ -2,12 +2,8 @@
 /// Definitions of explain.hpp.
 #pragma once
 
-#include <string>
-
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/expectations.hpp>
 #include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {

@@ -3,20 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
 #include <tooldecode/constraint/explain_refusal.hpp>
 #include <tooldecode/constraint/forbidding_keywords.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/value_place.hpp>
 #include <tooldecode/core/build_budget.hpp>
@@ -25,9 +18,7 @@
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/tools/tool_set.hpp>

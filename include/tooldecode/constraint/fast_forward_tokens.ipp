@@ -2,27 +2,9 @@
 /// Definitions of fast_forward_tokens.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/fast_forward_tokens.hpp>
-#include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/mask/token_mask.hpp>
-#include <tooldecode/mask/vocabulary_index.hpp>
-#include <tooldecode/text/utf8.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

@@ -3,18 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <span>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/forbidding_keywords.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/text/json_value.hpp>
 
 namespace tooldecode::constraint {
 

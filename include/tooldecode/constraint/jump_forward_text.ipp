@@ -3,16 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::constraint {
 

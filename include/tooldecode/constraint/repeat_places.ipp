@@ -3,26 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/token_walk.hpp>
-#include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode::constraint {

@@ -3,37 +3,18 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/enforceable_tools.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -169,10 +150,6 @@ TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::st
                 "no value must begin with " + opening + ", which opens calls in this format");
   }
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE std::size_t ToolCallFSM::vocabulary_size() const noexcept {
   return constraint_.vocabulary_size();

@@ -3,26 +3,17 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
-#include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/mask/shared_states.hpp>
-#include <tooldecode/mask/vocabulary_index.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::constraint {
 
@@ -172,10 +163,6 @@ TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
   }
   return latest = known->second;
 }
-
-}  // namespace tooldecode::constraint
-
-namespace tooldecode::constraint {
 
 TOOLDECODE_INLINE const std::shared_ptr<mask::SharedStates>& CompiledTools::Lock::states()
     const noexcept {

@@ -6,20 +6,15 @@
 #include <cstddef>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/value_place.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/document.hpp>
-#include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::constraint {

@@ -4,37 +4,24 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/constraint.hpp>
 #include <tooldecode/constraint/repeat_places.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/mask/vocabulary_index.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -486,10 +473,6 @@ TOOLDECODE_INLINE void RepeatCompletions::narrow(State state, std::size_t remain
 TOOLDECODE_INLINE const CompletionCounts& RepeatCompletions::counts() const noexcept {
   return search_->counts();
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE const VocabularyIndex& WithoutRepeats::vocabulary_index() const noexcept {
   return calls_.vocabulary_index();

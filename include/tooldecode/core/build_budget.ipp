@@ -2,14 +2,7 @@
 /// Definitions of build_budget.hpp.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
-
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 
 namespace tooldecode {
 

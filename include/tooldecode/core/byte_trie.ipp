@@ -3,16 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/intern_index.hpp>
 
 namespace tooldecode::core {
 

@@ -2,17 +2,9 @@
 /// Definitions of error.hpp.
 #pragma once
 
-#include <charconv>
-#include <concepts>
 #include <cstddef>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <type_traits>
-#include <utility>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/line_place.hpp>
 

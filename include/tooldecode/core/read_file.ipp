@@ -3,16 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <ios>
 #include <limits>
-#include <string>
 #include <system_error>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 
 namespace tooldecode::core {

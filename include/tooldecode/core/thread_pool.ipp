@@ -2,20 +2,8 @@
 /// Definitions of thread_pool.hpp.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <cstddef>
-#include <deque>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/thread_pool.hpp>
 
 namespace tooldecode {

@@ -3,31 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_loop.hpp>
-#include <tooldecode/decode/batch_pass.hpp>
-#include <tooldecode/decode/batch_sequence.hpp>
-#include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/decode/fair_order.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/prefix_cache.hpp>
-#include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/verify/rule_ref.hpp>
 
 namespace tooldecode::decode {

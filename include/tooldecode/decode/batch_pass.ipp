@@ -3,17 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
-#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::decode {

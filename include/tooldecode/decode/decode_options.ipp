@@ -2,16 +2,7 @@
 /// Definitions of decode_options.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {
 

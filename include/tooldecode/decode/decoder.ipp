@@ -3,18 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
-#include <string>
 
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode::decode {
 

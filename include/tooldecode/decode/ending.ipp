@@ -2,22 +2,12 @@
 /// Definitions of ending.hpp.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/ending.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode::decode {
 

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
 #include <numeric>
-#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/fair_order.hpp>

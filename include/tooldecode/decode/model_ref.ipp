@@ -3,13 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/head_products.hpp>
@@ -103,10 +97,6 @@ TOOLDECODE_INLINE std::size_t ModelRef::forward_batch_states(
   }
   return passes;
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE void ModelRef::Head::fill_allowed(std::span<const float> states,
                                                     ConstMaskView mask,

@@ -2,16 +2,7 @@
 /// Definitions of output.hpp.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <optional>
-#include <string_view>
-#include <vector>
-
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/trace.hpp>
 
 namespace tooldecode {
 

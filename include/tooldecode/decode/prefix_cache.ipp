@@ -3,16 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 
 namespace tooldecode {

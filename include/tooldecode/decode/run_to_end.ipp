@@ -2,16 +2,13 @@
 /// Definitions of run_to_end.hpp.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/run_to_end.hpp>
-#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 
 namespace tooldecode::decode {

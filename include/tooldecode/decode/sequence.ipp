@@ -4,32 +4,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/ending.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/decode/trace.hpp>
-#include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
-#include <tooldecode/logits/selection.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::decode {
 

@@ -2,19 +2,12 @@
 /// Definitions of sequential.hpp.
 #pragma once
 
-#include <span>
 #include <utility>
 
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/run_to_end.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {
 

@@ -3,32 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/batch_pass.hpp>
-#include <tooldecode/decode/batch_sequence.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/prefix_cache.hpp>
-#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>
-#include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/draft/drafter_ref.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 

@@ -3,15 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 
 namespace tooldecode::decode {

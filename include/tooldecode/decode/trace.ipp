@@ -2,22 +2,7 @@
 /// Definitions of trace.hpp.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/trace.hpp>
-#include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 
 namespace tooldecode {
 

@@ -2,23 +2,12 @@
 /// Definitions of tree_speculation.hpp.
 #pragma once
 
-#include <span>
-#include <utility>
-
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafter_ref.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/verify/rule_ref.hpp>
 
 namespace tooldecode::decode {
 

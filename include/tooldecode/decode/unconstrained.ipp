@@ -2,16 +2,6 @@
 /// Definitions of unconstrained.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 
 namespace tooldecode {

@@ -2,13 +2,6 @@
 /// Definitions of acceptance_estimate.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-
 #include <tooldecode/draft/acceptance_estimate.hpp>
 
 namespace tooldecode::draft {

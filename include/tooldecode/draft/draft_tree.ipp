@@ -3,18 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <sstream>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 
 namespace tooldecode {

@@ -2,25 +2,12 @@
 /// Definitions of frequency_ranked_head.hpp.
 #pragma once
 
-#include <cstddef>
 #include <cstring>
-#include <memory>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/aligned_vector.hpp>
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
-#include <tooldecode/draft/top_k.hpp>
-#include <tooldecode/model/head_view.hpp>
-#include <tooldecode/model/row_weight.hpp>
-#include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 namespace tooldecode {
 

@@ -3,26 +3,13 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/aligned_vector.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
-#include <tooldecode/draft/top_k.hpp>
 #include <tooldecode/model/fixed_order.hpp>
-#include <tooldecode/model/llama_config.hpp>
-#include <tooldecode/model/row_weight.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {
 

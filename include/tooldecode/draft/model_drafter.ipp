@@ -2,22 +2,9 @@
 /// Definitions of model_drafter.hpp.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/model_drafter.hpp>
-#include <tooldecode/draft/top_k.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::draft {
 

@@ -2,20 +2,8 @@
 /// Definitions of suffix_drafter.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/constraint/jump_forward_text.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/suffix_drafter.hpp>
-#include <tooldecode/draft/suffix_history.hpp>
-#include <tooldecode/mask/vocabulary_index.hpp>
 
 namespace tooldecode {
 

@@ -3,20 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/suffix_history.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

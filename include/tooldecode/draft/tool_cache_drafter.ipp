@@ -2,25 +2,8 @@
 /// Definitions of tool_cache_drafter.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/draft/draft_candidates.hpp>
-#include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
 

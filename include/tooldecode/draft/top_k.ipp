@@ -2,20 +2,8 @@
 /// Definitions of top_k.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <span>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/simd.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/top_k.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
-#include <tooldecode/model/fixed_order.hpp>
 
 namespace tooldecode::draft {
 

@@ -2,24 +2,7 @@
 /// Definitions of tree_costs.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
-#include <tooldecode/model/head_products.hpp>
 
 namespace tooldecode {
 

@@ -3,21 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
-#include <tooldecode/ebnf/regular_parts.hpp>
-#include <tooldecode/ebnf/rule_loops.hpp>
-#include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/ebnf/strong_components.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 
 namespace tooldecode::ebnf::detail {
 

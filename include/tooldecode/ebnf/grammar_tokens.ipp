@@ -2,18 +2,10 @@
 /// Definitions of grammar_tokens.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/grammar_tokens.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -3,29 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string_view>
-#include <tuple>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/lark_grammar.hpp>
-#include <tooldecode/ebnf/lark_graph.hpp>
-#include <tooldecode/ebnf/lark_lexemes.hpp>
-#include <tooldecode/ebnf/lark_lexer.hpp>
-#include <tooldecode/ebnf/lark_reader.hpp>
-#include <tooldecode/ebnf/lark_syntax.hpp>
-#include <tooldecode/ebnf/rules.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::ebnf::detail {

@@ -2,34 +2,8 @@
 /// Definitions of lark_graph.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/ebnf/build_grammar.hpp>
-#include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>
-#include <tooldecode/ebnf/lark_lexemes.hpp>
-#include <tooldecode/ebnf/lark_syntax.hpp>
-#include <tooldecode/ebnf/lark_terminals.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/occurrences.hpp>
-#include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::ebnf {
 

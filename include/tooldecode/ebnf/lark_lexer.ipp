@@ -2,23 +2,9 @@
 /// Definitions of lark_lexer.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/ebnf/lark_graph.hpp>
-#include <tooldecode/ebnf/lark_lexemes.hpp>
 #include <tooldecode/ebnf/lark_lexer.hpp>
-#include <tooldecode/ebnf/lark_places.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -4,18 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_pattern.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/unicode_properties.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -2,17 +2,7 @@
 /// Definitions of lark_places.hpp.
 #pragma once
 
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/ebnf/lark_graph.hpp>
 #include <tooldecode/ebnf/lark_places.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -2,19 +2,10 @@
 /// Definitions of lark_reader.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_reader.hpp>
-#include <tooldecode/ebnf/lark_syntax.hpp>
-#include <tooldecode/ebnf/lark_terminals.hpp>
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::ebnf {

@@ -2,14 +2,7 @@
 /// Definitions of lark_syntax.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
 #include <tooldecode/ebnf/lark_syntax.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -3,25 +3,9 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/ebnf/lark_pattern.hpp>
-#include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/occurrences.hpp>
-#include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/unicode_properties.hpp>
 #include <tooldecode/text/value_reader.hpp>
 
 namespace tooldecode::ebnf {

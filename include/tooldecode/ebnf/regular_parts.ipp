@@ -3,23 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/regular_parts.hpp>
-#include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/ebnf/strong_components.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -2,14 +2,9 @@
 /// Definitions of rule_loops.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/ebnf/rule_loops.hpp>
-#include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 
 namespace tooldecode::ebnf::detail {
 

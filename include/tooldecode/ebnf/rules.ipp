@@ -3,19 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/rules.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::ebnf {
 

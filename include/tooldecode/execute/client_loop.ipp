@@ -3,37 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstddef>
 #include <exception>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
 #include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/client_loop.hpp>
-#include <tooldecode/execute/client_models.hpp>
-#include <tooldecode/execute/client_turn.hpp>
-#include <tooldecode/execute/speculation_gate.hpp>
-#include <tooldecode/execute/speculation_policy.hpp>
-#include <tooldecode/execute/tool_executor.hpp>
-#include <tooldecode/execute/tool_result.hpp>
-#include <tooldecode/execute/tool_submitter.hpp>
-#include <tooldecode/execute/turn_times.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode::execute {
 

@@ -2,20 +2,7 @@
 /// Definitions of client_turn.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
-#include <tooldecode/execute/tool_result.hpp>
-#include <tooldecode/execute/turn_times.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
 

@@ -2,37 +2,17 @@
 /// Definitions of engine_loop.hpp.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <exception>
-#include <future>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <tooldecode/consistency/ordered_sequence.hpp>
 #include <tooldecode/constraint/constraint_ref.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/batch_loop.hpp>
 #include <tooldecode/decode/batch_sequence.hpp>
-#include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/decode/output.hpp>
-#include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/execute/engine_loop.hpp>
-#include <tooldecode/execute/tool_cache.hpp>
-#include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::execute {

@@ -2,19 +2,7 @@
 /// Definitions of speculation_gate.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <functional>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
-#include <tooldecode/execute/turn_times.hpp>
 
 namespace tooldecode {
 

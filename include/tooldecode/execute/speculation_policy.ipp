@@ -3,20 +3,8 @@
 #pragma once
 
 #include <cmath>
-#include <cstddef>
-#include <functional>
-#include <limits>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
-#include <tooldecode/execute/turn_times.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 

@@ -2,27 +2,7 @@
 /// Definitions of tool_cache.hpp.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <future>
-#include <iterator>
-#include <list>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
-#include <tooldecode/execute/tool_result.hpp>
-#include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
 

@@ -2,32 +2,7 @@
 /// Definitions of tool_executor.hpp.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <cstddef>
-#include <deque>
-#include <exception>
-#include <functional>
-#include <future>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <stop_token>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
-#include <tooldecode/execute/tool_result.hpp>
-#include <tooldecode/execute/tool_runtime.hpp>
-#include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::detail {
 

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <string>
-#include <string_view>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/turn_times.hpp>

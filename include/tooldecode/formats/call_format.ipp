@@ -3,32 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_format.hpp>
-#include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/delimiter.hpp>
-#include <tooldecode/formats/free_text.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::detail {
 
@@ -338,10 +317,6 @@ TOOLDECODE_INLINE CallOpening CallOpening::barred(Grammar& grammar, std::string 
                                                   bool only_at_start) {
   return {std::move(delimiter), grammar.nothing(), only_at_start};
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE CallGrammar build_call_grammar(const formats::AnyFormat& format,
                                                  const ToolSet& tools, const ChoiceOptions& options,

@@ -3,19 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/carried_name.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/document_readings.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::formats {
 

@@ -3,17 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/formats/delimiter.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

@@ -3,15 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/formats/element_style.hpp>
 
 namespace tooldecode::formats {
@@ -115,10 +107,6 @@ TOOLDECODE_INLINE const ElementStyle* find_element_style(std::string_view name) 
   }
   return nullptr;
 }
-
-}  // namespace tooldecode::formats
-
-namespace tooldecode::formats {
 
 TOOLDECODE_INLINE const std::string& ElementStyle::item_end() const noexcept {
   return after_item.empty() && !before_item.empty() ? after_value : after_item;

@@ -2,19 +2,13 @@
 /// Definitions of element_text.hpp.
 #pragma once
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/element_text.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
 
 namespace tooldecode::formats {
@@ -181,17 +175,9 @@ TOOLDECODE_INLINE void ElementText::check_depth(std::size_t depth) {
   throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
 }
 
-}  // namespace tooldecode::formats
-
-namespace tooldecode::formats {
-
 TOOLDECODE_INLINE const std::string& ElementText::kind(ElementKind kind) const {
   return style_.kinds[static_cast<std::size_t>(kind)];
 }
-
-}  // namespace tooldecode::formats
-
-namespace tooldecode::formats {
 
 TOOLDECODE_INLINE ElementText::Json ElementText::read(text::ValueReader& reader) const {
   return read(reader, 0);

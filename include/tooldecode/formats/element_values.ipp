@@ -3,24 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/formats/delimiter.hpp>
-#include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/element_values.hpp>
-#include <tooldecode/formats/keyed_elements.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/dfa.hpp>

@@ -3,18 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/enforceable_tools.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/document_note.hpp>
-#include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/unenforced_tool.hpp>
 
 namespace tooldecode::formats {
 

@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,7 +21,6 @@
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/harmony_call.hpp>
 #include <tooldecode/formats/json_call.hpp>
-#include <tooldecode/formats/named_format.hpp>
 #include <tooldecode/formats/positional_call.hpp>
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/formats/tag_fields.hpp>

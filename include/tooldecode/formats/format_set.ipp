@@ -3,27 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/format_set.hpp>
 #include <tooldecode/formats/harmony_call.hpp>
 #include <tooldecode/formats/json_call.hpp>
-#include <tooldecode/formats/named_format.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::detail {
 
@@ -264,10 +253,6 @@ TOOLDECODE_INLINE std::vector<std::string> FormatSet::ends_reasoning() const {
   }
   return result;
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE const std::vector<FormatFamily>& format_families() {
   static const std::vector<FormatFamily> all{

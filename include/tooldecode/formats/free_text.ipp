@@ -3,22 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>

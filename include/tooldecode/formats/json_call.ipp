@@ -4,28 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/delimiter.hpp>
-#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/json_call.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::detail {
 
@@ -419,10 +406,6 @@ TOOLDECODE_INLINE void JsonCall::parse_all(text::ValueReader& reader,
   reader.expect(ending);
   formats::expect_end(reader);
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE const std::string& JsonCall::before_last() const {
   return before_end ? *before_end : separator;

@@ -2,16 +2,9 @@
 /// Definitions of keyed_elements.hpp.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/keyed_elements.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::formats {
 

@@ -2,25 +2,16 @@
 /// Definitions of listed_arguments.hpp.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
-#include <tooldecode/formats/plain_text.hpp>
-#include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/member_index.hpp>
-#include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::formats {
 

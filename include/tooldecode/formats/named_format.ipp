@@ -3,9 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/delimited_call.hpp>

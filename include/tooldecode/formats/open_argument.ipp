@@ -3,10 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
@@ -18,7 +14,6 @@
 #include <tooldecode/formats/python_call.hpp>
 #include <tooldecode/formats/xml_call.hpp>
 #include <tooldecode/text/json_value.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_text.hpp>
 
 namespace tooldecode::formats {

@@ -3,26 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/plain_text.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/grammar_builder.hpp>
-#include <tooldecode/schema/reader.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/text_dfa.hpp>
-#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode::formats {
 

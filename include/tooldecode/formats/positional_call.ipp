@@ -3,32 +3,20 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/positional_call.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
-#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 

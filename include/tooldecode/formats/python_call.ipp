@@ -3,32 +3,20 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/python_call.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 
@@ -284,10 +272,6 @@ TOOLDECODE_INLINE std::string PythonCall::documented_name(const text::ValueReade
   }
   reader.fail("more positional arguments than documented parameters");
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE PythonCall PythonCall::olmo_3() {
   return {"<function_calls>", "</function_calls>", "", "", "\n"};

@@ -3,12 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include <tooldecode/formats/strings_without.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/without_match.hpp>
 
 namespace tooldecode::formats {

@@ -25,7 +25,6 @@
 #include <tooldecode/formats/tag_fields.hpp>
 #include <tooldecode/formats/tag_tokens.hpp>
 #include <tooldecode/formats/turning_text.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/dfa.hpp>

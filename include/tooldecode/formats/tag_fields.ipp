@@ -3,19 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/tag_fields.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 
 namespace tooldecode::formats {

@@ -2,17 +2,7 @@
 /// Definitions of tag_tokens.hpp.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/formats/tag_tokens.hpp>
-#include <tooldecode/formats/turning_text.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::formats {
 

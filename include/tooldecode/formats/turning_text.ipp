@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/formats/delimiter.hpp>
 #include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/turning_text.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::formats {

@@ -3,31 +3,19 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/formats/call_format.hpp>
 #include <tooldecode/formats/call_marks.hpp>
 #include <tooldecode/formats/carried_name.hpp>
 #include <tooldecode/formats/delimiter.hpp>
-#include <tooldecode/formats/element_style.hpp>
 #include <tooldecode/formats/element_text.hpp>
 #include <tooldecode/formats/element_values.hpp>
-#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/formats/keyed_elements.hpp>
 #include <tooldecode/formats/listed_arguments.hpp>
 #include <tooldecode/formats/plain_text.hpp>
 #include <tooldecode/formats/xml_call.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
@@ -36,10 +24,7 @@
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
-#include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_writer.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 
@@ -544,10 +529,6 @@ TOOLDECODE_INLINE NodeId XmlCall::argument_set(Grammar& grammar, const Tool& too
   }
   return grammar.keyed_set(set);
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE std::string_view XmlCall::trigger() const noexcept {
   return section_begin.empty() ? begin : section_begin;

@@ -3,32 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/core/intern_index.hpp>
-#include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/left_recursion.hpp>
-#include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/grammar/text_lengths.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::grammar {
 

@@ -2,18 +2,7 @@
 /// Definitions of byte_labels.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>
-#include <tooldecode/grammar/stacks.hpp>
 
 namespace tooldecode::grammar {
 

@@ -3,29 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/grammar/node.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/text/text_dfa.hpp>

@@ -3,18 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::grammar {
 

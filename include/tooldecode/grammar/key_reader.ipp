@@ -3,27 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/key_texts.hpp>
-#include <tooldecode/grammar/members_seen.hpp>
-#include <tooldecode/grammar/node_store.hpp>
-#include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::grammar {
 

@@ -3,14 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/grammar/key_texts.hpp>
 
 namespace tooldecode::grammar {

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/node.hpp>
 

@@ -2,18 +2,9 @@
 /// Definitions of members_seen.hpp.
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <utility>
 
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
-#include <tooldecode/grammar/node_store.hpp>
-#include <tooldecode/grammar/stacks.hpp>
 
 namespace tooldecode::grammar {
 

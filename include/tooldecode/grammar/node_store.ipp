@@ -3,34 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
 #include <thread>
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/core/intern_index.hpp>
-#include <tooldecode/core/stable_vector.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/grammar.ipp>
-#include <tooldecode/grammar/key_characters.hpp>
-#include <tooldecode/grammar/node.hpp>
 #include <tooldecode/grammar/node_store.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
-#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::grammar {
 

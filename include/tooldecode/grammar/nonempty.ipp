@@ -3,20 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/node.hpp>
 #include <tooldecode/grammar/nonempty.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::grammar {
 

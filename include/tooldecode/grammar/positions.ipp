@@ -3,29 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/grammar/count_sets.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/members_seen.hpp>
-#include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/grammar/stack_sets.hpp>
-#include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
 
 namespace tooldecode::grammar {

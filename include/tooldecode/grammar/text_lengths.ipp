@@ -2,27 +2,9 @@
 /// Definitions of text_lengths.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/node_order.hpp>
-#include <tooldecode/grammar/node_store.hpp>
-#include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/grammar/stack_sets.hpp>
-#include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/grammar/text_lengths.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/dfa_lengths.hpp>
 #include <tooldecode/text/dfa_units.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::grammar {
 

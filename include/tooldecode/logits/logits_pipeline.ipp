@@ -2,23 +2,7 @@
 /// Definitions of logits_pipeline.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <numeric>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 
 namespace tooldecode {
 

@@ -2,17 +2,6 @@
 /// Definitions of masked_softmax.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <span>
-
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 
 namespace tooldecode {

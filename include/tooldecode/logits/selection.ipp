@@ -2,17 +2,6 @@
 /// Definitions of selection.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include <tooldecode/core/philox.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 
 namespace tooldecode {

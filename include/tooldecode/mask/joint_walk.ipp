@@ -3,18 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/intern_index.hpp>
-#include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/mask/joint_walk.hpp>
-#include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode::mask {
 

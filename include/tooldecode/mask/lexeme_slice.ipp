@@ -3,24 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/lexeme_slice.hpp>
-#include <tooldecode/mask/token_classes.hpp>
-#include <tooldecode/mask/token_mask.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::mask {
 

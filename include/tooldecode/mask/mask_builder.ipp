@@ -3,33 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/node_store.hpp>
-#include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/mask/joint_walk.hpp>
-#include <tooldecode/mask/lexeme_slice.hpp>
 #include <tooldecode/mask/mask_builder.hpp>
-#include <tooldecode/mask/mask_parts.hpp>
-#include <tooldecode/mask/shared_states.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/whitespace_runs.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 

@@ -4,18 +4,10 @@
 
 #include <algorithm>
 #include <bitset>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <memory>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/mask_parts.hpp>
-#include <tooldecode/mask/shared_states.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 
 namespace tooldecode::mask {
 

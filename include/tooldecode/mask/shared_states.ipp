@@ -3,29 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/mask/lexeme_slice.hpp>
 #include <tooldecode/mask/shared_states.hpp>
-#include <tooldecode/mask/token_classes.hpp>
-#include <tooldecode/mask/token_mask.hpp>
-#include <tooldecode/mask/transition_cache.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::mask {
 

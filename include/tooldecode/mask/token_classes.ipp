@@ -3,22 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bitset>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
-#include <span>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/mask/token_classes.hpp>
-#include <tooldecode/mask/token_mask.hpp>
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::mask {
 

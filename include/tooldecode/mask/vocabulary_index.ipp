@@ -2,8 +2,6 @@
 /// Definitions of vocabulary_index.hpp.
 #pragma once
 
-#include <cstddef>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -11,7 +9,6 @@
 #include <tooldecode/mask/shared_states.hpp>
 #include <tooldecode/mask/token_classes.hpp>
 #include <tooldecode/mask/vocabulary_index.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {

@@ -3,19 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/mask/whitespace_runs.hpp>
-#include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode::mask {
 

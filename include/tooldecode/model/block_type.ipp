@@ -2,17 +2,9 @@
 /// Definitions of block_type.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string_view>
-
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/block_type.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode::model::detail {
 

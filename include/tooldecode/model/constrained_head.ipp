@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/head_products.hpp>

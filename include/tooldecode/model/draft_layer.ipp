@@ -3,16 +3,10 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <span>
-#include <string>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/draft_layer.hpp>
-#include <tooldecode/model/llama_config.hpp>
-#include <tooldecode/model/llama_weights.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode::model {
 

@@ -4,25 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/model/draft_layer.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/head_products.hpp>
-#include <tooldecode/model/kv_cache.hpp>
-#include <tooldecode/model/llama_layers.hpp>
-#include <tooldecode/model/llama_model.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {
 

@@ -2,19 +2,8 @@
 /// Definitions of feature_model.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/model/feature_model.hpp>
-#include <tooldecode/model/llama_model.hpp>
 
 namespace tooldecode {
 

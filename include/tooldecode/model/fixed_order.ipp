@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <span>
 #include <utility>
 
 #include <tooldecode/core/config.hpp>

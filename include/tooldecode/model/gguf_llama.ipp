@@ -2,23 +2,8 @@
 /// Definitions of gguf_llama.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/model/gguf_llama.hpp>
-#include <tooldecode/model/gguf_tensors.hpp>
-#include <tooldecode/model/llama_config.hpp>
-#include <tooldecode/model/llama_weights.hpp>
 
 namespace tooldecode::model::detail {
 

@@ -2,24 +2,8 @@
 /// Definitions of gguf_tensors.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/model/block_type.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>
-#include <tooldecode/vocabulary/gguf_metadata.hpp>
 
 namespace tooldecode::model {
 

@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/simd.hpp>
-#include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
-#include <tooldecode/model/head_view.hpp>
-#include <tooldecode/model/row_weight.hpp>
 
 namespace tooldecode::model {
 

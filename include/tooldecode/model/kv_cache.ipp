@@ -2,14 +2,6 @@
 /// Definitions of kv_cache.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <vector>
-
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 
 namespace tooldecode::model {

@@ -4,19 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <filesystem>
 #include <numbers>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>

@@ -5,19 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
-#include <tooldecode/model/kv_cache.hpp>
-#include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_layers.hpp>
-#include <tooldecode/model/llama_weights.hpp>
 
 namespace tooldecode::model {
 

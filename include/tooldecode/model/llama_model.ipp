@@ -4,32 +4,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/gguf_llama.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>
 #include <tooldecode/model/head_products.hpp>
-#include <tooldecode/model/head_view.hpp>
-#include <tooldecode/model/kv_cache.hpp>
-#include <tooldecode/model/llama_config.hpp>
-#include <tooldecode/model/llama_layers.hpp>
 #include <tooldecode/model/llama_model.hpp>
-#include <tooldecode/model/llama_weights.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {

@@ -2,16 +2,7 @@
 /// Definitions of llama_weights.hpp.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_weights.hpp>
 
 namespace tooldecode::model {

@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <filesystem>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/medusa_model.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {
 

@@ -2,14 +2,10 @@
 /// Definitions of argument_types.hpp.
 #pragma once
 
-#include <cstddef>
-#include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include <tooldecode/research/argument_types.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::tools::detail {
 

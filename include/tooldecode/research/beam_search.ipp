@@ -4,23 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/research/beam_search.hpp>

@@ -2,23 +2,8 @@
 /// Definitions of classify.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/research/classify.hpp>
 #include <tooldecode/text/exact_number.hpp>
-#include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/tools/canonical_json.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
 

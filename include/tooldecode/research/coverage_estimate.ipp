@@ -2,20 +2,6 @@
 /// Definitions of coverage_estimate.hpp.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <mutex>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/draft/acceptance_estimate.hpp>
-#include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/research/coverage_estimate.hpp>
 
 namespace tooldecode::draft {

@@ -3,17 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/research/graphviz.hpp>
-#include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode::grammar::detail {
 

@@ -2,18 +2,6 @@
 /// Definitions of performance_model.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <span>
-#include <string>
-#include <string_view>
-
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/turn_times.hpp>
 #include <tooldecode/research/performance_model.hpp>
 
 namespace tooldecode {

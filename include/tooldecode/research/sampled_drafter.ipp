@@ -2,31 +2,7 @@
 /// Definitions of sampled_drafter.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
-#include <optional>
-#include <span>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/philox.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/draft/draft_head.hpp>
-#include <tooldecode/draft/draft_state.hpp>
-#include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/draft/drafter.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
-#include <tooldecode/logits/selection.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/sampled_drafter.hpp>
-#include <tooldecode/vocabulary/frequency_ranks.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

@@ -3,26 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/research/self_consistency.hpp>
 
 namespace tooldecode {

@@ -3,28 +3,17 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/decode/model_ref.hpp>
-#include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/run_to_end.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/decode/trace.hpp>
-#include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/research/tool_dec.hpp>
-#include <tooldecode/research/tool_dec_machine.hpp>
-#include <tooldecode/research/tool_names.hpp>
 
 namespace tooldecode {
 

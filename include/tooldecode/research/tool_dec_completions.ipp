@@ -2,27 +2,7 @@
 /// Definitions of tool_dec_completions.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/constraint/completions.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/intern_index.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/mask/token_mask.hpp>
 #include <tooldecode/research/tool_dec_completions.hpp>
-#include <tooldecode/research/tool_dec_machine.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

@@ -2,25 +2,7 @@
 /// Definitions of tool_dec_machine.hpp.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-
-#include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/research/tool_dec_machine.hpp>
-#include <tooldecode/research/tool_names.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

@@ -3,24 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <tooldecode/constraint/jump_forward_text.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/mask/token_mask.hpp>
-#include <tooldecode/mask/token_trie.hpp>
 #include <tooldecode/research/tool_names.hpp>
-#include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

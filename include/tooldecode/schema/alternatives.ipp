@@ -2,22 +2,11 @@
 /// Definitions of alternatives.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/string_sets.hpp>
-#include <tooldecode/text/code_points.hpp>
 
 namespace tooldecode::schema {
 

@@ -3,19 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/assertions.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/keywords.hpp>
-#include <tooldecode/text/exact_number.hpp>
 
 namespace tooldecode::schema {
 

@@ -3,18 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/constants.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/form_algebra.hpp>
-#include <tooldecode/text/exact_number.hpp>
 
 namespace tooldecode::schema {
 

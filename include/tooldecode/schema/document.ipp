@@ -4,23 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/id.hpp>
 #include <tooldecode/schema/document.hpp>
-#include <tooldecode/schema/document_rules.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/metaschemas.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 

@@ -3,20 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/id.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/string_sets.hpp>
-#include <tooldecode/text/number_bounds.hpp>
 
 namespace tooldecode::schema {
 

@@ -3,24 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/form_algebra.hpp>
-#include <tooldecode/schema/form_table.hpp>
-#include <tooldecode/schema/member_index.hpp>
-#include <tooldecode/schema/merge_objects.hpp>
-#include <tooldecode/schema/string_sets.hpp>
 
 namespace tooldecode::schema {
 

@@ -3,21 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <iterator>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/form_table.hpp>
 
 namespace tooldecode::schema {

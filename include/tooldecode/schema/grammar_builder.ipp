@@ -3,31 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
-#include <tooldecode/schema/item_counts.hpp>
-#include <tooldecode/schema/key_conditions.hpp>
-#include <tooldecode/schema/numbers.hpp>
-#include <tooldecode/schema/reader.hpp>
-#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
 
 namespace tooldecode::schema {
 

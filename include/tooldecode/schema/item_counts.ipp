@@ -3,18 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/schema/item_counts.hpp>
 
 namespace tooldecode::schema {

@@ -3,16 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>

@@ -4,17 +4,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/schema/key_conditions.hpp>
 #include <tooldecode/schema/member_index.hpp>
 #include <tooldecode/schema/object_keys.hpp>

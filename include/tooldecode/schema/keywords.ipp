@@ -6,15 +6,10 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/near_name.hpp>

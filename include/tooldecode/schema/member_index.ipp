@@ -2,15 +2,8 @@
 /// Definitions of member_index.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <unordered_map>
 #include <utility>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/member_index.hpp>
 
 namespace tooldecode::schema {

@@ -2,8 +2,6 @@
 /// Definitions of metaschemas.hpp.
 #pragma once
 
-#include <map>
-#include <string>
 #include <utility>
 
 #include <tooldecode/core/build_budget.hpp>

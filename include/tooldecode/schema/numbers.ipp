@@ -2,23 +2,13 @@
 /// Definitions of numbers.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/numbers.hpp>
-#include <tooldecode/text/decimal.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/exponent_rows.hpp>
-#include <tooldecode/text/number_bounds.hpp>
-#include <tooldecode/text/number_lexeme.hpp>
 
 namespace tooldecode::schema {
 

@@ -3,19 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/form_algebra.hpp>
-#include <tooldecode/schema/member_index.hpp>
 #include <tooldecode/schema/object_keys.hpp>
-#include <tooldecode/schema/string_sets.hpp>
 
 namespace tooldecode::schema {
 

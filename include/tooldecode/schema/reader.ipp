@@ -3,31 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <limits>
-#include <map>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/id.hpp>
-#include <tooldecode/schema/assertions.hpp>
-#include <tooldecode/schema/constants.hpp>
-#include <tooldecode/schema/document.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/form_algebra.hpp>
-#include <tooldecode/schema/keywords.hpp>
-#include <tooldecode/schema/object_keys.hpp>
 #include <tooldecode/schema/reader.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 

@@ -4,28 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/alternatives.hpp>
-#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/text/value_text.hpp>

@@ -3,24 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <compare>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/string_sets.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/string_format.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::schema {
 

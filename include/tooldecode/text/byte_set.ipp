@@ -2,13 +2,6 @@
 /// Definitions of byte_set.hpp.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode::text {

@@ -2,17 +2,6 @@
 /// Definitions of code_points.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/utf8.hpp>
 

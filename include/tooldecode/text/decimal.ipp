@@ -3,16 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/decimal.hpp>
 
 namespace tooldecode::text {

@@ -2,20 +2,11 @@
 /// Definitions of dfa.hpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::text {

@@ -3,16 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <queue>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_lengths.hpp>
 
 namespace tooldecode::text {

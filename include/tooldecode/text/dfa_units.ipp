@@ -3,19 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <numeric>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/heap_bytes.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/dfa_units.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::text {
 

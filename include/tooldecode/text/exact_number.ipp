@@ -3,16 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <system_error>
 #include <utility>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
 namespace tooldecode::text {

@@ -3,15 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/exponent_rows.hpp>
 
 namespace tooldecode::text {

@@ -4,12 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <tooldecode/text/json_pointer.hpp>
 

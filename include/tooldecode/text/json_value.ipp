@@ -6,13 +6,8 @@
 #include <charconv>
 #include <clocale>
 #include <cmath>
-#include <cstdint>
 #include <cstdlib>
-#include <iterator>
 #include <ostream>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_pointer.hpp>

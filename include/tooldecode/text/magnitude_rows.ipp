@@ -3,19 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/text/decimal.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/exponent_rows.hpp>
 #include <tooldecode/text/magnitude_rows.hpp>
-#include <tooldecode/text/number_bounds.hpp>
 
 namespace tooldecode::text {
 

@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <string_view>
 
 #include <tooldecode/text/near_name.hpp>
 

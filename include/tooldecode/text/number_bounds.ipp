@@ -2,11 +2,6 @@
 /// Definitions of number_bounds.hpp.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
-#include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/number_bounds.hpp>
 
 namespace tooldecode::text {

@@ -3,21 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/text/decimal.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/exponent_rows.hpp>
-#include <tooldecode/text/magnitude_rows.hpp>
-#include <tooldecode/text/number_bounds.hpp>
 #include <tooldecode/text/number_lexeme.hpp>
-#include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::text::detail {
 

@@ -3,22 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/pattern.hpp>
-#include <tooldecode/text/pattern_reader.hpp>
 
 namespace tooldecode::text {
 

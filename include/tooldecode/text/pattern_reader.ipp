@@ -2,18 +2,10 @@
 /// Definitions of pattern_reader.hpp.
 #pragma once
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/pattern_reader.hpp>
-#include <tooldecode/text/unicode_properties.hpp>
 
 namespace tooldecode::text {
 

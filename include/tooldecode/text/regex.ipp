@@ -3,21 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/occurrences.hpp>
-#include <tooldecode/text/pattern.hpp>
-#include <tooldecode/text/pattern_reader.hpp>
 #include <tooldecode/text/regex.hpp>
-#include <tooldecode/text/regex_terms.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text::detail {
 

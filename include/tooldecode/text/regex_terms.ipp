@@ -3,16 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/regex_terms.hpp>
 
 namespace tooldecode::text {

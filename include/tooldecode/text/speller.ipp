@@ -3,20 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/speller.hpp>
-#include <tooldecode/text/string_escape.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text::detail {
 

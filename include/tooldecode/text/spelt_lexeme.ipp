@@ -2,18 +2,7 @@
 /// Definitions of spelt_lexeme.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <utility>
-#include <vector>
-
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/speller.hpp>
 #include <tooldecode/text/spelt_lexeme.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text::detail {
 

@@ -3,14 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
-#include <tooldecode/text/byte_set.hpp>
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::text {

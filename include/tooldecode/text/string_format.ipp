@@ -4,18 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <string_view>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_format.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text::detail {
 

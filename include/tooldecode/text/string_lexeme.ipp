@@ -2,20 +2,12 @@
 /// Definitions of string_lexeme.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/speller.hpp>
-#include <tooldecode/text/spelt_lexeme.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text {
 

@@ -3,19 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/code_points.hpp>
-#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
 namespace tooldecode::text {

@@ -3,19 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
 namespace tooldecode::text::detail {

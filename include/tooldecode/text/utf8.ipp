@@ -2,12 +2,6 @@
 /// Definitions of utf8.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/text/utf8.hpp>
 
 namespace tooldecode::text {

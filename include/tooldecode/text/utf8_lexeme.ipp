@@ -5,10 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/text/speller.hpp>
-#include <tooldecode/text/spelt_lexeme.hpp>
-#include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode::text {

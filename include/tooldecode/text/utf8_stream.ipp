@@ -2,11 +2,6 @@
 /// Definitions of utf8_stream.hpp.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-
-#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
 
 namespace tooldecode::text {

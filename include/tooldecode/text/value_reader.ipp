@@ -3,18 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/utf8.hpp>
@@ -379,10 +372,6 @@ TOOLDECODE_INLINE JsonValue parse_exact_json(std::string_view text, Errc code) {
 TOOLDECODE_INLINE JsonValue parse_python_literal(std::string_view text) {
   return ValueReader(text, ValueReader::Language::python, Errc::malformed_call).only_value();
 }
-
-}  // namespace tooldecode::text
-
-namespace tooldecode::text {
 
 TOOLDECODE_INLINE ValueReader::Nesting::Nesting(ValueReader& reader) : reader_(reader) {
   if (++reader_.depth_ > max_depth) {

@@ -4,16 +4,9 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
-#include <cstdint>
 #include <cstdlib>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/value_text.hpp>
 
 namespace tooldecode::text::detail {

@@ -2,9 +2,6 @@
 /// Definitions of value_writer.hpp.
 #pragma once
 
-#include <string>
-
-#include <tooldecode/text/value_text.hpp>
 #include <tooldecode/text/value_writer.hpp>
 
 namespace tooldecode::text {

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/without_match.hpp>
 
 namespace tooldecode::text {

@@ -2,13 +2,9 @@
 /// Definitions of call_key.hpp.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {

@@ -5,13 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>

@@ -2,8 +2,6 @@
 /// Definitions of tool_call.hpp.
 #pragma once
 
-#include <string>
-
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 

@@ -3,21 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_pointer.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/text/value_reader.hpp>
@@ -424,10 +413,6 @@ TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
   std::erase_if(names, [&](const std::string& name) { return !required.contains(name); });
   return names;
 }
-
-}  // namespace tooldecode
-
-namespace tooldecode {
 
 TOOLDECODE_INLINE ToolSet::Iterator& ToolSet::Iterator::operator++() {
   ++at_;

@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/json_pointer.hpp>
-#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
-#include <tooldecode/tools/tool.hpp>
 #include <tooldecode/tools/unenforced_tool.hpp>
 
 namespace tooldecode::tools {

@@ -2,19 +2,7 @@
 /// Definitions of position_noise.hpp.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-
-#include <tooldecode/core/philox.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/selection.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode::verify {
 

@@ -2,16 +2,6 @@
 /// Definitions of target_distribution.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <span>
-
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
-#include <tooldecode/logits/selection.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode::verify {

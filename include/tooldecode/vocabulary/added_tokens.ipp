@@ -3,18 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/added_tokens.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/vocabulary/white_space.hpp>
 
 namespace tooldecode::vocabulary::detail {

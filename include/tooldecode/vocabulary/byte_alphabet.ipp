@@ -3,13 +3,7 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 
 namespace tooldecode::vocabulary {

@@ -3,21 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <queue>
-#include <span>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/byte_pair_encoding.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::vocabulary {
 

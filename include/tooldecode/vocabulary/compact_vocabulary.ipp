@@ -3,22 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <string>
-#include <string_view>
-#include <type_traits>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/tokenizer.hpp>
 
 namespace tooldecode::vocabulary {
 

@@ -3,15 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::vocabulary::detail {
 

@@ -4,29 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <numeric>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/text/json_value.hpp>
 #include <tooldecode/text/value_reader.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::detail {
 

@@ -2,25 +2,11 @@
 /// Definitions of gguf.hpp.
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
-#include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
-#include <tooldecode/vocabulary/gguf_metadata.hpp>
-#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/text_rules.hpp>
-#include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary::detail {
 

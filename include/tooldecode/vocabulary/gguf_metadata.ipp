@@ -3,19 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <limits>
-#include <map>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/gguf_metadata.hpp>
 
 namespace tooldecode::vocabulary {

@@ -2,10 +2,6 @@
 /// Definitions of load_vocabulary.hpp.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <string_view>
-
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -15,7 +11,6 @@
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/sentencepiece_model.hpp>
 #include <tooldecode/vocabulary/tiktoken.hpp>
-#include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
 namespace tooldecode::detail {

@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 

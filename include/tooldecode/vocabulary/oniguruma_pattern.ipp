@@ -5,13 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/oniguruma_pattern.hpp>

@@ -5,19 +5,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
 #include <tooldecode/vocabulary/white_space_pattern.hpp>
-
-#include <pcre2.h>
 
 namespace tooldecode::vocabulary {
 

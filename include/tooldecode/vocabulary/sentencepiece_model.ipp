@@ -2,22 +2,12 @@
 /// Definitions of sentencepiece_model.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/sentencepiece_model.hpp>
 #include <tooldecode/vocabulary/text_rules.hpp>
-#include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary::detail {
 

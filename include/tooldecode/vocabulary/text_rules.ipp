@@ -2,9 +2,6 @@
 /// Definitions of text_rules.hpp.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/white_space.hpp>
 

@@ -5,20 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
-#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tiktoken.hpp>
-#include <tooldecode/vocabulary/tokenizer.hpp>
 
 namespace tooldecode::vocabulary {
 

@@ -2,21 +2,6 @@
 /// Definitions of token_counts.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <functional>
-#include <istream>
-#include <mutex>
-#include <span>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
-
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>
 
 namespace tooldecode {

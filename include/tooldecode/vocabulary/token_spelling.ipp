@@ -3,15 +3,9 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/utf8.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/token_spelling.hpp>
 
 namespace tooldecode::vocabulary::detail {

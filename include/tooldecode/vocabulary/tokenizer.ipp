@@ -2,21 +2,10 @@
 /// Definitions of tokenizer.hpp.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/vocabulary/byte_pair_encoding.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
-#include <tooldecode/vocabulary/text_rules.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/unigram.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 

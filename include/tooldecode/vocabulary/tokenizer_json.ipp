@@ -4,26 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/value_reader.hpp>
-#include <tooldecode/vocabulary/byte_alphabet.hpp>
-#include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/end_tokens.hpp>
-#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/oniguruma_pattern.hpp>
-#include <tooldecode/vocabulary/pre_tokenizer.hpp>
-#include <tooldecode/vocabulary/text_rules.hpp>
-#include <tooldecode/vocabulary/token_spelling.hpp>
-#include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
 namespace tooldecode::vocabulary::detail {

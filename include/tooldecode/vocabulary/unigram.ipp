@@ -3,22 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <limits>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::vocabulary {
 

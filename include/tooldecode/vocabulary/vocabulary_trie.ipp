@@ -2,14 +2,9 @@
 /// Definitions of vocabulary_trie.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/byte_trie.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode::vocabulary {

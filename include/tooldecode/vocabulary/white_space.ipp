@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 #include <tooldecode/text/unicode_properties.hpp>
 #include <tooldecode/text/utf8.hpp>

@@ -5,9 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 #include <tooldecode/vocabulary/white_space.hpp>
 #include <tooldecode/vocabulary/white_space_pattern.hpp>
