@@ -31,6 +31,22 @@ def request(question=QUESTION, **more):
     return serve.request(question, **{"model": "smollm2", "tool_choice": "required", "max_tokens": 60, **more})
 
 
+def smollm2_file():
+    return subprocess.run(["bash", ROOT / "examples/models.sh", "smollm2"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+def with_template(path, template):
+    """Writes the model with another chat template, which a comment makes as long as the model's own."""
+    model = pathlib.Path(smollm2_file()).read_bytes()
+    begin = model.index(b"{% for message in messages %}")
+    size = int.from_bytes(model[begin - 8:begin], "little")
+    own = (template + "{#").encode().ljust(size - 2, b".") + b"#}"
+    assert len(own) == size, "what follows stays where it is"
+    path.write_bytes(model[:begin] + own + model[begin + size:])
+    return str(path)
+
+
 def test_call():
     """Free, the model writes what is no call; constrained, the call."""
     answer = json.loads(run("call", *MODEL, "--json", "--speculation", "forced+lookup"))
@@ -51,8 +67,7 @@ def test_call():
         assert drafted["text"] == answer["constrained"]["text"], (layers, drafted)
         assert sum(depth["accepted"] for depth in drafted["acceptance_by_depth"]) > 0, (layers, drafted)
         assert drafted["passes"] < answer["constrained"]["passes"], (layers, drafted)
-    file = subprocess.run(["bash", ROOT / "examples/models.sh", "smollm2"], capture_output=True, text=True,
-                          check=True).stdout.strip()
+    file = smollm2_file()
     assert "--draft-layers" in run("call", "--model", file, "--speculation", "eagle", status=2)
     other = str(ROOT / "examples/data/tiny")  # layers of another model
     assert "fc.weight" in run("call", *MODEL, "--speculation", "eagle", "--draft-layers", other, status=2)
@@ -136,12 +151,42 @@ def test_serve_with_draft_layers():
         assert count["tooldecode_accepted_tokens_total"] > 0, count
 
 
+TURN = "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}"
+ASKED = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+
+
+def test_system():
+    """A system message has the template's role for it; where a template has none, it begins the user's message."""
+    system = {"role": "system", "content": "You answer in French."}
+    user = {"role": "user", "content": QUESTION}
+
+    def answered(server, name, messages):
+        answer = server.chat(serve.request(messages, tools=None, model=name, max_tokens=12))
+        return answer["usage"]["prompt_tokens"], answer["choices"][0]["message"]["content"]
+
+    def continued(server, name, text):
+        body = {"model": name, "prompt": text, "temperature": 0, "max_tokens": 12}
+        status, answer = server.ask("POST", "/v1/completions", body)
+        assert status == 200, answer
+        return answer["usage"]["prompt_tokens"], answer["choices"][0]["text"]
+    with serve.Server(*MODEL, "--timeout", "600") as server:
+        text = "".join(f"<|im_start|>{turn['role']}\n{turn['content']}<|im_end|>\n" for turn in (system, user))
+        assert answered(server, "smollm2", [system, user]) == continued(server, "smollm2",
+                                                                        f"{text}<|im_start|>assistant\n")
+    with tempfile.TemporaryDirectory() as folder:
+        template = "{% for message in messages %}{% if message['role'] != 'system' %}" + TURN + "{% endif %}{% endfor %}" + ASKED
+        path = with_template(pathlib.Path(folder) / "plain.gguf", template)
+        with serve.Server("--model", path, "--threads", "1", "--timeout", "600") as server:
+            joined = [{"role": "user", "content": f"{system['content']}\n{QUESTION}"}]
+            assert answered(server, "plain", [system, user]) == answered(server, "plain", joined)
+            assert answered(server, "plain", [user])[0] < answered(server, "plain", joined)[0]
+
+
 def test_reasoning_effort():
     """A template that names it is told it."""
     phrase = b"You are a helpful AI assistant named SmolLM, trained by Hugging Face"
     effort = b"' + ('1 2 3 4 5 6 7 8' if reasoning_effort == 'high' else '0') + '"
-    model = pathlib.Path(subprocess.run(["bash", ROOT / "examples/models.sh", "smollm2"], capture_output=True, text=True,
-                                        check=True).stdout.strip()).read_bytes()
+    model = pathlib.Path(smollm2_file()).read_bytes()
     at = model.index(phrase)
     assert len(effort) <= len(phrase), "what comes behind stays where it is"
 

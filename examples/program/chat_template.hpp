@@ -46,7 +46,9 @@ class ChatTemplate {
       const auto tokens = lexer.tokenize(source);
       program_          = jinja::parse_from_tokens(tokens);
       source_           = tokens.source;
-      has_tools_        = jinja::caps_get(program_).supports_tools;
+      const auto caps   = jinja::caps_get(program_);
+      has_tools_        = caps.supports_tools;
+      has_system_       = caps.supports_system_role;
       for (const auto& token : tokens.tokens) {
         if (token.t == jinja::token::identifier) names_.insert(token.value);
       }
@@ -54,6 +56,8 @@ class ChatTemplate {
   }
 
   [[nodiscard]] bool has_tools() const { return has_tools_; }
+  /// Whether a message of the role "system" is part of the prompt.
+  [[nodiscard]] bool has_system() const { return has_system_; }
 
   [[nodiscard]] bool says(std::string_view text) const {
     return source_.find(text) != std::string::npos;
@@ -117,7 +121,7 @@ class ChatTemplate {
 
   std::string begin_, end_, source_;
   jinja::program program_;
-  bool has_tools_ = false;
+  bool has_tools_ = false, has_system_ = false;
   std::set<std::string> names_;
 };
 

@@ -142,15 +142,7 @@ void Dialogue::add_result(const std::string& output, const Fields& place, std::s
 std::vector<Message> Dialogue::finish(const Fields& request, std::string_view key) {
   if (awaits_result()) request.fail(key, "end without the results of all calls");
   if (system_.empty() && messages_.empty()) request.fail(key, "must not be empty");
-  if (system_.empty()) return std::move(messages_);
-  const auto first = std::find_if(messages_.begin(), messages_.end(),
-                                  [](const Message& m) { return m.role == "user"; });
-  // The system's text begins the first user message, or becomes one if there is none.
-  if (first == messages_.end()) {
-    messages_.insert(messages_.begin(), {"user", std::move(system_)});
-  } else {
-    first->content = system_ + '\n' + first->content;
-  }
+  if (!system_.empty()) messages_.insert(messages_.begin(), {"system", std::move(system_)});
   return std::move(messages_);
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// Dialogue: converts the messages of a chat request to those of the embedded model's prompt.
+/// Dialogue: converts the messages of a chat request to those of a prompt.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,9 @@ struct EarlierCall {
   std::string_view arguments_key;  ///< of the arguments
 };
 
-/// The messages of a dialogue for the embedded model's prompt: calls are text, the system's text
-/// begins the user's, and results are in the order of their calls. ApiError names a call that the
-/// format cannot write.
+/// The messages of a dialogue for a prompt: calls are text, the system's texts are one message at the
+/// beginning, and results are in the order of their calls. ApiError names a call that the format
+/// cannot write.
 class Dialogue {
  public:
   /// \param tools  needed by formats that write calls by the tool documents

@@ -76,9 +76,11 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
                       const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
                       const Format& format, const std::vector<Message>& messages,
                       const TemplateVariables& variables) {
-    if (by_template) return encode_parts(tokenizer, chat->render(messages, tools, variables));
-    const auto turns = tools.empty() ? messages : turns_with_tools(tools, format, shots, messages);
-    return encode_parts(tokenizer, chat->render(turns, {}, variables));
+    const bool as_text = !by_template && !tools.empty();
+    auto turns         = as_text ? turns_with_tools(tools, format, shots, messages) : messages;
+    if (!chat->has_system()) turns = without_system(std::move(turns));
+    return encode_parts(
+        tokenizer, chat->render(turns, by_template ? tools : tooldecode::ToolSet(), variables));
   };
   // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,

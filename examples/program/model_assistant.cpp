@@ -40,7 +40,7 @@ Prompter embedded_prompter(const std::filesystem::path& directory) {
       .dialogue =
           [](const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
              const Format& format, const std::vector<Message>& messages, const TemplateVariables&) {
-            return make_prompt(tokenizer, tools, format.name, messages);
+            return make_prompt(tokenizer, tools, format.name, without_system(messages));
           },
       .results    = make_results_prompt,
       .adds_begin = begins_texts(directory)};

@@ -17,8 +17,8 @@ Prompter plain_prompter(Shots shots) {
                                          const tooldecode::ToolSet& tools, const Format& format,
                                          const std::vector<Message>& messages,
                                          const TemplateVariables&) {
-                const auto turns =
-                    tools.empty() ? messages : turns_with_tools(tools, format, shots, messages);
+                auto turns = without_system(messages);
+                if (!tools.empty()) turns = turns_with_tools(tools, format, shots, turns);
                 auto tokens = tokenizer.encode(plain_text(turns));
                 if (const auto begin = tokenizer.vocabulary().begin_token())
                   tokens.insert(tokens.begin(), *begin);

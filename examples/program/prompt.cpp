@@ -11,6 +11,19 @@
 
 namespace program {
 
+std::vector<Message> without_system(std::vector<Message> messages) {
+  if (messages.empty() || messages.front().role != "system") return messages;
+  const auto user = std::find_if(messages.begin(), messages.end(),
+                                 [](const Message& message) { return message.role == "user"; });
+  if (user == messages.end()) {
+    messages.front().role = "user";
+    return messages;
+  }
+  user->content = messages.front().content + '\n' + user->content;
+  messages.erase(messages.begin());
+  return messages;
+}
+
 std::string type_text(const Json& schema) {
   if (!schema.is_object()) return "any";
   const auto join = [](const Json& list, bool quoted) {

@@ -21,10 +21,14 @@ namespace program {
 
 /// One turn of a dialogue. The results of a turn's calls are consecutive messages.
 struct Message {
-  std::string role;     ///< "user", "assistant" or "tool"
+  std::string role;     ///< "user", "assistant" or "tool"; the first may be "system"
   std::string content;  ///< an assistant's calls are text; a tool's content is its output
   std::string name{};   ///< of the tool, if the role is "tool"
 };
+
+/// The messages for a model that knows no system: its text begins the first user message, or is a user
+/// message if there is none.
+std::vector<Message> without_system(std::vector<Message> messages);
 
 /// Variables of a chat template by name, besides the standard ones.
 using TemplateVariables = std::map<std::string, std::string>;

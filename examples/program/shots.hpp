@@ -77,20 +77,26 @@ inline std::string instruction(const Format& format) {
 }
 
 /// The turns for a chat template that does not support tools: the tools are part of the first turn
-/// of each dialogue.
+/// of each dialogue. A system message precedes the instruction in its turn.
 inline std::vector<Message> turns_with_tools(const tooldecode::ToolSet& tools, const Format& format,
                                              const Shots& shots,
                                              const std::vector<Message>& messages) {
   const auto ask = [](const tooldecode::ToolSet& known, const std::string& question) {
     return "Functions:\n" + tools_text(known) + "\nQuestion: " + question;
   };
-  std::vector<Message> turns{{"system", instruction(format)}};
+  const bool has_system = !messages.empty() && messages.front().role == "system";
+  const auto is_user    = [](const Message& message) { return message.role == "user"; };
+  if (has_system && std::ranges::none_of(messages, is_user)) {
+    return turns_with_tools(tools, format, shots, without_system(messages));
+  }
+  std::vector<Message> turns{{"system", has_system ? messages.front().content + "\n\n" : ""}};
+  turns.front().content += instruction(format);
   for (const Row& shot : shots.rows) {
     turns.push_back({"user", ask(shot.tools, shot.messages.front().content)});
     turns.push_back({"assistant", format.write(right_calls(shot), shot.tools)});
   }
   bool is_first = true;
-  for (std::size_t i = 0, end = 0; i < messages.size(); i = end) {
+  for (std::size_t i = has_system ? 1 : 0, end = 0; i < messages.size(); i = end) {
     end = i + 1;
     if (messages[i].role == "tool") {
       while (end < messages.size() && messages[end].role == "tool") ++end;

@@ -1,10 +1,12 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/chat_template.hpp>
+#include <program/shots.hpp>
 #include <support/catch.hpp>
 
 using namespace program;
@@ -44,6 +46,38 @@ TEST_CASE("find_format finds a chat template's call format by the call that it w
   // One that leaves calls out.
   const ChatTemplate silent("{%- for turn in messages %}{{ turn.content }}\n{%- endfor %}", "", "");
   CHECK_FALSE(find_format(silent));
+}
+
+TEST_CASE("ChatTemplate::has_system holds for templates that write a system message") {
+  const std::string turn = "{{ message.content }}";
+  const auto has_system  = [](const std::string& text) {
+    return ChatTemplate("{%- for message in messages %}" + text + "{%- endfor %}", "", "")
+        .has_system();
+  };
+  CHECK(has_system(turn));
+  CHECK_FALSE(has_system("{%- if message.role != 'system' %}" + turn + "{%- endif %}"));
+  CHECK_FALSE(has_system(
+      "{%- if message.role == 'system' %}{{ raise_exception('no system') }}{%- endif %}" + turn));
+}
+
+TEST_CASE("turns_with_tools: joins a system message with the instruction") {
+  const auto tools =
+      td::ToolSet::parse(R"([{"name": "f", "description": "Does it.", "parameters": {}}])");
+  const Format& format = format_named("python");
+  const auto turns     = [&](const std::vector<Message>& messages) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const Message& turn : turns_with_tools(tools, format, {}, messages)) {
+      all.emplace_back(turn.role, turn.content);
+    }
+    return all;
+  };
+  const auto plain = turns({{"user", "Hi"}});
+  auto expected    = plain;
+  REQUIRE(expected.front().first == "system");
+  expected.front().second = "Be brief.\n\n" + expected.front().second;
+  CHECK(turns({{"system", "Be brief."}, {"user", "Hi"}}) == expected);
+  // Without a user message it is the question, so that the tools are shown.
+  CHECK(turns({{"system", "Hi"}}) == plain);
 }
 
 TEST_CASE("ChatTemplate::takes holds for the variables that the template names") {
