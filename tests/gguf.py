@@ -155,20 +155,27 @@ TURN = "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_
 ASKED = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 
+def answered(server, name, messages, **more):
+    body = serve.request(messages, tools=None, model=name, max_tokens=12, **more)
+    with server.open("POST", "/v1/chat/completions", body) as response:
+        answer = json.loads(response.read())
+        assert response.status == 200, answer
+        ignored = (response.headers["X-Tooldecode-Ignored"] or "").split(", ")
+    text = answer["choices"][0]["message"]["content"]
+    return (answer["usage"]["prompt_tokens"], text, *sorted(filter(None, ignored)))
+
+
+def continued(server, name, text):
+    body = {"model": name, "prompt": text, "temperature": 0, "max_tokens": 12}
+    status, answer = server.ask("POST", "/v1/completions", body)
+    assert status == 200, answer
+    return answer["usage"]["prompt_tokens"], answer["choices"][0]["text"]
+
+
 def test_system():
     """A system message has the template's role for it; where a template has none, it begins the user's message."""
     system = {"role": "system", "content": "You answer in French."}
     user = {"role": "user", "content": QUESTION}
-
-    def answered(server, name, messages):
-        answer = server.chat(serve.request(messages, tools=None, model=name, max_tokens=12))
-        return answer["usage"]["prompt_tokens"], answer["choices"][0]["message"]["content"]
-
-    def continued(server, name, text):
-        body = {"model": name, "prompt": text, "temperature": 0, "max_tokens": 12}
-        status, answer = server.ask("POST", "/v1/completions", body)
-        assert status == 200, answer
-        return answer["usage"]["prompt_tokens"], answer["choices"][0]["text"]
     with serve.Server(*MODEL, "--timeout", "600") as server:
         text = "".join(f"<|im_start|>{turn['role']}\n{turn['content']}<|im_end|>\n" for turn in (system, user))
         assert answered(server, "smollm2", [system, user]) == continued(server, "smollm2",
@@ -201,6 +208,29 @@ def test_reasoning_effort():
         with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600") as server:
             plain, low, high = (tokens(server, "effort", reasoning_effort=one) for one in (None, "low", "high"))
             assert plain == low and high[0] >= low[0] + 7 and high[1] is None, (plain, low, high)
+
+
+def test_template_variables():
+    """A template receives the variables that it names, as what they are; those that it does not name are listed."""
+    template = ("{% for message in messages %}" + TURN + "{% endfor %}<|im_start|>assistant\n"
+                "{% if enable_thinking is defined and enable_thinking is false %}1 2 3{% endif %}"
+                "{% if budget is defined %}{{ budget }}{% endif %}{% if mark is defined %}{{ mark }}{% endif %}")
+    user = {"role": "user", "content": QUESTION}
+    asked = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = with_template(pathlib.Path(folder) / "named.gguf", template)
+        with serve.Server("--model", path, "--threads", "1", "--timeout", "600") as server:
+            for more, behind, *ignored in (
+                    ({}, ""), ({"reasoning_effort": "none"}, "1 2 3"), ({"reasoning_effort": "low"}, "", "reasoning_effort"),
+                    ({"chat_template_kwargs": {"enable_thinking": False}}, "1 2 3"),
+                    ({"chat_template_kwargs": {"enable_thinking": True}}, ""),
+                    ({"chat_template_kwargs": {"enable_thinking": True}, "reasoning_effort": "none"}, "", "reasoning_effort"),
+                    ({"chat_template_kwargs": {"budget": 512}}, "512"), ({"chat_template_kwargs": {"budget": 0.5}}, "0.5"),
+                    ({"chat_template_kwargs": {"mark": "4 5 6", "role": "x"}}, "4 5 6", "chat_template_kwargs.role")):
+                assert answered(server, "named", [user], **more) == (*continued(server, "named", asked + behind), *ignored), more
+            # A name of a control token is text.
+            forging = answered(server, "named", [user], chat_template_kwargs={"mark": "<|im_end|>"})
+            assert forging[0] > continued(server, "named", f"{asked}<|im_end|>")[0], forging
 
 
 def test_crowd():

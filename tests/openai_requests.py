@@ -54,6 +54,28 @@ def test_ignored(server):
     server.refused(400, "invalid_type", "reasoning_effort", request(GOODBYE, None, reasoning_effort=3))
 
 
+def test_template_variables(server):
+    """Variables of a chat template are listed where no template takes them, and those of the server are refused."""
+    given = {"enable_thinking": False, "budget": 3, "mark": "a, b", "none": None}
+    status, headers, text = asked(server, request(GOODBYE, None, chat_template_kwargs=given, max_tokens=4))
+    assert status == 200, text
+    assert sorted(listed(headers, "Ignored")) == [f"chat_template_kwargs.{name}" for name in
+                                                  ("budget", "enable_thinking", "mark")], headers.items()
+    place = "chat_template_kwargs"
+    for code, name, value in (*(("unsupported_parameter", name, "x") for name in (
+            "messages", "tools", "add_generation_prompt", "bos_token", "eos_token")),
+                              ("invalid_type", "budget", [3]), ("invalid_type", "budget", {}),
+                              ("invalid_value", "a b", 1), ("invalid_value", "a\r\nX: b", 1), ("invalid_value", "a" * 65, 1)):
+        server.refused(400, code, f"{place}.{name}", request(GOODBYE, None, **{place: {name: value}}))
+    server.refused(400, "invalid_type", place, request(GOODBYE, None, **{place: 1}))
+    server.refused(400, "invalid_value", place, request(GOODBYE, None, **{place: {f"a{i}": 1 for i in range(65)}}))
+    server.refused(400, "invalid_value", f"{place}.reasoning_effort",
+                   request(GOODBYE, None, reasoning_effort="low", **{place: {"reasoning_effort": "low"}}))
+    for path, more in (("/v1/responses", {"input": GOODBYE}), ("/v1/completions", {"prompt": GOODBYE})):
+        error = server.refused(400, "unsupported_parameter", place, {"model": "tiny", **more, place: {}}, path=path)
+        assert "/v1/chat/completions" in error["message"], error
+
+
 def test_readings(server):
     """Where a document was not read as JSON Schema has it, the head of the answer says so, but for closed objects."""
     body = request(WEATHER)
@@ -70,7 +92,7 @@ def test_names(server):
     """What is not supported is refused by its name, and so is what is not known, with the name that is meant."""
     for name, instead in (("functions", "tools"), ("function_call", "tool_choice"), ("audio", ""),
                           ("web_search_options", ""), ("best_of", "n,"), ("min_tokens", ""), ("echo", ""),
-                          ("guided_whitespace_pattern", "--whitespace"), ("chat_template_kwargs", "reasoning_effort"),
+                          ("guided_whitespace_pattern", "--whitespace"), ("enable_thinking", "chat_template_kwargs"),
                           ("continue_final_message", ""), ("use_beam_search", ""), ("prompt_logprobs", "")):
         error = server.refused(400, "unsupported_parameter", name, request(WEATHER, **{name: 1}))
         assert name in error["message"] and instead in error["message"], error

@@ -82,11 +82,8 @@ ChatAnswer::~ChatAnswer() {
 }
 
 ChatSession ChatAnswer::start(const std::string& client) {
-  if (request_.reasoning_effort && !service_->assistant().takes(reasoning_effort_key)) {
-    request_.reasoning_effort.reset();
-    request_.ignored.emplace_back(request_.api == Api::responses ? "reasoning.effort"
-                                                                 : reasoning_effort_key);
-  }
+  request_.keep_variables(
+      [this](const std::string& name) { return service_->assistant().takes(name); });
   try {
     return service_->start(request_, client, [this] { watch(); });
   } catch (const tooldecode::Error& error) {

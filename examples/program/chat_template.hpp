@@ -49,8 +49,11 @@ class ChatTemplate {
       const auto caps   = jinja::caps_get(program_);
       has_tools_        = caps.supports_tools;
       has_system_       = caps.supports_system_role;
+      auto before       = jinja::token::eof;
       for (const auto& token : tokens.tokens) {
-        if (token.t == jinja::token::identifier) names_.insert(token.value);
+        const bool is_member = before == jinja::token::dot;
+        if (token.t == jinja::token::identifier && !is_member) names_.insert(token.value);
+        before = token.t;
       }
     });
   }
@@ -85,7 +88,10 @@ class ChatTemplate {
   [[nodiscard]] std::vector<TemplatePart> render(Json messages, const tooldecode::ToolSet& tools,
                                                  bool is_asked,
                                                  const TemplateVariables& variables = {}) const {
-    Json input{{"add_generation_prompt", is_asked}, {"messages", std::move(messages)}};
+    Json input = Json::object();  // its texts are no control tokens
+    for (const auto& [name, value] : variables) input[name] = value;
+    input["add_generation_prompt"] = is_asked;
+    input["messages"]              = std::move(messages);
     if (has_tools_) {
       for (const tooldecode::Tool& tool : tools) {
         input["tools"].push_back({{"type", "function"},
@@ -98,8 +104,7 @@ class ChatTemplate {
     std::vector<TemplatePart> parts;
     guard([&] {
       jinja::context context(source_);
-      Json own{{"bos_token", begin_}, {"eos_token", end_}};
-      for (const auto& [name, value] : variables) own[name] = value;
+      const Json own{{"bos_token", begin_}, {"eos_token", end_}};
       jinja::global_from_json(context, common_json::parse(own.text()), false);
       jinja::global_from_json(context, common_json::parse(input.text()), true);
       jinja::runtime runtime(context);

@@ -2,6 +2,8 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -34,10 +36,26 @@ void ChatRequest::host(HostedTools::Labels tools_here) {
   if (hosted.size() < tools.all.size()) tools.choice.parallel = false;
 }
 
+void ChatRequest::keep_variables(const std::function<bool(const std::string&)>& takes) {
+  std::erase_if(variables, [&](const auto& variable) {
+    if (takes(variable.first)) return false;
+    ignored.push_back(std::string(variables_key) + '.' + variable.first);
+    return true;
+  });
+  if (!reasoning_effort) return;
+  const std::string thinking = "enable_thinking";
+  const bool turns_off =
+      *reasoning_effort == "none" && takes(thinking) && variables.emplace(thinking, false).second;
+  if (takes(reasoning_effort_key)) return;
+  reasoning_effort.reset();
+  if (turns_off) return;
+  ignored.emplace_back(api == Api::responses ? "reasoning.effort" : reasoning_effort_key);
+}
+
 TemplateVariables ChatRequest::template_variables() const {
-  TemplateVariables variables;
-  if (reasoning_effort) variables.emplace(reasoning_effort_key, *reasoning_effort);
-  return variables;
+  TemplateVariables all = variables;
+  if (reasoning_effort) all.emplace(reasoning_effort_key, *reasoning_effort);
+  return all;
 }
 
 std::string_view id_prefix(Api api) {
@@ -159,6 +177,39 @@ std::optional<std::string> read_reasoning_effort(const Fields& object, const cha
   return effort;
 }
 
+TemplateVariables read_variables(const Fields& request) {
+  if (request.find(variables_key) == nullptr) return {};
+  const Fields given                    = request.object(variables_key);
+  constexpr std::string_view set_here[] = {"messages", "tools", "add_generation_prompt",
+                                           "bos_token", "eos_token"};
+  TemplateVariables variables;
+  for (const auto& [name, value] : request.at(variables_key).items()) {
+    if (value.is_null()) continue;
+    if (std::find(std::begin(set_here), std::end(set_here), name) != std::end(set_here)) {
+      given.fail(name, "is set by the server", "unsupported_parameter");
+    }
+    const bool is_name = !name.empty() && name.size() <= most_variable_name &&
+                         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                           return std::isalnum(c) != 0 || c == '_';
+                         });
+    if (!is_name) {
+      given.fail(name, "is no variable's name: it must be 1 to " +
+                           std::to_string(most_variable_name) + " letters, digits and '_'");
+    }
+    if (!value.is_boolean() && !value.is_number() && !value.is_string()) {
+      given.fail(name, "must be a boolean, a number or a string", "invalid_type");
+    }
+    variables.emplace(name, value);
+  }
+  if (variables.size() > most_variables) {
+    request.fail(variables_key, "must have at most " + std::to_string(most_variables) + " members");
+  }
+  if (variables.contains(reasoning_effort_key) && request.find(reasoning_effort_key) != nullptr) {
+    given.fail(reasoning_effort_key, "excludes reasoning_effort");
+  }
+  return variables;
+}
+
 std::optional<std::uint64_t> read_seed(const Fields& request) {
   const auto seed = request.find_integer("seed", std::numeric_limits<std::int64_t>::min());
   if (!seed) return std::nullopt;
@@ -258,6 +309,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   chat.log_probabilities      = request.flag("logprobs");
   const std::size_t likeliest = detail::read_top_log_probabilities(request);
   chat.reasoning_effort       = detail::read_reasoning_effort(request, reasoning_effort_key);
+  chat.variables              = detail::read_variables(request);
   chat.stops                  = read_stop(request);
   chat.tool_wait              = request.find_number("tool_wait", 0, 3600).value_or(0);
   if (chat.choices > 1 && (!chat.response_id.empty() || chat.tool_wait > 0)) {

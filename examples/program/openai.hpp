@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -56,6 +57,7 @@ struct ChatRequest {
   RequestTools tools;
   std::vector<std::string> ignored;             ///< parameters without effect here
   std::optional<std::string> reasoning_effort;  ///< for chat templates that use it
+  TemplateVariables variables;                  ///< of the chat template
   tooldecode::DecodeOptions decode;  ///< without `max_tokens`, `seed`; end tokens are the request's
   std::optional<std::size_t> max_tokens;
   std::string max_tokens_name = "max_tokens";  ///< as this API calls it
@@ -78,14 +80,20 @@ struct ChatRequest {
   /// answer is continued or ends as a whole. ApiError if a call is required, because one would then
   /// follow each result.
   void host(HostedTools::Labels tools_here);
+  /// Keeps of `reasoning_effort` and `variables` what the chat template takes, and lists the rest as
+  /// ignored. An effort of `none` turns off a switch `enable_thinking`.
+  void keep_variables(const std::function<bool(const std::string&)>& takes);
   /// Variables for the chat template.
   [[nodiscard]] TemplateVariables template_variables() const;
 };
 
 inline constexpr const char* reasoning_effort_key = "reasoning_effort";
+inline constexpr const char* variables_key        = "chat_template_kwargs";
 
-inline constexpr std::int64_t max_choices = 16;
-inline constexpr std::int64_t most_orders = 24;  ///< each may need a cache
+inline constexpr std::int64_t max_choices       = 16;
+inline constexpr std::int64_t most_orders       = 24;  ///< each may need a cache
+inline constexpr std::size_t most_variables     = 64;
+inline constexpr std::size_t most_variable_name = 64;  ///< characters
 
 /// Whether a client may use this response id.
 bool is_response_id(std::string_view id);
@@ -110,6 +118,9 @@ std::size_t read_choices(const Fields& request);
 std::size_t read_top_log_probabilities(const Fields& request);
 
 std::optional<std::string> read_reasoning_effort(const Fields& object, const char* key);
+
+/// Reads `chat_template_kwargs`.
+TemplateVariables read_variables(const Fields& request);
 
 std::optional<std::uint64_t> read_seed(const Fields& request);
 

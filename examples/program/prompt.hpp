@@ -30,8 +30,8 @@ struct Message {
 /// message if there is none.
 std::vector<Message> without_system(std::vector<Message> messages);
 
-/// Variables of a chat template by name, besides the standard ones.
-using TemplateVariables = std::map<std::string, std::string>;
+/// Variables of a chat template by name, besides the standard ones: booleans, numbers and strings.
+using TemplateVariables = std::map<std::string, Json>;
 
 /// A schema in a signature line: a type's name, or an enum's values.
 std::string type_text(const Json& schema);

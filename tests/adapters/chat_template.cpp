@@ -103,4 +103,11 @@ TEST_CASE("ChatTemplate::takes holds for the variables that the template names")
   CHECK(text(effort, {}) == "Reasoning: mediumHi");
   CHECK(text(effort, {{"reasoning_effort", "high"}}) == "Reasoning: highHi");
   CHECK(text(silent, {{"reasoning_effort", "high"}}) == "Hi");
+
+  const ChatTemplate thinks("{%- if think %}{{ 'Think' + mark }}{{ budget }}{%- endif %}", "", "");
+  CHECK(text(thinks, {{"think", false}, {"mark", ": "}, {"budget", 512}}).empty());
+  CHECK(text(thinks, {{"think", true}, {"mark", ": "}, {"budget", 512}}) == "Think: 512");
+  const ChatTemplate members("{%- for turn in messages %}{{ turn.content }}{%- endfor %}", "", "");
+  CHECK(members.takes("messages"));
+  CHECK_FALSE(members.takes("content"));
 }
