@@ -26,6 +26,11 @@ def listed(headers, name):
     return [one for one in (headers[f"X-Tooldecode-{name}"] or "").split(", ") if one]
 
 
+UNSEEN = {"cache_control": {"type": "ephemeral"}, "extra_content": {"google": {"thought_signature": "x"}}, "id": "m",
+          "provider_specific_fields": {"a": 1}, "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}],
+          "thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "x"}], "thought_signature": "x"}
+
+
 def messages_of(text):
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
 
@@ -392,6 +397,41 @@ def test_histories():
         text = "<tool_call>\n<function=get_weather>\n<parameter=city>\n12\n</parameter>\n</function>\n</tool_call>"
         told = [past[0], {"role": "assistant", "content": text}, {"role": "user", "content": "get_weather returned: warm"}]
         assert tokens(past) == tokens(told), (tokens(past), tokens(told))
+
+
+def test_unseen_members(server):
+    """What other servers and libraries add to a history and its tools changes nothing, and the head of the answer names it."""
+    user, call, result = history(("get_weather", {"city": "Oslo"}))
+    entry, = call["tool_calls"]
+    call["content"] = [{"type": "text", "text": "Wait. "}]
+    added = {key: value for key, value in UNSEEN.items() if key != "id"}  # calls have one
+    more = [{**user, **UNSEEN, "content": [{"type": "text", "text": WEATHER, **UNSEEN}]},
+            {**call, **UNSEEN, "content": [{**call["content"][0], **UNSEEN}],
+             "tool_calls": [{**entry, **added, "function": {**entry["function"], **UNSEEN}}]}, {**result, **UNSEEN}]
+    body = request([user, call, result], max_tokens=20)
+    plain = server.chat(body)
+    status, headers, text = asked(server, {**body, "messages": more, "tools": [{**tool, **UNSEEN} for tool in TOOLS]})
+    answer = json.loads(text)
+    assert status == 200 and answer["usage"] == plain["usage"], (text, plain)
+    assert without_ids(answer["choices"][0]["message"]) == without_ids(plain["choices"][0]["message"]), (answer, plain)
+    places = {f"{place}.{key}" for place in ("messages[]", "messages[].content[]", "messages[].tool_calls[]",
+                                             "messages[].tool_calls[].function", "tools[]") for key in UNSEEN}
+    places.remove("messages[].tool_calls[].id")
+    names = listed(headers, "Ignored")
+    assert len(names) == len(set(names)) and set(names) == places, set(names) ^ places
+    # A refusal may be a part of what the model said, and of nothing else.
+    def tokens(content):
+        return server.chat(request([user, {"role": "assistant", "content": content}, user], max_tokens=1))["usage"]
+    refusal = {"type": "refusal", "refusal": "Ask later."}
+    assert tokens([{"type": "text", "text": "No. "}, refusal]) == tokens("No. Ask later.")
+    server.refused(400, "invalid_value", "messages[0].content[0].type", request([{**user, "content": [refusal]}]))
+    misspelt = [user, {**call, "tool_calls": [{**entry, "provider_specific_field": 1}]}, result]
+    for place, body, meant in (
+            ("messages[0].cache_controls", request([{**user, "cache_controls": 1}]), "cache_control"),
+            ("messages[1].tool_calls[0].provider_specific_field", request(misspelt), "provider_specific_fields"),
+            ("tools[0].thinking_block", request(WEATHER, [{**TOOLS[0], "thinking_block": 1}]), "thinking_blocks")):
+        error = server.refused(400, "unsupported_parameter", place, body)
+        assert error["message"].endswith(f" {meant}"), error
 
 
 def main():

@@ -243,6 +243,14 @@ def test_input(server):
     same(told([user, items[0], outputs[0], items[1], outputs[1]]),
          asked([user, {"role": "assistant", "tool_calls": calls[:1]}, results[0],
                 {"role": "assistant", "tool_calls": calls[1:]}, results[1]]))
+    unseen = {"provider_specific_fields": {"a": 1}, "cache_control": {"type": "ephemeral"}}
+    marked = [{**item, **unseen} for item in (user, reasoning, said, *items, *outputs)]
+    marked[2]["content"] = [{**said["content"][0], **unseen}]
+    same(told(marked), told([user, reasoning, said, *items, *outputs]))
+    with server.open("POST", PATH, asking(marked, [{**tool, **unseen} for tool in FLAT], max_output_tokens=1)) as response:
+        names = response.headers["X-Tooldecode-Ignored"].split(", ")
+        assert response.status == 200 and sorted(names) == sorted(
+            f"{place}.{key}" for place in ("input[]", "input[].content[]", "tools[]") for key in unseen), names
     same(told([user, said, user]), asked([user, {"role": "assistant", "content": "Wait. "}, user]))
     # A response's own output goes back as it came.
     first = respond(server, asking(WEATHER))

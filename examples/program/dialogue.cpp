@@ -12,8 +12,8 @@
 
 namespace program::detail {
 
-std::string content_text(const Fields& message, std::string_view key,
-                         std::initializer_list<std::string_view> types) {
+std::string content_text(const Fields& message, std::vector<std::string>& ignored,
+                         std::string_view key, std::initializer_list<std::string_view> types) {
   const Json& content = message.at(key);
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
@@ -27,11 +27,11 @@ std::string content_text(const Fields& message, std::string_view key,
       part.fail("type", "is supported as " + names + " only");
     }
     if (part.text("type") == "refusal") {
-      part.allow({"type", "refusal"});
+      part.allow({"type", "refusal"}, ignored);
       text += part.text("refusal");
       continue;
     }
-    part.allow({"type", "text", "cache_control", "annotations", "logprobs"});
+    part.allow({"type", "text", "annotations", "logprobs"}, ignored);
     text += part.text("text");
   }
   return text;
@@ -49,17 +49,17 @@ Json read_arguments(const Fields& call) {
   return arguments;
 }
 
-tooldecode::ToolCall read_call(const Fields& entry) {
+tooldecode::ToolCall read_call(const Fields& entry, std::vector<std::string>& ignored) {
   const Json* type = entry.find("type");
   if (type != nullptr && *type == "custom") {
     const Fields custom = entry.object("custom");
-    custom.allow({"name", "input"});
+    custom.allow({"name", "input"}, ignored);
     return {.name      = custom.text("name"),
             .arguments = {{std::string(tooldecode::tools::custom_input), custom.text("input")}}};
   }
   if (type != nullptr && *type != "function") entry.fail("type", "must be function or custom");
   const Fields function = entry.object("function");
-  function.allow({"name", "arguments", "parsed_arguments"});  // clients add parsed_arguments
+  function.allow({"name", "arguments", "parsed_arguments"}, ignored);  // clients add the last
   return {.name = function.text("name"), .arguments = read_arguments(function)};
 }
 
@@ -69,10 +69,10 @@ namespace program {
 
 namespace {
 
-EarlierCall earlier_call(const Fields& entry) {
+EarlierCall earlier_call(const Fields& entry, std::vector<std::string>& ignored) {
   const bool is_custom = entry.find("custom") != nullptr;
-  return {entry, "id", detail::read_call(entry), entry.object(is_custom ? "custom" : "function"),
-          is_custom ? "input" : "arguments"};
+  return {entry, "id", detail::read_call(entry, ignored),
+          entry.object(is_custom ? "custom" : "function"), is_custom ? "input" : "arguments"};
 }
 
 }  // namespace
@@ -83,16 +83,16 @@ void Dialogue::add(const Fields& message) {
     message.fail("role", "must be tool: a call before has no result yet");
   }
   if (role == "system" || role == "developer") {
-    message.allow({"role", "content", "name", "cache_control"});
-    add_system(detail::content_text(message));
+    message.allow({"role", "content", "name"}, ignored_);
+    add_system(detail::content_text(message, ignored_));
   } else if (role == "user") {
-    message.allow({"role", "content", "name", "cache_control"});
-    add_user(detail::content_text(message));
+    message.allow({"role", "content", "name"}, ignored_);
+    add_user(detail::content_text(message, ignored_));
   } else if (role == "assistant") {
     add_assistant(message);
   } else if (role == "tool") {
-    message.allow({"role", "content", "tool_call_id", "name", "cache_control"});
-    add_result(detail::content_text(message), message, "tool_call_id");
+    message.allow({"role", "content", "tool_call_id", "name"}, ignored_);
+    add_result(detail::content_text(message, ignored_), message, "tool_call_id");
   } else {
     message.fail("role", "must be system, developer, user, assistant or tool");
   }
@@ -147,13 +147,16 @@ std::vector<Message> Dialogue::finish(const Fields& request, std::string_view ke
 }
 
 void Dialogue::add_assistant(const Fields& message) {
-  message.allow({"role", "content", "tool_calls", "cached_tool_calls", "name", "refusal",
-                 "reasoning_content", "reasoning", "annotations", "audio", "function_call",
-                 "cache_control", "parsed"});
+  message.allow(
+      {"role", "content", "tool_calls", "cached_tool_calls", "name", "refusal", "reasoning_content",
+       "reasoning", "annotations", "audio", "function_call", "parsed"},
+      ignored_);
   message.allow_only("audio", Json());
   message.allow_only("function_call", Json());
   const std::string before = add_cached(message);
-  std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
+  std::string text         = message.find("content") == nullptr
+                                 ? ""
+                                 : detail::content_text(message, ignored_, "content", {"text", "refusal"});
   // The content is the text of all turns; the earlier ones stand before their calls.
   if (text.starts_with(before)) text.erase(0, before.size());
   // A refusal is the message's text; earlier reasoning is not shown again.
@@ -161,8 +164,8 @@ void Dialogue::add_assistant(const Fields& message) {
   std::vector<EarlierCall> calls;
   if (message.find("tool_calls") != nullptr) {
     for (const Fields& entry : message.objects("tool_calls")) {
-      entry.allow({"id", "type", "function", "custom", "index"});
-      calls.push_back(earlier_call(entry));
+      entry.allow({"id", "type", "function", "custom", "index"}, ignored_);
+      calls.push_back(earlier_call(entry, ignored_));
     }
   } else if (message.find("content") == nullptr && message.find("refusal") == nullptr &&
              message.find("cached_tool_calls") == nullptr) {
@@ -184,8 +187,9 @@ std::string Dialogue::add_cached(const Fields& message) {
     texts += text;
     for (; i < entries.size() && entries[i].find_integer("turn", 0) == turn; ++i) {
       entries[i].allow({"id", "type", "function", "custom", "output", "turn", "server_label",
-                        "status", "content"});
-      calls.push_back(earlier_call(entries[i]));
+                        "status", "content"},
+                       ignored_);
+      calls.push_back(earlier_call(entries[i], ignored_));
       results.push_back({"tool", entries[i].text("output"), calls.back().call.name});
     }
     messages_.push_back({"assistant", text + write(calls, message, "cached_tool_calls")});

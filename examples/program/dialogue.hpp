@@ -26,14 +26,16 @@ namespace program {
 
 namespace detail {
 
-// The text of a member: a string, or an array of parts of these types.
-std::string content_text(const Fields& message, std::string_view key = "content",
+// The text of a member: a string, or an array of parts of these types. What is ignored of the parts
+// is added to `ignored`.
+std::string content_text(const Fields& message, std::vector<std::string>& ignored,
+                         std::string_view key                          = "content",
                          std::initializer_list<std::string_view> types = {"text"});
 
 // The arguments of a call, which are an object's JSON in a text; no text is no arguments.
 Json read_arguments(const Fields& call);
 
-tooldecode::ToolCall read_call(const Fields& entry);
+tooldecode::ToolCall read_call(const Fields& entry, std::vector<std::string>& ignored);
 
 }  // namespace detail
 
@@ -65,6 +67,8 @@ class Dialogue {
                 std::string_view key);
   /// Adds the result of a call that awaits one; `key` is the member of `place` with the call's id.
   void add_result(const std::string& output, const Fields& place, std::string_view key);
+  /// Members of the added messages that have no effect.
+  [[nodiscard]] const std::vector<std::string>& ignored() const noexcept { return ignored_; }
   /// Whether a call has no result yet.
   [[nodiscard]] bool awaits_result() const noexcept { return !calls_.empty(); }
 
@@ -94,6 +98,7 @@ class Dialogue {
   std::string system_;
   std::vector<Message> messages_;
   std::vector<PendingCall> calls_;
+  std::vector<std::string> ignored_;
 };
 
 }  // namespace program

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -119,9 +120,37 @@ std::vector<Fields> Fields::objects(std::string_view key) const {
 void Fields::allow(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : object_->items()) {
     if (value.is_null() || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    fail(key, "is not supported" + nearest_hint(key, {keys.begin(), keys.size()}),
-         "unsupported_parameter");
+    refuse(key, {keys.begin(), keys.size()});
   }
+}
+
+void Fields::allow(std::initializer_list<std::string_view> keys,
+                   std::vector<std::string>& ignored) const {
+  constexpr std::string_view unseen[] = {
+      "cache_control",   "extra_content",    "id", "provider_specific_fields", "reasoning_details",
+      "thinking_blocks", "thought_signature"};
+  for (const auto& [key, value] : object_->items()) {
+    if (value.is_null() || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    if (std::find(std::begin(unseen), std::end(unseen), key) == std::end(unseen)) {
+      std::vector<std::string_view> known(keys);
+      known.insert(known.end(), std::begin(unseen), std::end(unseen));
+      refuse(key, known);
+    }
+    std::string where;
+    bool in_index = false;
+    for (const char c : place(key)) {
+      if (c == ']') in_index = false;
+      if (!in_index) where += c;
+      if (c == '[') in_index = true;
+    }
+    if (std::find(ignored.begin(), ignored.end(), where) == ignored.end()) {
+      ignored.push_back(std::move(where));
+    }
+  }
+}
+
+void Fields::refuse(std::string_view key, std::span<const std::string_view> known) const {
+  fail(key, "is not supported" + nearest_hint(key, known), "unsupported_parameter");
 }
 
 void Fields::allow_only(std::string_view key, const Json& supported) const {

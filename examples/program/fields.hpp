@@ -70,10 +70,15 @@ class Fields {
   [[nodiscard]] std::vector<Fields> objects(std::string_view key) const;
   /// Refuses all other members: unknown members are not ignored.
   void allow(std::initializer_list<std::string_view> keys) const;
+  /// Allows also members that other servers and libraries add and that a model never sees, such as
+  /// `cache_control`. Lists their places among `ignored`, each once, with `[]` for every index.
+  void allow(std::initializer_list<std::string_view> keys, std::vector<std::string>& ignored) const;
   /// Refuses all values but one of a known parameter.
   void allow_only(std::string_view key, const Json& supported) const;
 
  private:
+  // Refuses a member with the nearest of the known names.
+  [[noreturn]] void refuse(std::string_view key, std::span<const std::string_view> known) const;
   [[nodiscard]] std::string place_of_element(std::string_view key, std::size_t i) const;
 
   const Json* object_;

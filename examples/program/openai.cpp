@@ -316,7 +316,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
     request.fail("n", "must be 1 beside response_id and tool_wait, which are of one response");
   }
   detail::read_stream(request, chat);
-  chat.tools = read_tools(request);
+  chat.tools = read_tools(request, chat.ignored);
   read_text_rules(request, chat);
   chat.max_orders = detail::read_max_orders(request);
   if (chat.max_orders && chat.tools.callable.empty()) {
@@ -334,6 +334,7 @@ ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocab
   chat.seed = detail::read_seed(request);
   Dialogue dialogue(format, chat.tools.all);
   for (const Fields& message : request.objects("messages")) dialogue.add(message);
+  chat.ignored.insert(chat.ignored.end(), dialogue.ignored().begin(), dialogue.ignored().end());
   chat.messages = dialogue.finish(request);
   return chat;
 }

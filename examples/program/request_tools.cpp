@@ -56,12 +56,12 @@ td::ToolEnforcement read_enforcement(const Fields& request) {
 
 // Refuses what OpenAI's tools do not have. Documents of other APIs, which have no type or another
 // key for their schema, are read as ToolSet reads them.
-void check_members(const Fields& tool) {
+void check_members(const Fields& tool, std::vector<std::string>& ignored) {
   if (tool.find("type") == nullptr) return;
   const std::string& type = tool.text("type");
   if (type != "function" && type != "custom") tool.fail("type", "must be function or custom");
   if (!detail::is_flat(tool, type)) {
-    tool.allow({"type", type});
+    tool.allow({"type", type}, ignored);
     static_cast<void>(tool.object(type).text("name"));
     return;
   }
@@ -69,8 +69,8 @@ void check_members(const Fields& tool) {
   for (const char* key : {"input_schema", "inputSchema"}) {
     if (tool.find(key) != nullptr) return;
   }
-  type == "function" ? tool.allow({"type", "name", "description", "parameters", "strict"})
-                     : tool.allow({"type", "name", "description", "format"});
+  type == "function" ? tool.allow({"type", "name", "description", "parameters", "strict"}, ignored)
+                     : tool.allow({"type", "name", "description", "format"}, ignored);
 }
 
 }  // namespace
@@ -94,11 +94,11 @@ std::vector<UnenforcedPlace> unenforced_places(const Json& documents, const td::
   return places;
 }
 
-RequestTools read_tools(const Fields& request) {
+RequestTools read_tools(const Fields& request, std::vector<std::string>& ignored) {
   RequestTools tools;
   tools.choice.enforcement = read_enforcement(request);
   if (request.find("tools") != nullptr) {
-    for (const Fields& tool : request.objects("tools")) check_members(tool);
+    for (const Fields& tool : request.objects("tools")) check_members(tool, ignored);
     const Json& given = request.at("tools");
     try {
       tools.all = td::ToolSet::from_json(given, {}, {}, tools.choice.enforcement);

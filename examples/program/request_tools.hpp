@@ -132,6 +132,8 @@ inline void read_choice(const Fields& request, RequestTools& tools) {
 /// Reads `tools`, `tool_choice`, `parallel_tool_calls` and `tool_enforcement`; ApiError for the
 /// first mistake. Tools are functions, perhaps with `strict`, and custom tools; without a `type` also
 /// documents of other APIs, see ToolSet.
-RequestTools read_tools(const Fields& request);
+///
+/// \param ignored  gets the members of tools that have no effect
+RequestTools read_tools(const Fields& request, std::vector<std::string>& ignored);
 
 }  // namespace program

@@ -22,24 +22,26 @@ namespace {
 // calls, or a message and the calls behind it.
 class InputItems {
  public:
-  explicit InputItems(Dialogue& dialogue) : dialogue_(&dialogue) {}
+  InputItems(Dialogue& dialogue, std::vector<std::string>& ignored)
+      : dialogue_(&dialogue), ignored_(&ignored) {}
 
   void add(const Fields& item) {
     const std::string& type = item.find("type") != nullptr ? item.text("type") : message_type;
     if (type == "message") return add_message(item);
     if (type == "function_call" || type == "custom_tool_call") return add_call(item, type);
     if (type == "function_call_output" || type == "custom_tool_call_output") {
-      item.allow({"type", "id", "call_id", "output", "status", "caller", "name"});
+      item.allow({"type", "id", "call_id", "output", "status", "caller", "name"}, *ignored_);
       end_turn();
       return dialogue_->add_result(
-          detail::content_text(item, "output", {"input_text", "output_text", "text"}), item,
-          "call_id");
+          detail::content_text(item, *ignored_, "output", {"input_text", "output_text", "text"}),
+          item, "call_id");
     }
     if (type == "mcp_call") return add_hosted(item);
     if (type == "mcp_list_tools") return;  // the request names its tools
     // Earlier reasoning is not shown again.
     if (type == "reasoning") {
-      return item.allow({"type", "id", "summary", "content", "encrypted_content", "status"});
+      return item.allow({"type", "id", "summary", "content", "encrypted_content", "status"},
+                        *ignored_);
     }
     if (type == "item_reference") {
       item.fail("type", "is not supported: the server keeps no items: send the item itself",
@@ -62,10 +64,11 @@ class InputItems {
   static inline const std::string message_type = "message";
 
   void add_message(const Fields& item) {
-    item.allow({"type", "role", "content", "id", "status", "phase", "name", "cache_control"});
+    item.allow({"type", "role", "content", "id", "status", "phase", "name"}, *ignored_);
     const std::string& role = item.text("role");
     if (role == "assistant") {
-      std::string text = detail::content_text(item, "content", {"output_text", "text", "refusal"});
+      std::string text =
+          detail::content_text(item, *ignored_, "content", {"output_text", "text", "refusal"});
       if (calls_.empty()) end_turn();
       require_results(item, "role");
       turn_ = item;
@@ -74,7 +77,8 @@ class InputItems {
     }
     end_turn();
     require_results(item, "role");
-    const std::string text = detail::content_text(item, "content", {"input_text", "text"});
+    const std::string text =
+        detail::content_text(item, *ignored_, "content", {"input_text", "text"});
     if (role == "user") return dialogue_->add_user(text);
     if (role == "system" || role == "developer") return dialogue_->add_system(text);
     item.fail("role", "must be system, developer, user or assistant");
@@ -84,11 +88,12 @@ class InputItems {
     tooldecode::ToolCall call{.name = item.text("name")};
     const bool is_custom = type == "custom_tool_call";
     if (is_custom) {
-      item.allow({"type", "id", "call_id", "name", "input", "status", "caller"});
+      item.allow({"type", "id", "call_id", "name", "input", "status", "caller"}, *ignored_);
       call.arguments = {{std::string(tooldecode::tools::custom_input), item.text("input")}};
     } else {
       item.allow(
-          {"type", "id", "call_id", "name", "arguments", "status", "caller", "parsed_arguments"});
+          {"type", "id", "call_id", "name", "arguments", "status", "caller", "parsed_arguments"},
+          *ignored_);
       call.arguments = detail::read_arguments(item);
     }
     if (!turn_) turn_ = item;
@@ -99,7 +104,8 @@ class InputItems {
     if (!calls_.empty()) end_turn();
     require_results(item, "type");
     item.allow({"type", "id", "server_label", "name", "arguments", "output", "error", "status",
-                "approval_request_id"});
+                "approval_request_id"},
+               *ignored_);
     tooldecode::ToolCall call{.name = item.text("name"), .arguments = detail::read_arguments(item)};
     if (!turn_) turn_ = item;  // else behind its message
     calls_.push_back({item, "id", std::move(call), item, "arguments"});
@@ -113,13 +119,15 @@ class InputItems {
   }
 
   Dialogue* dialogue_;
+  std::vector<std::string>* ignored_;
   std::optional<Fields> turn_;  // of the model, under way
   std::string text_;
   std::vector<EarlierCall> calls_;
 };
 
 std::vector<Message> read_dialogue(const Fields& request, const Format& format,
-                                   const tooldecode::ToolSet& tools) {
+                                   const tooldecode::ToolSet& tools,
+                                   std::vector<std::string>& ignored) {
   Dialogue dialogue(format, tools);
   if (request.find("instructions") != nullptr) {
     if (!request.at("instructions").is_string()) {
@@ -134,7 +142,7 @@ std::vector<Message> read_dialogue(const Fields& request, const Format& format,
     if (!input.is_array()) {
       request.fail("input", "must be a string or an array of items", "invalid_type");
     }
-    InputItems items(dialogue);
+    InputItems items(dialogue, ignored);
     for (const Fields& item : request.objects("input")) items.add(item);
     items.end_turn();
   }
@@ -222,7 +230,7 @@ ChatRequest parse_response(const Json& body, const Format& format, std::size_t v
   read_reasoning(request, chat);
   chat.stops = read_stop(request);
   detail::read_stream(request, chat);
-  chat.tools = read_tools(request);
+  chat.tools = read_tools(request, chat.ignored);
   read_text_rules(request, chat);
   chat.decode = detail::read_decode(request, vocabulary_size);
   chat.seed   = detail::read_seed(request);
@@ -230,7 +238,7 @@ ChatRequest parse_response(const Json& body, const Format& format, std::size_t v
     chat.max_tokens      = static_cast<std::size_t>(*most);
     chat.max_tokens_name = "max_output_tokens";
   }
-  chat.messages = read_dialogue(request, format, chat.tools.all);
+  chat.messages = read_dialogue(request, format, chat.tools.all, chat.ignored);
   chat.echo     = echo(body, chat);
   return chat;
 }
