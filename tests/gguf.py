@@ -36,14 +36,17 @@ def smollm2_file():
                           check=True).stdout.strip()
 
 
-def with_template(path, template):
+def with_template(path, template, add_bos_token=False):
     """Writes the model with another chat template, which a comment makes as long as the model's own."""
     model = pathlib.Path(smollm2_file()).read_bytes()
     begin = model.index(b"{% for message in messages %}")
     size = int.from_bytes(model[begin - 8:begin], "little")
     own = (template + "{#").encode().ljust(size - 2, b".") + b"#}"
     assert len(own) == size, "what follows stays where it is"
-    path.write_bytes(model[:begin] + own + model[begin + size:])
+    key = b"tokenizer.ggml.add_bos_token" + (7).to_bytes(4, "little")  # a boolean follows
+    at = model.index(key) + len(key)
+    assert model[at] == 0 and at < begin
+    path.write_bytes(model[:at] + bytes([add_bos_token]) + model[at + 1:begin] + own + model[begin + size:])
     return str(path)
 
 
@@ -231,6 +234,20 @@ def test_template_variables():
             # A name of a control token is text.
             forging = answered(server, "named", [user], chat_template_kwargs={"mark": "<|im_end|>"})
             assert forging[0] > continued(server, "named", f"{asked}<|im_end|>")[0], forging
+
+
+def test_begin_token():
+    """A prompt begins with the begin token where the file says so, whether the template writes it or not."""
+    plain = "{% for message in messages %}Question: {{ message['content'] }}\nAnswer:{% endfor %}"
+    text, counts = f"Question: {QUESTION}\nAnswer:", {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, adds, before in (("none", False, ""), ("added", True, ""), ("written", True, "<|im_start|>")):
+            path = with_template(pathlib.Path(folder) / f"{name}.gguf", before + plain, adds)
+            with serve.Server("--model", path, "--threads", "1", "--timeout", "600") as server:
+                got = answered(server, name, [{"role": "user", "content": QUESTION}])
+                assert got == continued(server, name, before + text), (name, got)
+                counts[name] = got[0]
+    assert counts["none"] + 1 == counts["added"] == counts["written"], counts
 
 
 def test_crowd():

@@ -198,4 +198,18 @@ inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer
   return tokens;
 }
 
+/// The tokens of a prompt.
+///
+/// \param adds_begin  the model's begin token precedes them where the template does not write it
+inline std::vector<tooldecode::TokenId> encode_prompt(const tooldecode::Tokenizer& tokenizer,
+                                                      const std::vector<TemplatePart>& parts,
+                                                      bool adds_begin) {
+  auto tokens      = encode_parts(tokenizer, parts);
+  const auto begin = tokenizer.vocabulary().begin_token();
+  if (adds_begin && begin && (tokens.empty() || tokens.front() != *begin)) {
+    tokens.insert(tokens.begin(), *begin);
+  }
+  return tokens;
+}
+
 }  // namespace program

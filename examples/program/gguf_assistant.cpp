@@ -72,15 +72,15 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
   const bool has_tools = chat->has_tools();
   if (!has_tools) shots = std::move(otherwise);
   const bool by_template = has_tools && shots.rows.empty();
-  auto dialogue          = [chat, by_template, shots = std::move(shots)](
+  auto dialogue          = [chat, by_template, adds_begin, shots = std::move(shots)](
                       const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
                       const Format& format, const std::vector<Message>& messages,
                       const TemplateVariables& variables) {
     const bool as_text = !by_template && !tools.empty();
     auto turns         = as_text ? turns_with_tools(tools, format, shots, messages) : messages;
     if (!chat->has_system()) turns = without_system(std::move(turns));
-    return encode_parts(
-        tokenizer, chat->render(turns, by_template ? tools : tooldecode::ToolSet(), variables));
+    const auto shown = by_template ? tools : tooldecode::ToolSet();
+    return encode_prompt(tokenizer, chat->render(turns, shown, variables), adds_begin);
   };
   // Finds what a template writes after an answer by rendering one.
   auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
