@@ -307,6 +307,47 @@ TEST_CASE("ToolSet::with replaces one tool by that of another document") {
   CHECK(error(Json{{"name", ""}}) == "malformed_document");
 }
 
+TEST_CASE("ToolSet::with keeps notes of the tools that are there, subset those of its tools") {
+  const auto document = [](const std::string& name, const std::string& keyword) {
+    return tooldecode::text::parse_json(R"({"name": ")" + name + R"(", "parameters": {"type": )" +
+                                        R"("object", "properties": {"p": {"type": "string", ")" +
+                                        keyword + R"(": 1}}, "additionalProperties": false}})");
+  };
+  const auto texts = [](const ToolSet& tools) {
+    std::string all;
+    for (const auto& note : tools.notes()) all += note.tool + ' ' + note.pointer + '\n';
+    return all;
+  };
+  ToolSet tools = ToolSet::parse(R"([{"name": "x"}, {"name": "y"}])");
+  tools         = tools.with(1, document("b", "minLenght"));
+  const auto b  = texts(tools.subset(std::vector<std::size_t>{1}));
+  CHECK(b == "b #/parameters/properties/p/minLenght\n");
+  for (int i = 0; i < 3; ++i) tools = tools.with(0, document("a", "maxLenght"));
+  CHECK(texts(tools) == b + "a #/parameters/properties/p/maxLenght\n");
+  CHECK(texts(tools.with(0, document("a", "maxLength"))) == b);
+}
+
+TEST_CASE("ToolSet::with relaxes a tool as the set was read") {
+  const auto broken = tooldecode::text::parse_json(
+      R"({"name": "a", "parameters": {"type": "object", "properties": {"p": 5}}})");
+  const auto read = [](ToolEnforcement enforcement) {
+    return ToolSet::parse(R"([{"name": "a"}, {"name": "b"}])", {}, {}, enforcement);
+  };
+  const ToolSet relaxed = read(ToolEnforcement::relax).with(0, broken);
+  CHECK(std::ranges::any_of(relaxed.notes(), [](const auto& note) {
+    return note.tool == "a" && tooldecode::tools::is_given_up(note.reading);
+  }));
+  CHECK_THROWS_AS(read(ToolEnforcement::strict).with(0, broken), Error);
+  CHECK_THROWS_AS(read(ToolEnforcement::drop).with(0, broken), Error);
+}
+
+TEST_CASE("ToolSet::parse reads all lists of a document") {
+  const ToolSet tools = ToolSet::parse(
+      R"({"tools": [{"name": "a"}, {"functions": [{"name": "b"}]}], "functions": [{"name": "c"}]})");
+  REQUIRE(tools.size() == 3);
+  CHECK((tools.find("a") && tools.find("b") && tools.find("c")));
+}
+
 TEST_CASE("ToolSet::find gives each tool by its name after many replacements") {
   std::mt19937 random(1);
   const auto any_name = [&] { return std::string(1 + random() % 3, "ab"[random() % 2]) + "c"; };

@@ -309,7 +309,7 @@ TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::stri
   const auto outside  = std::find_if(members.begin(), members.end(),
                                      [&](const Json& member) { return !is_of_type(member, type); });
   if (outside == members.end()) return;
-  const std::string value = outside->is_exact() ? outside->text() : outside->text();
+  const std::string value = outside->text();
   note(Reading::enum_over_type, text::extend_pointer(pointer, "enum"),
        lenient_.enum_over_type
            ? "type " + type.text() + " is dropped: the enum has " + value

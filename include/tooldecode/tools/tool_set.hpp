@@ -97,9 +97,11 @@ class ToolSet {
 
   /// The index of a tool; empty where the name is unknown.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// A copy of the set with one tool replaced by a document's tool, which may have another name.
+  /// A copy of the set with one tool replaced by a document's tool, which may have another name;
+  /// notes of the replaced tool go. A tool that cannot be read is an error unless the set relaxes.
   [[nodiscard]] ToolSet with(std::size_t index, const Json& document) const;
-  /// Some of the tools, in the order given and each once; they are shared with this set.
+  /// Some of the tools, in the order given and each once, with their notes; the tools are shared
+  /// with this set.
   [[nodiscard]] ToolSet subset(std::span<const std::size_t> indices) const;
   /// A set with this set's notes and more of them, whose tools replace this set's, in their order;
   /// Error{duplicate_tool} where two have one name.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -54,7 +55,10 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolSet::find(std::string_view name
 }
 
 TOOLDECODE_INLINE ToolSet ToolSet::with(std::size_t index, const Json& document) const {
-  const ToolSet one = from_json(document, {}, lenient_);
+  // A tool cannot be left out of its place.
+  const bool is_relaxed = enforcement_ == ToolEnforcement::relax;
+  const ToolSet one =
+      from_json(document, {}, lenient_, is_relaxed ? enforcement_ : ToolEnforcement::strict);
   if (one.size() != 1)
     throw Error(Errc::malformed_document, "#", std::to_string(one.size()) + " tools: must be one");
   const auto taken = find(one[0].name);
@@ -64,6 +68,8 @@ TOOLDECODE_INLINE ToolSet ToolSet::with(std::size_t index, const Json& document)
   }
   ToolSet result = *this;
   if (!taken) result.index_.erase(result.place(result[index].name));
+  std::erase_if(result.notes_,
+                [&](const tools::Note& note) { return note.tool == result[index].name; });
   result.tools_[index] = one.tools_[0];
   if (!taken) result.insert(index);
   result.notes_.insert(result.notes_.end(), one.notes_.begin(), one.notes_.end());
@@ -72,7 +78,8 @@ TOOLDECODE_INLINE ToolSet ToolSet::with(std::size_t index, const Json& document)
 
 TOOLDECODE_INLINE ToolSet ToolSet::subset(std::span<const std::size_t> indices) const {
   ToolSet result;
-  result.lenient_ = lenient_;
+  result.lenient_     = lenient_;
+  result.enforcement_ = enforcement_;
   std::unordered_set<std::string_view> known;
   for (const std::size_t index : indices) {
     if (!known.insert(tools_[index]->name).second) {
@@ -80,6 +87,8 @@ TOOLDECODE_INLINE ToolSet ToolSet::subset(std::span<const std::size_t> indices) 
     }
     result.tools_.push_back(tools_[index]);
   }
+  std::copy_if(notes_.begin(), notes_.end(), std::back_inserter(result.notes_),
+               [&](const tools::Note& note) { return known.contains(note.tool); });
   result.make_index();
   return result;
 }
@@ -172,11 +181,14 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
   }
   if (!document.contains("name")) {
-    // A list of tools; Gemini also nests one list in another.
+    // Lists of tools; Gemini also nests one list in another.
+    bool has_list = false;
     for (const char* key : list_keys) {
       if (!document.contains(key) || !document[key].is_array()) continue;
-      return add_list(document[key], text::extend_pointer(pointer, key), names);
+      add_list(document[key], text::extend_pointer(pointer, key), names);
+      has_list = true;
     }
+    if (has_list) return;
   }
   const Json* body     = &document;
   const bool is_custom = tools::is_custom_tool(document);
