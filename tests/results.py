@@ -15,7 +15,7 @@ RESULTS = ROOT / "benchmarks/results"
 SHAPES = {"commit": r"[0-9a-f]{7,40}(\+changes)?", "date": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
           "compiler": r"(g\+\+|clang\+\+) \d+\..*", "flags": r".*-O.*", "tooldecode": r"\d+\.\d+\.\d+", "command": r".+"}
 PEERS = {"peers.json": ("xgrammar", "llguidance"), "engines.json": ("vllm", "sglang", "xgrammar", "llguidance"),
-          "hostile.json": ("xgrammar", "llguidance"), "ranked_head.json": ("eigen",)}
+          "ranked_head.json": ("eigen",)}
 
 
 def faults(path):

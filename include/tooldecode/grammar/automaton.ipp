@@ -193,9 +193,12 @@ TOOLDECODE_INLINE Automaton::State Automaton::representative(State state) const 
   for (const StackFrame& frame : record.frames) {
     frames.push_back(positions_.normal(frame, horizon_));
   }
-  positions_.merge(frames, 0);
+  State made = state;
+  if (!std::ranges::equal(frames, record.frames)) {
+    positions_.merge(frames, 0);
+    made = intern(frames);
+  }
   positions_.charge();
-  const State made = intern(frames);
   record.representative.store(made, std::memory_order_release);
   return made;
 }

@@ -97,8 +97,20 @@ TOOLDECODE_INLINE text::ByteSet KeyReader::reserved_bytes(const Node& node, Set 
                                                           KeyPosition at) const {
   if (at < pooled) return literal_bytes(node, at) | remembered_bytes(node, seen, at);
   const Words& words = pool_[at - pooled];
-  if (words[0] != 0) return escape_of(node, words).next();
-  return remembered_bytes(node, seen, at);
+  if (words[0] == 0) return remembered_bytes(node, seen, at);
+  const text::StringEscape escape = escape_of(node, words);
+  if (seen_.remembers(node, seen)) return escape.next();
+  const auto known = key_characters(*node.literals, words[0], *node.strings);
+  text::ByteSet set;
+  escape.next().for_each([&](std::uint8_t byte) {
+    text::StringEscape next = escape;
+    if (next.read(byte) && std::ranges::any_of(known, [&](const KeyCharacter& one) {
+          return next.may_become(one.character);
+        })) {
+      set.insert(byte);
+    }
+  });
+  return set;
 }
 
 TOOLDECODE_INLINE text::Dfa::State KeyReader::state_at(const Node& node, KeyPosition at,

@@ -105,6 +105,7 @@ inline StackId StackSets::joined(const std::vector<StackId>& ids) {
 }
 
 inline StackId StackSets::normal(StackId root, std::uint32_t horizon) {
+  if (root == empty_stack || known_normal(root) != empty_stack) return known_normal(root);
   std::vector<StackId> work{root};
   while (!work.empty()) {
     const StackId id = work.back();

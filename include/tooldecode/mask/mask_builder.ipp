@@ -38,21 +38,24 @@ TOOLDECODE_INLINE bool MaskBuilder::is_sliced(const text::Dfa& dfa,
 }
 
 TOOLDECODE_INLINE void MaskBuilder::collect(Span place, NodeIndex node) {
-  const bool is_large = trie_.count_below(node) >= sliced_subtree;
+  const bool is_large  = trie_.count_below(node) >= sliced_subtree;
+  const auto is_lexeme = [&](const grammar::StackFrame& frame) {
+    return find<Lexeme>(frame) != nullptr;
+  };
+  const auto is_key = [&](const grammar::StackFrame& frame) {
+    return is_large && is_sliced_key(frame);
+  };
+  const auto is_walked = [&](const grammar::StackFrame& frame) {
+    return !is_lexeme(frame) && !is_key(frame);
+  };
+  // At most nodes of the trie all positions are walked.
+  if (std::ranges::all_of(walk_.positions(place), is_walked)) return walk(place, node);
   std::vector<grammar::StackFrame> rest, lexemes, keys;
-  for (std::uint32_t i = place.first; i < place.last; ++i) {
-    const grammar::StackFrame frame = walk_.positions(place)[i - place.first];
-    if (find<Lexeme>(frame) != nullptr) {
-      lexemes.push_back(frame);
-    } else if (is_large && is_sliced_key(frame)) {
-      keys.push_back(frame);
-    } else {
-      rest.push_back(frame);
-    }
+  for (const grammar::StackFrame& frame : walk_.positions(place)) {
+    (is_lexeme(frame) ? lexemes : is_key(frame) ? keys : rest).push_back(frame);
   }
   collect_lexemes(lexemes, node, is_large);
   if (!keys.empty()) collect_keys(keys, node);
-  if (rest.size() == place.last - place.first) return walk(place, node);
   if (rest.empty()) return;
   const Span others = walk_.begin(rest);
   walk(others, node);
