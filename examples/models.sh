@@ -55,7 +55,7 @@ gemma3() {
   done | keep "$1" "$2"
 }
 
-# parts <package> <version> <count>: a file in as many packages, one behind the other; its own sum is checked.
+# parts <package> <version> <count>: a file in as many packages, one after the other; its own sum is checked.
 parts() {
   local part
   for ((part = 1; part <= $3; ++part)); do

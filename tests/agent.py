@@ -289,7 +289,7 @@ def test_engines(_):
             def change():
                 counts = {number: chats(servers[number]) - was for number, was in before.items()}
                 return {number: count for number, count in counts.items() if count > 0}
-            serve.until(lambda: sum(change().values()) == len(report["turns"]))  # they are counted behind their answers
+            serve.until(lambda: sum(change().values()) == len(report["turns"]))  # they are counted after their answers
             used, = change().items()
             return used, report
 
@@ -463,7 +463,7 @@ def test_mcp(url):
         assert early["results"][0]["output"].startswith("get_weather [('city', 'Oslo')]"), early
         structured = first("structured")[0]
         assert structured["status"] == "ok" and json.loads(structured["output"]) == dict(arguments), structured
-        # A question behind the command is a question.
+        # A question after the command is a question.
         told = agent(url, "--turns", "1", "--speculator", "none", "--mcp", server("works"), WEATHER)
         assert told["turns"][0]["results"][0] == result, told
         assert first("fails")[0] == {**result, "status": "failed"}

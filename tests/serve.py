@@ -1158,7 +1158,7 @@ def test_response_format(server):
     exact = {"type": "object", "properties": {"n": {"const": 2 ** 70 + 1}}, "required": ["n"],
              "additionalProperties": False}
     choice, = server.chat(request("n?", None, response_format=schema_format(exact), max_tokens=60))["choices"]
-    # It may go on with zeros behind a point, for as long as there are tokens.
+    # It may go on with zeros after a point, for as long as there are tokens.
     number = re.fullmatch(r'\{"n": (\d+)(\.0*)?\}?', choice["message"]["content"])
     assert number and int(number[1]) == 2 ** 70 + 1, choice
 
@@ -1593,7 +1593,7 @@ def test_malformed_requests(server):
         status = int(match[1])
         assert status < 500, (seed, data, answer)
         if status >= 400 and data[:4] != b"HEAD" and b"Content-Encoding" not in answer:
-            head, _, rest = answer.partition(b"\r\n\r\n")  # what is behind a body that says too little is a request, too
+            head, _, rest = answer.partition(b"\r\n\r\n")  # what is after a body that says too little is a request, too
             length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
             assert json.loads(rest[:length])["error"]["message"], (seed, data, answer)
         return status

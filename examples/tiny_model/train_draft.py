@@ -181,7 +181,7 @@ class Imitation(torch.autograd.Function):
 def chains(kinds, follows):
     """Where drafts begin [batch, bases], the positions that they predict and their weights [batch, bases, depth].
 
-    A draft begins behind a token of the assistant and counts within its turn; a few begin elsewhere."""
+    A draft begins after a token of the assistant and counts within its turn; a few begin elsewhere."""
     count = (kinds > 0).sum(dim=1)
     bases = (kinds == 0).to(torch.uint8).sort(dim=1, stable=True).indices[:, : int(count.max())]
     predicted = bases[..., None] + 1 + torch.arange(DEPTH)

@@ -89,7 +89,7 @@ class Lesson:
         shares[..., 0] += ARGMAX_SHARE
         self.embedded = F.embedding(follows, target.embedding)
 
-        # Drafts begin where an answer's token follows, and behind a few of the prompts' tokens.
+        # Drafts begin where an answer's token follows, and after a few of the prompts' tokens.
         chance = (kinds == ANSWER) + PROMPT_SHARE * (kinds == PROMPT)
         order = (torch.rand(chance.shape) < chance) * (1 + torch.rand(chance.shape))
         bases = order.topk(min(BASES, length), dim=1)
@@ -208,7 +208,7 @@ class Training:
 @torch.no_grad()
 def measure(guess, likeliest, depth: int, texts: list[Text]) -> tuple[int, int]:
     """How many tokens of greedy answers there are, and how many passes a chain of drafts needs for them, where
-    `guess(text, bases)` gives the states [bases, depth, H] drafted behind each base, and `likeliest(state)` a token."""
+    `guess(text, bases)` gives the states [bases, depth, H] drafted after each base, and `likeliest(state)` a token."""
     said = passes = 0
     for text in texts:
         n, start = len(text.tokens), int((text.kinds == ANSWER).nonzero()[0]) + 1

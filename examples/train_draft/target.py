@@ -184,7 +184,7 @@ class Target:
     @torch.no_grad()
     def hidden(self, ids, cache: Cache, start: int, positions, visible):
         """The states [batch, length, 4 hidden] of tokens in columns from `start`: the normed final ones, which the head
-        reads, and behind each the residual stream before the layers of `features`.
+        reads, and after each the residual stream before the layers of `features`.
 
         `positions` is [batch, length]; `visible` [batch, 1, length, columns] says which columns a token sees."""
         shape, end = self.shape, start + ids.shape[1]

@@ -20,7 +20,7 @@ using namespace tooldecode;
 
 namespace {
 
-// Keeps the state behind each visited node; wants four nodes of five.
+// Keeps the state after each visited node; wants four nodes of five.
 struct Guide {
   using Number    = grammar::Automaton::State;
   using NodeIndex = core::ByteTrie::NodeIndex;

@@ -71,7 +71,7 @@ class Reference {
   std::size_t calls_made_ = 0;
 };
 
-/// The most likely of some tokens behind a text, by a pass over all of it.
+/// The most likely of some tokens after a text, by a pass over all of it.
 td::TokenId find_best(const RandomModel& model, const Tokens& text,
                       const td::DecodeOptions& options, const std::vector<bool>& allowed) {
   std::vector<float> row(allowed.size());

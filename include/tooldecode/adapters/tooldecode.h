@@ -422,7 +422,7 @@ typedef struct td_model {
   int32_t (*truncate)(void* self, void* cache, size_t length); /**< keeps `length` tokens */
   void (*free_cache)(void* self, void* cache);
   /** Appends tokens to `count` different caches, to the i-th tokens[ends[i - 1], ends[i]), at least
-   * one, and writes logits [count, V] behind the last of each. */
+   * one, and writes logits [count, V] after the last of each. */
   int32_t (*forward)(void* self, void* const* caches, size_t count, const int32_t* tokens,
                      const size_t* ends, float* logits);
 } td_model;

@@ -86,7 +86,7 @@ class CallOrders {
   CallOrders with(const ToolCallFSM&&) const = delete;
 
   /// The automata of a tool's orders for one call, made when they are first asked for. If their
-  /// memory has grown past the budget, later calls use renewed ones.
+  /// memory has grown past the budget, later calls use ones that were reset.
   [[nodiscard]] std::shared_ptr<const ToolOrders> of(std::size_t tool) const;
   /// The call as the format writes it.
   [[nodiscard]] std::string write(const ToolCall& call) const;

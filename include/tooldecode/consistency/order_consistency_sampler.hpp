@@ -33,8 +33,8 @@ namespace tooldecode {
 /// All orders share the caches of their common prefixes and run as one batch per step. `adaptive`
 /// skips orders that could not change a winner; the winning values do not change.
 ///
-/// The decoder, its model and its constraint must outlive the sampler. Each prompt uses a renewed
-/// copy of the constraint, as a Decoder's does, and calls use renewed automata of the orders, so
+/// The decoder, its model and its constraint must outlive the sampler. Each prompt resets a
+/// copy of the constraint, as a Decoder's does, and calls reset the automata of the orders, so
 /// memory does not grow with the number of answers. The documented order draws with the decoder's
 /// noise and each other order with separate noise. The decoder's strategy is not used inside calls;
 /// a strategy never changes tokens.
@@ -77,7 +77,7 @@ class OrderConsistencySampler {
 /// BatchRequest::sequences. All orders share the passes of the batch; the answer is the sampler's.
 /// The sequence makes no drafts; other sequences may.
 ///
-/// \param votes  receives the votes of each answer, behind those of earlier ones; its `output` is
+/// \param votes  receives the votes of each answer, after those of earlier ones; its `output` is
 ///               not set. It must outlive the sequence
 /// \par Complexity  as OrderConsistencySampler
 /// \par Errors      when the sequence is added: as OrderConsistencySampler's constructor

@@ -154,7 +154,7 @@ class OrderedSequence final : public decode::BatchSequence {
 /// Makes the answers of a sequence in a batch.
 ///
 /// \param calls  the sequence's constraint; must outlive the answers
-/// \param votes  receives the votes of each answer, behind those of earlier ones; its `output` is
+/// \param votes  receives the votes of each answer, after those of earlier ones; its `output` is
 ///               not set. It must outlive the answers
 /// \par Errors      at once: as CallOrders
 [[nodiscard]] decode::MakeSequence ordered_sequences(const ToolCallFSM& calls,

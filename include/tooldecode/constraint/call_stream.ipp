@@ -97,7 +97,7 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
     const bool is_whole =
         labels_->finish([&](char byte, Label label) { take(byte, label, events); });
     if (in_call_ && is_whole) end_call(events);
-    // A whole answer may end behind a delimiter only if that is text.
+    // A whole answer may end after a delimiter only if that is text.
     enter(part_ == Part::text && is_whole ? Part::more_text : Part::none, events);
     enter(Part::none, events);
     events.push_back({.kind = Kind::answer_end, .call = call_});

@@ -59,7 +59,7 @@ class Completions {
  public:
   using State = Constraint::State;
 
-  /// Shares the constraint's states, even if the constraint is renewed later.
+  /// Shares the constraint's states, even if the constraint is reset later.
   explicit Completions(const Constraint& constraint, CompletionOptions options = {});
   Completions(Completions&&) noexcept;
   Completions& operator=(Completions&&) noexcept;

@@ -35,7 +35,7 @@ class Automaton;
 /// text may end. States, and masks that were computed, are cached in memory that is shared with
 /// copies and with every other constraint of the VocabularyIndex. It grows with the states that
 /// texts visit. For many texts, take a copy for each text and call `reset` on it, as Decoder does;
-/// for a text of millions of tokens, call `compact`. Memory then stays within the cache's budget
+/// for a text of millions of tokens, call `compact`. Memory then stays within the index's budget
 /// plus what the texts in progress need.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
@@ -70,9 +70,9 @@ class Constraint {
   Constraint(VocabularyIndex cache, std::shared_ptr<mask::SharedStates> states,
              const Grammar& grammar);
 
-  /// Call it before a new text: if the memory has grown past the cache's budget, switches to new
-  /// memory, or to that of another renewed copy. Earlier states are then unknown to this object;
-  /// copies made before still know them.
+  /// Call it before a new text: if the memory has grown past the index's budget, switches to new
+  /// memory, or to that of another copy that was reset. Earlier states are then unknown to this
+  /// object; copies made before still know them.
   void reset();
   [[deprecated("use reset")]] void renew() { reset(); }
   /// Switches to new memory during texts and moves what the `live` states need there; each of them

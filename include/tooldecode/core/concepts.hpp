@@ -128,7 +128,8 @@ concept StateTreeModel =
                              std::span<float> hidden) {
       { m.hidden_size() } -> std::convertible_to<std::size_t>;
       m.forward_states(cache, tokens, logits, hidden);  // as in forward; hidden [L, H]
-      m.forward_tree_states(cache, tokens, ancestors, logits, hidden);  // in forward_tree; [N, H]
+      m.forward_tree_states(cache, tokens, ancestors, logits,
+                            hidden);  // as in forward_tree; hidden [N, H]
     };
 
 /// A model that runs several sequences, drafts included, in one pass and returns hidden states.

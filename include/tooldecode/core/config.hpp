@@ -1,8 +1,7 @@
 /// \file
 /// The library's macros, and the check of the language version.
 /// Users may define TOOLDECODE_ASSERT before the first include. The target tooldecode::tooldecode
-/// defines TOOLDECODE_COMPILED. Every header that includes no other header of the library includes
-/// this one, so the version check is always read first.
+/// defines TOOLDECODE_COMPILED.
 #pragma once
 
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L

@@ -28,7 +28,7 @@ enum class Errc {
   unsupported_pattern,  ///< a regular expression that is not regular (look-around, references)
   unsupported_name,     ///< a name that a call format cannot write so that it reads back
   malformed_grammar,    ///< a syntax error or an undefined rule; the place is a byte offset
-  limit_exceeded,       ///< a construct that needs more time or memory than its limit allows
+  limit_exceeded,       ///< more time, memory or context than the limit allows
   duplicate_tool,
   unknown_tool,    ///< a tool choice that names an unknown tool
   unknown_format,  ///< an unknown call format, tensor type or pre-tokenizer
@@ -94,8 +94,8 @@ enum class Errc {
   return "unknown";
 }
 
-/// Bad input, reported before decoding starts. A token that is not allowed is never an error; while
-/// decoding, only `limit_exceeded` and `cancelled` can come, of a mask past its limits.
+/// Bad input, reported before decoding starts. A token that is not allowed is never an error. While
+/// decoding, masks may throw `limit_exceeded` and `cancelled`, and models throw their own errors.
 ///
 /// `what()` is one line: "<place>: <sentence>", or "<place> <value>: <sentence>" if a value is
 /// wrong. The place locates the cause: a JSON pointer ("#/properties/a"), "byte 17", an option, a

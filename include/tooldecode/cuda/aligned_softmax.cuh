@@ -62,9 +62,9 @@ struct RowPart {
   }
 };
 
-/// What stands for a row's numbers. As they are, they need no limits, if the row's greatest number
-/// is between the limits, not equal to the lower one, and none is NaN. Else the limits make some equal and the
-/// others infinitely less likely.
+/// How a row's stored numbers are clamped. No clamping is needed if the greatest number is within
+/// the limits, above the lower one, and no number is NaN. Otherwise clamping makes some numbers
+/// equal and the others infinitely less likely.
 enum class StoredNumbers { as_they_are, greatest_only, without_nan, all_equal };
 
 /// What must stand for the numbers of a row whose numbers, as they are, have this sum.

@@ -1,7 +1,8 @@
 /// \file
 /// ArrivalBarrier: some threads of a block arrive, others wait until all have (mbarrier).
 ///
-/// Needs code for compute capability 9.0 or later; for less there is nothing, and no kernel calls it.
+/// Needs code for compute capability 9.0 or later. In older code the functions are empty, and no
+/// kernel calls them.
 #pragma once
 
 #include <cstdint>

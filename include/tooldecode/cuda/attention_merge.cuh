@@ -69,8 +69,8 @@ constexpr int merge_threads(int head_size) {
   return (head_size / 4 + merge_quads - 1) / merge_quads * warp_size;
 }
 
-/// A block merges a row, a warp 64 numbers of it. A lane reads four parts before it needs one, also empty ones:
-/// which are empty is on its way too. The parts are still in the L2 cache.
+/// A block merges a row, a warp 64 numbers of it. A lane reads four parts before it needs one, also
+/// empty ones, because it does not know yet which are empty. The parts are still in the L2 cache.
 template <class T>
 __global__ void __launch_bounds__(1024) merge_parts(AttentionParts parts, T* out) {
   let_next_launch_start();

@@ -18,12 +18,12 @@ namespace tooldecode::cuda {
 /// The largest cluster size that every device with clusters supports.
 inline constexpr int max_cluster_blocks = 8;
 
+/// Whether the code that is being compiled has clusters; true in host code.
+inline constexpr bool code_has_clusters =
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-/// Whether the code that is being compiled has clusters; the host's is taken to.
-inline constexpr bool code_has_clusters = false;
+    false;
 #else
-/// Whether the code that is being compiled has clusters; the host's is taken to.
-inline constexpr bool code_has_clusters = true;
+    true;
 #endif
 
 /// Waits for all threads of the cluster; afterwards all see what each wrote before.
@@ -45,7 +45,7 @@ __device__ inline void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release;\n" ::: "memory");
 #endif
 }
-/// The first half for a thread of whose writes others need see none. It does not wait for memory.
+/// Arrives without publishing this thread's writes. It does not wait for memory.
 __device__ inline void cluster_arrive_relaxed() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed;\n" ::: "memory");

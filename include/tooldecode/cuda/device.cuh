@@ -22,10 +22,10 @@ inline void check(cudaError_t status, const char* file = __builtin_FILE(),
               cudaGetErrorString(status));
 }
 
-/// The device properties that tuning depends on.
+/// Properties of a device. Tuning depends on all but the compute capability.
 struct DeviceTraits {
   int multiprocessors      = 0;
-  int compute_capability   = 0;  ///< 90 is 9.0; the device's, not the code's: `code_capability`
+  int compute_capability   = 0;  ///< 90 is 9.0; for information: plans use `code_capability`
   std::size_t shared_bytes = 0;  ///< shared memory that one block can request
 };
 

@@ -35,7 +35,7 @@ inline constexpr int few_warps   = few_threads / warp_size;
 
 using FewFold = BlockFold<float, few_threads>;
 
-/// The vectors lie behind it, [n, width].
+/// The vectors lie after it, [n, width].
 struct alignas(16) FewShared {
   FewFold::Storage fold;
 };

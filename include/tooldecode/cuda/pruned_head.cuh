@@ -182,10 +182,11 @@ inline void require_top(int k, int mask_words) {
 /// the head is whole, exactly those that it allows. NaN logits count as -infinity, which is never
 /// kept, and +infinity as the greatest finite number in the log-sum-exp.
 ///
-/// Rows that no state may use are not read, except one of 16 where none of them is used. The weights are read once for up to 64 states and no
-/// logits are written: each block keeps the k greatest of its rows, and a last kernel merges the
-/// blocks' lists. The ranking uses the same bits that `fill_logits` writes; masks, k and other rows
-/// do not change them. The log-sum-exp has the same bits for the same arguments on one device.
+/// Rows that no state may use are not read, except one of 16 where none of them is used. The
+/// weights are read once for up to 64 states and no logits are written: each block keeps the k
+/// greatest of its rows, and a last kernel merges the blocks' lists. The ranking uses the same bits
+/// that `fill_logits` writes; masks, k and other rows do not change them. The log-sum-exp has the
+/// same bits for the same arguments on one device.
 ///
 /// \par Shapes      hidden [n, H], n <= 65,535; masks [n, mask_words] or null, tokens past them are
 ///                  forbidden; 1 <= k <= 32

@@ -55,8 +55,8 @@ struct MaskRows {
 ///
 /// `run_tree` reads the nodes of a tree per sequence, node i in slot L + i, and writes the logits
 /// after each. A node without ancestors or with a negative token is padding: nothing reads its
-/// logits, and its slot need not be written. `keep` moves what the verdicts accept to the slots after the roots; the lengths are
-/// those before.
+/// logits, and its slot need not be written. `keep` moves what the verdicts accept to the slots
+/// after the roots; the lengths are those before.
 template <class M>
 concept DeviceModel =
     requires(M& model, const TreePass& pass, float* logits, const TreeVerdict* verdicts,

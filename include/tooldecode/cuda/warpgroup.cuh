@@ -21,14 +21,14 @@ namespace tooldecode::cuda {
 /// Threads of a warpgroup.
 inline constexpr int warpgroup_size = 4 * warp_size;
 
+/// Whether the code that is being compiled has these products; true in host code. A kernel that
+/// needs them has launch bounds of `code_has_warpgroups ? threads : warp_size`, which tell
+/// `has_warpgroup_products` whether its code has them.
+inline constexpr bool code_has_warpgroups =
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
-/// Whether the code that is being compiled has these products. A kernel that needs them is bounded
-/// by `code_has_warpgroups ? threads : warp_size` threads, by which `has_warpgroup_products` knows.
-inline constexpr bool code_has_warpgroups = false;
+    false;
 #else
-/// Whether the code that is being compiled has these products. A kernel that needs them is bounded
-/// by `code_has_warpgroups ? threads : warp_size` threads, by which `has_warpgroup_products` knows.
-inline constexpr bool code_has_warpgroups = true;
+    true;
 #endif
 
 /// Whether a kernel's code for the current device has them, so was compiled for 9.0a.
@@ -243,7 +243,8 @@ __device__ inline void give_registers_but() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(registers));
 #endif
 }
-/// Lets each thread of a warpgroup have so many registers, once others have given them.
+/// Raises the register limit of each thread of a warpgroup; waits until other warpgroups have
+/// released registers.
 ///
 /// \par Shapes      a multiple of 8 up to 256
 template <int registers>

@@ -54,10 +54,10 @@ struct BatchOptions {
   /// Most tokens of prompts that one pass reads. Longer prompts are read in parts, so that the other
   /// sequences do not wait for them. 1 or more.
   std::size_t max_prefill = 256;
-  /// For passes that several clients or requests share, so that one with many sequences does not
-  /// make the passes of the others slow: the surplus of its sequences over the fewest that another
-  /// has takes turns, and a pass that has this many tokens reads no more of it. A client or a
-  /// request alone is not limited.
+  /// Limits a pass that several clients share. Each client first gets as many sequences as the
+  /// client with the fewest has. Further sequences take turns until the pass has this many tokens.
+  /// The requests of a client alone share its passes in the same way. One request alone is not
+  /// limited.
   std::size_t max_shared = static_cast<std::size_t>(-1);
 };
 
@@ -80,7 +80,7 @@ struct BatchItem {
   std::vector<TokenId> prompt;        ///< [L]
   std::shared_ptr<const void> owner;  ///< owns what the next three members refer to
   ConstraintRef constraint;
-  std::function<void()> reset;  ///< renews the constraint before each answer; may be empty
+  std::function<void()> reset;  ///< resets the constraint before each answer; may be empty
   DrafterRef drafter;
   DecodeOptions options                          = {};
   std::function<AfterTurn(const Output&)> on_end = {};
@@ -153,7 +153,7 @@ class BatchLoop {
     return model_.length(slot.now->read_so_far().cache);
   }
   // Runs a step of one sequence. An error of its constraint, its drafter or a callback ends that
-  // sequence only; `throw_first` throws what nobody was told.
+  // sequence only; `throw_first` rethrows the first error that no `on_error` received.
   template <class Do>
   void alone(Slot& slot, Do run) {
     try {

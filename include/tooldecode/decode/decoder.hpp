@@ -43,8 +43,8 @@ void require_room(const ModelRef& model, const ConstraintRef& constraint,
 ///
 /// The decoder refers to the model and the constraint, which must outlive it; temporaries do not
 /// compile. The strategy decides how tokens are found (one after another, or by speculation), never
-/// which. If a constraint has `reset`, each prompt uses a renewed copy, so memory does not grow
-/// with the number of answers.
+/// which. If a constraint has `reset`, each prompt uses a copy that was reset, so memory does not
+/// grow with the number of answers.
 ///
 /// \par Shapes      prompt [L] with 1 <= L <= the model's context length
 /// \par Complexity  as the strategy

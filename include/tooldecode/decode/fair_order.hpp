@@ -27,12 +27,12 @@ struct FairCandidate {
 /// Candidates in the order in which they get their turn.
 struct FairOrder {
   std::vector<std::size_t> order;  ///< [candidates]
-  std::size_t level = 0;           ///< so many first ones are as many for each client
+  std::size_t level = 0;           ///< leading entries that give every client equally many
 };
 
 /// Orders candidates so that clients take turns, and so do the requests of a client and the
-/// sequences of a request. The level is what each client has if it has no more than the one with
-/// the fewest. If there is one client, requests take the place of clients.
+/// sequences of a request. The level counts as many sequences of each client as the client with the
+/// fewest has. If there is one client, its requests take the place of clients.
 ///
 /// \par Complexity  O(candidates log candidates)
 [[nodiscard]] FairOrder fair_order(std::span<const FairCandidate> candidates);

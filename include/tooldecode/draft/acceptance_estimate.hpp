@@ -16,8 +16,8 @@ namespace tooldecode::draft {
 /// Counts guesses by the probability that their drafter gave them, levels by whether their best
 /// guess was accepted, and the time that drafting a level takes, recent ones most.
 ///
-/// Without enough trials, a guess is assumed to be as good as its drafter says, and a level as good
-/// as the average.
+/// Until there are enough trials, a guess counts as good as its drafter says, and a level as
+/// accepted six times in ten.
 ///
 /// \par Complexity  O(1)
 /// \par Threads     thread-safe; a reader may see some counts of a concurrent update

@@ -41,7 +41,8 @@ struct FrequencyRankedHeadOptions {
 /// the rows of the whole head. An Eigen matrix or map is a head too. Copies share the rows. The
 /// original head must outlive it.
 ///
-/// \par Shapes      head [V, H], K rows at first; hidden [n, H], logits [n, K], masks [V / 32]
+/// \par Shapes      head [V, H], K rows at first; hidden [n, H], logits [n, K],
+///                  masks [ceil(V / 32)]
 /// \par Complexity  O(n K H) per call; weights are read once, logits are held for 256 rows at a
 ///                  time. O(K H) memory, copied once. `with` and `first` O(V + L H), L added tokens
 /// \par Threads     immutable after construction; const members may run concurrently

@@ -41,7 +41,7 @@ struct SuffixOptions {
 /// in a question (" Oslo" and "'Oslo"). The places that agree longest vote for the next token, the
 /// weight of a place halving with each byte by which another agrees longer. A token's probability
 /// is its share of the votes of allowed tokens and of a fixed vote for none of them, which is small
-/// where the agreement is long. What is drafted counts as agreement for the tokens behind it. So a
+/// where the agreement is long. What is drafted counts as agreement for the tokens after it. So a
 /// long agreement gives a long chain, and places that differ give branches. The text after a place
 /// is cut into the longest tokens that fit.
 ///

@@ -40,7 +40,7 @@ struct EngineCallbacks {
   std::function<void()> on_restart;
 };
 
-/// The model whose replies count: a ClientModel, or a function that also takes a EngineCallbacks.
+/// The model whose replies count: a ClientModel, or a function that also takes EngineCallbacks.
 ///
 /// \par Complexity  O(1) besides the function
 /// \par Threads     as the function

@@ -77,7 +77,7 @@ struct CallGrammar {
   /// The delimiters that open calls, where `text_schema` replaces free text.
   std::optional<std::vector<std::string>> openings{};
   std::vector<std::string> text_ends{};       ///< delimiters at the end of marked text
-  std::vector<std::string> turn_ends{};       ///< the same, but text may go on behind them
+  std::vector<std::string> turn_ends{};       ///< the same, but text may go on after them
   std::vector<std::string> reasoning_ends{};  ///< delimiters at the end of marked reasoning
 };
 
@@ -223,7 +223,7 @@ namespace formats {
     text::ValueReader::Language language = text::ValueReader::Language::json);
 /// Reads the arguments of a call, which are an object, and the white space around them.
 [[nodiscard]] JsonValue read_arguments(text::ValueReader& reader);
-/// Skips white space, behind which nothing may follow.
+/// Skips white space, after which nothing may follow.
 void expect_end(text::ValueReader& reader);
 
 /// Type erasure for call formats; constraints hold one.

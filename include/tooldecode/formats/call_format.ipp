@@ -135,7 +135,7 @@ class AnswerBuilder {
     return text;
   }
   // Whether a text that is excluded may begin before the opening's delimiter and end in it or
-  // behind it.
+  // after it.
   [[nodiscard]] bool is_across(const CallOpening& opening) const {
     const std::string& delimiter = opening.delimiter;
     return std::ranges::any_of(beside_.without, [&](const std::string& excluded) {
@@ -220,7 +220,7 @@ class AnswerBuilder {
               : grammar_.sequence({space_, grammar_.literal(opening.delimiter), opening.calls}));
     }
   }
-  // Text behind the delimiter of an opening that is no call there.
+  // Text after the delimiter of an opening that is no call there.
   [[nodiscard]] formats::FreeText text_behind(const CallOpening& opening,
                                               const std::string& not_first) const {
     formats::FreeText text = beside_;

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t arguments = first + 3;
 /// One argument's value and the delimiters that belong to it, where arguments are written one by
 /// one.
 inline constexpr std::uint32_t argument = first + 4;
-/// Text that goes on behind a delimiter that opened no call; the delimiter is text then.
+/// Text that goes on after a delimiter that opened no call; the delimiter is text then.
 inline constexpr std::uint32_t more_text = first + 5;
 /// Calls in a format of a FormatSet: this plus the format's index, which is less than 128.
 inline constexpr std::uint32_t format_of_set = first + 64;

@@ -119,7 +119,7 @@ TOOLDECODE_INLINE text::Dfa behind(const text::Dfa& whole, std::string_view begi
     if (first != text::Dfa::dead) first = whole.next(first, static_cast<std::uint8_t>(c));
   }
   if (first == text::Dfa::dead) return text::Dfa(std::vector<text::Dfa::Row>(1));
-  // The first state and the one behind the beginning change places.
+  // The first state and the one after the beginning change places.
   const auto moved = [first](text::Dfa::State state) {
     return state == 0 ? first : state == first ? 0 : state;
   };

@@ -129,7 +129,7 @@ class Automaton {
   /// A pointer per state for the layer above, such as the state's mask; initially null.
   [[nodiscard]] std::atomic<const void*>& attachment(State state) const noexcept;
 
-  /// Who waits for the lock; the layer above may share it.
+  /// Tells whether a thread waits for the lock; the layer above may share it.
   [[nodiscard]] core::Waiters& waiters() const noexcept { return waiters_; }
 
   [[nodiscard]] const NodeStore& nodes() const noexcept { return positions_.nodes(); }

@@ -183,7 +183,7 @@ class KeyReader {
                                                 const std::optional<text::StringEscape>& escape,
                                                 const Texts& rests);
   // Answers it by the whole reserved keys, which begin with `length` bytes in which the lexeme gets
-  // into a state; the escape begins behind them. Costs a visit for each byte of these keys at most.
+  // into a state; the escape begins after them. Costs a visit for each byte of these keys at most.
   [[nodiscard]] static bool leads_elsewhere(const Node& node, const text::Dfa& dfa,
                                             text::Dfa::State before, std::size_t length,
                                             const std::optional<text::StringEscape>& escape,

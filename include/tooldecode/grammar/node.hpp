@@ -111,7 +111,7 @@ class BasicNode {
       return std::get_if<Kind>(&kind_);
     }
   }
-  /// Calls the one of some functions that takes the node's kind.
+  /// Calls the function whose parameter is the node's kind.
   template <class... Cases>
   auto visit(const Cases&... cases) const {
     return std::visit(Functions<Cases...>{{cases}...}, kind_);

@@ -104,9 +104,9 @@ class MaskBuilder {
   // Positions at the same point of the same lexeme differ only in what follows it.
   void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large);
   [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const;
-  // So many further units the bounds allow wherever they lead, except to the lexeme's end.
+  // How many more units the bounds allow in every state except the lexeme's end.
   [[nodiscard]] std::uint32_t free_units(const grammar::StackFrame& frame) const;
-  // The same where they lead to some states; none mean all.
+  // The same, only in the given states; none means all.
   [[nodiscard]] std::uint32_t free_units(const grammar::StackFrame& frame,
                                          const std::vector<text::Dfa::State>& states) const;
   // Whether anything may follow the lexemes of these positions.

@@ -66,7 +66,7 @@ class SharedStates {
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
   [[nodiscard]] const core::ByteTrie& trie() const noexcept { return *trie_; }
-  /// Who waits for a lock of the states.
+  /// Tells whether a thread waits for the lock of the states.
   [[nodiscard]] const core::Waiters& waiters() const noexcept { return automaton_.waiters(); }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
   [[nodiscard]] grammar::Automaton& automaton() noexcept { return automaton_; }

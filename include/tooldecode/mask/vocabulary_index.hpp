@@ -35,7 +35,7 @@ class VocabularyIndex {
   /// \param mask_limits  limits for one mask, one token, one jump-forward string or one search for
   ///                     the end of a text; past them, each throws Error{limit_exceeded}. A thread
   ///                     can also cancel them, see BuildBudget
-  // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that a cache needs
+  // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that an index needs
   VocabularyIndex(Vocabulary vocabulary, std::size_t budget = default_budget,
                   const BuildLimits& mask_limits = {});
 

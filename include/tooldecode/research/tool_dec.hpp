@@ -19,7 +19,7 @@
 namespace tooldecode {
 
 /// A text in which the model chooses a call's name. It is read when a call begins and forgotten when
-/// the name is known: the call goes on behind what was there before.
+/// the name is known: the call goes on after what was there before.
 ///
 /// \par Source  Zhang et al., ToolDec, arXiv:2310.07075, appendix A.2
 struct NamePrompt {

@@ -40,7 +40,7 @@ class TextList {
     friend auto operator<=>(const State&, const State&) = default;
   };
 
-  // Numbers the states of the last text behind a length.
+  // Numbers the states of the last text past a length.
   void finish(std::size_t length);
   text::TextDfa::State number(State state);
 

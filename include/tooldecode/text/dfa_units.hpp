@@ -67,7 +67,7 @@ class DfaUnits {
   void find_fewest(const Dfa& dfa, const Steps& steps);
   void find_most(const Steps& steps);
   void find_gaps(const Dfa& dfa, const Steps& steps);
-  // The numbers of a state from those of the states behind it.
+  // The numbers of a state from those of the states after it.
   void collect(const Dfa& dfa, const Steps& steps, Dfa::State state, Ranges& out) const;
 
   Ranges hull_;                       // [states]

@@ -119,7 +119,7 @@ TOOLDECODE_INLINE void DfaUnits::find_most(const Steps& steps) {
   }
 }
 
-// The numbers of a state are those of the states behind it, and these equations have one solution:
+// The numbers of a state are those of the states after it, and these equations have one solution:
 // ranges that solve them are the numbers. Starts with what lies between the bounds.
 TOOLDECODE_INLINE void DfaUnits::find_gaps(const Dfa& dfa, const Steps& steps) {
   std::vector<Dfa::State> work(hull_.size());

@@ -47,7 +47,7 @@ class FormatPatterns {
   static std::string hostname() { return separated(host_label() + '|' + a_label()); }
   static std::string host_label();
   // RFC 5890, section 2.3.2.1, without a check of the Punycode's value. It has three characters or
-  // more behind the last hyphen: fewer decode to code points below those of the first letters that
+  // more after the last hyphen: fewer decode to code points below those of the first letters that
   // IDNA allows.
   static std::string a_label();
   static std::string separated(const std::string& label);
@@ -92,11 +92,13 @@ class FormatPatterns {
 
 /// The texts of a format, built once per process; null for an unknown format.
 ///
-/// Partial are `regex` (groups three deep, no names, references, look-behind and flags, counts up
-/// to 9999, of which the greater one has more digits where both have more than two, no range in a
-/// class but of digits, of letters from `a` or `A` or up to `z` or `Z`, and the most usual others)
-/// and `idn-hostname` and `idn-email` (labels beyond ASCII have up to 14 characters: letters of
-/// Latin-1, Greek, Cyrillic, Han, Kana and Hangul, digits and hyphens).
+/// Partial are:
+///
+/// - `regex`: groups three deep; no names, references, look-behind and flags; counts up to 9999, of
+///   which the greater one has more digits where both have more than two; in classes, ranges of
+///   digits, of letters from `a` or `A` or up to `z` or `Z`, and the most usual others
+/// - `idn-hostname` and `idn-email`: labels beyond ASCII have up to 14 characters, which are
+///   letters of Latin-1, Greek, Cyrillic, Han, Kana and Hangul, digits and hyphens
 ///
 /// Total length limits in the RFCs (253 characters for a host name) are left to maxLength. Host
 /// names have no label with `--` in the third and fourth place, so no Punycode. Second 60 is

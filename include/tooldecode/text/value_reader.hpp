@@ -21,8 +21,8 @@ namespace tooldecode::text {
 /// tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers, other bases,
 /// underscores in numbers, `\N{...}` and comments. In both, these are errors: text that is not
 /// UTF-8, a number beyond double, half of a surrogate pair unless `replace_half_pairs`, and a
-/// repeated key unless `allow_repeated_keys`. An integer
-/// beyond 64 bits becomes the nearest double unless `keep_numbers` or `keep_integers`.
+/// repeated key unless `allow_repeated_keys`. An integer beyond 64 bits becomes the nearest double
+/// unless `keep_numbers` or `keep_integers`.
 ///
 /// \par Complexity  O(bytes read), O(log keys) more per key
 /// \par Threads     a value; one thread at a time

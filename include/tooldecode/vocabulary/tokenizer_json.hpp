@@ -127,10 +127,10 @@ class TokenizerJson {
 /// Precompiled (as SentencePiece applies it) and NFC (not applied: text is assumed to be composed);
 /// the pre-tokenizers ByteLevel, Metaspace, Split and Digits. With other parts, with expressions
 /// that translate_oniguruma refuses, and with WordPiece and WordLevel models, the vocabulary still
-/// loads, and only `encode` throws. If a mark stands for
-/// a space, a mark in the text itself is encoded by other tokens, such as its byte tokens, and
-/// decodes to itself. A text with a character that no token writes is an error, not the unknown
-/// token. A space before the text is added only with `add_space_prefix`.
+/// loads, and only `encode` throws. If a mark stands for a space, a mark in the text itself is
+/// encoded by other tokens, such as its byte tokens, and decodes to itself. A text with a character
+/// that no token writes is an error, not the unknown token. A space before the text is added only
+/// with `add_space_prefix`.
 ///
 /// End tokens are the `eos_token` of tokenizer_config.json and the `eos_token_id` of
 /// generation_config.json; if the latter lists none, also those of `find_named_ends`.
