@@ -192,7 +192,12 @@ void fill_masks_of(const nb::sequence& constraints, const nb::sequence& states, 
   std::vector<nb::object> kept;  // whatever becomes of the list
   std::vector<const ConstraintHandle*> all;
   for (const nb::handle one : constraints) {
-    all.push_back(&nb::cast<const ConstraintHandle&>(one));
+    const ConstraintHandle* given = nullptr;
+    if (!nb::try_cast(one, given) || given == nullptr) {
+      throw Error(Errc::invalid_option, "constraints/" + std::to_string(all.size()),
+                  "must be a Constraint");
+    }
+    all.push_back(given);
     kept.push_back(nb::borrow(one));
   }
   if (all.size() == 1 && nb::len(states) != 1) {
@@ -257,6 +262,23 @@ nb::object calls_of(const std::vector<ToolCall>& calls) {
         type(nb::str(call.name.data(), call.name.size()), loads(text::write_json(call.arguments))));
   }
   return all;
+}
+
+// A call to be written, given as a name and its arguments.
+ToolCall call_of(nb::handle given, const std::string& place) {
+  std::string name;
+  const bool is_pair = nb::isinstance<nb::sequence>(given) && nb::len(given) == 2;
+  if (!is_pair || !nb::isinstance<nb::str>(nb::object(given[0])) ||
+      !nb::try_cast(nb::object(given[0]), name)) {
+    throw Error(Errc::invalid_option, place, "must be a name, a str of Unicode, and its arguments");
+  }
+  try {
+    JsonValue arguments = text::parse_exact_json(json_text(nb::object(given[1])));
+    if (arguments.is_object()) return {std::move(name), std::move(arguments)};
+  } catch (const Error& error) {
+    throw error.within(place);
+  }
+  throw Error(Errc::malformed_call, place, "the arguments must be an object");
 }
 
 void bind_state(nb::module_& module) {
@@ -442,8 +464,7 @@ void bind_constraint(nb::module_& module) {
           [](const CallsHandle& self, const nb::sequence& calls) {
             std::vector<ToolCall> all;
             for (const nb::handle call : calls) {
-              all.push_back({nb::cast<std::string>(nb::object(call[0])),
-                             text::parse_exact_json(json_text(nb::object(call[1])))});
+              all.push_back(call_of(call, "calls/" + std::to_string(all.size())));
             }
             return self.calls().write(all);
           },

@@ -53,8 +53,17 @@ std::string json_text(nb::handle value) {
   // A class of Pydantic's says what its schema is.
   nb::object schema = nb::borrow(value);
   if (nb::hasattr(value, "model_json_schema")) schema = value.attr("model_json_schema")();
-  return text_of(
-      nb::module_::import_("json").attr("dumps")(schema, nb::arg("ensure_ascii") = false));
+  const nb::object write = nb::module_::import_("json").attr("dumps");
+  try {
+    return text_of(write(schema, nb::arg("ensure_ascii") = false));
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError) &&
+        !error.matches(PyExc_RecursionError)) {
+      throw;
+    }
+    throw Error(Errc::malformed_json, "",
+                std::string("the value has no JSON: ") + nb::str(error.value()).c_str());
+  }
 }
 
 }  // namespace tooldecode::python

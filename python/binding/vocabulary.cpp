@@ -79,10 +79,19 @@ VocabularyHandle from_gguf(const Path& path, EndTokens end_tokens, std::size_t s
   return finish(vocabulary::load_gguf(path), {std::move(end_tokens), size, memory_bytes});
 }
 
+// An object of a user's or of a tokenizer's, whose type nothing has checked.
+template <class Value>
+Value read_as(nb::handle object, const std::string& place, const char* wanted) {
+  Value value;
+  if (nb::try_cast(object, value)) return value;
+  throw Error(Errc::malformed_vocabulary, place, wanted);
+}
+
 std::vector<Vocabulary::Entry> entries_of(const nb::sequence& tokens) {
   std::vector<Vocabulary::Entry> entries;
   for (const nb::handle token : tokens) {
-    const auto bytes = nb::cast<nb::bytes>(token);
+    const auto bytes =
+        read_as<nb::bytes>(token, "tokens/" + std::to_string(entries.size()), "must be bytes");
     entries.push_back({std::string(bytes.c_str(), bytes.size())});
   }
   return entries;
@@ -111,11 +120,14 @@ VocabularyHandle from_huggingface(const nb::object& tokenizer, EndTokens end_tok
     throw Error(Errc::malformed_vocabulary, "tokenizer",
                 "must be a tokenizers.Tokenizer, or of transformers with one inside");
   }
-  const auto text  = nb::cast<std::string>(fast.attr("to_str")());
+  const auto text =
+      read_as<std::string>(fast.attr("to_str")(), "tokenizer/to_str", "must be a str");
   JsonValue config = JsonValue::object();
   for (const char* name : {"bos_token", "eos_token"}) {
     const nb::object token = nb::getattr(tokenizer, name, nb::none());
-    if (!token.is_none()) config[name] = nb::cast<std::string>(nb::str(token));
+    if (token.is_none()) continue;
+    config[name] =
+        read_as<std::string>(nb::str(token), std::string("tokenizer/") + name, "must be Unicode");
   }
   const nb::gil_scoped_release release;
   const std::string names = config.text();
@@ -127,21 +139,29 @@ VocabularyHandle from_tiktoken(const nb::object& encoding, EndTokens end_tokens,
                                std::size_t memory_bytes) {
   std::vector<Vocabulary::Entry> entries;
   const auto add = [&](nb::handle id, std::string bytes, TokenType type) {
-    const auto i = nb::cast<std::size_t>(id);
+    const auto i = read_as<std::size_t>(id, "encoding", "an id must be an integer from 0");
     if (i >= std::size_t{1} << 24) {
       throw Error(Errc::malformed_vocabulary, "token " + std::to_string(i), "must be below 2^24");
     }
     if (i >= entries.size()) entries.resize(i + 1, {"", TokenType::unused});
     entries[i] = {std::move(bytes), type};
   };
-  for (const auto [token, rank] : nb::cast<nb::dict>(encoding.attr("_mergeable_ranks"))) {
-    const auto bytes = nb::cast<nb::bytes>(token);
+  const auto member = [&encoding](const char* name) {
+    return nb::object(nb::getattr(encoding, name, nb::none()));
+  };
+  const char* const wanted = "must be a tiktoken.Encoding";
+  const auto ranks         = read_as<nb::dict>(member("_mergeable_ranks"), "encoding", wanted);
+  for (const auto [token, rank] : ranks) {
+    const auto bytes =
+        read_as<nb::bytes>(token, "encoding/_mergeable_ranks", "a token must be bytes");
     add(rank, {bytes.c_str(), bytes.size()}, TokenType::normal);
   }
-  for (const auto [name, rank] : nb::cast<nb::dict>(encoding.attr("_special_tokens"))) {
-    add(rank, nb::cast<std::string>(name), TokenType::control);
+  const auto names = read_as<nb::dict>(member("_special_tokens"), "encoding", wanted);
+  for (const auto [name, rank] : names) {
+    add(rank, read_as<std::string>(name, "encoding/_special_tokens", "a name must be a str"),
+        TokenType::control);
   }
-  const auto pattern = nb::cast<std::string>(encoding.attr("_pat_str"));
+  const auto pattern = read_as<std::string>(member("_pat_str"), "encoding", wanted);
   const nb::gil_scoped_release release;
   const Vocabulary vocabulary(entries, {.end_tokens = vocabulary::find_named_ends(entries)});
   return finish(Tokenizer(vocabulary, vocabulary::BytePairEncoding::by_ids(vocabulary),

@@ -395,6 +395,38 @@ def test_batches_are_checked_before_they_are_written(vocabulary):
     assert (array[[0, 2]] == 5).all() and not (array[1] == 5).all()
 
 
+@pytest.mark.parametrize("wrong", [None, "a", 3])
+def test_constraints_of_a_batch_that_are_none_are_errors_with_their_place(vocabulary, wrong):
+    constraint = td.regex(vocabulary, "ab*")
+    array = np.full((2, constraint.mask_words), 5, np.int32)
+    with pytest.raises(td.Error, match="must be a Constraint") as error:
+        td.fill_masks([constraint, wrong], [constraint.initial()] * 2, array)
+    assert (error.value.code, error.value.where) == ("invalid_option", "constraints/1") and (array == 5).all()
+
+
+@pytest.mark.parametrize("wrong, code", [
+    (None, "invalid_option"), (3, "invalid_option"), ({"name": "add"}, "invalid_option"), ((1, {}), "invalid_option"),
+    (("add",), "invalid_option"), (("add", {}, {}), "invalid_option"), (("\ud800", {}), "invalid_option"),
+    (("add", None), "malformed_call"), (("add", [1]), "malformed_call"), (("add", "{"), "malformed_json"),
+    (("add", {"a": {1}}), "malformed_json"), (("add", {"a": float("nan")}), "malformed_json")])
+def test_what_is_no_call_is_not_written_and_is_an_error_with_its_place(vocabulary, tools, wrong, code):
+    calls = td.tool_calls(vocabulary, tools, "python")
+    good = ["add", '{"a": 1, "b": 2}']
+    assert calls.write([good]) == "[add(a=1, b=2)]"
+    with pytest.raises(td.Error) as error:
+        calls.write([good, wrong])
+    assert (error.value.code, error.value.where) == (code, "calls/1")
+
+
+def test_a_document_that_has_no_json_is_an_error(vocabulary):
+    itself = []
+    itself.append(itself)
+    for document in ({1, 2}, itself, object()):
+        with pytest.raises(td.Error, match="has no JSON") as error:
+            td.json_schema(vocabulary, document)
+        assert error.value.code == "malformed_json"
+
+
 def test_completions_end_in_time(vocabulary, tools, end):
     constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
     words = np.empty(constraint.mask_words, np.int32)

@@ -1,6 +1,7 @@
 """Vocabularies of every origin that can be made here."""
 import base64
 import json
+import types
 
 import numpy as np
 import pytest
@@ -30,8 +31,37 @@ def test_from_bytes(vocabulary):
         with pytest.raises(td.Error) as error:
             call()
         assert error.value.code in ("malformed_vocabulary", "unknown_token")
-    with pytest.raises((TypeError, RuntimeError)):
-        td.Vocabulary.from_bytes(["text"], [0])
+    for wrong in ("text", None, 3):
+        with pytest.raises(td.Error) as error:
+            td.Vocabulary.from_bytes([b"a", wrong], [0])
+        assert (error.value.code, error.value.where) == ("malformed_vocabulary", "tokens/1")
+
+
+def test_objects_that_are_no_tokenizers_are_errors():
+    class Backend:
+        def to_str(self):
+            return 3
+
+    class Named(Backend):
+        eos_token = "\ud800"
+
+        def to_str(self):
+            return "{}"
+
+    def encoding(ranks={b"a": 0}, special={}, pattern="a"):
+        return types.SimpleNamespace(_mergeable_ranks=ranks, _special_tokens=special, _pat_str=pattern)
+
+    from_huggingface, from_tiktoken = td.Vocabulary.from_huggingface, td.Vocabulary.from_tiktoken
+    for make, given, where in (
+            (from_huggingface, object(), "tokenizer"), (from_huggingface, Backend(), "tokenizer/to_str"),
+            (from_huggingface, Named(), "tokenizer/eos_token"), (from_tiktoken, object(), "encoding"),
+            (from_tiktoken, encoding(ranks=[b"a"]), "encoding"), (from_tiktoken, encoding(special=None), "encoding"),
+            (from_tiktoken, encoding(pattern=None), "encoding"), (from_tiktoken, encoding(ranks={b"a": -1}), "encoding"),
+            (from_tiktoken, encoding(ranks={"a": 0}), "encoding/_mergeable_ranks"),
+            (from_tiktoken, encoding(special={b"<end>": 1}), "encoding/_special_tokens")):
+        with pytest.raises(td.Error) as error:
+            make(given)
+        assert (error.value.code, error.value.where) == ("malformed_vocabulary", where)
 
 
 def test_files_that_are_none(tmp_path):
