@@ -264,6 +264,56 @@ nb::object calls_of(const std::vector<ToolCall>& calls) {
   return all;
 }
 
+const char* name_of(tools::Reading reading) {
+  using tools::Reading;
+  switch (reading) {
+    case Reading::null_keyword:
+      return "null_keyword";
+    case Reading::type_name:
+      return "type_name";
+    case Reading::optional_keyword:
+      return "optional_keyword";
+    case Reading::required_flag:
+      return "required_flag";
+    case Reading::number_text:
+      return "number_text";
+    case Reading::array_enum:
+      return "array_enum";
+    case Reading::enum_over_type:
+      return "enum_over_type";
+    case Reading::nullable:
+      return "nullable";
+    case Reading::closed_object:
+      return "closed_object";
+    case Reading::no_arguments:
+      return "no_arguments";
+    case Reading::unknown_required:
+      return "unknown_required";
+    case Reading::property_map:
+      return "property_map";
+    case Reading::unknown_keyword:
+      return "unknown_keyword";
+    case Reading::unknown_format:
+      return "unknown_format";
+    case Reading::widened_schema:
+      return "widened_schema";
+    case Reading::any_arguments:
+      return "any_arguments";
+    case Reading::dropped_tool:
+      return "dropped_tool";
+  }
+  return "unknown";
+}
+
+nb::list notes_of(const CallsHandle& self) {
+  const nb::object type = python_type("Note");
+  nb::list all;
+  for (const tools::Note& note : self.calls().tools().notes()) {
+    all.append(type(note.tool, note.pointer, name_of(note.reading), note.text));
+  }
+  return all;
+}
+
 // A call to be written, given as a name and its arguments.
 ToolCall call_of(nb::handle given, const std::string& place) {
   std::string name;
@@ -456,6 +506,10 @@ void bind_constraint(nb::module_& module) {
           nb::sig("def not_enforced(self) -> list[tuple[str, str, str]]"),
           "What is not enforced of the tools, see `enforcement` of tool_calls: the tool, the JSON pointer of\n"
           "the cause, and what was given up and why.")
+      .def_prop_ro(
+          "notes", &notes_of, nb::sig("def notes(self) -> list[tooldecode.Note]"),
+          "The places of the tools' documents that are not read literally or contradict themselves, such as\n"
+          "a keyword that is misspelt; then what is not enforced.")
       .def(
           "renew", [](const CallsHandle& self) { return CallsHandle(self.renewed()); },
           "See Constraint.renew.")

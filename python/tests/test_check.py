@@ -61,6 +61,23 @@ def test_what_is_given_up_is_said_and_is_no_success(write):
     assert status == 1 and "not enforced: odd" in output
 
 
+def test_readings_are_said_and_are_a_success(write):
+    properties = {"x": {"type": "string", "minLenght": 3, "format": "foo"}}
+    tools = [*TOOLS, {"type": "function", "function": {"name": "odd", "parameters": {
+        "type": "object", "properties": properties, "requierd": ["x"]}}}]
+    path, at = write("tools.json", tools), "/1/function/parameters"
+    status, output, _ = check("--tools", path)
+    assert status == 0 and "  not enforced: " not in output
+    said = [line for line in output.splitlines() if line.startswith("  not read as JSON Schema: odd ")]
+    assert len(said) == 3 and any(f"{at}/requierd: " in line and '"required" is one' in line for line in said)
+    status, output, _ = check("--tools", path, "--json")
+    (built,) = lines_of(output)
+    assert status == 0 and {(one["reading"], one["where"].lstrip("#")) for one in built["readings"]} == {
+        ("unknown_keyword", f"{at}/properties/x/minLenght"), ("unknown_format", f"{at}/properties/x/format"),
+        ("unknown_keyword", f"{at}/requierd")}
+    assert "not read" not in check("--tools", write("good.json", TOOLS))[1]
+
+
 @pytest.mark.parametrize("kind, specification, good, bad", [
     ("--regex", "[ab]{2}", "ab", "abc"), ("--ebnf", 'root ::= "yes" | "no"', "no", "maybe"),
     ("--lark", 'start: "x" /[0-9]+/', "x12", "xy"),

@@ -232,6 +232,42 @@ def test_a_tool_that_cannot_be_enforced_is_relaxed_or_dropped(vocabulary):
         td.tool_calls(vocabulary, [good], "python", enforcement="some")
 
 
+def test_notes_name_what_documents_do_not_say_in_json_schema(vocabulary):
+    properties = {"s": {"type": "str", "minLenght": 3, "format": "foo"}, "t": {"type": "string", "pattern": r"(a)\1"}}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": properties, "requierd": ["s"], "additionalProperties": False}}
+    calls = td.tool_calls(vocabulary, [tool], "python", enforcement="relax")
+    assert all(isinstance(note, td.Note) and note.tool == "f" and note.text for note in calls.notes)
+    at = "#/0/parameters"
+    assert {(note.reading, note.pointer) for note in calls.notes} == {
+        ("type_name", f"{at}/properties/s/type"), ("unknown_keyword", f"{at}/properties/s/minLenght"),
+        ("unknown_format", f"{at}/properties/s/format"), ("unknown_keyword", f"{at}/requierd"),
+        ("widened_schema", f"{at}/properties/t/pattern")}
+    assert '"requierd" is no keyword and says nothing; "required" is one' in [note.text for note in calls.notes]
+    assert calls.not_enforced == [(note.tool, note.pointer, note.text) for note in calls.notes if note.reading == "widened_schema"]
+    good = {"type": "object", "properties": {"s": {"type": "string"}}, "additionalProperties": False}
+    assert td.tool_calls(vocabulary, [{"name": "f", "parameters": good}], "python").notes == []
+
+
+@pytest.mark.parametrize("reading, parameters", [
+    ("null_keyword", {"properties": {"a": {}}, "required": None}), ("optional_keyword", {"properties": {"a": {"optional": True}}}),
+    ("required_flag", {"properties": {"a": {"required": True}}}), ("number_text", {"properties": {"a": {"minimum": "0"}}}),
+    ("array_enum", {"properties": {"a": {"type": "array", "enum": ["x"]}}}),
+    ("enum_over_type", {"properties": {"a": {"type": "string", "enum": [1, "x"]}}}),
+    ("nullable", {"properties": {"a": {"type": "string", "nullable": True}}}), ("closed_object", {"properties": {"a": {}}}),
+    ("no_arguments", {}), ("unknown_required", {"properties": {"a": {}}, "required": ["b"]})])
+def test_each_reading_has_a_note_with_its_name(vocabulary, reading, parameters):
+    calls = td.tool_calls(vocabulary, [{"name": "f", "parameters": {"type": "object"} | parameters}], "hermes")
+    assert reading in [note.reading for note in calls.notes]
+
+
+def test_notes_name_property_maps_and_tools_that_are_not_enforced(vocabulary):
+    calls = td.tool_calls(vocabulary, [{"name": "f", "parameters": {"a": {"type": "string"}}}], "hermes")
+    assert "property_map" in [note.reading for note in calls.notes]
+    bad = {"name": "bad", "parameters": {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}}
+    calls = td.tool_calls(vocabulary, [{"name": "good"}, bad], "hermes", enforcement="drop")
+    assert ("bad", "dropped_tool") in [(note.tool, note.reading) for note in calls.notes]
+
+
 def test_a_class_may_be_a_schema(vocabulary):
     class Person:  # as Pydantic's are
         @classmethod

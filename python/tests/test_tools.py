@@ -1,4 +1,5 @@
 """What the engines' tool parsers share: one definition for mask and reader, readers of text, and formats of templates."""
+import dataclasses
 import json
 import random
 import time
@@ -52,6 +53,25 @@ def test_what_is_given_up_of_a_tool_is_logged_once(caplog):
         request.reader()
     (record,) = [one for one in caplog.records if "is not enforced at" in one.getMessage()]
     assert record.levelname == "WARNING" and "'#/0/parameters/properties/s/pattern'" in record.getMessage()
+
+
+def test_what_is_misread_of_a_tool_is_logged_once(caplog):
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"s": {"type": "string", "minLenght": 3}, "n": {"type": "integer"}}}}
+    request = ToolRequest(json.dumps([tool]), "hermes")
+    for choice in ("auto", "required"):
+        dataclasses.replace(request, choice=choice).reader()
+    request.without_schemas().reader()
+    (record,) = caplog.records
+    assert record.levelname == "WARNING" and "'#/0/parameters/properties/s/minLenght'" in record.getMessage()
+    caplog.clear()
+    ToolRequest(json.dumps([tool | {"name": "g"}]), "hermes").reader()
+    assert ["Tool 'g'" in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_warnings_of_one_set_of_tools_are_limited(caplog):
+    properties = {f"s{i}": {"type": "string", "format": f"odd{i}"} for i in range(20)}
+    ToolRequest(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": properties}}]), "json").reader()
+    assert len(caplog.records) == 8
 
 
 @pytest.mark.parametrize("name", td.formats())

@@ -29,7 +29,7 @@ from ._core import (
 from ._core import version as __version__
 from ._masks import apply_mask
 from ._order_consistency import CallVote, Consensus, Model, ParameterVote, VotedValue, order_consistency
-from ._types import Error, RefusedText, StreamEvent, ToolCall
+from ._types import Error, Note, RefusedText, StreamEvent, ToolCall
 
 __all__ = [
     "CallStream",
@@ -39,6 +39,7 @@ __all__ = [
     "Constraint",
     "Error",
     "Model",
+    "Note",
     "ParameterVote",
     "RefusedText",
     "State",

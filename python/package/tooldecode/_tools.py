@@ -16,10 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import CallStream, Error, StreamEvent, ToolCall, ToolCallFSM, Vocabulary, formats, openings, tool_calls
+from . import CallStream, Error, Note, StreamEvent, ToolCall, ToolCallFSM, Vocabulary, formats, openings, tool_calls
 from ._known import KnownConstraints
 
-__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "read_tool_answer"]
+__all__ = ["AnswerReader", "ReadCall", "ToolRequest", "documents_of", "find_format", "format_for", "format_of", "log_readings",
+           "read_tool_answer", "unexpected_notes"]
 
 logger = logging.getLogger("tooldecode")
 
@@ -177,7 +178,33 @@ def _only_strings(types: set[str] | None) -> dict[str, Any]:
     return {"type": sorted(types)} if types in ({"string"}, {"string", "null"}) else {}
 
 
-_MOST_WARNINGS = 8  # of one request's tools
+# Nearly every document has the first; the others are in `not_enforced`.
+_EXPECTED = {"closed_object", "widened_schema", "any_arguments", "dropped_tool"}
+
+
+def unexpected_notes(constraint: ToolCallFSM) -> list[Note]:
+    """Places of the tools' documents that are not read as JSON Schema says, without objects that are closed."""
+    return [note for note in constraint.notes if note.reading not in _EXPECTED]
+
+
+_MOST_WARNINGS = 8  # of one set of tools, and of each kind
+_MOST_LOGGED = 4096
+_logged: dict[int, None] = {}  # hashes of the sets of tools that were logged, the oldest first
+
+
+def log_readings(request: ToolRequest, constraint: ToolCallFSM) -> None:
+    """Logs what is not enforced of a request's tools, and which places of their documents are not read as JSON Schema says:
+    once for equal tools."""
+    key = hash((request.tools, request.format, request.enforcement))
+    if request.enforcement == "drop" or key in _logged:  # the former only reads
+        return
+    _logged[key] = None
+    for old in list(_logged)[:-_MOST_LOGGED]:
+        _logged.pop(old, None)
+    for tool, where, why in constraint.not_enforced[:_MOST_WARNINGS]:
+        logger.warning("Tool %r is not enforced at %r: %s", tool, where, why)
+    for note in unexpected_notes(constraint)[:_MOST_WARNINGS]:
+        logger.warning("Tool %r is not read as JSON Schema at %r: %s", note.tool, note.pointer, note.text)
 
 
 class _Readers:
@@ -194,9 +221,7 @@ class _Readers:
         known = self._known.get(request)
         if known is None:
             known = self._known.add(request, request.constraint(self.vocabulary))
-            if request.enforcement == "relax":
-                for tool, where, why in known[0].not_enforced[:_MOST_WARNINGS]:
-                    logger.warning("Tool %r is not enforced at %r: %s", tool, where, why)
+            log_readings(request, known[0])
         return known[0]
 
 

@@ -29,6 +29,20 @@ class ToolCall(NamedTuple):
     arguments: dict[str, Any]
 
 
+class Note(NamedTuple):
+    """A place of a tool's document that is not read literally, contradicts itself or is not enforced.
+
+    pointer: a JSON pointer into the document. reading: a stable name, such as "unknown_keyword" (a key that is nearly a
+    keyword and says nothing), "unknown_format", "closed_object" (other names than those of `properties` are forbidden), or
+    "widened_schema", "any_arguments" and "dropped_tool" for what `ToolCallFSM.not_enforced` lists. text: one sentence.
+    """
+
+    tool: str
+    pointer: str
+    reading: str
+    text: str
+
+
 class StreamEvent(NamedTuple):
     """An event of an answer.
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import tooldecode
 
+from ._tools import unexpected_notes
+
 __all__ = ["main"]
 
 
@@ -132,12 +134,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         built = _microseconds(start)
         given_up = [{"tool": tool, "where": where, "why": why}
                     for tool, where, why in getattr(constraint, "not_enforced", ())]
+        notes = unexpected_notes(constraint) if isinstance(constraint, tooldecode.ToolCallFSM) else []
         if options.json:
-            print(json.dumps({"built_us": built, "not_enforced": given_up}, ensure_ascii=False))
+            readings = [{"tool": note.tool, "where": note.pointer, "reading": note.reading, "why": note.text} for note in notes]
+            print(json.dumps({"built_us": built, "not_enforced": given_up, "readings": readings}, ensure_ascii=False))
         else:
             print(f"{constraint!r}: built in {built / 1000:.2f} ms")
             for one in given_up:
                 print(f"  not enforced: {one['tool']} {one['where']}: {one['why']}")
+            for note in notes:
+                print(f"  not read as JSON Schema: {note.tool} {note.pointer}: {note.text}")
         conform = not given_up
         for name in options.text:
             verdict = _verdict(constraint, vocabulary, name)
