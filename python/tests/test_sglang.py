@@ -27,6 +27,7 @@ from sglang.srt.sampling.sampling_params import SamplingParams  # noqa: E402
 from sglang.srt.speculative.spec_utils import generate_token_bitmask, traverse_tree  # noqa: E402
 
 import tooldecode as td  # noqa: E402
+from tooldecode._tools import ToolRequest  # noqa: E402
 
 KINDS = {
     "json": {"json_schema": json.dumps(SCHEMA)},
@@ -152,6 +153,22 @@ def test_bad_grammars_fail_alone(server):
             assert isinstance(request.to_finish, FINISH_ABORT), asked
             assert request.to_finish.message.startswith("Failed to compile"), asked
     assert JUDGES["json"](server.run(["good"], random.Random(1))["good"]) and good.to_finish is None
+
+
+def test_what_is_given_up_or_misread_of_tools_is_logged_once(server, caplog):
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {
+        **{f"s{i}": {"type": "string", "pattern": r"(a)\1"} for i in range(12)}, "t": {"type": "string", "minLenght": 3}}}}]
+    for i in range(3):
+        if i == 2:  # it is built again where SGLang's cache was emptied
+            server.manager.grammar_backend.reset()
+        request = server.add(f"r{i}", {"structural_tag": ToolRequest(json.dumps(tools), "hermes", "required", enforcement="relax").text()})
+        server.wait()
+        assert request.to_finish is None
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    given_up = [text for text in said if "is not enforced at" in text]
+    assert len(given_up) == 8 and "'#/0/parameters/properties/s0/pattern'" in given_up[0]
+    (misread,) = [text for text in said if "is not read as JSON Schema at" in text]
+    assert "'#/0/parameters/properties/t/minLenght'" in misread and '"minLength" is one' in misread
 
 
 def test_accept_and_rollback(server):

@@ -27,10 +27,10 @@ from sglang.srt.constrained.base_grammar_backend import (
     register_grammar_backend,
 )
 
-from . import Constraint, Error, ThreadPool, Vocabulary, fill_masks, regex
+from . import Constraint, Error, ThreadPool, ToolCallFSM, Vocabulary, fill_masks, regex
 from ._engine import CONFINED, Answer, array_of, build, vocabulary_of
 from ._known import Known, shares_memory
-from ._tools import ToolRequest
+from ._tools import ToolRequest, log_readings
 
 __all__ = ["NAME", "ToolDecodeBackend", "ToolDecodeGrammar", "create", "register"]
 
@@ -257,6 +257,8 @@ class ToolDecodeBackend(_Masks, BaseGrammarBackend):
 
     def _build(self, kind: str, text: str) -> Constraint:
         constraint = build(self.vocabulary, kind, text, self._whitespace)
+        if isinstance(constraint, ToolCallFSM):
+            log_readings(ToolRequest.of_text(text), constraint)
         if self.pool is not None:  # while the prompt is read
             constraint.prepare(pool=self.pool)
         return constraint
