@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -35,6 +36,35 @@ def test_calls_conform(llama, tools, options):
             assert call.name in {"get_weather", "add"}
             if call.name == "get_weather":
                 assert isinstance(call.arguments["city"], str) and 1 <= call.arguments.get("days", 1) <= 14
+
+
+HERMES = """{%- for turn in messages %}<|im_start|>{{ turn.role }}
+{% if turn.tool_calls %}{%- for call in turn.tool_calls %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{%- endfor %}{%- else %}{{ turn.content }}{%- endif %}<|im_end|>
+{% endfor %}{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
+def test_format_is_the_one_of_the_files_chat_template(llama, tools, monkeypatch):
+    monkeypatch.delenv("TOOLDECODE_FORMAT", raising=False)
+
+    def generate(*format):
+        llama.reset()
+        return backend.generate_with_tools(llama, MESSAGES, tools, *format, choice="required", max_tokens=60, temp=0.0)
+
+    with pytest.raises(td.Error, match="pass format") as error:
+        generate()  # the template of SmolLM2 writes no calls
+    assert (error.value.code, error.value.where) == ("unknown_format", "chat_template")
+    monkeypatch.setattr(backend, "_templates", weakref.WeakKeyDictionary())
+    monkeypatch.setitem(llama.metadata, "tokenizer.chat_template", HERMES)
+    answer = generate()
+    text = backend.vocabulary_of(llama).decode(answer.tokens).decode()
+    assert answer.calls and answer == generate("auto:hermes")
+    assert td.tool_calls(backend.vocabulary_of(llama), tools, "auto:hermes", choice="required").parse(text) == answer.calls
+    monkeypatch.setenv("TOOLDECODE_FORMAT", "python")
+    text = backend.vocabulary_of(llama).decode(generate().tokens).decode()
+    assert text.startswith("[") and "(" in text
 
 
 def test_vocabulary_of_a_file_that_is_replaced_is_that_of_the_new_file(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ MESSAGES = [{"role": "user", "content": "What is the weather in Paris for 3 days
 # The tiny model's prompt, see the README.md beside it.
 TEMPLATE = (
     "<|begin|><|tools|>format: {{ style | default('python') }}\n"
-    "{% for tool in tools %}{% set f = tool.function or tool %}{{ f.name }}("
+    "{% for tool in tools or () %}{% set f = tool.function or tool %}{{ f.name }}("
     "{% for key, schema in f.parameters.properties.items() %}{{ key }}"
     "{{ '' if key in f.parameters.required else '?' }}: {{ schema.type }}{{ '' if loop.last else ', ' }}{% endfor %}"
     "): {{ f.description }}\n{% endfor %}"
@@ -75,6 +75,33 @@ def test_every_answer_conforms(model, tokenizer, tools, way, format):
         text = tokenizer.backend_tokenizer.decode(answer.tokens, skip_special_tokens=False)
         assert [with_doubles(call) for call in constraint.parse(text)] == [with_doubles(call) for call in answer.calls]
         assert all(call.name in ("get_weather", "add") for call in answer.calls)
+
+
+TURN = "<|user|>{{ message.content }}<|assistant|>"
+WRITES_CALLS = TEMPLATE.replace(TURN, (
+    "{% if message.tool_calls %}{% for call in message.tool_calls %}<tool_call>\n"
+    """{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>"""
+    "{% endfor %}{% elif message.role == 'assistant' %}{{ message.content }}{% else %}" + TURN + "{% endif %}"))
+
+
+def test_format_is_the_one_of_the_chat_template(tiny, model, tools, monkeypatch):
+    monkeypatch.delenv("TOOLDECODE_FORMAT", raising=False)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+
+    def generate(format=None, **more):
+        return backend.generate_with_tools(model, tokenizer, MESSAGES, tools, format, choice="required", do_sample=False,
+                                           max_new_tokens=60, **more)
+
+    tokenizer.chat_template = WRITES_CALLS
+    answer = generate()
+    assert answer.text == "" and answer.calls and answer == generate("auto:hermes") != generate("python")
+    tokenizer.chat_template = TEMPLATE  # which writes no calls
+    with pytest.raises(td.Error, match="pass format") as error:
+        generate()
+    assert (error.value.code, error.value.where) == ("unknown_format", "chat_template")
+    assert generate(template_options={"chat_template": WRITES_CALLS}) == answer
+    monkeypatch.setenv("TOOLDECODE_FORMAT", "python")
+    assert generate() == generate("python")
 
 
 def test_drafts_change_nothing(model, tokenizer, tools):

@@ -477,30 +477,34 @@ def format_of(render: Callable[[Sequence[dict[str, Any]], list[dict[str, Any]]],
     return None
 
 
-_formats: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of the templates of tokenizers
+# Of the templates of tokenizers, with the template's text, which may be replaced.
+_formats: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
 
 
-def format_for(tokenizer: Any, named: str = "") -> str:
+_HINT = "--tool-call-parser tooldecode-NAME or TOOLDECODE_FORMAT names one"
+
+
+def format_for(tokenizer: Any, named: str = "", hint: str = _HINT) -> str:
     """The format of a tool parser: the one that is named, else that of TOOLDECODE_FORMAT, else that of the tokenizer's chat
-    template. Error unknown_format, which says how to name one, if there is none of them."""
+    template. Error unknown_format, with the hint, if there is none of them."""
     option = named or os.environ.get("TOOLDECODE_FORMAT", "")
     if option:
         return find_format(option)
-    known = _formats.get(tokenizer) if tokenizer is not None else None
-    if known is None:
-        source = getattr(tokenizer, "chat_template", None)
-        source = source if isinstance(source, str) else json.dumps(source) if source else ""
+    source = getattr(tokenizer, "chat_template", None)
+    source = source if isinstance(source, str) else json.dumps(source) if source else ""
+    known = _formats.get(tokenizer, ("", "")) if tokenizer is not None else ("", "")
+    if known[1] and known[0] == source:
+        return known[1]
 
-        def render(messages: Sequence[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
-            return tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=False)
+    def render(messages: Sequence[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
+        return tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=False)
 
-        known = format_of(render, source) if tokenizer is not None else None
-        if known is None:
-            raise Error("unknown_format", "chat_template", "the chat template writes calls in no known format; "
-                        "--tool-call-parser tooldecode-NAME or TOOLDECODE_FORMAT names one")
-        _formats[tokenizer] = known
-        logger.info("Tool calls are read in the format %s of the chat template", known)
-    return known
+    found = format_of(render, source) if tokenizer is not None else None
+    if found is None:
+        raise Error("unknown_format", "chat_template", f"the chat template writes calls in no known format; {hint}")
+    _formats[tokenizer] = source, found
+    logger.info("Tool calls are read in the format %s of the chat template", found)
+    return found
 
 
 def documents_of(tools: Sequence[Any]) -> list[dict[str, Any]]:

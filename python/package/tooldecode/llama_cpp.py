@@ -5,6 +5,7 @@ Needs llama-cpp-python: pip install tooldecode[llama_cpp]
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import weakref
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from . import Completions, Constraint, Error, Vocabulary, apply_mask, tool_calls
 from ._answer import Answer, check_budget, read_answer
+from ._tools import format_for
 from ._trace import Tracer
 
 __all__ = ["Answer", "BatchedLlama", "LogitsProcessor", "generate_with_tools", "prompt_tokens", "read_answer", "vocabulary_of"]
@@ -198,23 +200,48 @@ class BatchedLlama:
         return llama_cpp.llama_decode(self._context, batch)
 
 
+class _Template:
+    """The chat template of a file, where a tokenizer of transformers has its own."""
+
+    def __init__(self, llama: llama_cpp.Llama) -> None:
+        self.chat_template = llama.metadata.get("tokenizer.chat_template")
+        self.begin, self.end = (llama._model.token_get_text(token) if token >= 0 else ""
+                                for token in (llama.token_bos(), llama.token_eos()))
+
+    @functools.cached_property
+    def _formatter(self) -> Jinja2ChatFormatter:
+        if self.chat_template is None:
+            raise Error("malformed_vocabulary", "tokenizer.chat_template", "the model has no chat template: give tokens")
+        return Jinja2ChatFormatter(self.chat_template, eos_token=self.end, bos_token=self.begin)
+
+    def apply_chat_template(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = (), **_: Any) -> str:
+        return self._formatter(messages=list(messages), tools=list(tools)).prompt
+
+
+_templates: weakref.WeakKeyDictionary[llama_cpp.Llama, _Template] = weakref.WeakKeyDictionary()
+
+
+def _template_of(llama: llama_cpp.Llama) -> _Template:
+    made = _templates.get(llama)
+    if made is None:
+        made = _templates[llama] = _Template(llama)
+    return made
+
+
 def prompt_tokens(
     llama: llama_cpp.Llama, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = ()
 ) -> list[int]:
     """The tokens of messages and tools as the model's own chat template writes them, up to where the answer begins."""
-    template = llama.metadata.get("tokenizer.chat_template")
-    if template is None:
-        raise Error("malformed_vocabulary", "tokenizer.chat_template", "the model has no chat template: give tokens")
-    begin, end = (llama._model.token_get_text(token) if token >= 0 else "" for token in (llama.token_bos(), llama.token_eos()))
-    text = Jinja2ChatFormatter(template, eos_token=end, bos_token=begin)(messages=list(messages), tools=list(tools)).prompt
-    return llama.tokenize(text.encode(), add_bos=not text.startswith(begin) if begin else False, special=True)
+    template = _template_of(llama)
+    text = template.apply_chat_template(messages, tools)
+    return llama.tokenize(text.encode(), add_bos=not text.startswith(template.begin) if template.begin else False, special=True)
 
 
 def generate_with_tools(
     llama: llama_cpp.Llama,
     messages: Sequence[dict[str, Any]] | Sequence[int],
     tools: Sequence[dict[str, Any]],
-    format: str,
+    format: str | None = None,
     *,
     choice: str = "auto",
     name: str = "",
@@ -225,14 +252,17 @@ def generate_with_tools(
 ) -> Answer:
     """Generates an answer to messages that may call tools. Every call conforms, and none is cut.
 
-    messages: for the model's chat template, which also receives the tools; or a prompt's tokens. format: the model's
-    call format, one of tooldecode.formats(). choice, name, reasoning, constraint_options: arguments of tool_calls.
-    generate_options: arguments of `Llama.generate` (temp, top_k, ...). Error invalid_option for a `Llama` with a draft
-    model, see LogitsProcessor.
+    messages: for the model's chat template, which also receives the tools; or a prompt's tokens. format: as in tool_calls;
+    None: the one that the environment variable TOOLDECODE_FORMAT names, else the one in which the file's chat template writes
+    calls, with what such models fall back to. Error unknown_format if that is none of tooldecode.formats(). choice, name,
+    reasoning, constraint_options: arguments of tool_calls. generate_options: arguments of `Llama.generate` (temp, top_k,
+    ...). Error invalid_option for a `Llama` with a draft model, see LogitsProcessor.
     """
     if llama.draft_model is not None:
         raise Error("invalid_option", "draft_model", "a Llama with a draft model shows its processors the wrong tokens")
     vocabulary = vocabulary_of(llama)
+    if format is None:
+        format = format_for(_template_of(llama), hint="pass format, such as one of tooldecode.formats()")
     constraint = tool_calls(vocabulary, tools, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
     is_tokens = len(messages) > 0 and isinstance(messages[0], int)

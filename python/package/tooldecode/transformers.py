@@ -16,6 +16,7 @@ import transformers
 from . import Completions, Constraint, Error, State, Vocabulary, apply_mask, tool_calls
 from ._answer import Answer, read_answer
 from ._answer import check_budget as _check_budget
+from ._tools import format_for
 from ._trace import Tracer
 
 __all__ = ["Answer", "CausalModel", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
@@ -146,6 +147,23 @@ def vocabulary_of(tokenizer: Any, model: Any = None, end_tokens: Sequence[int] |
     return known[key]
 
 
+def _format_of(tokenizer: Any, chat_template: str | None) -> str:
+    """The format of calls, by the tokenizer's chat template or by another one, which may be a name among the tokenizer's."""
+    if chat_template is not None:
+        tokenizer = _Template(tokenizer, chat_template)
+    return format_for(tokenizer, hint="pass format, such as one of tooldecode.formats()")
+
+
+class _Template:
+    """A tokenizer with another chat template."""
+
+    def __init__(self, tokenizer: Any, chat_template: str) -> None:
+        self._tokenizer, self.chat_template = tokenizer, chat_template
+
+    def apply_chat_template(self, messages: Sequence[dict[str, Any]], **options: Any) -> Any:
+        return self._tokenizer.apply_chat_template(messages, chat_template=self.chat_template, **options)
+
+
 class _Rounds:
     """A streamer that records how many tokens each pass returns, and forwards them to another streamer."""
 
@@ -170,7 +188,7 @@ def generate_with_tools(
     tokenizer: Any,
     messages: Sequence[dict[str, Any]],
     tools: Sequence[dict[str, Any] | Callable],
-    format: str,
+    format: str | None = None,
     *,
     choice: str = "auto",
     name: str = "",
@@ -181,14 +199,17 @@ def generate_with_tools(
 ) -> Answer:
     """Generates an answer to messages that may call tools. Every call conforms.
 
-    tools: documents, or functions that apply_chat_template accepts. format: the model's call format, one of
-    tooldecode.formats(). choice, name, reasoning, constraint_options: arguments of tool_calls. template_options:
-    arguments of apply_chat_template. generate_arguments: arguments of `generate`. No answer is cut by `max_new_tokens`;
-    without a limit it is 1024, or fewer if the model has fewer positions left. Greedy decoding, sampling, beams, prompt
-    lookup and assisted generation are supported.
+    tools: documents, or functions that apply_chat_template accepts. format: as in tool_calls; None: the one that the
+    environment variable TOOLDECODE_FORMAT names, else the one in which the chat template writes calls, with what such models
+    fall back to. Error unknown_format if that is none of tooldecode.formats(). choice, name, reasoning, constraint_options:
+    arguments of tool_calls. template_options: arguments of apply_chat_template. generate_arguments: arguments of `generate`.
+    No answer is cut by `max_new_tokens`; without a limit it is 1024, or fewer if the model has fewer positions left. Greedy
+    decoding, sampling, beams, prompt lookup and assisted generation are supported.
     """
     documents = [tool if isinstance(tool, dict) else transformers.utils.get_json_schema(tool) for tool in tools]
     vocabulary = vocabulary_of(tokenizer, model, generate_arguments.get("eos_token_id"))
+    if format is None:
+        format = _format_of(tokenizer, (template_options or {}).get("chat_template"))
     constraint = tool_calls(vocabulary, documents, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
     prompt = tokenizer.apply_chat_template(messages, tools=documents, add_generation_prompt=True, return_tensors="pt",
