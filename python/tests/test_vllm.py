@@ -2,6 +2,7 @@
 import json
 import logging
 import random
+import sys
 import time
 import types
 
@@ -487,13 +488,17 @@ def test_options(tiny):
         ToolDecodeBackend(config, tokenizer, 8192)
 
 
-def test_other_versions(plugin, monkeypatch, caplog):
-    """Of a vLLM that it does not know it hooks nothing, and says so once."""
+@pytest.mark.parametrize("arguments, level", [
+    ([], "DEBUG"), (["serve", "m"], "DEBUG"), (["serve", "m", "--structured-outputs-config.backend", "tooldecode"], "ERROR"),
+    (["serve", "m", "--tool-call-parser=tooldecode-hermes"], "ERROR")])
+def test_other_versions(plugin, monkeypatch, caplog, arguments, level):
+    """Of a vLLM that it does not know it hooks nothing, and says so aloud where the command asks for it."""
     import vllm.version
 
     monkeypatch.setattr(vllm.version, "__version__", "0.34.1")
     monkeypatch.setattr(plugin, "_accept_name", lambda: pytest.fail("hooked"))
     monkeypatch.setattr(plugin.logger, "propagate", True)
-    with caplog.at_level(logging.ERROR):
+    monkeypatch.setattr(sys, "argv", ["/opt/tooldecode/vllm", *arguments])
+    with caplog.at_level(logging.DEBUG, plugin.logger.name):
         plugin.register()
-    assert [record.levelname for record in caplog.records] == ["ERROR"] and "0.34.1" in caplog.text
+    assert [record.levelname for record in caplog.records] == [level] and "0.34.1" in caplog.text

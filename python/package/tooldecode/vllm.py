@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -289,13 +290,16 @@ def _register_tool_parsers() -> None:
 def register() -> None:
     """Registers the backend with vLLM in this process; further calls have no effect.
 
-    Under an unknown version of vLLM it logs an error and changes nothing.
+    Under an unknown version of vLLM it changes nothing, and logs an error if the command line names this package: vLLM
+    calls this in every process of every model where the package is installed.
     """
     from vllm.version import __version__ as version
 
     if not version.startswith(VERSIONS):
-        logger.error("Structured outputs backend '%s' is not available: it is for vLLM %s, and this is %s", NAME,
-                     " and ".join(one + "x" for one in VERSIONS), version)
+        is_asked = any(NAME in argument for argument in sys.argv[1:])
+        logger.log(logging.ERROR if is_asked else logging.DEBUG,
+                   "Structured outputs backend '%s' is not available: it is for vLLM %s, and this is %s", NAME,
+                   " and ".join(one + "x" for one in VERSIONS), version)
         return
     _accept_name()
     _hook_requests()
