@@ -3,7 +3,7 @@ import json
 import pathlib
 
 import transformers
-from tooldecode.transformers import generate_with_tools
+from tooldecode.transformers import generate_json, generate_with_tools
 
 data = pathlib.Path(__file__).resolve().parent.parent / "examples/data"
 model = transformers.AutoModelForCausalLM.from_pretrained(data / "tiny")
@@ -18,3 +18,7 @@ tools = json.loads((data / "tools.json").read_text())
 
 question = [{"role": "user", "content": "What is the weather in Paris?"}]
 print(generate_with_tools(model, tokenizer, question, tools, max_new_tokens=60))
+
+place = {"type": "object", "properties": {"city": {"enum": ["Oslo", "Paris", "Rome"]}}, "required": ["city"],
+         "additionalProperties": False}
+print(generate_json(model, tokenizer, question, place, max_new_tokens=60))

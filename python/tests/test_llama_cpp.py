@@ -38,6 +38,30 @@ def test_calls_conform(llama, tools, options):
                 assert isinstance(call.arguments["city"], str) and 1 <= call.arguments.get("days", 1) <= 14
 
 
+def test_json_conforms_to_its_schema(llama):
+    schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}, "days": {"type": "integer", "minimum": 1, "maximum": 14}},
+              "required": ["city", "days"], "additionalProperties": False}
+
+    class Trip:
+        @classmethod
+        def model_json_schema(cls):
+            return schema
+
+        @classmethod
+        def model_validate_json(cls, text):
+            trip = cls()
+            trip.value = json.loads(text)
+            return trip
+
+    value = backend.generate_json(llama, MESSAGES, schema, max_tokens=40, temp=0.0)
+    assert set(value) == {"city", "days"} and len(value["city"]) <= 12 and 1 <= value["days"] <= 14
+    prompt = backend.prompt_tokens(llama, MESSAGES)
+    trip = backend.generate_json(llama, prompt, Trip, max_tokens=40, temp=0.0)
+    assert isinstance(trip, Trip) and trip.value == value
+    with pytest.raises(td.Error, match="max_tokens 2"):
+        backend.generate_json(llama, MESSAGES, schema, max_tokens=2)
+
+
 HERMES = """{%- for turn in messages %}<|im_start|>{{ turn.role }}
 {% if turn.tool_calls %}{%- for call in turn.tool_calls %}<tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}

@@ -104,6 +104,67 @@ def test_format_is_the_one_of_the_chat_template(tiny, model, tools, monkeypatch)
     assert generate() == generate("python")
 
 
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"type": "integer", "minimum": 1, "maximum": 14}},
+          "required": ["city", "days"], "additionalProperties": False}
+
+
+class Trip:
+    """As a class of Pydantic."""
+
+    def __init__(self, text):
+        self.text = text
+
+    @classmethod
+    def model_json_schema(cls):
+        return SCHEMA
+
+    @classmethod
+    def model_validate_json(cls, text):
+        return cls(text)
+
+
+@pytest.mark.parametrize("way", ["greedy", "sampling", "beams", "prompt lookup"])
+def test_json_conforms_to_its_schema(model, tokenizer, way):
+    def generate(schema):
+        torch.manual_seed(3)
+        return backend.generate_json(model, tokenizer, MESSAGES, schema, max_new_tokens=50, **WAYS[way])
+
+    value = generate(SCHEMA)
+    assert set(value) == {"city", "days"} and len(value["city"]) <= 8 and 1 <= value["days"] <= 14
+    assert generate(json.dumps(SCHEMA)) == value
+    trip = generate(Trip)
+    assert isinstance(trip, Trip) and json.loads(trip.text) == value
+
+
+def test_json_that_has_no_room(model, tokenizer):
+    with pytest.raises(td.Error) as error:
+        backend.generate_json(model, tokenizer, MESSAGES, SCHEMA, max_new_tokens=3)
+    assert (error.value.code, error.value.where) == ("invalid_option", "max_new_tokens")
+    length = tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True, return_tensors="pt", return_dict=True)["input_ids"].shape[1]
+    with pytest.raises(td.Error, match="cut after 4 tokens") as error:
+        backend.generate_json(model, tokenizer, MESSAGES, SCHEMA, max_length=length + 4, do_sample=False)
+    assert (error.value.code, error.value.where) == ("limit_exceeded", "max_length")
+
+
+def test_json_options(model, tokenizer):
+    value = backend.generate_json(model, tokenizer, MESSAGES, {"const": [1, 2]}, max_new_tokens=20, do_sample=False,
+                                  constraint_options={"whitespace": 0})
+    assert value == [1, 2]
+    with pytest.raises(td.Error) as error:
+        backend.generate_json(model, tokenizer, MESSAGES, {"type": "no type"})
+    assert error.value.code == "malformed_schema"
+
+
+def test_json_of_a_pydantic_class(model, tokenizer):
+    pydantic = pytest.importorskip("pydantic")
+
+    class Place(pydantic.BaseModel):
+        days: int = pydantic.Field(ge=1, le=14)
+
+    place = backend.generate_json(model, tokenizer, MESSAGES, Place, max_new_tokens=40, do_sample=False)
+    assert isinstance(place, Place) and 1 <= place.days <= 14
+
+
 def test_drafts_change_nothing(model, tokenizer, tools):
     plain = backend.generate_with_tools(model, tokenizer, MESSAGES, tools, "hermes", choice="required", max_new_tokens=50, do_sample=False)
     for arguments in ({"prompt_lookup_num_tokens": 5}, {"assistant_model": random_model(1)}, {"assistant_model": model}):

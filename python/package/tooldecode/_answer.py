@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import CallStream, Completions, Constraint, Error, ToolCall
+from . import CallStream, Completions, Constraint, Error, ToolCall, Vocabulary
 
-__all__ = ["Answer", "check_budget", "read_answer"]
+__all__ = ["Answer", "check_budget", "read_answer", "read_value"]
 
 
 @dataclass
@@ -66,6 +66,21 @@ def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:
         elif event.kind == "call_end":
             answer.calls.append(ToolCall(name, json.loads(arguments)))
     return answer
+
+
+def read_value(constraint: Constraint, vocabulary: Vocabulary, tokens: Iterable[int], schema: Any, option: str) -> Any:
+    """The value of a `json_schema` constraint's answer: parsed, or what a class of Pydantic makes of it. Error
+    limit_exceeded, with the option that sets the limit, if the answer is cut."""
+    state, written = constraint.initial(), []
+    for token in tokens:
+        state = constraint.advance(state, token)
+        if state is None or constraint.is_finished(state):
+            break
+        written.append(token)
+    if state is None or not constraint.is_finished(state):
+        raise Error("limit_exceeded", option, f"{option}: the answer is cut after {len(written)} tokens")
+    text = vocabulary.decode(written).decode()
+    return schema.model_validate_json(text) if hasattr(schema, "model_validate_json") else json.loads(text)
 
 
 def check_budget(completions: Completions, constraint: Constraint, tokens: int, option: str) -> None:

@@ -15,12 +15,13 @@ import llama_cpp
 import numpy as np
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-from . import Completions, Constraint, Error, Vocabulary, apply_mask, tool_calls
-from ._answer import Answer, check_budget, read_answer
+from . import Completions, Constraint, Error, Vocabulary, apply_mask, json_schema, tool_calls
+from ._answer import Answer, check_budget, read_answer, read_value
 from ._tools import format_for
 from ._trace import Tracer
 
-__all__ = ["Answer", "BatchedLlama", "LogitsProcessor", "generate_with_tools", "prompt_tokens", "read_answer", "vocabulary_of"]
+__all__ = ["Answer", "BatchedLlama", "LogitsProcessor", "generate_json", "generate_with_tools", "prompt_tokens", "read_answer",
+           "vocabulary_of"]
 
 
 class LogitsProcessor:
@@ -237,6 +238,31 @@ def prompt_tokens(
     return llama.tokenize(text.encode(), add_bos=not text.startswith(template.begin) if template.begin else False, special=True)
 
 
+def _generate(
+    llama: llama_cpp.Llama, constraint: Constraint, messages: Sequence[dict[str, Any]] | Sequence[int],
+    tools: Sequence[dict[str, Any]], max_tokens: int, generate_options: dict[str, Any],
+) -> tuple[list[int], Tracer]:
+    """The tokens of an answer to messages, or to a prompt's tokens, under a constraint, and how they came."""
+    if llama.draft_model is not None:
+        raise Error("invalid_option", "draft_model", "a Llama with a draft model shows its processors the wrong tokens")
+    is_tokens = len(messages) > 0 and isinstance(messages[0], int)
+    prompt = list(messages) if is_tokens else prompt_tokens(llama, messages, tools)
+    if len(prompt) + max_tokens > llama.n_ctx():
+        raise Error("limit_exceeded", "messages", f"{len(prompt)} tokens and {max_tokens} to come: must be at most "
+                                                  f"{llama.n_ctx()}, the context's")
+    processor = LogitsProcessor(constraint, len(prompt), max_tokens)
+    processor._tracer = tracer = Tracer()
+    processors = llama_cpp.LogitsProcessorList([*(generate_options.pop("logits_processor", None) or ()), processor])
+    state, tokens = constraint.initial(), []
+    for token in llama.generate(prompt, logits_processor=processors, **generate_options):
+        tracer.came(1)
+        tokens.append(token)
+        state = constraint.advance(state, token)
+        if state is None or constraint.is_finished(state) or len(tokens) == max_tokens:
+            break
+    return tokens, tracer
+
+
 def generate_with_tools(
     llama: llama_cpp.Llama,
     messages: Sequence[dict[str, Any]] | Sequence[int],
@@ -258,28 +284,33 @@ def generate_with_tools(
     reasoning, constraint_options: arguments of tool_calls. generate_options: arguments of `Llama.generate` (temp, top_k,
     ...). Error invalid_option for a `Llama` with a draft model, see LogitsProcessor.
     """
-    if llama.draft_model is not None:
-        raise Error("invalid_option", "draft_model", "a Llama with a draft model shows its processors the wrong tokens")
     vocabulary = vocabulary_of(llama)
     if format is None:
         format = format_for(_template_of(llama), hint="pass format, such as one of tooldecode.formats()")
     constraint = tool_calls(vocabulary, tools, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
-    is_tokens = len(messages) > 0 and isinstance(messages[0], int)
-    prompt = list(messages) if is_tokens else prompt_tokens(llama, messages, tools)
-    if len(prompt) + max_tokens > llama.n_ctx():
-        raise Error("limit_exceeded", "messages", f"{len(prompt)} tokens and {max_tokens} to come: must be at most "
-                                                  f"{llama.n_ctx()}, the context's")
-    processor = LogitsProcessor(constraint, len(prompt), max_tokens)
-    processor._tracer = tracer = Tracer()
-    processors = llama_cpp.LogitsProcessorList([*(generate_options.pop("logits_processor", None) or ()), processor])
-    state, tokens = constraint.initial(), []
-    for token in llama.generate(prompt, logits_processor=processors, **generate_options):
-        tracer.came(1)
-        tokens.append(token)
-        state = constraint.advance(state, token)
-        if state is None or constraint.is_finished(state) or len(tokens) == max_tokens:
-            break
+    tokens, tracer = _generate(llama, constraint, messages, tools, max_tokens, generate_options)
     answer = read_answer(constraint, tokens)
     answer.trace = tracer.trace(tokens, answer.is_whole, vocabulary, llama._model.token_get_text)
     return answer
+
+
+def generate_json(
+    llama: llama_cpp.Llama,
+    messages: Sequence[dict[str, Any]] | Sequence[int],
+    schema: Any,
+    *,
+    max_tokens: int = 256,
+    constraint_options: dict[str, Any] | None = None,
+    **generate_options: Any,
+) -> Any:
+    """Generates a value that conforms to a JSON Schema, and returns it: parsed, or as an object of a Pydantic class.
+
+    messages, generate_options: as in generate_with_tools. schema: a dictionary, its JSON text, or a class of Pydantic. The
+    model does not see it, unless the messages have it. constraint_options: arguments of json_schema. No answer is cut:
+    Error invalid_option if the shortest one is longer than `max_tokens`.
+    """
+    vocabulary = vocabulary_of(llama)
+    constraint = json_schema(vocabulary, schema, **(constraint_options or {}))
+    tokens, _ = _generate(llama, constraint, messages, (), max_tokens, generate_options)
+    return read_value(constraint, vocabulary, tokens, schema, "max_tokens")

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 import transformers
 
-from . import Completions, Constraint, Error, State, Vocabulary, apply_mask, tool_calls
-from ._answer import Answer, read_answer
+from . import Completions, Constraint, Error, State, Vocabulary, apply_mask, json_schema, tool_calls
+from ._answer import Answer, read_answer, read_value
 from ._answer import check_budget as _check_budget
 from ._tools import format_for
 from ._trace import Tracer
 
-__all__ = ["Answer", "CausalModel", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
+__all__ = ["Answer", "CausalModel", "LogitsProcessor", "generate_json", "generate_with_tools", "read_answer", "vocabulary_of"]
 
 
 class LogitsProcessor(transformers.LogitsProcessor):
@@ -183,6 +183,44 @@ class _Rounds:
             self._other.end()
 
 
+def _generate(
+    model: Any, constraint: Constraint, vocabulary: Vocabulary, prompt: Any, generate_arguments: dict[str, Any]
+) -> tuple[list[int], Tracer]:
+    """The tokens that `generate` writes after a prompt under a constraint, and how they came."""
+    length = prompt["input_ids"].shape[1]
+    if not {"max_new_tokens", "max_length", "generation_config"} & generate_arguments.keys():
+        # The default of transformers is 20 tokens, which cuts most calls.
+        usual = model.generation_config.max_new_tokens or _usual_tokens
+        positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        if positions is not None and length >= positions:
+            raise Error("limit_exceeded", "messages", f"{length} tokens: must be less than {positions}, the model's positions")
+        generate_arguments["max_new_tokens"] = usual if positions is None else min(usual, positions - length)
+    options = generate_arguments.get("generation_config") or model.generation_config
+    budget = generate_arguments.get("max_new_tokens")
+    if budget is None and "max_length" not in generate_arguments:
+        budget = options.max_new_tokens
+    tracer = Tracer(drafts_first=generate_arguments.get("assistant_model") is not None)
+    processor = LogitsProcessor(constraint, length, budget)
+    processor._tracer = tracer
+    beams = generate_arguments.get("num_beams") or getattr(options, "num_beams", None) or 1
+    is_paged = generate_arguments.get("cache_implementation") == "paged"
+    if beams == 1 and not is_paged and "custom_generate" not in generate_arguments:  # these accept no streamer
+        generate_arguments["streamer"] = _Rounds(tracer, generate_arguments.get("streamer"))
+    processors = transformers.LogitsProcessorList([*(generate_arguments.pop("logits_processor", None) or ()), processor])
+    generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)
+    generated = model.generate(**prompt, logits_processor=processors, **generate_arguments)
+    tracer.stop()
+    sequences = generated if isinstance(generated, torch.Tensor) else generated.sequences
+    return sequences[0, length:].tolist(), tracer
+
+
+def _prompt(
+    model: Any, tokenizer: Any, messages: Sequence[dict[str, Any]], template_options: dict[str, Any] | None, **more: Any
+) -> Any:
+    return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True,
+                                         **more, **(template_options or {})).to(model.device)
+
+
 def generate_with_tools(
     model: Any,
     tokenizer: Any,
@@ -212,34 +250,32 @@ def generate_with_tools(
         format = _format_of(tokenizer, (template_options or {}).get("chat_template"))
     constraint = tool_calls(vocabulary, documents, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
-    prompt = tokenizer.apply_chat_template(messages, tools=documents, add_generation_prompt=True, return_tensors="pt",
-                                           return_dict=True, **(template_options or {})).to(model.device)
-    length = prompt["input_ids"].shape[1]
-    if not {"max_new_tokens", "max_length", "generation_config"} & generate_arguments.keys():
-        # The default of transformers is 20 tokens, which cuts most calls.
-        usual = model.generation_config.max_new_tokens or _usual_tokens
-        positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        if positions is not None and length >= positions:
-            raise Error("limit_exceeded", "messages", f"{length} tokens: must be less than {positions}, the model's positions")
-        generate_arguments["max_new_tokens"] = usual if positions is None else min(usual, positions - length)
-    options = generate_arguments.get("generation_config") or model.generation_config
-    budget = generate_arguments.get("max_new_tokens")
-    if budget is None and "max_length" not in generate_arguments:
-        budget = options.max_new_tokens
-    tracer = Tracer(drafts_first=generate_arguments.get("assistant_model") is not None)
-    processor = LogitsProcessor(constraint, length, budget)
-    processor._tracer = tracer
-    beams = generate_arguments.get("num_beams") or getattr(options, "num_beams", None) or 1
-    is_paged = generate_arguments.get("cache_implementation") == "paged"
-    if beams == 1 and not is_paged and "custom_generate" not in generate_arguments:  # these accept no streamer
-        generate_arguments["streamer"] = _Rounds(tracer, generate_arguments.get("streamer"))
-    processors = transformers.LogitsProcessorList([*(generate_arguments.pop("logits_processor", None) or ()), processor])
-    generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)
-    generated = model.generate(**prompt, logits_processor=processors, **generate_arguments)
-    tracer.stop()
-    sequences = generated if isinstance(generated, torch.Tensor) else generated.sequences
-    tokens = sequences[0, length:].tolist()
+    prompt = _prompt(model, tokenizer, messages, template_options, tools=documents)
+    tokens, tracer = _generate(model, constraint, vocabulary, prompt, generate_arguments)
     answer = read_answer(constraint, tokens)
     answer.trace = tracer.trace(tokens[: len(answer.tokens) + answer.is_whole], answer.is_whole, vocabulary,
                                 tokenizer.convert_ids_to_tokens)
     return answer
+
+
+def generate_json(
+    model: Any,
+    tokenizer: Any,
+    messages: Sequence[dict[str, Any]],
+    schema: Any,
+    *,
+    constraint_options: dict[str, Any] | None = None,
+    template_options: dict[str, Any] | None = None,
+    **generate_arguments: Any,
+) -> Any:
+    """Generates a value that conforms to a JSON Schema, and returns it: parsed, or as an object of a Pydantic class.
+
+    schema: a dictionary, its JSON text, or a class of Pydantic. The model does not see it, unless the messages have it.
+    constraint_options: arguments of json_schema. template_options, generate_arguments: as in generate_with_tools; no answer
+    is cut by `max_new_tokens`, and one that `max_length` cuts is Error limit_exceeded.
+    """
+    vocabulary = vocabulary_of(tokenizer, model, generate_arguments.get("eos_token_id"))
+    constraint = json_schema(vocabulary, schema, **(constraint_options or {}))
+    prompt = _prompt(model, tokenizer, messages, template_options)
+    tokens, _ = _generate(model, constraint, vocabulary, prompt, generate_arguments)
+    return read_value(constraint, vocabulary, tokens, schema, "max_length")
