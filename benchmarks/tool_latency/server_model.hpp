@@ -84,8 +84,8 @@ class ServerModel {
     tooldecode::ClientModels<Json> models;
     if (policy_ == Policy::engine) {
       models.main = [this](const Json& request, std::stop_token stop,
-                           const tooldecode::EngineCallbacks<Json>& residence) {
-        return follow(request, stop, residence);
+                           const tooldecode::EngineCallbacks<Json>& callbacks) {
+        return follow(request, stop, callbacks);
       };
       models.submit = [this](const Json& request, const tooldecode::ToolCall& call,
                              const tooldecode::ToolResult& result, std::stop_token stop) {
@@ -118,7 +118,7 @@ class ServerModel {
 
  private:
   tooldecode::Reply follow(const Json& request, const std::stop_token& stop,
-                           const tooldecode::EngineCallbacks<Json>& residence) {
+                           const tooldecode::EngineCallbacks<Json>& callbacks) {
     answered_.clear();
     last_ = {};
     std::optional<SteadyClock::time_point> asked;
@@ -135,13 +135,13 @@ class ServerModel {
               asked.reset();
               Json next = request;
               for (const Json& message : messages) next["messages"].push_back(message);
-              residence.on_continue(std::move(next), calls);
+              callbacks.on_continue(std::move(next), calls);
               if (answered_.size() == max_calls_) enough.request_stop();
             },
         .on_pending =
             [&](const std::vector<tooldecode::ToolCall>& calls) {
               asked = SteadyClock::now();
-              return residence.on_wait(calls);
+              return callbacks.on_wait(calls);
             }};
     try {
       last_ = endpoint_->client.follow(request, listener, enough.get_token());

@@ -8,9 +8,9 @@
 
 using namespace tooldecode;
 
-TEST_CASE("MainModel holds a function of the context, with or without a residence") {
+TEST_CASE("MainModel holds a function of the context, with or without callbacks") {
   std::vector<std::string> told;
-  const EngineCallbacks<int> residence{
+  const EngineCallbacks<int> callbacks{
       .on_continue = [&](int next,
                          const std::vector<ToolCall>&) { told.push_back(std::to_string(next)); },
       .on_wait     = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
@@ -20,14 +20,14 @@ TEST_CASE("MainModel holds a function of the context, with or without a residenc
   };
   std::stop_source source;
   source.request_stop();
-  CHECK(MainModel<int>(plain)(3, source.get_token(), residence).text == "3 stopped");
+  CHECK(MainModel<int>(plain)(3, source.get_token(), callbacks).text == "3 stopped");
   const MainModel<int> engine = [](const int& context, std::stop_token,
                                    const EngineCallbacks<int>& tell) {
     tell.on_continue(context + 1, {});
     tell.on_restart();
     return Reply{tell.on_wait({}) ? "waits" : "ends"};
   };
-  CHECK(engine(3, {}, residence).text == "waits");
+  CHECK(engine(3, {}, callbacks).text == "waits");
   CHECK(told == std::vector<std::string>{"4", "anew"});
 }
 

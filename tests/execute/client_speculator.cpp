@@ -430,10 +430,10 @@ TEST_CASE(
     return Reply{"", {call("fail", context), call("get", context)}};
   };
   const auto main = [&](const int& context, std::stop_token,
-                        const EngineCallbacks<int>& residence) {
+                        const EngineCallbacks<int>& callbacks) {
     for (int turn = context; turn < context + 3; ++turn) {
       cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
-      residence.on_continue(turn + 1, {call("get", turn)});
+      callbacks.on_continue(turn + 1, {call("get", turn)});
     }
     return Reply{"done", {call("get", 5), call("put", 9)}};
   };
@@ -472,15 +472,15 @@ TEST_CASE("ClientSpeculator with an engine that waits gives it the results of it
       },
       documents());
   bool waits = false, has_effects_waits = true, cannot_be_written_waits = true;
-  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& callbacks) {
     guessed.wait();
     const std::vector<ToolCall> calls{call("fail", 1), call("get", 2), call("get", 2)};
-    waits                   = residence.on_wait(calls);
-    has_effects_waits       = residence.on_wait({call("get", 3), call("put", 1)});
-    cannot_be_written_waits = residence.on_wait({{"get", Json{{"a", "\xff"}}}});
+    waits                   = callbacks.on_wait(calls);
+    has_effects_waits       = callbacks.on_wait({call("get", 3), call("put", 1)});
+    cannot_be_written_waits = callbacks.on_wait({{"get", Json{{"a", "\xff"}}}});
     cache.wait_for("fail1=failure");
     cache.wait_for("get2=2");
-    residence.on_continue(1, calls);
+    callbacks.on_continue(1, calls);
     return Reply{"", {}};
   };
   std::map<std::string, Observation> seen;
@@ -517,12 +517,12 @@ TEST_CASE("ClientSpeculator counts a reply that starts again once, and reuses it
   const auto guess = [](const int& context, std::stop_token) {
     return Reply{"", {call("get", context)}};
   };
-  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& callbacks) {
     for (int attempt = 0; attempt < 2; ++attempt) {
-      residence.on_restart();
+      callbacks.on_restart();
       for (int turn = 0; turn < 2; ++turn) {
         cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
-        residence.on_continue(turn + 1, {call("get", turn)});
+        callbacks.on_continue(turn + 1, {call("get", turn)});
       }
     }
     return Reply{"", {call("get", 1)}};
@@ -540,11 +540,11 @@ TEST_CASE("ClientSpeculator counts a reply that starts again once, and reuses it
 TEST_CASE("ClientSpeculator after a restart counts a call that was waited for as resident") {
   EngineCache cache;
   ToolExecutor executor(answer, documents());
-  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
-    REQUIRE(residence.on_wait({call("get", 0)}));
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& callbacks) {
+    REQUIRE(callbacks.on_wait({call("get", 0)}));
     cache.wait_for("get0=0");
-    residence.on_restart();  // another engine, which finds the result in its cache
-    residence.on_continue(1, {call("get", 0)});
+    callbacks.on_restart();  // another engine, which finds the result in its cache
+    callbacks.on_continue(1, {call("get", 0)});
     return Reply{"", {call("get", 1)}};
   };
   Speculator speculator({main, {}, submission(cache)}, executor, {SpeculationPolicy(documents())});
@@ -583,8 +583,8 @@ TEST_CASE("ClientSpeculator runs the calls of a guess behind one that has no key
 TEST_CASE("ClientSpeculator without submission says that no engine has a cache") {
   ToolExecutor executor(answer, documents());
   bool waits      = true;
-  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
-    waits = residence.on_wait({call("get", 1)});
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& callbacks) {
+    waits = callbacks.on_wait({call("get", 1)});
     return Reply{"", {call("get", 1)}};
   };
   Speculator speculator({main}, executor, {SpeculationPolicy(documents())});
@@ -647,8 +647,8 @@ TEST_CASE("ClientSpeculator in a stopped turn stops the speculators of the engin
     }
     return Reply{};
   };
-  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& residence) {
-    residence.on_continue(1, {});
+  const auto main = [&](const int&, std::stop_token, const EngineCallbacks<int>& callbacks) {
+    callbacks.on_continue(1, {});
     second.wait();
     source.request_stop();
     return Reply{"", {call("get", 1)}};

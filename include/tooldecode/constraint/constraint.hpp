@@ -65,9 +65,9 @@ class Constraint {
   };
 
   /// \param grammar  is copied in; it need not outlive the constructor
-  Constraint(VocabularyIndex cache, const Grammar& grammar);
+  Constraint(VocabularyIndex index, const Grammar& grammar);
   /// Uses states that other constraints share, such as those of a ToolLibrary.
-  Constraint(VocabularyIndex cache, std::shared_ptr<mask::SharedStates> states,
+  Constraint(VocabularyIndex index, std::shared_ptr<mask::SharedStates> states,
              const Grammar& grammar);
 
   /// Call it before a new text: if the memory has grown past the index's budget, switches to new
@@ -83,8 +83,8 @@ class Constraint {
   [[nodiscard]] std::size_t bytes() const;
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
-  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
-  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept { return cache_; }
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return index_.vocabulary(); }
+  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept { return index_; }
   [[nodiscard]] const grammar::Automaton& automaton() const noexcept;
   /// The automaton's node for a whole text.
   [[nodiscard]] grammar::StoredId root() const noexcept { return root_; }
@@ -136,7 +136,7 @@ class Constraint {
   void use(std::shared_ptr<mask::SharedStates> states);
   static grammar::StoredId compile(mask::SharedStates& states, const Grammar& grammar);
 
-  VocabularyIndex cache_;
+  VocabularyIndex index_;
   std::shared_ptr<mask::SharedStates> states_;
   grammar::StoredId root_;
   State initial_;

@@ -16,17 +16,17 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache, const Grammar& grammar)
-    : Constraint(std::move(cache), nullptr, grammar) {}
+TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex index, const Grammar& grammar)
+    : Constraint(std::move(index), nullptr, grammar) {}
 
-TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex cache,
+TOOLDECODE_INLINE Constraint::Constraint(VocabularyIndex index,
                                          std::shared_ptr<mask::SharedStates> states,
                                          const Grammar& grammar)
-    : cache_(std::move(cache)),
-      states_(states ? std::move(states) : cache_.states()),
+    : index_(std::move(index)),
+      states_(states ? std::move(states) : index_.states()),
       root_(compile(*states_, grammar)),
       renewal_(states_->renewal()) {
-  const BuildBudget budget = cache_.mask_budget();
+  const BuildBudget budget = index_.mask_budget();
   initial_                 = state(states_->automaton().begin(root_));
 }
 
@@ -38,7 +38,7 @@ TOOLDECODE_INLINE grammar::StoredId Constraint::compile(mask::SharedStates& stat
 }
 
 TOOLDECODE_INLINE void Constraint::reset() {
-  if (bytes() > cache_.budget()) use(renewal_->states(*states_, cache_.budget()));
+  if (bytes() > index_.budget()) use(renewal_->states(*states_, index_.budget()));
 }
 
 TOOLDECODE_INLINE void Constraint::compact(std::span<State> live) {
@@ -68,7 +68,7 @@ TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance(State sta
   if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
   const std::string_view bytes = vocabulary().grammar_bytes(token);
   if (bytes.empty()) return std::nullopt;
-  const BuildBudget budget = cache_.mask_budget();
+  const BuildBudget budget = index_.mask_budget();
   const auto next          = automaton().advance(id, bytes);
   if (!next) return std::nullopt;
   states_->transitions().insert(id, token, *next);
@@ -79,7 +79,7 @@ TOOLDECODE_INLINE std::optional<Constraint::State> Constraint::advance_bytes(
     State state, std::string_view bytes) const {
   if (bytes.empty()) return state;
   if (state == finished) return std::nullopt;
-  const BuildBudget budget = cache_.mask_budget();
+  const BuildBudget budget = index_.mask_budget();
   const auto next          = automaton().advance(automaton_state(state), bytes);
   return next ? std::optional(this->state(*next)) : std::nullopt;
 }
@@ -93,7 +93,7 @@ TOOLDECODE_INLINE void Constraint::require_words(MaskView words) const {
 TOOLDECODE_INLINE const mask::MaskEntry& Constraint::entry(State state) const {
   const grammar::Automaton::State id = automaton().representative(automaton_state(state));
   return states_->mask(id, [&] {
-    const BuildBudget budget = cache_.mask_budget();
+    const BuildBudget budget = index_.mask_budget();
     return mask::MaskBuilder(*states_, vocabulary_size()).build(id);
   });
 }
@@ -151,7 +151,7 @@ TOOLDECODE_INLINE std::uint32_t Constraint::automaton_state(State state) const {
 TOOLDECODE_INLINE std::string Constraint::jump_forward(State state) const {
   std::string bytes;
   if (is_accepting(state)) return bytes;
-  const BuildBudget budget = cache_.mask_budget();
+  const BuildBudget budget = index_.mask_budget();
   grammar::Automaton::Cursor walk(automaton());
   auto place = walk.begin(automaton_state(state));
   while (bytes.size() < 256) {

@@ -63,12 +63,12 @@ class ToolCallFSM {
 
   using Refusal = Constraint::Refusal;
 
-  /// \param cache   a vocabulary, or the VocabularyIndex that constraints share
+  /// \param index   a vocabulary, or the VocabularyIndex that constraints share
   /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
   template <class F>
-  ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, const F& format,
+  ToolCallFSM(VocabularyIndex index, const ToolSet& tools, const F& format,
               const ChoiceOptions& options = {})
-      : ToolCallFSM(build(std::move(cache), std::make_shared<const ToolSet>(tools), erased(format),
+      : ToolCallFSM(build(std::move(index), std::make_shared<const ToolSet>(tools), erased(format),
                           options)) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept;
@@ -163,9 +163,9 @@ class ToolCallFSM {
     }
   }
 
-  static ToolCallFSM build(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools,
+  static ToolCallFSM build(VocabularyIndex index, std::shared_ptr<const ToolSet> tools,
                            formats::AnyFormat format, const ChoiceOptions& options);
-  ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools,
+  ToolCallFSM(VocabularyIndex index, std::shared_ptr<const ToolSet> tools,
               formats::AnyFormat format, const ChoiceOptions& options, Parts parts);
 
   // A text that begins like a call is read as calls, so no value of a schema may begin like one.

@@ -18,22 +18,22 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::build(VocabularyIndex cache,
+TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::build(VocabularyIndex index,
                                                  std::shared_ptr<const ToolSet> tools,
                                                  formats::AnyFormat format,
                                                  const ChoiceOptions& options) {
   const auto make = [&](const std::shared_ptr<const ToolSet>& enforced) {
-    return ToolCallFSM(cache, enforced, format, options,
+    return ToolCallFSM(index, enforced, format, options,
                        Parts{build_call_grammar(format, *enforced, options)});
   };
   return formats::build_enforceable(format, tools, options, make);
 }
 
-TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
+TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex index,
                                            std::shared_ptr<const ToolSet> tools,
                                            formats::AnyFormat format, const ChoiceOptions& options,
                                            Parts parts)
-    : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar) {
+    : constraint_(std::move(index), std::move(parts.states), parts.grammar.grammar) {
   if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
   ChoiceOptions built    = options;
   built.limits.cancelled = nullptr;  // the caller's

@@ -21,7 +21,7 @@ namespace constraint {
 class CompiledTools;
 
 /// Makes an empty set of compiled tools.
-[[nodiscard]] std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
+[[nodiscard]] std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex index,
                                                            formats::AnyFormat format,
                                                            ChoiceOptions options);
 /// Makes the constraint of some tools, and compiles those that are new.
@@ -50,8 +50,8 @@ class ToolLibrary {
 
  public:
   /// \param options  for every machine, except the tool choice
-  explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
-      : tools_(constraint::compile_tools(std::move(cache), std::move(format), std::move(options))) {
+  explicit ToolLibrary(VocabularyIndex index, F format = {}, ChoiceOptions options = {})
+      : tools_(constraint::compile_tools(std::move(index), std::move(format), std::move(options))) {
   }
 
   [[nodiscard]] ToolCallFSM machine(const ToolSet& tools, ToolChoice choice = ToolChoice::automatic,

@@ -22,7 +22,7 @@ namespace tooldecode::constraint {
 /// \par Threads     through a Lock, one at a time; `size` may run concurrently
 class CompiledTools {
  public:
-  CompiledTools(VocabularyIndex cache, formats::AnyFormat format, ChoiceOptions options);
+  CompiledTools(VocabularyIndex index, formats::AnyFormat format, ChoiceOptions options);
 
   struct Link {
     const Tool* tool     = nullptr;
@@ -52,7 +52,7 @@ class CompiledTools {
                                     std::string name);
 
  private:
-  VocabularyIndex cache_;
+  VocabularyIndex index_;
   formats::AnyFormat format_;
   ChoiceOptions options_;
   mutable std::mutex mutex_;  // guards the following
@@ -67,9 +67,9 @@ class CompiledTools {
   std::size_t max_before_sweep_ = 1024;
 };
 
-TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex cache, formats::AnyFormat format,
+TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex index, formats::AnyFormat format,
                                                ChoiceOptions options)
-    : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
+    : index_(std::move(index)), format_(std::move(format)), options_(std::move(options)) {
   if (!options_.leading_keys.empty() || options_.open_ended) {
     throw Error(Errc::invalid_option, "leading_keys",
                 "must be empty, and open_ended false: they are options of a single call");
@@ -98,13 +98,13 @@ TOOLDECODE_INLINE ToolCallFSM CompiledTools::machine(const std::shared_ptr<const
   };
   parts.grammar = build_call_grammar(format_, *tools, options, Grammar(part, tools->size()));
   std::sort(parts.numbers.begin(), parts.numbers.end());
-  return {cache_, tools, format_, options, std::move(parts)};
+  return {index_, tools, format_, options, std::move(parts)};
 }
 
-TOOLDECODE_INLINE std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
+TOOLDECODE_INLINE std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex index,
                                                                formats::AnyFormat format,
                                                                ChoiceOptions options) {
-  return std::make_shared<CompiledTools>(std::move(cache), std::move(format), std::move(options));
+  return std::make_shared<CompiledTools>(std::move(index), std::move(format), std::move(options));
 }
 
 TOOLDECODE_INLINE ToolCallFSM make_machine(CompiledTools& compiled,
@@ -124,7 +124,7 @@ TOOLDECODE_INLINE std::size_t CompiledTools::size() const {
 
 TOOLDECODE_INLINE CompiledTools::Lock::Lock(CompiledTools& tools)
     : tools_(tools), lock_(tools.mutex_) {
-  auto states = tools_.cache_.states();
+  auto states = tools_.index_.states();
   if (tools_.states_ != states) {
     tools_.states_ = std::move(states);
     tools_.parts_.assign(1, {});

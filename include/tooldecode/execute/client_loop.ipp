@@ -30,7 +30,7 @@ TOOLDECODE_INLINE ClientTurn ClientLoop::run_turn(const Context& context, std::s
   const auto turn = std::make_shared<Turn>(context);
   const std::stop_callback forward(stop, [&] { stop_stage(); });
   std::shared_ptr<Stage> stage = open(turn, turn->context, turn->begin, stop);
-  const EngineCallbacks<Context> residence{
+  const EngineCallbacks<Context> callbacks{
       .on_continue =
           [&](Context next, const std::vector<ToolCall>& calls) {
             close(*stage);
@@ -48,7 +48,7 @@ TOOLDECODE_INLINE ClientTurn ClientLoop::run_turn(const Context& context, std::s
           }};
   ClientTurn result;
   try {
-    result.reply = generators_.main(context, stop, residence);
+    result.reply = generators_.main(context, stop, callbacks);
   } catch (...) {
     close(*stage);
     static_cast<void>(close(*turn, result));

@@ -68,8 +68,8 @@ class MainModel {
 
   [[nodiscard]] explicit operator bool() const noexcept { return ask_ != nullptr; }
   Reply operator()(const Context& context, std::stop_token stop,
-                   const EngineCallbacks<Context>& residence) const {
-    return ask_(context, std::move(stop), residence);
+                   const EngineCallbacks<Context>& callbacks) const {
+    return ask_(context, std::move(stop), callbacks);
   }
 
  private:

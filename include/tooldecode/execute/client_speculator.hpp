@@ -71,15 +71,15 @@ class ClientSpeculator {
     ClientModels<Any> all;
     if (generators.main) {
       all.main = [main = std::move(generators.main)](const Any& context, std::stop_token stop,
-                                                     const EngineCallbacks<Any>& residence) {
+                                                     const EngineCallbacks<Any>& callbacks) {
         return main(own(context), std::move(stop),
                     {.on_continue =
                          [&](Context next, const std::vector<ToolCall>& calls) {
-                           residence.on_continue(std::make_shared<const Context>(std::move(next)),
+                           callbacks.on_continue(std::make_shared<const Context>(std::move(next)),
                                                  calls);
                          },
-                     .on_wait    = residence.on_wait,
-                     .on_restart = residence.on_restart});
+                     .on_wait    = callbacks.on_wait,
+                     .on_restart = callbacks.on_restart});
       };
     }
     for (ClientModel<Context>& speculator : generators.speculators) {
