@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -13,36 +12,10 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/research/beam_search.hpp>
 
 namespace tooldecode {
-
-namespace detail {
-
-// At most `count` tokens that the distribution allows, by (logit descending, id ascending).
-TOOLDECODE_INLINE std::vector<TokenId> best_tokens(std::span<const float> distribution,
-                                                   std::size_t count) {
-  std::vector<TokenId> tokens;
-  for (std::size_t t = 0; t < distribution.size(); ++t) {
-    if (distribution[t] != -std::numeric_limits<float>::infinity()) {
-      tokens.push_back(static_cast<TokenId>(t));
-    }
-  }
-  const std::size_t kept = std::min(count, tokens.size());
-  const auto logit       = [distribution](TokenId token) {
-    return distribution[static_cast<std::size_t>(token)];
-  };
-  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(kept),
-                    tokens.end(), [logit](TokenId a, TokenId b) {
-                      return logit(a) > logit(b) || (logit(a) == logit(b) && a < b);
-                    });
-  tokens.resize(kept);
-  return tokens;
-}
-
-}  // namespace detail
 
 class BeamSearch::Search {
  public:
@@ -138,16 +111,15 @@ class BeamSearch::Search {
   void add_best(std::vector<Candidate>& candidates, std::size_t b, std::span<float> row) {
     auto& [sequence, cache, sum] = beams_[b];
     sequence.make_distribution(row);
-    const double total = log_sum_exp(row);
-    const auto tokens  = detail::best_tokens(row, settings_.width);
-    const auto told    = find_likeliest(row, run_.options.likeliest);
-    for (const TokenId token : tokens) {
-      TokenEvent event{.token = token, .index = sequence.output().tokens.size()};
-      event.log_probability = static_cast<double>(row[static_cast<std::size_t>(token)]) - total;
+    const auto best = find_likeliest(row, settings_.width);
+    const auto told = find_likeliest(row, run_.options.likeliest);
+    for (const LikelyToken& one : best) {
+      TokenEvent event{.token = one.token, .index = sequence.output().tokens.size()};
+      event.log_probability = one.log_probability;
       event.likeliest       = told;
       candidates.push_back({b, event, sum + event.log_probability});
     }
-    if (tokens.empty()) {
+    if (best.empty()) {
       sequence.stop(Finish::stuck);
       offer({sequence, score(sum, sequence.length())});
     }
