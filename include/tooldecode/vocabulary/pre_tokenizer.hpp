@@ -83,8 +83,6 @@ class PreTokenizer {
   static void split_one(const Compiled& split, std::string_view text,
                         std::vector<std::string_view>& pieces);
 
-  // Length of the well-formed UTF-8 sequence at the beginning, or 0.
-  static std::size_t sequence(std::string_view text) noexcept;
   static std::vector<std::pair<bool, std::string_view>> valid_stretches(std::string_view text);
 
   std::vector<Compiled> splits_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
 #include <tooldecode/vocabulary/white_space_pattern.hpp>
 
@@ -113,7 +114,8 @@ TOOLDECODE_INLINE std::vector<PreTokenizer::Part> PreTokenizer::find_parts(const
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
     // After a match, an empty one at the same place is no other.
     if (bounds[0] == bounds[1] && bounds[1] == done && !parts.empty()) {
-      at = done + sequence(text.substr(done));
+      const auto point = text::find_code_point(text, done);
+      at               = done + (point ? point->bytes : 1);
       continue;
     }
     if (bounds[0] > done) parts.push_back({text.substr(done, bounds[0] - done), split.inverted});
@@ -155,32 +157,13 @@ TOOLDECODE_INLINE void PreTokenizer::split_one(const Compiled& split, std::strin
   }
 }
 
-TOOLDECODE_INLINE std::size_t PreTokenizer::sequence(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned>(static_cast<std::uint8_t>(text[i])) : 0U;
-  };
-  const unsigned lead      = byte(0);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool outside  = (lead == 0xED && byte(1) >= 0xA0) || (lead == 0xF4 && byte(1) >= 0x90);
-  return overlong || outside ? 0 : length;
-}
-
 TOOLDECODE_INLINE std::vector<std::pair<bool, std::string_view>> PreTokenizer::valid_stretches(
     std::string_view text) {
   std::vector<std::pair<bool, std::string_view>> parts;
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= text.size();) {
-    const std::size_t length = i < text.size() ? sequence(text.substr(i)) : 0;
-    if (length > 0) {
-      i += length;
+    if (const auto point = text::find_code_point(text, i)) {
+      i += point->bytes;
       continue;
     }
     if (i > begin) parts.emplace_back(true, text.substr(begin, i - begin));
