@@ -106,20 +106,6 @@ consteval bool is_head_model() {
   return true;
 }
 
-/// True if M is a BatchModel; otherwise a compile error for each missing member.
-template <class M>
-consteval bool is_batch_model() {
-  if constexpr (BatchModel<M>) {
-  } else if constexpr (!Model<M>) {
-    return is_model<M>();
-  } else {
-    static_assert(
-        detail::never<M>,
-        "BatchModel: add 'void forward_batch(std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens, std::span<float> logits) const;'");
-  }
-  return true;
-}
-
 /// True if M is a HostHeadModel; otherwise a compile error for each missing member.
 template <class M>
 consteval bool is_host_head_model() {

@@ -51,8 +51,6 @@ class MagnitudeRows {
 
   /// Number of digits before the point that are compared with bounds.
   [[nodiscard]] std::int32_t compared_digits() const noexcept { return wide_; }
-  /// Maximum number of digits needed to reach a multiple from any state of the loop.
-  [[nodiscard]] std::int32_t finishing_digits() const noexcept { return finishing_; }
 
  private:
   static constexpr std::int32_t never = 1'000'000;  // larger than every exponent
