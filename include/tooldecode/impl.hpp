@@ -40,6 +40,7 @@
 #include <tooldecode/core/build_budget.ipp>
 #include <tooldecode/core/byte_trie.ipp>
 #include <tooldecode/core/error.ipp>
+#include <tooldecode/core/model_limits.ipp>
 #include <tooldecode/core/read_file.ipp>
 #include <tooldecode/core/thread_pool.ipp>
 #include <tooldecode/decode/batch_loop.ipp>

@@ -17,6 +17,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/model_limits.hpp>
 #include <tooldecode/core/types.hpp>
 
 #include <ggml-backend.h>
@@ -141,18 +142,7 @@ struct Context {
   }
 
   void check(std::span<const TokenId> tokens, std::size_t new_length) const {
-    if (new_length > length) {
-      throw Error(
-          Errc::limit_exceeded, "context",
-          std::to_string(new_length) + " tokens: must be at most " + std::to_string(length));
-    }
-    for (const TokenId token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size) {
-        throw Error(
-            Errc::unknown_token, "token " + std::to_string(token),
-            "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size));
-      }
-    }
+    core::ModelLimits{vocabulary_size, length}.check(tokens, new_length);
   }
 
   [[nodiscard]] std::size_t pending() const { return static_cast<std::size_t>(batch->n_tokens); }

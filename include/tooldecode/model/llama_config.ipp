@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/model_limits.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/text/json_value.hpp>
@@ -222,18 +223,7 @@ TOOLDECODE_INLINE LlamaConfig LlamaConfig::parse(std::string_view text, std::str
 
 TOOLDECODE_INLINE void LlamaConfig::check(std::span<const TokenId> tokens,
                                           std::size_t length) const {
-  if (length > context_length) {
-    throw Error(
-        Errc::limit_exceeded, "context",
-        std::to_string(length) + " tokens: must be at most " + std::to_string(context_length));
-  }
-  for (const TokenId token : tokens) {
-    if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size) {
-      throw Error(
-          Errc::unknown_token, "token " + std::to_string(token),
-          "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size));
-    }
-  }
+  core::ModelLimits{vocabulary_size, context_length}.check(tokens, length);
 }
 
 }  // namespace tooldecode
