@@ -156,10 +156,19 @@ TEST_CASE("TreeCosts::measure gives positive times, linear between the sizes tha
 }
 
 TEST_CASE("TreeCosts refuses invalid times with their place") {
-  CHECK_THROWS_AS(td::TreeCosts(Known{}), td::Error);
+  CHECK_THROWS_WITH(td::TreeCosts(Known{}), "known: must have a time");
   CHECK_THROWS_WITH(td::TreeCosts(Known{{1, 1.0}, {1, 2.0}}),
                     Catch::Contains("known[1]") && Catch::Contains("of more tokens"));
   CHECK_THROWS_WITH(td::TreeCosts(Known{{0, 1.0}}), Catch::Contains("known[0]"));
   CHECK_THROWS_WITH(td::TreeCosts(Known{{1, 1.0}, {2, -1.0}}), Catch::Contains("known[1]"));
   CHECK_THROWS_WITH(td::TreeCosts(Known{{1, std::nan("")}}), Catch::Contains("known[0]"));
+  CHECK_THROWS_WITH(td::draft::require_times(Known{{2, 1.0}, {2, 2.0}}, "rows"),
+                    Catch::Contains("known[1]") && Catch::Contains("of more rows"));
+  CHECK_NOTHROW(td::draft::require_times(Known{{1, 1.0}, {2, 0.5}}, "rows"));
+}
+
+TEST_CASE("interpolate is linear between two times, through both") {
+  CHECK(td::draft::interpolate({2, 1.0}, {6, 3.0}, 2) == 1.0);
+  CHECK(td::draft::interpolate({2, 1.0}, {6, 3.0}, 3) == 1.5);
+  CHECK(td::draft::interpolate({2, 1.0}, {6, 3.0}, 6) == 3.0);
 }

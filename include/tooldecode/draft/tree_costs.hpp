@@ -11,6 +11,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,23 @@
 #include <tooldecode/model/head_products.hpp>
 
 namespace tooldecode {
+
+namespace draft {
+
+/// The seconds that some work takes with a number of tokens or rows.
+using MeasuredTime = std::pair<std::size_t, double>;
+
+/// Requires times that are positive and finite, of numbers that ascend from 1 or more.
+///
+/// \param counted  what the numbers count, for the error's sentence
+/// \par Errors     Error{invalid_option}
+void require_times(std::span<const MeasuredTime> known, std::string_view counted);
+
+/// The seconds for a number between those of two times, linearly.
+[[nodiscard]] double interpolate(const MeasuredTime& below, const MeasuredTime& above,
+                                 double number) noexcept;
+
+}  // namespace draft
 
 /// Seconds of a target's pass over 1 to 64 tokens on one machine.
 ///

@@ -6,15 +6,32 @@
 
 namespace tooldecode {
 
-TOOLDECODE_INLINE TreeCosts::TreeCosts(std::span<const std::pair<std::size_t, double>> known) {
+namespace draft {
+
+TOOLDECODE_INLINE void require_times(std::span<const MeasuredTime> known,
+                                     std::string_view counted) {
+  if (known.empty()) throw Error(Errc::invalid_option, "known", "must have a time");
   for (std::size_t i = 0; i < known.size(); ++i) {
-    const auto [tokens, seconds] = known[i];
-    const bool is_ascending      = i == 0 ? tokens > 0 : tokens > known[i - 1].first;
+    const auto [number, seconds] = known[i];
+    const bool is_ascending      = number > (i == 0 ? 0 : known[i - 1].first);
     if (is_ascending && seconds > 0 && std::isfinite(seconds)) continue;
-    throw Error(Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
-                "must be a positive time, of more tokens than the one before");
+    throw Error(
+        Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
+        "must be a positive time, of more " + std::string(counted) + " than the one before");
   }
-  if (known.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a time");
+}
+
+TOOLDECODE_INLINE double interpolate(const MeasuredTime& below, const MeasuredTime& above,
+                                     double number) noexcept {
+  const double part =
+      (number - static_cast<double>(below.first)) / static_cast<double>(above.first - below.first);
+  return below.second + part * (above.second - below.second);
+}
+
+}  // namespace draft
+
+TOOLDECODE_INLINE TreeCosts::TreeCosts(std::span<const std::pair<std::size_t, double>> known) {
+  draft::require_times(known, "tokens");
   std::size_t next = 0;
   for (std::size_t n = 1; n <= max_tokens; ++n) {
     while (next < known.size() && known[next].first < n) ++next;
@@ -22,10 +39,7 @@ TOOLDECODE_INLINE TreeCosts::TreeCosts(std::span<const std::pair<std::size_t, do
       pass_[n - 1] = known[next == 0 ? 0 : next - 1].second;
       continue;
     }
-    const auto [below, less] = known[next - 1];
-    const auto [above, more] = known[next];
-    const double part        = static_cast<double>(n - below) / static_cast<double>(above - below);
-    pass_[n - 1]             = less + part * (more - less);
+    pass_[n - 1] = draft::interpolate(known[next - 1], known[next], static_cast<double>(n));
   }
 }
 

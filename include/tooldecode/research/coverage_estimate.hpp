@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <mutex>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

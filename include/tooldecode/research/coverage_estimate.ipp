@@ -2,29 +2,19 @@
 /// Definitions of coverage_estimate.hpp.
 #pragma once
 
+#include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/research/coverage_estimate.hpp>
 
 namespace tooldecode::draft {
 
 TOOLDECODE_INLINE HeadCosts::HeadCosts(std::vector<Measurement> known) : known_(std::move(known)) {
-  if (known_.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a size");
-  for (std::size_t i = 0; i < known_.size(); ++i) {
-    const auto [rows, seconds] = known_[i];
-    const bool ascends         = rows > (i == 0 ? 0 : known_[i - 1].first);
-    if (ascends && seconds > 0 && std::isfinite(seconds)) continue;
-    throw Error(Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
-                "must be a positive time, of more rows than the one before");
-  }
+  require_times(known_, "rows");
 }
 
 TOOLDECODE_INLINE double HeadCosts::seconds(double rows) const noexcept {
   Measurement below{0, 0};
   for (const Measurement& above : known_) {
-    if (rows <= static_cast<double>(above.first)) {
-      const double part = (rows - static_cast<double>(below.first)) /
-                          static_cast<double>(above.first - below.first);
-      return below.second + part * (above.second - below.second);
-    }
+    if (rows <= static_cast<double>(above.first)) return interpolate(below, above, rows);
     below = above;
   }
   return below.second;
