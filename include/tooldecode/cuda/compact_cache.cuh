@@ -109,16 +109,7 @@ void compact_cache(std::span<const KeyValues<T>> layers, const CacheShape& shape
   if (shape.sequences == 0 || columns == 0) return;
   require_cache(verdicts != nullptr, "verdicts", "must not be null");
   require_cache(lengths != nullptr, "lengths", "must not be null");
-  for (const KeyValues<T>& layer : layers) {
-    require_cache(is_pack_aligned(layer.keys), "keys", "must be aligned to 16 bytes, and not null");
-    require_cache(is_pack_aligned(layer.values), "values",
-                  "must be aligned to 16 bytes, and not null");
-    require_cache(layer.slot_stride % pack_size<T> == 0 && layer.head_stride % pack_size<T> == 0 &&
-                      layer.page_stride % pack_size<T> == 0,
-                  "strides", "must be multiples of 8 numbers");
-    require_cache(layer.pages == nullptr || (layer.page_size > 0 && layer.max_pages > 0),
-                  "page_size", "must be 1 or more where there are pages, as must max_pages");
-  }
+  for (const KeyValues<T>& layer : layers) detail::require_key_values(layer, "");
   constexpr unsigned threads = 128;
   for (std::size_t first = 0; first < layers.size(); first += detail::layers_per_launch) {
     const auto part = layers.subspan(

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/cuda/number.cuh>
 
 namespace tooldecode::cuda {
@@ -42,6 +44,25 @@ struct KeyValues {
     return page * page_stride + slot % page_size * slot_stride + head * head_stride;
   }
 };
+
+namespace detail {
+
+/// Requires rows that kernels can read in packs. `place` precedes the argument in an error.
+template <HalfNumber T>
+void require_key_values(const KeyValues<T>& layer, const char* place) {
+  const auto require = [place](bool met, const char* argument, const char* what) {
+    if (!met) throw Error(Errc::shape_mismatch, std::string(place) + argument, what);
+  };
+  require(is_pack_aligned(layer.keys), "keys", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(layer.values), "values", "must be aligned to 16 bytes, and not null");
+  require(layer.slot_stride % pack_size<T> == 0 && layer.head_stride % pack_size<T> == 0 &&
+              layer.page_stride % pack_size<T> == 0,
+          "strides", "must be multiples of 8 numbers");
+  require(layer.pages == nullptr || (layer.page_size > 0 && layer.max_pages > 0), "page_size",
+          "must be 1 or more where there are pages, as must max_pages");
+}
+
+}  // namespace detail
 
 /// The attention of a layer.
 struct TreeAttentionOptions {

@@ -273,15 +273,10 @@ void launch_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
     if (!met) throw Error(Errc::shape_mismatch, place, what);
   };
   require(is_pack_aligned(trees.queries), "queries", "must be aligned to 16 bytes, and not null");
-  require(is_pack_aligned(cache.keys), "keys", "must be aligned to 16 bytes, and not null");
-  require(is_pack_aligned(cache.values), "values", "must be aligned to 16 bytes, and not null");
   require(is_pack_aligned(out), "out", "must be aligned to 16 bytes, and not null");
   require(trees.ancestors != nullptr, "ancestors", "must not be null");
   require(trees.lengths != nullptr, "lengths", "must not be null");
-  require(cache.slot_stride % 8 == 0 && cache.head_stride % 8 == 0 && cache.page_stride % 8 == 0,
-          "strides", "must be multiples of 8 numbers");
-  require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
-          "must be 1 or more where there are pages, as must max_pages");
+  require_key_values(cache, "tree_attention: ");
 
   if (plan.is_of_warpgroups) {
     launch_warpgroup_attention(trees, cache, options, plan.of_warpgroups, out, workspace, stream);
