@@ -94,20 +94,6 @@ class PlainValues {
   std::map<std::pair<schema::FormId, bool>, NodeId> made_;
 };
 
-// Moves the members of some keys to the front; returns the first key that has no member.
-TOOLDECODE_INLINE std::optional<std::string> lead(schema::ObjectForm& object,
-                                                  const std::vector<std::string>& keys) {
-  auto from = object.members.begin();
-  for (const std::string& key : keys) {
-    const auto at = std::find_if(from, object.members.end(),
-                                 [&](const auto& member) { return member.name == key; });
-    if (at == object.members.end()) return key;
-    std::rotate(from, at, at + 1);
-    ++from;
-  }
-  return std::nullopt;
-}
-
 }  // namespace detail
 
 TOOLDECODE_INLINE std::vector<std::string> XmlCall::ends_reasoning() const {
@@ -454,7 +440,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, const Tool& tool, 
     std::optional<std::string> missing;
     for (const schema::ObjectForm& object : listed.objects()) {
       schema::visit_by_conditions(object, forms, order, [&](schema::ObjectForm one) {
-        auto lacks = detail::lead(one, options.leading_keys);
+        auto lacks = one.lead(options.leading_keys);
         if (!lacks) {
           choices.push_back(
               argument_set(grammar, tool, listed, one, forms.texts, value, between, options));

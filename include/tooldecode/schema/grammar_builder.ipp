@@ -59,27 +59,17 @@ TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members&
 }
 
 TOOLDECODE_INLINE NodeId GrammarBuilder::member_set(ObjectForm form, const Members& written) {
-  std::size_t leading = 0;
   std::vector<std::uint32_t> documented(form.members.size());
   for (std::uint32_t i = 0; i < documented.size(); ++i) documented[i] = i;
-  for (const std::string& name : written.leading_keys) {
-    const auto from = form.members.begin() + static_cast<std::ptrdiff_t>(leading);
-    const auto at   = std::find_if(from, form.members.end(),
-                                   [&](const auto& member) { return member.name == name; });
-    if (at == form.members.end())
-      throw Error(Errc::invalid_option, name, "must be a property, and lead once");
-    const auto first = documented.begin() + static_cast<std::ptrdiff_t>(leading);
-    const auto place = first + (at - from);
-    std::rotate(first, place, place + 1);
-    std::rotate(from, at, at + 1);
-    ++leading;
+  if (const auto missing = form.lead(written.leading_keys, &documented)) {
+    throw Error(Errc::invalid_option, *missing, "must be a property, and lead once");
   }
   KeyedSet set{.members          = {},
                .others           = {},
                .separator        = text_.comma(),
                .count            = form.count,
                .documented_order = written.documented_order,
-               .leading          = leading};
+               .leading          = written.leading_keys.size()};
   if (!written.plain) set.strings = text_.syntax();
   set.every_spelling = text_.every_spelling();
   set.members.reserve(form.members.size());
