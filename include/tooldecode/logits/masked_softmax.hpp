@@ -1,18 +1,15 @@
 /// \file
-/// Masked softmax of one row of logits.
+/// greatest and log_sum_exp of one row of logits, such as a masked one.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <span>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
 
@@ -27,16 +24,6 @@ namespace tooldecode {
 /// \par Shapes      logits [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
 [[nodiscard]] double log_sum_exp(std::span<const float> logits) noexcept;
-
-/// Writes softmax(logits) over the allowed tokens and 0 elsewhere.
-///
-/// \return false if no token has a probability (none is allowed, or all allowed logits are
-///         -infinity); the row is then all zeros, and you must not sample from it
-///
-/// \par Shapes      logits [V], finite or -infinity; mask [ceil(V / 32)]; probabilities [V]
-/// \par Complexity  O(V), no allocation; sums in double
-[[nodiscard]] bool fill_masked_softmax(std::span<const float> logits, ConstMaskView mask,
-                                       std::span<float> probabilities) noexcept;
 
 }  // namespace tooldecode
 

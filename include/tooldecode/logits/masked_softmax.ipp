@@ -39,23 +39,4 @@ TOOLDECODE_INLINE double log_sum_exp(std::span<const float> logits) noexcept {
   return static_cast<double>(top) + std::log(sum);
 }
 
-TOOLDECODE_INLINE bool fill_masked_softmax(std::span<const float> logits, ConstMaskView mask,
-                                           std::span<float> probabilities) noexcept {
-  TOOLDECODE_ASSERT(probabilities.size() == logits.size());
-  constexpr float none = -std::numeric_limits<float>::infinity();
-  float top            = none;
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    if (mask.contains(t)) top = std::max(top, logits[t]);
-  }
-  double sum = 0;
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    const bool drawn = top != none && mask.contains(t);
-    probabilities[t] = drawn ? std::exp(logits[t] - top) : 0.0F;
-    sum += static_cast<double>(probabilities[t]);
-  }
-  if (top == none) return false;
-  for (float& p : probabilities) p = static_cast<float>(static_cast<double>(p) / sum);
-  return true;
-}
-
 }  // namespace tooldecode
