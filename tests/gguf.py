@@ -250,6 +250,33 @@ def test_begin_token():
     assert counts["none"] + 1 == counts["added"] == counts["written"], counts
 
 
+def test_reasoning():
+    """By default a template that names `</think>` lets answers reason, unless the prompt has closed the block."""
+    template = ("{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+                "{% if add_generation_prompt %}<|im_start|>assistant\n{% if reasoning_effort == 'high' %}<think>\n"
+                "{% elif reasoning_effort == 'low' %}<think>\n\n</think>\n\n{% endif %}{% endif %}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = with_template(pathlib.Path(folder) / "thinker.gguf", template)
+        with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600") as server:
+            def message(**more):
+                answer = server.chat(serve.request(QUESTION, model="thinker", **{"tools": None, "max_tokens": 8, **more}))
+                count = answer["usage"]["completion_tokens_details"]["reasoning_tokens"]
+                found = answer["choices"][0]["message"]
+                assert ("reasoning_content" in found) == (count > 0), answer
+                return found
+            # Constraints with and without a block take turns in the cache.
+            for _ in range(2):
+                opened = message(reasoning_effort="high")
+                assert opened["reasoning_content"] and opened["content"] == "", opened
+                for effort in (None, "low"):
+                    assert message(reasoning_effort=effort)["content"], effort
+            called = message(reasoning_effort="high", tools=serve.TOOLS, tool_choice="required", max_tokens=80)
+            assert called["reasoning_content"] and called["tool_calls"] and called["content"] is None, called
+        with serve.Server("--model", str(path), "--threads", "1", "--timeout", "600", "--reasoning", "no") as server:
+            plain = server.chat(serve.request(QUESTION, model="thinker", tools=None, max_tokens=8, reasoning_effort="high"))
+            assert plain["choices"][0]["message"]["content"], plain
+
+
 def test_crowd():
     """More requests than the context holds at a time: each is answered, some of them are read twice. They share nothing, or
     what their prompts share would leave room for all."""

@@ -5,7 +5,7 @@
 import json
 
 import serve
-from serve import GOODBYE, TABLE, TOOLS, WEATHER, Server, request, without_ids
+from serve import GOODBYE, JOKE, TABLE, TOOLS, WEATHER, Server, request, without_ids
 
 PATH = "/v1/responses"
 FLAT = [{"type": "function", **tool["function"]} for tool in TOOLS]
@@ -334,6 +334,23 @@ def test_refusals(server):
     server.refused(404, "unknown_response", "response_id", {"name": "f", "output": 1}, path="/cache-tool-output/resp_x")
     relaxed = respond(server, asking(WEATHER, [FLAT[0], {**broken, "name": "check"}], tool_enforcement="relax"))
     assert [entry["name"] for entry in relaxed["relaxed_tools"]] == ["check"], relaxed
+
+
+def test_reasoning():
+    """Reasoning is an item before the message, whole and streamed, and its tokens are counted."""
+    with Server() as server:
+        text = as_message(respond(server, asking(JOKE, [])))["content"]
+    begin, end = text.split(" ")[0], text.split(" ")[2]
+    with serve.reasoning_server(begin, end, "--reasoning", "block") as server:
+        whole = respond(server, asking(JOKE, []))
+        assert [item["type"] for item in whole["output"]] == ["reasoning", "message"], whole
+        thought, _, rest = text.removeprefix(begin).partition(end)
+        assert as_message(whole) == {"role": "assistant", "content": rest.lstrip(), "reasoning_content": thought.strip()}
+        assert whole["usage"]["output_tokens"] > whole["usage"]["output_tokens_details"]["reasoning_tokens"] > 2, whole
+        streamed = accumulated(events_of(server, asking(JOKE, [])))
+        assert as_message(streamed) == as_message(whole) and streamed["usage"] == whole["usage"], streamed
+        again = asking([{"role": "user", "content": JOKE}, *whole["output"], {"role": "user", "content": JOKE}], [])
+        assert respond(server, again)["output"], again
 
 
 def test_failures():

@@ -31,6 +31,7 @@ TOOLS = [{"type": "function", "function": {"name": document["name"], "descriptio
 WEATHER = "What is the weather in Oslo for two days?"
 TABLE = "Please book a table at Luigi's for four people, outdoors."
 QUESTIONS = (WEATHER, TABLE, "Convert 20.5 dollars to euros.", "Thank you, that was all.")
+JOKE = "Tell me a joke."  # answered by a sentence, with tools and without
 GOODBYE = "Thank you, that was all."  # a tool's output that the model answers without another call
 JSON_TYPE = {"Content-Type": "application/json"}
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -130,6 +131,8 @@ def joined(chunks):
             assert finish is None, "a chunk behind the last"
             delta = choice["delta"]
             message["content"] += delta.pop("content", "")
+            if "reasoning_content" in delta:
+                message["reasoning_content"] = message.get("reasoning_content", "") + delta.pop("reasoning_content")
             for call in delta.pop("tool_calls", ()):
                 calls = message.setdefault("tool_calls", [])
                 if call.pop("index") == len(calls):
@@ -314,6 +317,78 @@ def test_streams_of_calls():
                                {"name": "get_weather", "params": {}, "output": "-"},
                                f"/cache-tool-output/{chunks[0]['id']}")
     assert cuts > 0, "no stream was cut inside a call"
+
+
+@contextlib.contextmanager
+def reasoning_server(begin, end, *arguments):
+    """A server of the same model, for which these texts, which it writes anyway, are delimiters of reasoning."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "reasoning.json"
+        path.write_text(json.dumps({"type": "call_format", "name": "python", "style": "python",
+                                    "reasoning": {"begin": begin, "end": end}}), encoding="utf-8")
+        with Server("--format", str(path), "--timeout", "600", *arguments) as server:
+            yield server
+
+
+def test_reasoning(server):
+    """A block that may come first is no content: whole, streamed, with tools, before a value and before a call."""
+    def answered(reasoning, body, path="/v1/chat/completions"):
+        status, whole = reasoning.ask("POST", path, body)
+        assert status == 200, whole
+        choice, = whole["choices"]
+        chunks = list(reasoning.events(body, stream_options={"include_usage": True}))
+        pieces = sum("reasoning_content" in choice["delta"] for chunk in chunks for choice in chunk["choices"])
+        message, finish, usage, _ = joined(chunks)
+        assert without_ids(message) == without_ids(choice["message"]), (message, choice)
+        assert finish == choice["finish_reason"] and usage == whole["usage"], (chunks[-1], whole)
+        thought = usage["completion_tokens_details"]["reasoning_tokens"]
+        assert ("reasoning_content" in message) == (thought > 0) and thought <= usage["completion_tokens"], (message, usage)
+        assert pieces > 1 or " " not in message.get("reasoning_content", ""), message
+        return choice["message"], choice["finish_reason"], thought
+
+    body = request(JOKE, tools=None, max_tokens=60)
+    text = answered(server, body)[0]["content"]
+    assert answered(server, request(JOKE, max_tokens=60))[0] == {"role": "assistant", "content": text}
+    begin, end = text.split(" ")[0], text.split(" ")[2]
+    thought, _, rest = text.removeprefix(begin).partition(end)
+    expected = {"role": "assistant", "content": rest.lstrip(), "reasoning_content": thought.strip()}
+    assert thought.strip() and rest.strip(), text
+    with reasoning_server(begin, end, "--reasoning", "block") as block:
+        for tools in (None, TOOLS):
+            message, finish, tokens = answered(block, request(JOKE, tools=tools, max_tokens=60))
+            assert (message, finish) == (expected, "stop") and tokens >= 3, (message, expected)
+        stopped = answered(block, {**body, "stop": [thought.strip()]})
+        assert stopped[0] == expected, "a stop text in the reasoning ends nothing"
+        cut, finish, _ = answered(block, {**body, "max_tokens": 3})
+        assert cut == {**expected, "content": ""} and finish == "length", cut
+    opened = {**expected, "reasoning_content": text.partition(end)[0].strip()}
+    schema = {"type": "object", "properties": {"sky": {"enum": ["clear", "grey"]}}, "required": ["sky"],
+              "additionalProperties": False}
+    form = {"type": "json_schema", "json_schema": {"name": "report", "schema": schema}}
+    with reasoning_server("<think>", end, "--reasoning", "open") as after:
+        assert answered(after, body)[0] == opened
+        for tools, more in ((None, {"response_format": form}), (TOOLS, {"response_format": form, "tool_choice": "none"}),
+                            (None, {"guided_choice": ["yes", "no"]})):
+            message, finish, tokens = answered(after, request(JOKE, tools=tools, max_tokens=60, **more))
+            assert message["reasoning_content"] == opened["reasoning_content"] and finish == "stop" and tokens > 1, message
+            assert message["content"] in (('{"sky": "clear"}', '{"sky": "grey"}') if "response_format" in more
+                                          else ("yes", "no")), message
+        named = {"model": "tiny", "prompt": "Thank", "temperature": 0, "max_tokens": 8}
+        assert (after.ask("POST", "/v1/completions", named)[1]["choices"]
+                == server.ask("POST", "/v1/completions", named)[1]["choices"]), "a text that is continued has no block"
+    with reasoning_server("<think>", "=", "--reasoning", "open") as after:
+        for more in ({}, {"consistency": {"max_orders": 2}}):
+            message, finish, _ = answered(after, request(WEATHER, tool_choice="required", max_tokens=100, **more))
+            assert finish == "tool_calls" and message["content"] is None, message
+            assert message["reasoning_content"] and "=" not in message["reasoning_content"], message
+            assert {call["function"]["name"] for call in message["tool_calls"]} <= {
+                tool["function"]["name"] for tool in TOOLS}, message
+    for arguments in ((), ("--reasoning", "auto"), ("--reasoning", "no")):
+        with reasoning_server(begin, end, *arguments) as silent:  # the embedded model has no template
+            assert answered(silent, body)[0] == {"role": "assistant", "content": text}, arguments
+    failed = subprocess.run([ARGUMENTS.program, "serve", "--port", "0", "--reasoning", "maybe"], capture_output=True,
+                            text=True, timeout=60, check=False)
+    assert failed.returncode == 2 and "--reasoning" in failed.stderr and "maybe" in failed.stderr, failed
 
 
 def test_consistency(server):

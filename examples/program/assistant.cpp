@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <iostream>
+#include <string_view>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
@@ -41,6 +42,10 @@ std::vector<tooldecode::TokenId> Assistant::raw_prompt(
 
 bool Assistant::takes(const std::string& variable) const {
   return prompter_.takes && prompter_.takes(variable);
+}
+
+bool Assistant::template_says(std::string_view text) const {
+  return prompter_.says && prompter_.says(text);
 }
 
 const Format& Assistant::format(const std::string& name) const {

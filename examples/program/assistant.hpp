@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
@@ -50,6 +51,8 @@ struct Prompter {
   std::function<bool(const std::string& variable)> takes{};
   /// Whether the model's texts begin with its begin token, if it has one.
   bool adds_begin = true;
+  /// Whether the template's source has this text; empty if there is no template.
+  std::function<bool(std::string_view text)> says{};
 };
 
 /// A model as draft layers read it.
@@ -87,6 +90,8 @@ class Assistant {
   [[nodiscard]] std::vector<tooldecode::TokenId> raw_prompt(
       const std::string& text, const std::vector<tooldecode::TokenId>& tokens) const;
   [[nodiscard]] bool takes(const std::string& variable) const;
+  /// Whether the model's template has this text; false without a template.
+  [[nodiscard]] bool template_says(std::string_view text) const;
   [[nodiscard]] std::vector<tooldecode::TokenId> result_tokens(
       std::span<const tooldecode::ToolCall> calls,
       std::span<const tooldecode::ToolResult> results) const;

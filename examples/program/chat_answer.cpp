@@ -221,6 +221,7 @@ Json ChatAnswer::choice_json(std::size_t index, const tooldecode::EngineReply& r
 void ChatAnswer::add_usage(const tooldecode::EngineReply& reply, Usage& usage) const {
   for (const tooldecode::EngineTurn& turn : reply.turns) {
     usage.completion += turn.output.tokens.size();
+    usage.reasoning += session_.text.reasoning_tokens(turn.output.tokens);
     if (turn.results.empty()) continue;
     usage.prompt += service_->assistant().result_tokens(turn.calls, turn.results).size();
   }

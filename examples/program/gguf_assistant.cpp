@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -102,11 +103,11 @@ ModelAssistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path&
     parts.front() = {behind(parts.front().text, answer), false};
     return encode_parts(tokenizer, parts, false);
   };
-  return {
-      file, std::move(model), tooldecode::load_tokenizer(file),
-      Prompter{std::move(dialogue), std::move(results),
-               [chat] { return find_format(*chat).value_or(""); }, has_tools,
-               [chat](const std::string& variable) { return chat->takes(variable); }, adds_begin}};
+  return {file, std::move(model), tooldecode::load_tokenizer(file),
+          Prompter{std::move(dialogue), std::move(results),
+                   [chat] { return find_format(*chat).value_or(""); }, has_tools,
+                   [chat](const std::string& variable) { return chat->takes(variable); },
+                   adds_begin, [chat](std::string_view text) { return chat->says(text); }}};
 }
 
 }  // namespace program

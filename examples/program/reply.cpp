@@ -9,14 +9,24 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/constraint.hpp>
+#include <tooldecode/formats/call_marks.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+
 #include <program/reply.hpp>
 
 namespace program {
 
+namespace {
+
+constexpr const char* white_space = " \t\r\n";
+
+}  // namespace
+
 AnswerText::Events AnswerText::finish() {
   Events events = shown(stream_.finish());
   std::string rest;
-  if (!calls_ && !space_.empty()) rest = stops_.push(std::exchange(space_, {}));
+  if (!calls_ && !dropped_.before_text) rest = stops_.push(std::exchange(space_, {}));
   rest += stops_.finish();
   if (!rest.empty()) events.push_back({.kind = Kind::text, .text = std::move(rest)});
   return events;
@@ -25,24 +35,69 @@ AnswerText::Events AnswerText::finish() {
 AnswerText::Events AnswerText::shown(Events events) {
   for (tooldecode::StreamEvent& event : events) {
     calls_ = calls_ || event.kind == Kind::call_begin;
+    if (event.kind == Kind::reasoning && dropped_.around_reasoning) {
+      event.text = reasoning(event.text);
+    }
     if (event.kind != Kind::text) continue;
     if (!begun_) {
       space_ += event.text;
-      begun_     = space_.find_first_not_of(" \t\r\n") != std::string::npos;
-      event.text = begun_ ? std::exchange(space_, {}) : std::string();
+      const std::size_t first = space_.find_first_not_of(white_space);
+      begun_                  = first != std::string::npos;
+      event.text              = begun_ ? std::exchange(space_, {}) : std::string();
+      if (begun_ && dropped_.before_text) event.text.erase(0, first);
     }
     event.text = stops_.push(event.text);
   }
   std::erase_if(events, [](const tooldecode::StreamEvent& event) {
-    return event.kind == Kind::text && event.text.empty();
+    return (event.kind == Kind::text || event.kind == Kind::reasoning) && event.text.empty();
   });
   return events;
+}
+
+std::string AnswerText::reasoning(const std::string& text) {
+  const std::size_t last = text.find_last_not_of(white_space);
+  if (last == std::string::npos) {
+    thought_space_ += text;
+    return "";
+  }
+  const std::string before = std::exchange(thought_space_, text.substr(last + 1));
+  const bool is_first      = !std::exchange(has_thought_, true);
+  const std::size_t first  = is_first ? text.find_first_not_of(white_space) : 0;
+  return (is_first ? "" : before) + text.substr(first, last + 1 - first);
+}
+
+std::size_t AnswerText::reasoning_tokens(std::span<const tooldecode::TokenId> turn) const {
+  const tooldecode::Constraint& grammar = constraint_.grammar();
+  const auto may_reason                 = [&](tooldecode::ToolCallFSM::State state) {
+    if (constraint_.is_finished(state)) return false;
+    const auto& automaton = grammar.automaton();
+    for (const auto& position : automaton.positions(grammar.automaton_state(state))) {
+      const auto marks = automaton.tags_at(position);
+      if (std::ranges::find(marks, tooldecode::formats::mark::reasoning) != marks.end()) {
+        return true;
+      }
+    }
+    return false;
+  };
+  std::size_t count = 0;
+  auto state        = constraint_.initial();
+  bool before       = may_reason(state);
+  for (const tooldecode::TokenId token : turn) {
+    const auto next = constraint_.advance(state, token);
+    if (!next) break;  // an end token of the request
+    const bool after = may_reason(*next);
+    count += before || after ? 1 : 0;
+    state  = *next;
+    before = after;
+  }
+  return count;
 }
 
 Json Usage::json() const {
   return {{"prompt_tokens", prompt},
           {"completion_tokens", completion},
-          {"total_tokens", prompt + completion}};
+          {"total_tokens", prompt + completion},
+          {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
 }
 
 AnswerEnd::AnswerEnd(const tooldecode::EngineReply& reply,

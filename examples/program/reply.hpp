@@ -32,6 +32,12 @@
 
 namespace program {
 
+/// White space that is left out of an answer, because it only separates its parts.
+struct DroppedSpace {
+  bool around_reasoning = false;
+  bool before_text      = false;
+};
+
 /// The events of a turn so far. Text becomes content as soon as it is known not to begin a stop
 /// text. White space alone before calls is dropped.
 class AnswerText {
@@ -39,23 +45,36 @@ class AnswerText {
   using Events = std::vector<tooldecode::StreamEvent>;
 
   /// \param calls  the constraint of the turn
-  AnswerText(tooldecode::ToolCallFSM calls, std::vector<std::string> stops)
-      : stops_(std::move(stops)), begun_(calls.tools().empty()), stream_(std::move(calls)) {}
+  AnswerText(tooldecode::ToolCallFSM calls, std::vector<std::string> stops,
+             DroppedSpace dropped = {})
+      : stops_(std::move(stops)),
+        dropped_(dropped),
+        begun_(calls.tools().empty() && !dropped.before_text),
+        constraint_(std::move(calls)),
+        stream_(constraint_) {}
 
   [[nodiscard]] Events push(tooldecode::TokenId token) { return shown(stream_.push(token)); }
   [[nodiscard]] Events finish();
   /// The stop text that was found, or null.
   [[nodiscard]] const std::string* stop() const noexcept { return stops_.found(); }
+  /// How many of a whole turn's tokens are reasoning, with those that open and close it.
+  [[nodiscard]] std::size_t reasoning_tokens(std::span<const tooldecode::TokenId> turn) const;
 
  private:
   using Kind = tooldecode::StreamEvent::Kind;
 
   [[nodiscard]] Events shown(Events events);
+  // What a text of reasoning adds, without white space at the beginning and end of it all.
+  [[nodiscard]] std::string reasoning(const std::string& text);
 
   tooldecode::text::StopFinder stops_;
-  std::string space_;  // leading white space of the text, held back if there are tools
-  bool begun_;         // some text was not white space, or there are no tools
-  bool calls_ = false;
+  DroppedSpace dropped_;
+  std::string space_;  // leading white space of the text, held back unless `begun_`
+  bool begun_;         // some text was not white space, or its leading white space is shown at once
+  std::string thought_space_;  // white space that ends the reasoning so far
+  bool has_thought_ = false;   // some reasoning was not white space
+  bool calls_       = false;
+  tooldecode::ToolCallFSM constraint_;
   tooldecode::CallStream stream_;
 };
 
@@ -63,6 +82,7 @@ class AnswerText {
 struct Usage {
   std::size_t prompt     = 0;  ///< tool results that were inserted are included
   std::size_t completion = 0;  ///< emitted, without end tokens
+  std::size_t reasoning  = 0;  ///< of `completion`
 
   [[nodiscard]] Json json() const;
 };

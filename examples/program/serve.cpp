@@ -28,6 +28,7 @@
 #include <program/hosted_tools.hpp>
 #include <program/http_server.hpp>
 #include <program/models.hpp>
+#include <program/reasoning.hpp>
 #include <program/reply_traces.hpp>
 #include <program/seconds.hpp>
 #include <program/server.hpp>
@@ -100,6 +101,7 @@ void run_serve(const ServeOptions& options) {
               << " may use this server: it has no API key\n";
   }
   check_format(options.format);
+  check_reasoning(options.service.reasoning);
   const CrossOrigin checked(options.http.origins);  // before a model is loaded
   const HostedTools hosted(options.mcp, milliseconds(options.mcp_timeout),
                            options.service.max_batch);
@@ -129,6 +131,10 @@ void add_serve(CommandLine& line) {
   Command sub  = line.command("serve", "Serve a model over OpenAI's HTTP API");
   add_model_options(sub, options->model);
   sub.option("--format", options->format, "call format: " + format_values() + "; default: auto");
+  sub.option("--reasoning", options->service.reasoning,
+             "before an answer: no, block where the model may reason, open where the prompt has "
+             "opened a block, or auto: what the model's chat template and each prompt say")
+      .shows_default();
   add_whitespace_option(sub, options->service.whitespace);
   sub.option("--host", options->http.host, "address to listen at").shows_default();
   sub.option("--port", options->http.port, "port to listen at; 0 picks one")

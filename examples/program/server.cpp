@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <span>
 #include <sstream>
 #include <stop_token>
 #include <string>
@@ -45,9 +46,15 @@ std::optional<Exchange::Event> Exchange::take(std::chrono::milliseconds time) {
 
 namespace {
 
-void require_plain_text(const Format& format, const std::string& place) {
+// Whether the texts of a format have messages around them.
+bool has_messages(const Format& format) {
   tooldecode::Grammar unused;
-  if (!format.format.parts(unused, {}, {}, {.choice = tooldecode::ToolChoice::none}).texts) return;
+  return format.format.parts(unused, {}, {}, {.choice = tooldecode::ToolChoice::none})
+      .texts.has_value();
+}
+
+void require_plain_text(const Format& format, const std::string& place) {
+  if (!has_messages(format)) return;
   throw ApiError(400, "invalid_value", place,
                  place + " cannot be enforced in the format " + format.name +
                      ": its texts have messages around them");
@@ -89,10 +96,10 @@ std::optional<tooldecode::ToolCallFSM> ConstraintCache::find(const std::string& 
 }
 
 tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const Format& format,
-                                             const ChatRequest& chat, std::size_t whitespace,
+                                             const ChatRequest& chat, const AnswerRules& rules,
                                              const std::string& client,
                                              const std::function<void()>& watch) {
-  const std::string key = key_of(chat);
+  const std::string key = key_of(chat, rules);
   if (const auto known = find(key)) return *known;
   const auto place = builds_.take(client, 1, watch);
   if (place == nullptr) {
@@ -103,11 +110,12 @@ tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const F
   try {
     auto choice = chat.tools.choice;
     if (chat.text.schema) choice.text_schema = chat.text.schema->schema;
-    choice.whitespace           = static_cast<std::uint32_t>(whitespace);
+    const auto limit            = static_cast<std::uint32_t>(rules.whitespace);
+    choice.whitespace           = limit;
+    choice.reasoning            = rules.reasoning;
     std::atomic<bool> cancelled = false;
     choice.limits               = {.cancelled = &cancelled};
     if (chat.text.grammar && !chat.prompt) require_plain_text(format, chat.text.grammar->place);
-    const auto limit                    = static_cast<std::uint32_t>(whitespace);
     const tooldecode::ToolCallFSM calls = watched(wanted_by(watch), cancelled, [&] {
       return chat.text.grammar
                  ? tooldecode::ToolCallFSM(
@@ -174,13 +182,16 @@ tooldecode::ToolSet enforced_tools(const RequestTools& tools, const tooldecode::
 
 }  // namespace
 
-std::string ConstraintCache::key_of(const ChatRequest& chat) {
+std::string ConstraintCache::key_of(const ChatRequest& chat, const AnswerRules& rules) {
   const auto& [documents, exact, all, callable, choice] = chat.tools;
-  std::string key = std::to_string(static_cast<int>(choice.choice)) + ' ' +
-                    std::to_string(choice.parallel) + ' ' +
-                    std::to_string(static_cast<int>(choice.enforcement)) + ' ' + choice.name +
-                    '\n' + (chat.text.schema ? json_text(chat.text.schema->schema) : "") + '\n' +
-                    (chat.text.grammar ? chat.text.grammar->key() : "") + '\n' + exact;
+  std::string key =
+      std::to_string(static_cast<int>(choice.choice)) + ' ' + std::to_string(choice.parallel) +
+      ' ' + std::to_string(static_cast<int>(choice.enforcement)) + ' ' + choice.name + '\n' +
+      (chat.text.schema ? json_text(chat.text.schema->schema) : "") + '\n' +
+      (chat.text.grammar ? chat.text.grammar->key() : "") + '\n' +
+      (rules.reasoning ? json_text(Json::array({rules.reasoning->begin, rules.reasoning->end}))
+                       : "") +
+      '\n' + exact;
   if (callable.size() == all.size()) return key;
   for (const tooldecode::Tool& tool : callable) (key += '\n') += tool.name;
   return key;
@@ -229,6 +240,11 @@ ChatService::ChatService(const Assistant& assistant, const Format& format, Servi
       context_(assistant.model_ref().context_length()),
       format_(&format),
       options_(options),
+      has_messages_(has_messages(format)),
+      depends_on_prompt_(
+          options.reasoning == automatic_reasoning &&
+          names_reasoning([&](std::string_view text) { return assistant.template_says(text); },
+                          format.reasoning)),
       places_(options.max_batch, options.max_waiting),
       cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
       engine_(make_engine(&cache_,
@@ -256,16 +272,32 @@ ChatSession ChatService::start(const ChatRequest& chat, const std::string& clien
                    "n must be at most " + std::to_string(most) +
                        " here, which is what --max-batch and --max-waiting leave to one client");
   }
-  auto calls = constraints_.get(*assistant_, *format_, chat, options_.whitespace, client, watch);
+  const auto write_prompt = [&](const tooldecode::ToolSet& tools) {
+    return chat.prompt
+               ? assistant_->raw_prompt(chat.prompt->text, chat.prompt->tokens)
+               : assistant_->prompt(tools, *format_, chat.messages, chat.template_variables());
+  };
+  // What a prompt ends with decides whether there is reasoning.
+  std::optional<std::vector<tooldecode::TokenId>> early;
+  if (depends_on_prompt_ && !chat.prompt) early = write_prompt(chat.tools.all);
+  const auto prompt_of_all =
+      early ? std::span<const tooldecode::TokenId>(*early) : std::span<const tooldecode::TokenId>();
+  const AnswerRules rules{.whitespace = options_.whitespace,
+                          .reasoning  = reasoning(chat, prompt_of_all)};
+  auto calls = constraints_.get(*assistant_, *format_, chat, rules, client, watch);
+  // Behind reasoning a value of a grammar may begin with white space.
+  const DroppedSpace dropped{.around_reasoning = rules.reasoning.has_value(),
+                             .before_text      = rules.reasoning && chat.text.any()};
   ChatSession session{.unique = random_name(),
-                      .text   = AnswerText(calls, chat.stops),
+                      .text   = AnswerText(calls, chat.stops, dropped),
                       .events = std::make_shared<Exchange>()};
   session.tools = enforced_tools(chat.tools, calls.tools());
   session.id    = chat.response_id.empty() ? std::string(id_prefix(chat.api)) + session.unique
                                            : chat.response_id;
-  auto prompt   = chat.prompt ? assistant_->raw_prompt(chat.prompt->text, chat.prompt->tokens)
-                              : assistant_->prompt(session.tools, *format_, chat.messages,
-                                                   chat.template_variables());
+  // Tools that are not enforced may be left out.
+  const bool is_final =
+      early && chat.tools.choice.enforcement == tooldecode::ToolEnforcement::strict;
+  auto prompt           = is_final ? std::move(*early) : write_prompt(session.tools);
   session.prompt_tokens = prompt.size();
   if (prompt.empty()) {
     throw ApiError(400, "invalid_value", std::string(dialogue_key(chat.api)),
@@ -389,6 +421,25 @@ void ChatService::write(MetricsText& page) {
 
 ChatService::Clock::duration ChatService::duration(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::optional<tooldecode::formats::ReasoningDelimiters> ChatService::reasoning(
+    const ChatRequest& chat, std::span<const tooldecode::TokenId> prompt) const {
+  using tooldecode::ToolChoice;
+  if (chat.prompt) return std::nullopt;  // a text that is continued has no parts
+  const ToolChoice choice = chat.tools.choice.choice;
+  const bool is_call      = choice == ToolChoice::required || choice == ToolChoice::named;
+  if (has_messages_ && !is_call) return std::nullopt;  // the texts have messages of reasoning
+  if (options_.reasoning != automatic_reasoning) {
+    return parse_reasoning(options_.reasoning, *format_);
+  }
+  if (!depends_on_prompt_) return std::nullopt;
+  if (has_messages_) return format_->reasoning;
+  const auto& delimiters = format_->reasoning;
+  return parse_reasoning(
+      reasoning_after(end_of_prompt(assistant_->tokenizer.vocabulary(), prompt, delimiters),
+                      delimiters),
+      *format_);
 }
 
 bool ChatService::must_end(const ChatRequest& chat) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stop_token>
 #include <string>
@@ -32,6 +33,7 @@
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
+#include <tooldecode/formats/free_text.hpp>
 #include <tooldecode/tools/call_key.hpp>
 
 #include <program/assistant.hpp>
@@ -41,6 +43,7 @@
 #include <program/hosted_tools.hpp>
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
+#include <program/reasoning.hpp>
 #include <program/reply.hpp>
 #include <program/reply_traces.hpp>
 
@@ -68,7 +71,14 @@ class Exchange {
   std::deque<Event> events_;
 };
 
-/// Caches constraints by tools and choice. An agent sends the same ones again and again, and a used
+/// What answers may have, beside what their request says.
+struct AnswerRules {
+  std::size_t whitespace = 0;  ///< see ChoiceOptions; the same for all requests of a server
+  /// The block that may come first, or that the prompt has opened.
+  std::optional<tooldecode::formats::ReasoningDelimiters> reasoning{};
+};
+
+/// Caches constraints by tools, choice and reasoning. An agent sends the same ones again and again, and a used
 /// constraint already has its states and masks. Only constraints of one memory are kept, so that
 /// all together stay within the index's budget.
 class ConstraintCache {
@@ -78,10 +88,9 @@ class ConstraintCache {
   ///
   /// Few are built at the same time, and those of clients that have none in work come first.
   ///
-  /// \param whitespace  see ChoiceOptions; must be the same in every call
-  /// \param watch       called repeatedly while others or it are built; an exception ends that
+  /// \param watch  called repeatedly while others or it are built; an exception ends that
   [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
-                                            const ChatRequest& chat, std::size_t whitespace,
+                                            const ChatRequest& chat, const AnswerRules& rules,
                                             const std::string& client,
                                             const std::function<void()>& watch);
   /// Stops building and refuses to build more.
@@ -98,7 +107,7 @@ class ConstraintCache {
   [[nodiscard]] std::optional<tooldecode::ToolCallFSM> find(const std::string& key);
   void prepare(const tooldecode::ToolCallFSM& calls);
 
-  static std::string key_of(const ChatRequest& chat);
+  static std::string key_of(const ChatRequest& chat, const AnswerRules& rules);
 
   [[noreturn]] static void refuse(const ChatRequest& chat, const tooldecode::Error& error);
 
@@ -121,7 +130,10 @@ struct ServiceOptions {
   std::size_t cache_bytes  = std::size_t{64} << 20;
   double keep_alive        = 300;  ///< default seconds that a tool's output is kept
   std::size_t whitespace   = 0;    ///< see ChoiceOptions
-  EarlyOptions early;              ///< for outputs of unknown responses
+  /// Before an answer: `no`, `block` where it may be, `open` where the prompt has opened a block, or
+  /// `auto`, see `reasoning_after`.
+  std::string reasoning = automatic_reasoning;
+  EarlyOptions early;  ///< for outputs of unknown responses
   /// Costs of the model's passes; limit how much of a draft is verified.
   tooldecode::TreeCosts costs = tooldecode::TreeCosts::flat();
 };
@@ -208,6 +220,10 @@ class ChatService {
 
   static Clock::duration duration(double seconds);
 
+  // The reasoning block that may precede an answer to a prompt.
+  [[nodiscard]] std::optional<tooldecode::formats::ReasoningDelimiters> reasoning(
+      const ChatRequest& chat, std::span<const tooldecode::TokenId> prompt) const;
+
   // A cut call or value is useless; a cut text is not.
   static bool must_end(const ChatRequest& chat);
 
@@ -242,6 +258,8 @@ class ChatService {
   std::size_t context_;  // context length of the model
   const Format* format_;
   ServiceOptions options_;
+  bool has_messages_;       // the format's texts have messages around them, those of reasoning too
+  bool depends_on_prompt_;  // whether there is reasoning
   ConstraintCache constraints_;
   FairPlaces places_;
   tooldecode::ToolCache cache_;

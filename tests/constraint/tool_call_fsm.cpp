@@ -240,6 +240,11 @@ TEST_CASE("ToolCallFSM with text_schema accepts a value of it or calls, and noth
     CHECK_FALSE(thinking.find_refusal("<think>hm</think>" + written));
     CHECK(thinking.parse("<think>hm</think>" + written) == std::vector{call});
     CHECK(thinking.find_refusal("<think>hm</think>sunny"));
+    CHECK_FALSE(thinking.find_refusal("<think>hm</think>\n\n" + value));
+    CHECK(thinking.parse("<think>hm</think>\n\n" + value).empty());
+    CHECK(thinking.parse("<think>hm</think>\n\n" + written) == std::vector{call});
+    CHECK(thinking.find_refusal("<think>hm</think>\n\n\n" + value));
+    CHECK(thinking.find_refusal("\n" + value));
   };
   check(PythonCall{});
   check(JsonCall::hermes());

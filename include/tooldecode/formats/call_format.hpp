@@ -56,7 +56,7 @@ struct ChoiceOptions {
   /// A JSON Schema for the text of an answer where calls are not required. The text is then a JSON
   /// value with its properties in the schema's order, and an answer is either that value or calls,
   /// never both. Grammar::json_schema says what is enforced; `"nullable": true` admits null, as in
-  /// tool documents.
+  /// tool documents. Behind a reasoning block up to two characters of white space may precede it.
   std::optional<JsonValue> text_schema{};
   BuildLimits limits{};  ///< limits of the build; an outer budget replaces them
   /// What happens to tools that cannot be enforced, see enforceable_tools.

@@ -79,7 +79,7 @@ class AnswerBuilder {
     std::vector<NodeId> ways{
         grammar_.sequence({formats::reasoning_block(grammar_, delimiters.begin,
                                                     std::span(&delimiters.end, 1), without),
-                           answer()})};
+                           answer_behind_block()})};
     for (const CallOpening& opening : parts_.openings) {
       const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.delimiter);
       if (!has_tools_ || at == calls_end_it.end()) continue;
@@ -96,6 +96,13 @@ class AnswerBuilder {
   }
 
  private:
+  // Models write white space behind a block, which free text and calls may begin with anyway.
+  [[nodiscard]] NodeId answer_behind_block() {
+    if (!value_ || is_forced_) return answer();
+    std::vector<NodeId> ways{grammar_.sequence({space_, *value_})};
+    append_tagged_calls(ways);
+    return grammar_.choice(std::move(ways));
+  }
   [[nodiscard]] formats::FreeText text_beside() const {
     formats::FreeText text{.barred = parts_.barred};
     for (const CallOpening& opening : parts_.openings) {
