@@ -8,6 +8,7 @@ import argparse
 import concurrent.futures
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,15 @@ def test_refusals():
         file.flush()
         assert file.name in run("call", "--model", file.name, status=2)
     assert "--context-size" in run("call", *MODEL, "--context-size", "1", status=2)
+    for wrong in ("-2", "many"):
+        assert "--gpu-layers" in run("call", *MODEL, "--gpu-layers", wrong, status=2)
+    libraries = subprocess.run(["ldd", serve.ARGUMENTS.program], capture_output=True, text=True, check=False).stdout
+    if "libggml-cpu" in libraries and not re.search("libggml-(cuda|hip|sycl|vulkan)", libraries):
+        data = ("--data", str(ROOT / "examples/data/shots.jsonl"), "--limit", "1")
+        for command, more in (("call", ()), ("serve", ("--port", "0")), ("eval", data)):
+            for layers in ("1", "-1"):
+                said = run(command, *MODEL, *more, "--gpu-layers", layers, status=2)
+                assert "--gpu-layers" in said and "GPU" in said, (command, said)
 
 
 def test_serve():

@@ -218,6 +218,9 @@ def test_answers():
             models = server.ask("GET", "/v1/models")[1]
             assert [model["id"] for model in models["data"]] == ["tiny"], models
             assert server.ask("GET", "/v1/models/tiny")[1] == models["data"][0]
+            most = models["data"][0]["max_model_len"]
+            server.refused(400, "context_length_exceeded", "messages", request("1" * most))
+            assert server.chat(request("1" * (most // 2), tools=None, max_tokens=1))["usage"]["prompt_tokens"] > most // 2
             for question in QUESTIONS:
                 answer = server.chat(request(question))
                 choice, = answer["choices"]

@@ -404,7 +404,11 @@ void HttpServer::post(const char* pattern, Answer make) {
 }
 
 Json HttpServer::model_json() const {
-  return {{"id", model_}, {"object", "model"}, {"created", started_}, {"owned_by", "tooldecode"}};
+  return {{"id", model_},
+          {"object", "model"},
+          {"created", started_},
+          {"owned_by", "tooldecode"},
+          {"max_model_len", service_->assistant().model_ref().context_length()}};
 }
 
 void HttpServer::require_model(const std::string& name) const {

@@ -12,6 +12,7 @@
 #include <program/models.hpp>
 #include <program/shots.hpp>
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
+#include <llama.h>
 #include <program/gguf_assistant.hpp>
 #endif
 
@@ -33,6 +34,10 @@ void add_model_options(Command& sub, ModelOptions& options) {
   if (by_cores) of_threads += "; default: as many as there are cores";
   auto threads = sub.option("--threads", options.threads, of_threads).within(1, 256);
   if (!by_cores) threads.shows_default();
+  sub.option("--gpu-layers", options.gpu_layers,
+             "layers of a GGUF file's model that llama.cpp has on a GPU; -1: all")
+      .shows_default()
+      .within(-1, 1 << 16);
   sub.option(
          "--context-size", options.context,
          "tokens that all sequences of a GGUF file's model, or of a model on a GPU, hold together")
@@ -92,15 +97,21 @@ std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
     return std::shared_ptr<const Assistant>(new EmbeddedAssistant(load_embedded(place)));
   }
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
+  if (options.gpu_layers != 0 && !llama_supports_gpu_offload()) {
+    throw tooldecode::Error(
+        tooldecode::Errc::invalid_option, "--gpu-layers",
+        "must be 0: the llama.cpp that this program was built with has no GPU backend");
+  }
   const auto sequences = std::min<std::size_t>(options.sequences, 256);
   const auto read      = [&](std::int64_t shots) {
     return read_shots(options.shots_from, static_cast<std::size_t>(shots));
   };
   return std::shared_ptr<const Assistant>(
       new GgufAssistant(load_gguf(place,
-                                  {.cells     = static_cast<std::uint32_t>(options.context),
-                                   .sequences = static_cast<std::uint32_t>(sequences),
-                                   .threads   = options.threads},
+                                  {.cells      = static_cast<std::uint32_t>(options.context),
+                                   .sequences  = static_cast<std::uint32_t>(sequences),
+                                   .threads    = options.threads,
+                                   .gpu_layers = options.gpu_layers},
                                   read(options.shots < 0 ? 0 : options.shots), shots_of(options))));
 #else
   throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),
