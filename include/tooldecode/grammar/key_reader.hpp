@@ -130,7 +130,9 @@ class KeyReader {
   [[nodiscard]] Tracked tracked(const Node& node, const Words& words) const;
   [[nodiscard]] Tracked tracked_at(const Node& node, core::ByteTrie::NodeIndex at);
   void read_byte(const Node& node, Tracked& key, std::uint8_t byte);
-  void read_character(const Node& node, Tracked& key, char32_t c);
+  // Adds a character that an escape spells. Others' lexemes step over the escape itself: a text that
+  // is excluded is so in some spellings only.
+  void read_character(const Node& node, Tracked& key, char32_t c, std::string_view spelt);
 
   static void add_other(const text::Dfa& dfa, std::uint32_t k, text::Dfa::State state, Steps& out);
 
@@ -139,9 +141,9 @@ class KeyReader {
 
   static bool may_escape(const Node& node, char32_t c) noexcept;
 
-  // Results inside or after an escape that follows a trie node.
+  // Results inside or after an escape that follows a trie node and is spelt so.
   void escaped(const Node& node, Set seen, core::ByteTrie::NodeIndex at,
-               const text::StringEscape& escape, bool adds, Steps& out);
+               const text::StringEscape& escape, std::string_view spelt, bool adds, Steps& out);
 
   [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
                                  core::ByteTrie::NodeIndex at) const;

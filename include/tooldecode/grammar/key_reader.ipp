@@ -17,11 +17,12 @@ TOOLDECODE_INLINE void KeyReader::read(const Node& node, Set seen, KeyPosition a
     const Words& words = pool_[at - pooled];
     if (words[0] == 0) return read_tracked(node, seen, words, byte, out);
     text::StringEscape escape = escape_of(node, words);
-    if (escape.read(byte)) escaped(node, seen, words[0], escape, adds, out);
+    const std::string spelt   = escape.text() + static_cast<char>(byte);
+    if (escape.read(byte)) escaped(node, seen, words[0], escape, spelt, adds, out);
     return;
   }
   if (byte == '\\' && node.strings && at != 0) {
-    return escaped(node, seen, at, text::StringEscape(*node.strings), adds, out);
+    return escaped(node, seen, at, text::StringEscape(*node.strings), "\\", adds, out);
   }
   if (const auto child = node.literals->find_child(at, byte); child != 0) {
     return arrive(node, seen, child, adds, out);
@@ -201,13 +202,13 @@ TOOLDECODE_INLINE void KeyReader::read_byte(const Node& node, Tracked& key, std:
   }
 }
 
-TOOLDECODE_INLINE void KeyReader::read_character(const Node& node, Tracked& key, char32_t c) {
-  std::string own, text;
-  text::StringEscape::append(own, c, *node.strings, key.key.quote);
+TOOLDECODE_INLINE void KeyReader::read_character(const Node& node, Tracked& key, char32_t c,
+                                                 std::string_view spelt) {
+  std::string text;
   text::StringEscape::append(text, c, *node.strings, '"');
   key.key.text = texts_.with(key.key.text, text);
   for (std::size_t k = 0; k < key.states.size(); ++k) {
-    key.states[k] = state_behind(lexeme(node, k), key.states[k], own);
+    key.states[k] = state_behind(lexeme(node, k), key.states[k], spelt);
   }
   key.escape.reset();
 }
@@ -240,7 +241,8 @@ TOOLDECODE_INLINE bool KeyReader::may_escape(const Node& node, char32_t c) noexc
 }
 
 TOOLDECODE_INLINE void KeyReader::escaped(const Node& node, Set seen, core::ByteTrie::NodeIndex at,
-                                          const text::StringEscape& escape, bool adds, Steps& out) {
+                                          const text::StringEscape& escape, std::string_view spelt,
+                                          bool adds, Steps& out) {
   const auto known = key_characters(*node.literals, at, *node.strings);
   if (const auto c = escape.character()) {
     for (const KeyCharacter& one : known) {
@@ -248,16 +250,14 @@ TOOLDECODE_INLINE void KeyReader::escaped(const Node& node, Set seen, core::Byte
       if (may_escape(node, *c)) arrive(node, seen, one.node, adds, out);
       return;
     }
-    std::string bytes;
     if (!adds) return;
     if (seen_.is_tracked(node, seen)) {
       Tracked key = tracked_at(node, at);
-      read_character(node, key, *c);
+      read_character(node, key, *c, spelt);
       return track(node, seen, key, out);
     }
-    text::StringEscape::append(bytes, *c, *node.strings, 0);
     for (std::uint32_t k = 0; k < node.others.size(); ++k) {
-      const text::Dfa::State state = state_behind(lexeme(node, k), node.others[k].state[at], bytes);
+      const text::Dfa::State state = state_behind(lexeme(node, k), node.others[k].state[at], spelt);
       add_other(lexeme(node, k), k, state, out);
     }
     return;
@@ -304,8 +304,9 @@ TOOLDECODE_INLINE void KeyReader::read_tracked(const Node& node, Set seen, const
                                                std::uint8_t byte, Steps& out) {
   Tracked key = tracked(node, words);
   if (key.escape) {
+    const std::string spelt = key.escape->text() + static_cast<char>(byte);
     if (!key.escape->read(byte)) return;
-    if (const auto c = key.escape->character()) read_character(node, key, *c);
+    if (const auto c = key.escape->character()) read_character(node, key, *c, spelt);
   } else if (byte == '\\' && node.strings) {
     key.escape.emplace(*node.strings);
   } else {

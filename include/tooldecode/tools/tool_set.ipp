@@ -182,13 +182,15 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
   }
   if (!document.contains("name")) {
     // Lists of tools; Gemini also nests one list in another.
-    bool has_list = false;
-    for (const char* key : list_keys) {
-      if (!document.contains(key) || !document[key].is_array()) continue;
-      add_list(document[key], text::extend_pointer(pointer, key), names);
-      has_list = true;
+    std::vector<std::string> lists;
+    for (const auto& [key, value] : document.items()) {
+      const bool is_list = std::ranges::find(list_keys, std::string_view(key)) != list_keys.end();
+      if (is_list && value.is_array()) lists.push_back(key);
     }
-    if (has_list) return;
+    for (const std::string& key : lists) {
+      add_list(document[key], text::extend_pointer(pointer, key), names);
+    }
+    if (!lists.empty()) return;
   }
   const Json* body     = &document;
   const bool is_custom = tools::is_custom_tool(document);
