@@ -61,8 +61,10 @@ std::string json_text(nb::handle value) {
         !error.matches(PyExc_RecursionError)) {
       throw;
     }
-    throw Error(Errc::malformed_json, "",
-                std::string("the value has no JSON: ") + nb::str(error.value()).c_str());
+    // A message of Python's need not be Unicode.
+    std::string why;
+    if (!nb::try_cast(nb::object(nb::str(error.value())), why)) why = "it raises an error";
+    throw Error(Errc::malformed_json, "", "the value has no JSON: " + why);
   }
 }
 

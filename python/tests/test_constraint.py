@@ -463,6 +463,17 @@ def test_a_document_that_has_no_json_is_an_error(vocabulary):
         assert error.value.code == "malformed_json"
 
 
+@pytest.mark.parametrize("kind", [ValueError, TypeError])
+def test_a_document_may_raise_an_error_whose_message_is_no_unicode(vocabulary, kind):
+    class Document(dict):
+        def items(self):
+            raise kind("\ud800")
+
+    with pytest.raises(td.Error, match="has no JSON: it raises an error") as error:
+        td.json_schema(vocabulary, {"a": Document(b=1)})
+    assert error.value.code == "malformed_json"
+
+
 def test_completions_end_in_time(vocabulary, tools, end):
     constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
     words = np.empty(constraint.mask_words, np.int32)
