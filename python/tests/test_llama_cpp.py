@@ -91,6 +91,19 @@ def test_format_is_the_one_of_the_files_chat_template(llama, tools, monkeypatch)
     assert text.startswith("[") and "(" in text
 
 
+def test_a_template_sees_tools_only_where_there_are_some(tools):
+    class Model:
+        metadata = {"tokenizer.chat_template": "{% if tools is not none %}call {{ tools[0].name }}{% else %}answer{% endif %}"}
+        token_bos = token_eos = staticmethod(lambda: -1)
+        _model = None
+
+        def tokenize(self, text, add_bos, special):
+            return text
+
+    assert backend.prompt_tokens(Model(), MESSAGES) == b"answer"
+    assert backend.prompt_tokens(Model(), MESSAGES, tools) == b"call get_weather"
+
+
 def test_vocabulary_of_a_file_that_is_replaced_is_that_of_the_new_file(tmp_path, monkeypatch):
     """But a model that is loaded keeps its own."""
     class Model:

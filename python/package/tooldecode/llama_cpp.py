@@ -216,7 +216,8 @@ class _Template:
         return Jinja2ChatFormatter(self.chat_template, eos_token=self.end, bos_token=self.begin)
 
     def apply_chat_template(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = (), **_: Any) -> str:
-        return self._formatter(messages=list(messages), tools=list(tools)).prompt
+        # Templates ask for a call if `tools` is not None.
+        return self._formatter(messages=list(messages), tools=list(tools) or None).prompt
 
 
 _templates: weakref.WeakKeyDictionary[llama_cpp.Llama, _Template] = weakref.WeakKeyDictionary()

@@ -250,7 +250,7 @@ def generate_with_tools(
         format = _format_of(tokenizer, (template_options or {}).get("chat_template"))
     constraint = tool_calls(vocabulary, documents, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
-    prompt = _prompt(model, tokenizer, messages, template_options, tools=documents)
+    prompt = _prompt(model, tokenizer, messages, template_options, tools=documents or None)
     tokens, tracer = _generate(model, constraint, vocabulary, prompt, generate_arguments)
     answer = read_answer(constraint, tokens)
     answer.trace = tracer.trace(tokens[: len(answer.tokens) + answer.is_whole], answer.is_whole, vocabulary,
