@@ -68,14 +68,15 @@ def test_readings_are_said_and_are_a_success(write):
     path, at = write("tools.json", tools), "/1/function/parameters"
     status, output, _ = check("--tools", path)
     assert status == 0 and "  not enforced: " not in output
-    said = [line for line in output.splitlines() if line.startswith("  not read as JSON Schema: odd ")]
+    said = [line for line in output.splitlines() if line.startswith("  check: odd ")]
     assert len(said) == 3 and any(f"{at}/requierd: " in line and '"required" is one' in line for line in said)
     status, output, _ = check("--tools", path, "--json")
     (built,) = lines_of(output)
     assert status == 0 and {(one["reading"], one["where"].lstrip("#")) for one in built["readings"]} == {
         ("unknown_keyword", f"{at}/properties/x/minLenght"), ("unknown_format", f"{at}/properties/x/format"),
         ("unknown_keyword", f"{at}/requierd")}
-    assert "not read" not in check("--tools", write("good.json", TOOLS))[1]
+    nothing = {"name": "now", "parameters": {"type": "object", "properties": {}}}
+    assert "  check: " not in check("--tools", write("good.json", [*TOOLS, nothing]))[1]
 
 
 @pytest.mark.parametrize("kind, specification, good, bad", [

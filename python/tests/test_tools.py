@@ -62,10 +62,18 @@ def test_what_is_misread_of_a_tool_is_logged_once(caplog):
         dataclasses.replace(request, choice=choice).reader()
     request.without_schemas().reader()
     (record,) = caplog.records
-    assert record.levelname == "WARNING" and "'#/0/parameters/properties/s/minLenght'" in record.getMessage()
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith("Tool 'f', check '#/0/parameters/properties/s/minLenght': ")
     caplog.clear()
     ToolRequest(json.dumps([tool | {"name": "g"}]), "hermes").reader()
     assert ["Tool 'g'" in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_a_tool_without_arguments_is_no_fault(caplog):
+    for parameters in ({"type": "object", "properties": {}}, {}):
+        constraint = ToolRequest(json.dumps([{"name": "f", "parameters": parameters}]), "hermes").reader()
+        assert "no_arguments" in {note.reading for note in constraint.notes}
+    assert not caplog.records
 
 
 def test_warnings_of_one_set_of_tools_are_limited(caplog):

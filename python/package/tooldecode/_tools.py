@@ -178,12 +178,12 @@ def _only_strings(types: set[str] | None) -> dict[str, Any]:
     return {"type": sorted(types)} if types in ({"string"}, {"string", "null"}) else {}
 
 
-# Nearly every document has the first; the others are in `not_enforced`.
-_EXPECTED = {"closed_object", "widened_schema", "any_arguments", "dropped_tool"}
+# Nearly every document has the first, every tool without arguments the second; the others are in `not_enforced`.
+_EXPECTED = {"closed_object", "no_arguments", "widened_schema", "any_arguments", "dropped_tool"}
 
 
 def unexpected_notes(constraint: ToolCallFSM) -> list[Note]:
-    """Places of the tools' documents that are not read as JSON Schema says, without objects that are closed."""
+    """Notes of what may be a fault of the tools' documents: not of closed objects, nor of tools without arguments."""
     return [note for note in constraint.notes if note.reading not in _EXPECTED]
 
 
@@ -193,8 +193,8 @@ _logged: dict[int, None] = {}  # hashes of the sets of tools that were logged, t
 
 
 def log_readings(request: ToolRequest, constraint: ToolCallFSM) -> None:
-    """Logs what is not enforced of a request's tools, and which places of their documents are not read as JSON Schema says:
-    once for equal tools."""
+    """Logs what is not enforced of a request's tools, and which places of their documents need a look: once for equal
+    tools."""
     key = hash((request.tools, request.format, request.enforcement))
     if request.enforcement == "drop" or key in _logged:  # the former only reads
         return
@@ -204,7 +204,8 @@ def log_readings(request: ToolRequest, constraint: ToolCallFSM) -> None:
     for tool, where, why in constraint.not_enforced[:_MOST_WARNINGS]:
         logger.warning("Tool %r is not enforced at %r: %s", tool, where, why)
     for note in unexpected_notes(constraint)[:_MOST_WARNINGS]:
-        logger.warning("Tool %r is not read as JSON Schema at %r: %s", note.tool, note.pointer, note.text)
+        # Neutral words: a note may also say that JSON Schema ignores a keyword.
+        logger.warning("Tool %r, check %r: %s", note.tool, note.pointer, note.text)
 
 
 class _Readers:

@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for one in given_up:
                 print(f"  not enforced: {one['tool']} {one['where']}: {one['why']}")
             for note in notes:
-                print(f"  not read as JSON Schema: {note.tool} {note.pointer}: {note.text}")
+                print(f"  check: {note.tool} {note.pointer}: {note.text}")
         conform = not given_up
         for name in options.text:
             verdict = _verdict(constraint, vocabulary, name)
