@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import tooldecode as td
+from tooldecode._answer import read_value
 
 TAG = {"type": "structural_tag",
        "format": {"type": "tag", "begin": "<f>", "end": "</f>",
@@ -472,6 +473,26 @@ def test_a_document_may_raise_an_error_whose_message_is_no_unicode(vocabulary, k
     with pytest.raises(td.Error, match="has no JSON: it raises an error") as error:
         td.json_schema(vocabulary, {"a": Document(b=1)})
     assert error.value.code == "malformed_json"
+
+
+@pytest.mark.parametrize("schema, text, is_whole", [
+    ({"type": "object"}, '{"a": [1]}', True), ({"type": "object"}, '{"a": [1]', False), ({"type": "string"}, '"a1"', True),
+    ({"type": "string"}, '"a1', False), ({"enum": ["a", True]}, "true", True), ({"type": "array"}, "[12", False),
+    ({"type": "integer"}, "12", False), ({"type": "integer"}, "-", False), ({"type": "integer"}, "", False)])
+def test_a_value_without_an_end_token_is_read_where_it_is_whole(vocabulary, end, schema, text, is_whole):
+    """More digits could follow those of a number."""
+    constraint = td.json_schema(vocabulary, schema)
+    tokens = list(text.encode())
+    for more in ([], [ord("x")]):  # as padding
+        if is_whole:
+            assert read_value(constraint, vocabulary, tokens + more, schema, "") == json.loads(text)
+        else:
+            for option, said in (("max_length", "max_length: the answer is cut"), ("", "the answer is cut")):
+                with pytest.raises(td.Error, match=f"^{said} after [0-9]+ tokens") as error:
+                    read_value(constraint, vocabulary, tokens + more, schema, option)
+                assert (error.value.code, error.value.where) == ("limit_exceeded", option)
+    if is_whole or text == "12":
+        assert read_value(constraint, vocabulary, [*tokens, end], schema, "") == json.loads(text)
 
 
 def test_completions_end_in_time(vocabulary, tools, end):

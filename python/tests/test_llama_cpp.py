@@ -60,6 +60,16 @@ def test_json_conforms_to_its_schema(llama):
     assert isinstance(trip, Trip) and trip.value == value
     with pytest.raises(td.Error, match="max_tokens 2"):
         backend.generate_json(llama, MESSAGES, schema, max_tokens=2)
+    vocabulary = backend.vocabulary_of(llama)
+    for end in b'"', b"}":
+        stop = llama_cpp.StoppingCriteriaList([lambda tokens, logits: vocabulary.decode([int(tokens[-1])]).endswith(end)])
+        options = {"max_tokens": 40, "temp": 0.0, "stopping_criteria": stop}
+        if end == b"}":
+            assert backend.generate_json(llama, MESSAGES, schema, **options) == value
+        else:
+            with pytest.raises(td.Error, match="^stopping_criteria: the answer is cut after") as error:
+                backend.generate_json(llama, MESSAGES, schema, **options)
+            assert (error.value.code, error.value.where) == ("limit_exceeded", "stopping_criteria")
 
 
 HERMES = """{%- for turn in messages %}<|im_start|>{{ turn.role }}

@@ -146,6 +146,23 @@ def test_json_that_has_no_room(model, tokenizer):
     assert (error.value.code, error.value.where) == ("limit_exceeded", "max_length")
 
 
+def stop_at_once(ids, scores, **_):
+    return torch.ones(len(ids), dtype=torch.bool)
+
+
+@pytest.mark.parametrize("option, value", [("max_time", 1e-9), ("stop_strings", ["city"]), ("stopping_criteria", [stop_at_once])])
+def test_json_that_another_option_cuts(model, tokenizer, option, value):
+    for limit in ({}, {"max_new_tokens": 50}, {"max_length": 1000}):
+        with pytest.raises(td.Error, match=f"^{option}: the answer is cut after") as error:
+            backend.generate_json(model, tokenizer, MESSAGES, SCHEMA, do_sample=False, **limit, **{option: value})
+        assert (error.value.code, error.value.where) == ("limit_exceeded", option)
+
+
+def test_json_that_is_whole_where_it_stops(model, tokenizer):
+    schema = {"type": "object", "properties": {"a": {"const": "city"}}, "required": ["a"], "additionalProperties": False}
+    assert backend.generate_json(model, tokenizer, MESSAGES, schema, stop_strings=["}"], do_sample=False) == {"a": "city"}
+
+
 def test_json_options(model, tokenizer):
     value = backend.generate_json(model, tokenizer, MESSAGES, {"const": [1, 2]}, max_new_tokens=20, do_sample=False,
                                   constraint_options={"whitespace": 0})

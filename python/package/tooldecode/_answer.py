@@ -70,17 +70,21 @@ def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:
 
 def read_value(constraint: Constraint, vocabulary: Vocabulary, tokens: Iterable[int], schema: Any, option: str) -> Any:
     """The value of a `json_schema` constraint's answer: parsed, or what a class of Pydantic makes of it. Error
-    limit_exceeded, with the option that sets the limit, if the answer is cut."""
+    limit_exceeded, with the option that ended the answer if it is known, if the answer is cut."""
     state, written = constraint.initial(), []
     for token in tokens:
-        state = constraint.advance(state, token)
-        if state is None or constraint.is_finished(state):
+        following = constraint.advance(state, token)
+        if following is None:  # padding behind a row that something else has stopped
+            break
+        state = following
+        if constraint.is_finished(state):
             break
         written.append(token)
-    if state is None or not constraint.is_finished(state):
-        raise Error("limit_exceeded", option, f"{option}: the answer is cut after {len(written)} tokens")
-    text = vocabulary.decode(written).decode()
-    return schema.model_validate_json(text) if hasattr(schema, "model_validate_json") else json.loads(text)
+    text = vocabulary.decode(written)
+    # A value may be whole where the answer stops without its end token. Only of a number more digits could follow.
+    if not constraint.is_finished(state) and (not constraint.is_accepting(state) or text[-1:].isdigit()):
+        raise Error("limit_exceeded", option, f"{option + ': ' if option else ''}the answer is cut after {len(written)} tokens")
+    return schema.model_validate_json(text.decode()) if hasattr(schema, "model_validate_json") else json.loads(text)
 
 
 def check_budget(completions: Completions, constraint: Constraint, tokens: int, option: str) -> None:

@@ -309,9 +309,11 @@ def generate_json(
 
     messages, generate_options: as in generate_with_tools. schema: a dictionary, its JSON text, or a class of Pydantic. The
     model does not see it, unless the messages have it. constraint_options: arguments of json_schema. No answer is cut:
-    Error invalid_option if the shortest one is longer than `max_tokens`.
+    Error invalid_option if the shortest one is longer than `max_tokens`. One that `stopping_criteria` cut is Error
+    limit_exceeded.
     """
     vocabulary = vocabulary_of(llama)
     constraint = json_schema(vocabulary, schema, **(constraint_options or {}))
     tokens, _ = _generate(llama, constraint, messages, (), max_tokens, generate_options)
-    return read_value(constraint, vocabulary, tokens, schema, "max_tokens")
+    limit = "max_tokens" if len(tokens) >= max_tokens else "stopping_criteria" if generate_options.get("stopping_criteria") else ""
+    return read_value(constraint, vocabulary, tokens, schema, limit)

@@ -184,9 +184,10 @@ class _Rounds:
 
 
 def _generate(
-    model: Any, constraint: Constraint, vocabulary: Vocabulary, prompt: Any, generate_arguments: dict[str, Any]
-) -> tuple[list[int], Tracer]:
-    """The tokens that `generate` writes after a prompt under a constraint, and how they came."""
+    model: Any, tokenizer: Any, constraint: Constraint, vocabulary: Vocabulary, prompt: Any, generate_arguments: dict[str, Any]
+) -> tuple[list[int], Tracer, str]:
+    """The tokens that `generate` writes after a prompt under a constraint, how they came, and the option that has ended them
+    if no end token has."""
     length = prompt["input_ids"].shape[1]
     if not {"max_new_tokens", "max_length", "generation_config"} & generate_arguments.keys():
         # The default of transformers is 20 tokens, which cuts most calls.
@@ -208,10 +209,29 @@ def _generate(
         generate_arguments["streamer"] = _Rounds(tracer, generate_arguments.get("streamer"))
     processors = transformers.LogitsProcessorList([*(generate_arguments.pop("logits_processor", None) or ()), processor])
     generate_arguments.setdefault("eos_token_id", vocabulary.end_tokens)
+    if generate_arguments.get("stop_strings") or getattr(options, "stop_strings", None):
+        generate_arguments["tokenizer"] = tokenizer  # a caller has no other way to pass it
     generated = model.generate(**prompt, logits_processor=processors, **generate_arguments)
     tracer.stop()
     sequences = generated if isinstance(generated, torch.Tensor) else generated.sequences
-    return sequences[0, length:].tolist(), tracer
+    tokens = sequences[0, length:].tolist()
+    return tokens, tracer, _limit(generate_arguments, (options, model.generation_config), budget, length, len(tokens))
+
+
+def _limit(arguments: dict[str, Any], configurations: Sequence[Any], budget: int | None, prompt_length: int, count: int) -> str:
+    """The option that ends an answer of `count` tokens without an end token: names of several, if each may; empty if unknown."""
+    def given(name: str) -> Any:
+        values = [arguments.get(name), *(getattr(one, name, None) for one in configurations)]
+        return next((value for value in values if value is not None), None)
+
+    if budget is not None and count >= budget:
+        return "max_new_tokens"
+    longest = given("max_length") if budget is None else None
+    if longest is not None and prompt_length + count >= longest:
+        return "max_length"
+    others = [name for name in ("max_time", "stop_strings", "stopping_criteria") if given(name)]
+    # Without a limit that is given, transformers has its own max_length.
+    return ", ".join(others) or ("max_length" if budget is None else "")
 
 
 def _prompt(
@@ -251,7 +271,7 @@ def generate_with_tools(
     constraint = tool_calls(vocabulary, documents, format, choice=choice, name=name, reasoning=reasoning,
                             **(constraint_options or {}))
     prompt = _prompt(model, tokenizer, messages, template_options, tools=documents or None)
-    tokens, tracer = _generate(model, constraint, vocabulary, prompt, generate_arguments)
+    tokens, tracer, _ = _generate(model, tokenizer, constraint, vocabulary, prompt, generate_arguments)
     answer = read_answer(constraint, tokens)
     answer.trace = tracer.trace(tokens[: len(answer.tokens) + answer.is_whole], answer.is_whole, vocabulary,
                                 tokenizer.convert_ids_to_tokens)
@@ -272,10 +292,10 @@ def generate_json(
 
     schema: a dictionary, its JSON text, or a class of Pydantic. The model does not see it, unless the messages have it.
     constraint_options: arguments of json_schema. template_options, generate_arguments: as in generate_with_tools; no answer
-    is cut by `max_new_tokens`, and one that `max_length` cuts is Error limit_exceeded.
+    is cut by `max_new_tokens`, and one that `max_length`, `stop_strings` or the like cuts is Error limit_exceeded.
     """
     vocabulary = vocabulary_of(tokenizer, model, generate_arguments.get("eos_token_id"))
     constraint = json_schema(vocabulary, schema, **(constraint_options or {}))
     prompt = _prompt(model, tokenizer, messages, template_options)
-    tokens, _ = _generate(model, constraint, vocabulary, prompt, generate_arguments)
-    return read_value(constraint, vocabulary, tokens, schema, "max_length")
+    tokens, _, limit = _generate(model, tokenizer, constraint, vocabulary, prompt, generate_arguments)
+    return read_value(constraint, vocabulary, tokens, schema, limit)
