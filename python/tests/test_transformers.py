@@ -1,4 +1,5 @@
 """Generation with transformers: a random model, and the tiny one, whose every answer conforms."""
+import gc
 import json
 import pathlib
 import time
@@ -102,6 +103,27 @@ def test_format_is_the_one_of_the_chat_template(tiny, model, tools, monkeypatch)
     assert generate(template_options={"chat_template": WRITES_CALLS}) == answer
     monkeypatch.setenv("TOOLDECODE_FORMAT", "python")
     assert generate() == generate("python")
+
+
+def test_format_of_another_chat_template_is_found_once(tiny, monkeypatch):
+    monkeypatch.delenv("TOOLDECODE_FORMAT", raising=False)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+    tokenizer.chat_template = {"default": TEMPLATE, "calls": WRITES_CALLS}
+    renders = []
+    apply = type(tokenizer).apply_chat_template
+    monkeypatch.setattr(type(tokenizer), "apply_chat_template", lambda *given, **more: renders.append(1) or apply(*given, **more))
+    assert backend._format_of(tokenizer, "calls") == "auto:hermes" and renders
+    renders.clear()
+    assert backend._format_of(tokenizer, WRITES_CALLS) == backend._format_of(tokenizer, "calls") == "auto:hermes" and not renders
+    with pytest.raises(td.Error, match="pass format"):
+        backend._format_of(tokenizer, "default")
+    for i in range(40):
+        assert backend._format_of(tokenizer, WRITES_CALLS + f"{{# {i} #}}") == "auto:hermes"
+    assert len(backend._templates[tokenizer]) == 16
+    known = len(backend._templates)
+    del tokenizer
+    gc.collect()
+    assert len(backend._templates) < known
 
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"type": "integer", "minimum": 1, "maximum": 14}},

@@ -149,19 +149,33 @@ def vocabulary_of(tokenizer: Any, model: Any = None, end_tokens: Sequence[int] |
 
 def _format_of(tokenizer: Any, chat_template: str | None) -> str:
     """The format of calls, by the tokenizer's chat template or by another one, which may be a name among the tokenizer's."""
-    if chat_template is not None:
-        tokenizer = _Template(tokenizer, chat_template)
-    return format_for(tokenizer, hint="pass format, such as one of tooldecode.formats()")
+    template = tokenizer if chat_template is None else _template_of(tokenizer, tokenizer.get_chat_template(chat_template))
+    return format_for(template, hint="pass format, such as one of tooldecode.formats()")
 
 
 class _Template:
     """A tokenizer with another chat template."""
 
     def __init__(self, tokenizer: Any, chat_template: str) -> None:
-        self._tokenizer, self.chat_template = tokenizer, chat_template
+        self._tokenizer, self.chat_template = weakref.ref(tokenizer), chat_template
 
     def apply_chat_template(self, messages: Sequence[dict[str, Any]], **options: Any) -> Any:
-        return self._tokenizer.apply_chat_template(messages, chat_template=self.chat_template, **options)
+        return self._tokenizer().apply_chat_template(messages, chat_template=self.chat_template, **options)
+
+
+_most_templates = 16  # of a tokenizer
+
+# They live as long as their tokenizer, so that `format_for` knows them again.
+_templates: weakref.WeakKeyDictionary[Any, dict[str, _Template]] = weakref.WeakKeyDictionary()
+
+
+def _template_of(tokenizer: Any, text: str) -> _Template:
+    known = _templates.setdefault(tokenizer, {})
+    if text not in known:
+        for old in list(known)[: 1 - _most_templates]:
+            known.pop(old, None)
+        known[text] = _Template(tokenizer, text)
+    return known[text]
 
 
 class _Rounds:
